@@ -10,4 +10,6 @@ class Examples(griffe.Extension):
 
     def on_instance(self, *, obj, **_):
         if obj.docstring is not None:
-            obj.docstring.value = re.sub(r"^(\s*)Example:$", r"\1Examples:", obj.docstring.value, flags=re.MULTILINE)
+            obj.docstring.value = re.sub(
+                r"^(\s*)Example:$", r"\1Examples:", obj.docstring.value, flags=re.MULTILINE
+            )

@@ -15,6 +15,7 @@ import types
 from functools import partial
 from typing import Any
 
+from msjax.base import precision
 from msjax.base.lazy import missing_name_error
 
 _NAME = "mindspore"
@@ -30,7 +31,16 @@ _TARGETS = {
     "msjax.compat.api": {"mindspore.common": "api"},
     "msjax.compat.c_expression": {"mindspore": "_c_expression"},
     "msjax.compat.checkparam": {"mindspore": "_checkparam"},
-    "msjax.compat.extends": {"mindspore": "_extends"},
+    "msjax.compat.extends": {
+        "mindspore": "_extends",
+        "mindspore._extends": "parse",
+        "mindspore._extends.parse": "compile_config",
+    },
+    "msjax.compat.train_thor": {
+        "mindspore.train": "train_thor",
+        "mindspore.train.train_thor": "convert_utils dataset_helper model_thor",
+    },
+    "msjax.parallel": {"mindspore.parallel": "auto_parallel checkpoint_transform"},
     "msjax.compat.primitive_cache": {"mindspore.ops": "_primitive_cache"},
     "msjax.compat.np_dtype": {"mindspore.common": "np_dtype"},
     "msjax.compat.hook_handle": {"mindspore.common": "hook_handle"},
@@ -202,8 +212,12 @@ class _Finder(importlib.abc.MetaPathFinder):
 def install_as_mindspore(x64: bool = True) -> None:
     """Make ``import mindspore`` import msjax, in this process.
 
+    On GPUs and TPUs, operands of float32 are rounded as MindSpore rounds them, unless jax has been given a precision: those of
+    convolutions are, those of matrix products are not (`set_context`, gpu_config).
+
     Args:
-        x64 (bool): True switches jax's 64-bit types on, which MindSpore programs expect: ``Tensor(3)`` is Int64.
+        x64 (bool): True switches jax's 64-bit types on, which MindSpore programs expect: ``Tensor(3)`` is Int64. False leaves jax's
+            settings as they are, that of float32 products included.
 
     Raises:
         ImportError: the real MindSpore has been imported already.
@@ -224,6 +238,7 @@ def install_as_mindspore(x64: bool = True) -> None:
         import jax
 
         jax.config.update("jax_enable_x64", True)
+        precision.follow_mindspore()
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     for name, family in _FORWARDING.items():

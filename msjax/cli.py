@@ -237,11 +237,12 @@ def _info(options) -> int:
     import numpy
 
     import msjax
-    from msjax.base import disk_cache
+    from msjax.base import disk_cache, precision
 
     folder = disk_cache.folder()
     stored = disk_cache.files(folder)
     size = sum(n for _, n, _ in stored)
+    x64 = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
     rows = {
         "msjax": __version__,
         "jax": jax.__version__,
@@ -252,7 +253,8 @@ def _info(options) -> int:
         "devices": ", ".join(f"{d.platform}:{d.id} ({d.device_kind})" for d in jax.devices()),
         "mode": {code: name for name, code in _MODES.items()}[msjax.get_context("mode")],
         "hook dialect": msjax.get_context("hook_dialect"),
-        "64-bit types": "on" if jax.config.read("jax_enable_x64") else "off (`msjax run` switches them on)",
+        "float32": f"{precision.described()} (`msjax run`: as MindSpore)",
+        "64-bit types": "on" if x64 else "off (`msjax run` switches them on)",
         "compile cache": "off" if disk_cache.is_off() else f"{folder} ({len(stored)} programs, {size / 2**20:.1f} MiB)",
     }
     for name, value in rows.items():

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         cli as cli,
         communication as communication,
         dataset as dataset,
+        device_context as device_context,
         experimental as experimental,
         hal as hal,
         hooks as hooks,
@@ -104,6 +105,11 @@ if TYPE_CHECKING:
     from msjax.log import get_level as get_level, get_log_config as get_log_config
     from msjax.ops.function.control.functions import constexpr as constexpr
     from msjax.ops.function.control.transforms import jacfwd as jacfwd, jacrev as jacrev, vmap as vmap
+    from msjax.parallel.algo_parameter_config import (
+        get_algo_parameters as get_algo_parameters,
+        reset_algo_parameters as reset_algo_parameters,
+        set_algo_parameters as set_algo_parameters,
+    )
     from msjax.profiler import Profiler as Profiler
     from msjax.serialization import (
         async_ckpt_thread_status as async_ckpt_thread_status,

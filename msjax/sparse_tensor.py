@@ -9,11 +9,14 @@ import numpy as np
 
 from msjax.base.checks import check_type
 from msjax.base.errors import describe
+from msjax.base.lazy import on_first_use
 from msjax.common.dtype import Type, int32
 from msjax.common.tensor import Tensor, wrap
 from msjax.ops.dispatch.operator import operator
 
 __all__ = ["COOTensor", "CSRTensor", "SparseTensor"]
+
+__getattr__, __dir__ = on_first_use(__name__, {"RowTensor*": "gradients are dense Tensors here."})
 
 
 @operator(2, name="COOTensorToDense")

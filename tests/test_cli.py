@@ -181,6 +181,7 @@ def test_info(tmp_path):
     rows = {line[:13].strip(): line[14:] for line in lines}
     assert rows["mode"] == "pynative" and rows["hook dialect"] == "tutorial" and rows["64-bit types"].startswith("off")
     assert rows["devices"].startswith("cpu:0")
+    assert rows["float32"].startswith("products default, convolutions default")
     assert {"msjax", "jax", "flax", "optax", "numpy", "python"} <= set(rows)
 
 

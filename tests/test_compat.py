@@ -8,26 +8,37 @@ from msjax.alias import install_as_mindspore
 from msjax.processes.groups import PROCESSES
 
 
-def test_what_mindspore_s_own_hook_tests_import(no_alias_left):
+def test_what_mindspore_s_own_hook_tests_import(no_alias_left, monkeypatch):
+    monkeypatch.setattr(PROCESSES, "initialized", False)  # as at the start
     install_as_mindspore(x64=False)
     import mindspore
     from mindspore import _no_grad, context, log as logger, version  # noqa: F401
     from mindspore._c_expression import MSContext, TensorPy, get_code_extra, typing
     from mindspore._checkparam import Rel, Validator, twice
     from mindspore._extends import cell_attr_register
+    from mindspore._extends.parse import compile_config  # noqa: F401
     from mindspore.common import Parameter, Tensor as CommonTensor, jit, mutable  # noqa: F401
     from mindspore.common.api import _cell_graph_executor, _no_grad as from_api, _pynative_executor
     from mindspore.common.hook_handle import HookHandle, _TensorHookHandle
-    from mindspore.common.sparse_tensor import COOTensor
+    from mindspore.common.sparse_tensor import COOTensor, RowTensorInner  # noqa: F401
+    from mindspore.communication.management import GlobalComm
     from mindspore.context import STRICT, ParallelMode  # noqa: F401
     from mindspore.nn.grad.cell_grad import Jvp  # noqa: F401
     from mindspore.ops._primitive_cache import _get_cache_prim
+    from mindspore.ops.operations import TransposeView
     from mindspore.ops.primitive import constexpr, prim_attr_register  # noqa: F401
+    from mindspore.parallel import set_algo_parameters  # noqa: F401
     from mindspore.parallel._auto_parallel_context import auto_parallel_context
     from mindspore.parallel._utils import _get_device_num, _get_parallel_mode
+    from mindspore.parallel.auto_parallel import AutoParallel  # noqa: F401
     from mindspore.train.callback import SummaryCollector  # noqa: F401
     from mindspore.train.callback._callback import Callback  # noqa: F401
     from mindspore.train.summary.summary_record import SummaryRecord  # noqa: F401
+    from mindspore.train.train_thor import ConvertModelUtils
+
+    assert not GlobalComm.INITED and TransposeView()(Tensor([[1, 2]]), (1, 0)).shape == (2, 1)
+    with pytest.raises(NotImplementedError, match="msjax has no second-order optimizer"):
+        ConvertModelUtils()
 
     assert mindspore.__version__ == "2.10.0" and repr(type(Tensor(1))) == "<class 'mindspore.common.tensor.Tensor'>"
     assert CommonTensor is Tensor is TensorPy and from_api is _no_grad is ms.no_grad and COOTensor is ms.COOTensor
@@ -58,3 +69,20 @@ def test_what_mindspore_s_own_hook_tests_import(no_alias_left):
         Validator.check_value_type("n", True, [int])
     with pytest.raises(ValueError, match=r"in \[0, 1\)"):
         Validator.check_float_range(1.0, 0, 1, Rel.INC_LEFT, "p")
+
+
+def test_settings_of_strategies_are_kept_and_checked():
+    from msjax import parallel
+
+    parallel.set_algo_parameters(tensor_slice_align_size=32, algo_approxi_epsilon=0.5)
+    assert parallel.get_algo_parameters("tensor_slice_align_size") == 32
+    parallel.reset_algo_parameters()
+    assert parallel.get_algo_parameters("algo_approxi_epsilon") == 0.1
+    for settings, kind, text in [
+        ({"fully_use_devices": 1}, TypeError, "'fully_use_devices' should be a bool, but got int 1"),
+        ({"tensor_slice_align_size": 0}, ValueError, r"should be in \[1, 1024\], but got 0"),
+        ({"algo_approxi_epsilon": 0.0}, ValueError, "'algo_approxi_epsilon' should be in"),
+        ({"size": 1}, ValueError, "there is no setting 'size'"),
+    ]:
+        with pytest.raises(kind, match=text):
+            parallel.set_algo_parameters(**settings)

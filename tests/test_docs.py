@@ -65,6 +65,17 @@ def test_code_prints_what_the_page_shows(page, no_alias_left):
 
 
 @by_name
+def test_code_fits_the_page(page):
+    wide = [
+        f"line {line + n}: {text}"
+        for line, code, _ in blocks(page.read_text())
+        for n, text in enumerate(code.splitlines(), 1)
+        if len(text) > 100
+    ]
+    assert not wide, f"{page.name} has code of more than 100 columns, which the page cuts"
+
+
+@by_name
 def test_links_lead_somewhere(page):
     text = FENCE.sub("", page.read_text())
     for target in LINK.findall(text):

@@ -39,15 +39,45 @@ def rates(o):
     return [float(group["lr"].asnumpy()) for group in o.param_groups]
 
 
-@pytest.mark.parametrize("case", [c for c in SCHEDULERS if "kw" not in c], ids=lambda c: c["make"])
-def test_schedulers(case):
+MAKES = [
+    lambda o: lr_scheduler.StepLR(o, 3, 0.5),
+    lambda o: lr_scheduler.LinearLR(o),
+    lambda o: lr_scheduler.LinearLR(o, 0.5, 0.8, 3),
+    lambda o: lr_scheduler.ExponentialLR(o, 0.9),
+    lambda o: lr_scheduler.PolynomialLR(o),
+    lambda o: lr_scheduler.PolynomialLR(o, 4, 2.0),
+    lambda o: lr_scheduler.MultiplicativeLR(o, lambda e: 0.95),
+    lambda o: lr_scheduler.MultiplicativeLR(o, [lambda e: 0.95, lambda e: 0.9]),
+    lambda o: lr_scheduler.ConstantLR(o),
+    lambda o: lr_scheduler.ConstantLR(o, 0.5, 2),
+    lambda o: lr_scheduler.MultiStepLR(o, [2, 4], 0.5),
+    lambda o: lr_scheduler.LambdaLR(o, lambda e: 0.95**e),
+    lambda o: lr_scheduler.LambdaLR(o, [lambda e: 0.95**e, lambda e: 1.0 / (e + 1)]),
+    lambda o: lr_scheduler.SequentialLR(o, [lr_scheduler.ConstantLR(o, 0.1, 2), lr_scheduler.ExponentialLR(o, 0.9)], [3]),
+    lambda o: lr_scheduler.CyclicLR(o, 0.01, 0.1, 3),
+    lambda o: lr_scheduler.CyclicLR(o, 0.01, 0.1, 2, 4, "triangular2"),
+    lambda o: lr_scheduler.CyclicLR(o, 0.01, 0.1, 2, 3, "exp_range", 0.9),
+    lambda o: lr_scheduler.CosineAnnealingLR(o, 4),
+    lambda o: lr_scheduler.CosineAnnealingLR(o, 4, 0.01),
+    lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 3),
+    lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 2, 2, 0.01),
+]
+RATES = {case["make"]: case["lr"] for case in SCHEDULERS if "kw" not in case}
+
+
+def test_all_schedulers_that_were_recorded_are_made():
+    assert texts_of(MAKES) == list(RATES)
+
+
+@pytest.mark.parametrize("make, wanted", list(zip(MAKES, RATES.values())), ids=list(RATES))
+def test_schedulers(make, wanted):
     o = optimizer()
-    scheduler = eval(case["make"], {"S": lr_scheduler, "o": o})
+    scheduler = make(o)
     got = [[float(lr.asnumpy()) for lr in scheduler.get_last_lr()]]
-    for _ in case["lr"][1:]:
+    for _ in wanted[1:]:
         scheduler.step()
         got.append(rates(o))
-    np.testing.assert_allclose(got, case["lr"], rtol=3e-5, atol=1e-8)
+    np.testing.assert_allclose(got, wanted, rtol=3e-5, atol=1e-8)
 
 
 @pytest.mark.parametrize("case", [c for c in SCHEDULERS if "kw" in c], ids=lambda c: str(c["kw"]))

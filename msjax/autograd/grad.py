@@ -65,7 +65,8 @@ def grad(
         return_ids (bool): True pairs each gradient with its position or its Parameter's name.
 
     Returns:
-        A function of `fn`'s arguments. For one position it returns the gradient itself, for several a tuple; for a single
+        A function of `fn`'s arguments. For one position it returns the gradient itself, for several a tuple; arguments that are no
+        Tensors have none there, and where only one of several is a Tensor, its gradient comes without a tuple. For a single
         Parameter the gradient itself, for a list of Parameters a tuple; with positions and weights, a pair of both. With
         `has_aux`, it returns a pair of that and the tuple of the other outputs.
 
@@ -314,7 +315,9 @@ class _Request:
         if self.return_ids:
             by_position = [(int(p), g) for p, g in zip(self.positions, by_position)]
             by_weight = [(leaf.tensor.name, g) for leaf, g in zip(leaves, by_weight)]
-        positions = (tuple(by_position) if self.several else by_position[0]) if self.by_position else None
+        positions = None
+        if self.by_position:
+            positions = by_position[0] if not self.several else tuple(by_position) if self.return_ids else _given(by_position)
         if self.weights is None:
             return positions
         weights = self.weights.shape_like(by_weight)
@@ -337,6 +340,12 @@ def _check_range(positions, n, who):
     for p in positions:
         if p >= n:
             raise RuntimeError(f"For '{who}', 'grad_position' {p} is out of range: the function was called with {n} arguments.")
+
+
+def _given(gradients):
+    """The gradients of several positions: as in MindSpore, those of numbers are left out, and a single one is no tuple then."""
+    given = tuple(g for g in gradients if not _is_empty(g))
+    return given[0] if len(given) == 1 else given
 
 
 def _is_empty(gradient) -> bool:

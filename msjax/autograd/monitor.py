@@ -81,7 +81,15 @@ class Monitor:
     def __init__(self):
         self.made: weakref.WeakKeyDictionary[Node, Made] = weakref.WeakKeyDictionary()
 
-    def ran(self, op: Operator, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None) -> None:
+    def ran(
+        self,
+        op: Operator,
+        operands: Sequence[Any],
+        values: Sequence[Any],
+        out: PyTree,
+        node: Node | None,
+        static: tuple[Any, ...] = (),
+    ) -> None:
         """Called after an operator ran on concrete values.
 
         Args:
@@ -89,6 +97,7 @@ class Monitor:
             operands: what it was called with; `values` are their arrays.
             out: the array, or the tuple of arrays, that it computed.
             node: its node on the tape; None if no gradient is recorded.
+            static: its settings.
         """
         if node is not None:
             self.made[node] = self.here(op.name, values)

@@ -156,7 +156,7 @@ def _run(op, operands, values, static, traced, on_tape):
             return recorded
     out = op.bind(static)(*values) if traced else op.programs[static](*values)
     if ACTIVITY.slow_dispatch and not traced:
-        _after(op, operands, values, out, None)
+        _after(op, operands, values, out, None, static)
     if out.__class__ is tuple or out.__class__ is list:
         return tuple([wrap(o) for o in out])
     return wrap(out)
@@ -217,7 +217,7 @@ def _record(op, operands, values, static, traced):
             STATE.saving.save(node, operands, values)
     if ACTIVITY.slow_dispatch:
         if not traced:
-            _after(op, operands, values, out, node)
+            _after(op, operands, values, out, node, static)
         elif node is not None and (monitor := current()) is not None:
             monitor.recorded(node)
     if pull.single:
@@ -387,13 +387,13 @@ class OpNode(Node):
         self.edges = self.spec = self.residuals = self.values = self.out = self.saved = self.pullback = None
 
 
-def _after(op, operands, values, out, node):
+def _after(op, operands, values, out, node, static):
     """Wait and tell the monitor, as settings ask, after an operator ran on concrete values."""
     if ACTIVITY.synchronize:
         _wait(out, op)
     monitor = current()
     if monitor is not None:
-        monitor.ran(op, operands, values, out, node)
+        monitor.ran(op, operands, values, out, node, static)
 
 
 def _wait(out, op):

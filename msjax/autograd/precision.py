@@ -10,10 +10,10 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.base.state import ACTIVITY, swap
-from msjax.base.typing import DTypeLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.common.typing import DTypeLike
 
 _CAST = Op("Cast", lambda x, dtype: x.astype(dtype), int_grad=True)
 

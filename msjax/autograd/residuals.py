@@ -64,15 +64,14 @@ class Forward:
         spec = ResidualSpec(pull.without_values(), tuple(sources), self, tuple(map(shape_of, values)), treedef)
         return (pull.out, kept, spec.token), spec
 
-    def stored_metadata(self, spec: ResidualSpec) -> tuple[VJP, tuple[tuple[str, int], ...]]:
-        """The part of the description that is stored with a program on disk."""
-        return spec.pull, spec.sources
+    def stored_metadata(self, spec: ResidualSpec) -> list[Any]:
+        """The part of the description that is stored with a program on disk: lists, texts, numbers, True and False."""
+        return [spec.pull.as_data(), list(map(list, spec.sources))]
 
-    def restored_metadata(
-        self, stored: tuple[VJP, tuple[tuple[str, int], ...]], values: Sequence[Any]
-    ) -> tuple[ResidualSpec, PyTreeDef]:
+    def restored_metadata(self, stored: list[Any], values: Sequence[Any]) -> tuple[ResidualSpec, PyTreeDef]:
         """(the description of the residuals of a program from disk, the structure of its results)."""
-        spec = ResidualSpec(*stored, self, tuple(map(shape_of, values)))
+        pull, sources = stored
+        spec = ResidualSpec(VJP.of_data(pull), tuple((kind, i) for kind, i in sources), self, tuple(map(shape_of, values)))
         kept = [0] * sum(kind == "kept" for kind, _ in spec.sources)
         return spec, jax.tree.structure(((0,) * len(spec.pull.carries), kept, spec.token))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from msjax.base.errors import check_hook, where
-from msjax.base.typing import TensorHook
 from msjax.common.bases import attached_to
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_hooks import HookList
 from msjax.common.tensor_values import TENSORS
+from msjax.common.typing import TensorHook
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
 

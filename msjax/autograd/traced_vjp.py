@@ -41,6 +41,28 @@ class VJP:
         copy.__dict__.update({name: self.__dict__[name] for name in VJP.__annotations__})
         return copy
 
+    def as_data(self) -> dict[str, Any]:
+        """The attributes as lists, texts, numbers, True and False."""
+        shadow = [[list(shape), np.dtype(dtype).name] for shape, dtype in self.shadow]
+        return {
+            "slots": list(self.slots),
+            "in_dtypes": [np.dtype(d).name for d in self.in_dtypes],
+            "by_rule": self.by_rule,
+            "single": self.single,
+            "shadow": shadow,
+            "carries": list(map(bool, self.carries)),
+        }
+
+    @staticmethod
+    def of_data(data: dict[str, Any]) -> VJP:
+        """The vjp whose attributes `as_data` has returned."""
+        made = VJP()
+        made.slots, made.carries = tuple(data["slots"]), tuple(data["carries"])
+        made.in_dtypes = [jnp.dtype(name) for name in data["in_dtypes"]]
+        made.by_rule, made.single = data["by_rule"], data["single"]
+        made.shadow = [(tuple(shape), jnp.dtype(name)) for shape, name in data["shadow"]]
+        return made
+
     def gradients(self, cts: Grads, need: Need, vjp: Callable[..., Any]) -> list[JaxArray | None]:
         """Gradients of the inputs for which `need` is True, None for the others.
 

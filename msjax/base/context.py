@@ -9,7 +9,7 @@ import os
 import warnings
 from typing import Any
 
-from msjax.base import disk_cache
+from msjax.base import disk_cache, precision
 from msjax.base.checks import check_bool, check_known, check_options, check_positive_int, check_str
 from msjax.base.parallel_context import (
     ParallelMode as ParallelMode,
@@ -26,6 +26,7 @@ PYNATIVE_MODE = 1
 STRICT, COMPATIBLE, LAX = 0, 1, 2
 
 DIALECTS = ("tutorial", "mindspore-2.10", "mindspore-1")
+RANDOM_NUMBERS = ("mindspore", "jax")
 DEVICE_TARGETS = ("CPU", "GPU", "TPU", "Ascend", "Davinci")
 
 # Settings of MindSpore programs that have no counterpart in XLA: stored, so that they can be read back, without effect.
@@ -58,7 +59,6 @@ _NO_EFFECT: dict[str, Any] = {
     "memory_optimize_level": "O0",
     "memory_offload": "OFF",
     "ascend_config": {},
-    "gpu_config": {},
     "exec_order": "bfs",
     "precompile_only": False,
     "support_binary": False,
@@ -99,9 +99,11 @@ class _Settings:
             )
         self.hook_queue_bytes = 256 << 20
         self.program_cache_size = 8192
+        self.random_numbers = "mindspore"
         self.enable_compile_cache = False
         self.compile_cache_path = ""
         self.compile_cache_bytes = 1 << 30
+        self.gpu_config: dict[str, Any] = {}
         self.kept = dict(_NO_EFFECT)
 
 
@@ -129,6 +131,12 @@ def set_context(**kwargs: Any) -> None:
             A program that has more to hand over waits until hooks have been called.
         program_cache_size (int): how many compiled programs are kept, of operators and of compiled functions; 8192 by default. Those
             that were not used for longest are dropped, and compiled again if they are needed. Each takes up to 1.4 MiB of memory.
+        gpu_config (dict): "matmul_allow_tf32" and "conv_allow_tf32": whether operands of float32 may be rounded to TF32 on GPUs (and to
+            bfloat16 on TPUs). The first is jax's own setting, `jax_default_matmul_precision`, for all of this process. By default,
+            jax rounds both; programs of `msjax run` and `install_as_mindspore` round those of convolutions only, as MindSpore does.
+        random_numbers (str): "mindspore" (the default) draws MindSpore's numbers from a seed that was set: orders of rows, initial weights,
+            dropout, and outside of compiled programs other random operators. "jax" draws from numpy's generators on the host and from jax's
+            elsewhere.
         **kwargs: MindSpore's other settings are accepted and kept, without effect.
 
     Raises:
@@ -215,6 +223,13 @@ def _set_program_cache_size(value):
     SETTINGS.program_cache_size = check_positive_int(value, "program_cache_size", "set_context")
 
 
+def _set_random_numbers(value):
+    if value not in RANDOM_NUMBERS:
+        raise ValueError(f"For 'set_context', 'random_numbers' should be one of {', '.join(RANDOM_NUMBERS)}, but got {value!r}.")
+    SETTINGS.random_numbers = value
+    programs_changed()
+
+
 def _set_compile_cache(value):
     SETTINGS.enable_compile_cache = check_bool(value, "enable_compile_cache", "set_context")
     _update_compile_cache()
@@ -239,6 +254,21 @@ def _set_compile_cache_bytes(value):
     SETTINGS.compile_cache_bytes = check_positive_int(value, "compile_cache_bytes", "set_context")
     if SETTINGS.enable_compile_cache:
         _update_compile_cache()
+
+
+def _set_gpu_config(value):
+    if not isinstance(value, dict):
+        raise TypeError(f"For 'set_context', 'gpu_config' should be a dict, but got {value!r}.")
+    check_options(value, _GPU_CONFIG, "set_context", what="key of gpu_config", error=ValueError)
+    if "matmul_allow_tf32" in value:
+        precision.allow_tf32_in_products(value["matmul_allow_tf32"], "set_context")
+    if "conv_allow_tf32" in value:
+        precision.allow_tf32_in_convolutions(value["conv_allow_tf32"], "set_context")
+    SETTINGS.gpu_config = dict(value)
+
+
+# XLA chooses algorithms itself.
+_GPU_CONFIG = ("matmul_allow_tf32", "conv_allow_tf32", "conv_fprop_algo", "conv_dgrad_algo", "conv_wgrad_algo")
 
 
 def _set_device_target(value, device_id: int | None = None):
@@ -277,9 +307,11 @@ _SETTERS = {
     "hook_dialect": _set_dialect,
     "hook_queue_bytes": _set_hook_queue_bytes,
     "program_cache_size": _set_program_cache_size,
+    "random_numbers": _set_random_numbers,
     "enable_compile_cache": _set_compile_cache,
     "compile_cache_path": _set_compile_cache_path,
     "compile_cache_bytes": _set_compile_cache_bytes,
+    "gpu_config": _set_gpu_config,
 }
 
 

@@ -1,7 +1,7 @@
 """Compiled programs on disk, so that a script that is started again does not compile them again.
 
-jax stores them, and `programs/store.py` those of operators. This module chooses the folder, keeps it from growing, and
-says what is in it.
+jax stores them, and `programs/store.py` those of operators. This module chooses the folder, sees to it that only the user can write
+there, keeps it from growing, and says what is in it.
 """
 
 from __future__ import annotations
@@ -9,19 +9,29 @@ from __future__ import annotations
 import atexit
 import contextlib
 import hashlib
+import math
 import os
 import platform
 import sys
+import time
 import warnings
+import zlib
+
+from msjax.base.private_folder import NotPrivate, make_private
 
 _ENVIRONMENT = "MSJAX_COMPILE_CACHE"
 _OFF = ("0", "off", "no", "false")
 
-# What is in the folder: 2 has programs of jax and of msjax's own `programs/store.py`, which jax does not store as well.
-_LAYOUT = 2
+# What is in the folder: 3 has programs of jax and of msjax's own `programs/store.py`, which jax does not store as well, and was private
+# from the beginning.
+_LAYOUT = 3
 
 # The folder that `enable` told jax to use.
 _CHOSEN: dict[str, str] = {}
+# The folders that there was a warning of.
+_REFUSED: set[str] = set()
+# A file that was to be renamed when it was whole, and has not been touched for so many seconds, belongs to no process any more.
+_ABANDONED = 3600.0
 
 
 def is_off() -> bool:
@@ -30,7 +40,7 @@ def is_off() -> bool:
 
 
 def folder(path: str = "") -> str:
-    """The folder of this kind of machine: programs for other processors would not run here.
+    """The folder of this kind of machine: programs for other processors would not run here. "" for a user without a home.
 
     Args:
         path: the folder that holds it; by default that of MSJAX_COMPILE_CACHE, or ``msjax`` in the user's cache directory.
@@ -41,7 +51,11 @@ def folder(path: str = "") -> str:
     if not path:
         home = os.path.expanduser("~")
         default = os.path.join(home, "AppData", "Local") if sys.platform == "win32" else os.path.join(home, ".cache")
-        path = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or default, "msjax")
+        given = [os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("LOCALAPPDATA", ""), default]
+        # A relative one would be another folder wherever the program is started.
+        path = next((os.path.join(each, "msjax") for each in given if os.path.isabs(each)), "")
+        if not path:
+            return ""
     return os.path.join(path, f"{platform.machine()}-{hashlib.sha256(f'{_LAYOUT} {processor()}'.encode()).hexdigest()[:12]}")
 
 
@@ -57,6 +71,8 @@ def processor() -> str:
 def enable(path: str = "", limit: int = 1 << 30) -> None:
     """Have jax store compiled programs, unless jax was already told to store them elsewhere.
 
+    Where somebody else could write to the folder, nothing is stored or read, and one warning says so.
+
     Args:
         path: as for `folder`.
         limit: when the process exits, the oldest programs are deleted until no more bytes than this are left.
@@ -66,11 +82,17 @@ def enable(path: str = "", limit: int = 1 << 30) -> None:
     from msjax.base import jax_slots
 
     present = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
+    ours = bool(path) or present in (None, _CHOSEN.get("folder"))
+    chosen = _private(folder(path)) if ours else ""
+    if ours and not chosen:
+        jax.config.update("jax_compilation_cache_dir", None)
+        jax_slots.forget_cache_folder()
+        return
     jax.config.update("jax_enable_compilation_cache", True)
-    if path or present in (None, _CHOSEN.get("folder")):
-        chosen = folder(path)
+    if ours:
         if not _CHOSEN:
-            atexit.register(lambda: trim(_CHOSEN["folder"], int(_CHOSEN["limit"])))
+            began = time.time() - 1  # the clock of files may be coarse
+            atexit.register(lambda: trim(_CHOSEN["folder"], int(_CHOSEN["limit"]), began))
         _CHOSEN.update(folder=chosen, limit=str(limit))
         jax.config.update("jax_compilation_cache_dir", chosen)
     # The programs of operators are many and small; jax's defaults would not store them.
@@ -79,6 +101,25 @@ def enable(path: str = "", limit: int = 1 << 30) -> None:
     jax_slots.forget_cache_folder()
     # A damaged file, or one that another process is writing: the program is compiled, and that is all.
     warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
+
+
+def _private(path):
+    """The absolute path of a folder in which only the user can write; "" after a warning if that can't be had."""
+    try:
+        if not path:
+            raise NotPrivate("this user has no home")
+        path = os.path.abspath(path)
+        make_private(path)
+    except NotPrivate as refusal:
+        if path not in _REFUSED:
+            _REFUSED.add(path)
+            warnings.warn(
+                f"Compiled programs are not kept on disk, since whoever can write there could have this user run any code: {refusal}. "
+                f"Set {_ENVIRONMENT} to a folder of your own, or to 0 to do without.",
+                stacklevel=4,
+            )
+        return ""
+    return path
 
 
 def disable() -> None:
@@ -114,13 +155,48 @@ def files(path: str) -> list[tuple[float, int, str]]:
     return found
 
 
-def trim(path: str, limit: int) -> None:
-    """Delete the programs in a folder that were used longest ago until no more than `limit` bytes are left."""
+def trim(path: str, limit: int, since: float = math.inf) -> None:
+    """Delete the programs in a folder that were used longest ago until no more than `limit` bytes are left, and what is not whole.
+
+    Args:
+        since: when this process began to write there, in seconds: what jax has written from then on is looked at. On a full disk, it
+            leaves files behind that have only their beginning.
+    """
     found = sorted(files(path))
     total = sum(size for _, size, _ in found)
-    for _, size, name in found:
-        if total <= limit:
-            return
-        with contextlib.suppress(OSError):  # another process has just deleted it
-            os.remove(name)
-        total -= size
+    now = time.time()
+    for used, size, name in found:
+        abandoned = is_temporary(name) and now - used > _ABANDONED
+        if abandoned or total > limit or (used >= since and not _is_whole(name)):
+            with contextlib.suppress(OSError):  # another process has just deleted it
+                os.remove(name)
+            total -= size
+
+
+# The files of the store that are not whole yet end with this and the numbers of a process and a thread.
+TEMPORARY = ".new."
+
+
+def is_temporary(path: str) -> bool:
+    """Whether a file is one that a process of msjax is writing, or was when it ended."""
+    return TEMPORARY in os.path.basename(path)
+
+
+def _is_whole(path):
+    """Whether a file of jax's is whole, as far as Python can tell: jax uses another compression where a package for it is there."""
+    if not path.endswith("-cache"):
+        return True
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        stream, data = zlib.decompressobj(), file.read(1 << 16)
+        if data[:1] not in (b"", b"\x78"):
+            return True
+        try:
+            while data and not stream.eof:
+                while data:
+                    stream.decompress(data, 1 << 20)
+                    data = stream.unconsumed_tail
+                data = file.read(1 << 16)
+        except zlib.error:
+            return False
+        return stream.eof
+    return True

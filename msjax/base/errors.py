@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+import os
+import types
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msjax.base.state import STATE
@@ -33,6 +36,30 @@ def cell_path(cells: Sequence[Any] | None = None) -> str:
     return path if holder is root else f"{path} ({type(holder).__name__})"
 
 
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def shorten(error: BaseException, keep: int = 0) -> None:
+    """Take msjax's own frames out of the traceback of an error that is a report (its class has `brief_traceback`).
+
+    Args:
+        keep (int): so many of them stay, the outermost ones.
+    """
+    if not getattr(error, "brief_traceback", False):
+        return
+    kept, entry = [], error.__traceback__
+    while entry is not None:
+        own = entry.tb_frame.f_code.co_filename.startswith(_OWN)
+        if not own or keep:
+            kept.append(entry)
+        keep -= bool(own and keep)
+        entry = entry.tb_next
+    last = None
+    for entry in reversed(kept):
+        last = types.TracebackType(last, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    error.__traceback__ = last
+
+
 def where() -> str:
     """`` in cell Net.fc1 (Dense)``, ready to be put into a message; empty outside of cells."""
     path = cell_path()
@@ -49,6 +76,12 @@ def describe(value: Any) -> str:
         return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
     text = repr(value)
     return f"{type(value).__name__} {text}" if len(text) <= 40 else type(value).__name__
+
+
+def near(text: str, names: Iterable[str]) -> str:
+    """The end of a sentence, which lists the names most like a text; empty if none is like it."""
+    found = difflib.get_close_matches(text, list(names), n=3, cutoff=0.6)
+    return f"; nearest to {text!r}: {', '.join(map(repr, found))}" if found else ""
 
 
 def callable_name(fn: Callable[..., Any]) -> str:

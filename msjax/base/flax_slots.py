@@ -6,6 +6,7 @@ flax's own accessors cost 5 to 11 microseconds a read; the raw slot costs 0.1. C
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from flax import nnx
@@ -65,3 +66,28 @@ def without_attribute(attributes: dict[str, Any], name: str) -> dict[str, Any]:
     if nodes is not None:
         kept[MODULE_STATE[1]] = type(nodes)({key: value for key, value in nodes.items() if key != name})
     return kept
+
+
+def when_made(cls: type, seen: Callable[[Any], None]) -> dict[str, Any]:
+    """The namespace of a subclass of a module's class, of whose instances a function is told when nnx or jax makes one of its parts.
+
+    Args:
+        cls: the class.
+        seen: called with each module that nnx.merge, nnx.update or the like, or jax.tree.map has made.
+    """
+
+    def init(self, attributes):
+        cls._graph_node_init(self, attributes)
+        seen(self)
+
+    namespace: dict[str, Any] = {"_graph_node_init": init}
+    if hasattr(cls, "_pytree__unflatten"):
+
+        @classmethod
+        def unflatten(own, *args):
+            module = cls._pytree__unflatten.__func__(own, *args)
+            seen(module)
+            return module
+
+        namespace["_pytree__unflatten"] = unflatten
+    return namespace

@@ -11,6 +11,10 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import io
+import pickle
+import re
+import warnings
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
@@ -20,25 +24,56 @@ import jax.api_util
 import jax.core
 import jax.extend.core
 import jax.extend.linear_util
+import numpy as np
 from jax.extend import source_info_util
 from jax.interpreters import mlir
 
 # The versions of jax with which all of this was seen to work.
-CHECKED = ("0.10.2", "0.12.0")
+CHECKED = ("0.9.2", "0.10.2", "0.12.0")
+
+
+def _core(name: str) -> Any:
+    """A name of `jax.extend.core`; before jax 0.10 some of them are only in `jax.core`, where jax 0.9 warns of its going."""
+    if hasattr(jax.extend.core, name):
+        return getattr(jax.extend.core, name)
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        return getattr(jax.core, name)
+
+
+class _UserContext:
+    """What `jax.make_user_context` returns; before jax 0.10 that has no `set_global`.
+
+    Args:
+        default: its value where none is set.
+    """
+
+    def __init__(self, default: Any = None):
+        self._context: Any = jax.make_user_context(default)
+        self.set_global = self._context._obj.set_global
+
+    @property
+    def value(self) -> Any:
+        return self._context.value
+
+    def __call__(self, value: Any) -> Any:
+        return self._context(value)
+
 
 try:
     # trace_state() is equal to an earlier one exactly where the same transformations of jax are under way.
-    trace_state = jax.extend.core.get_opaque_trace_state
+    trace_state = _core("get_opaque_trace_state")
     with jax.core.eval_context():
         # The state outside of all transformations.
         NO_TRACE = trace_state()
 
     # ``with within_trace(trace)``: jax computes as part of that transformation, one around the innermost.
-    within_trace = jax.extend.core.set_current_trace
+    within_trace = _core("set_current_trace")
 
     # user_context(default) is a variable of each thread whose value is part of the key of every cache of jax: what was traced under
     # one value is not used under another. When one is made, jax forgets all that it has traced so far.
     user_context = jax.make_user_context
+    if not hasattr(user_context(), "set_global"):
+        user_context = _UserContext
 
     # settings_token() is the same object exactly where all settings that tracing depends on are the same, those of ``with``
     # statements and the variables of `user_context` included: what jax's own cache has for them.
@@ -48,14 +83,20 @@ try:
     )
 
     # inner_jaxprs(eqn.params) are the jaxprs within an equation.
-    inner_jaxprs = jax.extend.core.jaxprs_in_params
+    inner_jaxprs = _core("jaxprs_in_params")
 
     # The effects of an equation that has none.
-    NO_EFFECTS = jax.extend.core.no_effects
+    NO_EFFECTS = _core("no_effects")
+
+    # ``with take_current_trace() as trace`` is the innermost transformation that is under way.
+    take_current_trace = _core("take_current_trace")
+
+    # What jax notes of a function that it traced.
+    DebugInfo = _core("DebugInfo")
 except AttributeError as error:
     raise ImportError(
         f"jax {jax.__version__} has no {error.name!r} in {getattr(error.obj, '__name__', error.obj)}, which msjax needs. "
-        f"msjax/base/jax_slots.py was checked with jax {' and '.join(CHECKED)}."
+        f"msjax/base/jax_slots.py was checked with jax {', '.join(CHECKED)}."
     ) from error
 
 
@@ -64,7 +105,7 @@ except AttributeError as error:
 
 def current_trace() -> Any:
     """jax's object for the innermost transformation that is under way; one for computing at once if there is none."""
-    with jax.extend.core.take_current_trace() as trace:
+    with take_current_trace() as trace:
         return trace
 
 
@@ -79,6 +120,11 @@ def trace_of(value: Any) -> Any:
 def settings() -> dict[str, Any]:
     """jax's settings by name, as they are for this thread."""
     return jax.config.values
+
+
+def setting(name: str) -> Any:
+    """The value of one of jax's settings, as it is for this thread."""
+    return getattr(jax.config, name)
 
 
 # ---- jaxprs
@@ -97,7 +143,7 @@ def jaxpr_of(invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[Any],
         invars, outvars: the variables that it takes and returns.
         name: as jax's messages show it.
     """
-    info = jax.extend.core.DebugInfo(name, name, ("",) * len(invars), ("",) * len(outvars))
+    info = DebugInfo(name, name, ("",) * len(invars), ("",) * len(outvars))
     effects = frozenset().union(*(eqn.effects for eqn in eqns))
     return jax.extend.core.Jaxpr((), list(invars), list(outvars), list(eqns), effects, info)
 
@@ -125,9 +171,41 @@ def traceback_of(eqn: jax.extend.core.JaxprEqn) -> Any:
     return eqn.source_info.traceback
 
 
+@contextlib.contextmanager
+def own_lines() -> Iterator[None]:
+    """A context in which equations get the calls that really lead to them, also where jax would give them those of another equation."""
+    names = source_info_util.current_name_stack()
+    with source_info_util.user_context(_NoTraceback(), name_stack=names):  # pyright: ignore[reportArgumentType]
+        yield
+
+
+class _NoTraceback:
+    """Stands where jax looks for calls that it is to note: it is false, so that jax takes those that are under way."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def as_python_traceback(self) -> None:
+        """What jax adds to an exception: nothing."""
+
+
 def name_stack_of(eqn: jax.extend.core.JaxprEqn) -> str:
     """The scopes of `jax.named_scope` around an equation, and the transformations that made it, as a text."""
     return str(eqn.source_info.name_stack)
+
+
+def module_scope(path: str, call: int) -> Any:
+    """A context manager that notes, with each operation within, that it belongs to call number `call` of the module of a path."""
+    return jax.named_scope(f"msjax<{path}|{call}>")
+
+
+_MODULE_SCOPE = re.compile(r"msjax<([^>|]*)\|(\d+)>")
+
+
+def marked_scope(eqn: jax.extend.core.JaxprEqn) -> tuple[str, int] | None:
+    """(path, number of the call) of the innermost `module_scope` around an equation; None if there is none in its jaxpr."""
+    found = _MODULE_SCOPE.findall(name_stack_of(eqn))
+    return (found[-1][0], int(found[-1][1])) if found else None
 
 
 def file_of(closed: jax.extend.core.ClosedJaxpr) -> str:
@@ -138,7 +216,8 @@ def file_of(closed: jax.extend.core.ClosedJaxpr) -> str:
 
 def varying_axes(aval: Any) -> frozenset[Any]:
     """The axes of a `jax.shard_map`'s mesh over which an abstract value varies."""
-    return getattr(getattr(aval, "manual_axis_type", None), "varying", frozenset())
+    axes = getattr(aval, "vma", None)  # as jax called it before 0.10
+    return getattr(getattr(aval, "manual_axis_type", None), "varying", frozenset()) if axes is None else axes
 
 
 # ---- lowering: the operations of a program that is being lowered
@@ -251,6 +330,15 @@ def replace_by_constant(result: Any, constant: Any) -> None:
 # ---- executables
 
 
+def compiler_flags() -> bytes:
+    """The flags that XLA has read from XLA_FLAGS, and its defaults for all others, as bytes that differ where they do."""
+    from jax.experimental import serialize_executable
+
+    options = serialize_executable.xc.CompileOptions()
+    options.executable_build_options.debug_options  # noqa: B018  # without it, they are left out
+    return options.SerializeAsString()
+
+
 def serialized(compiled: jax.stages.Compiled) -> tuple[bytes, Any]:
     """(an executable as bytes, the structure of its results)."""
     from jax.experimental import serialize_executable
@@ -268,12 +356,41 @@ def deserialized(
         in_tree, out_tree: the structures of ``(positional arguments, keyword arguments)`` and of the results.
         device: a `jax.Device`, which is no type to a type checker.
         check: see `CheckedExecutable`.
+
+    Raises:
+        pickle.UnpicklingError: the payload refers to something that no executable needs.
+        ValueError: it is the executable of a function with other operands or results.
     """
+    unloaded, infos, _ = _unpickler()(io.BytesIO(payload), device.client, [device]).load()
+    if len(unloaded.output_avals) != out_tree.num_leaves:
+        raise ValueError("it is the executable of a function with another number of results")
+    args_info = in_tree.unflatten(infos)  # raises for another number of operands
+    executable: Any = CheckedExecutable(unloaded.load(), check)
+    return jax.stages.Compiled(executable, [], args_info, out_tree, no_kwargs=True), executable
+
+
+@functools.cache
+def _unpickler():
+    """jax's own unpickler of executables, without the calls of any functions that pickles allow."""
     from jax.experimental import serialize_executable
 
-    loaded = serialize_executable.deserialize_and_load(payload, in_tree, out_tree, execution_devices=[device])
-    executable: Any = CheckedExecutable(loaded._executable, check)
-    return jax.stages.Compiled(executable, [], loaded.args_info, out_tree, no_kwargs=True), executable
+    class Unpickler(serialize_executable._JaxPjrtUnpickler):
+        def find_class(self, module, name):
+            found = _ALLOWED.get((module, name))
+            if found is None:
+                found = super().find_class(module, name)
+                of = str(getattr(found, "__module__", "")).partition(".")[0]
+                is_class = isinstance(found, type) and of in ("jax", "jaxlib")
+                if not (is_class or found is np.dtype or (of == "jax" and name.lstrip("_").startswith("unpickle_"))):
+                    raise pickle.UnpicklingError(f"an executable should not need {module}.{name}")
+                _ALLOWED[module, name] = found
+            return found
+
+    return Unpickler
+
+
+# What the pickles of executables refer to.
+_ALLOWED: dict[tuple[str, str], Any] = {}
 
 
 class CheckedExecutable:

@@ -1,7 +1,7 @@
-"""Types for annotations: what operators, layers and hooks take and return.
+"""Types for annotations that name no class of msjax; `msjax.common.typing` has those of Tensors and data types.
 
-A leaf: it imports nothing of msjax at run time, so that every file may import it. The aliases are text at run time,
-and types for a type checker.
+A leaf: it imports nothing of msjax, so that every file may import it. The aliases are text at run time, and types for a type
+checker.
 
 Example:
     >>> import msjax as ms
@@ -15,56 +15,36 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     import jax
-    import numpy as np
 
-    from msjax.common.dtype import Type
-    from msjax.common.initializer import Initializer
-    from msjax.common.parameter import Parameter
-    from msjax.common.tensor import Tensor
-    from msjax.nn.learning_rate_schedule import LearningRateSchedule
 
 __all__ = [
     "Any",
-    "ArrayLike",
     "Attribute",
     "Axes",
     "BackwardHook",
     "BackwardPreHook",
-    "BinaryMethod",
-    "BinaryOperator",
     "Callable",
     "CompiledFunction",
-    "DTypeLike",
     "ForwardHook",
     "ForwardHookWithKwargs",
     "ForwardPreHook",
     "ForwardPreHookWithKwargs",
-    "InitLike",
     "Iterable",
     "Iterator",
     "JaxArray",
     "JaxArrays",
     "JaxNumber",
-    "KernelDecorator",
-    "LearningRate",
     "Mapping",
-    "MethodOfManyNames",
     "Number",
     "PadWidths",
-    "ParametersLike",
     "PyTree",
     "PyTreeDef",
     "Sequence",
     "SettableAttribute",
-    "Shape",
-    "TensorHook",
-    "TensorLike",
-    "UnaryOperator",
-    "UnaryOperatorOfX",
 ]
 
 JaxArray: TypeAlias = "jax.Array"
@@ -73,25 +53,13 @@ JaxArrays: TypeAlias = "tuple[jax.Array, ...]"
 JaxNumber: TypeAlias = "jax.Array | float"
 # bool is an int to a type checker, and an int is taken where a float is asked for.
 Number: TypeAlias = "float"
-# What an operator takes for an operand.
-TensorLike: TypeAlias = "Tensor | jax.Array | np.ndarray[Any, Any] | np.generic[Any] | complex"
-# What Tensor() and msjax.numpy take for data: operands, and nested lists of them.
-ArrayLike: TypeAlias = "TensorLike | Sequence[Any]"
 Axes: TypeAlias = "int | Sequence[int]"
-# What fills a Parameter: an initializer or its name, data, or one number.
-InitLike: TypeAlias = "Initializer | ArrayLike | str"
 # (before, after) for each axis.
 PadWidths: TypeAlias = "tuple[tuple[int, int], ...]"
 # The structure of a pytree; jax publishes only the constructor.
 PyTreeDef: TypeAlias = Any
 # Nested tuples, lists and dicts of Tensors, arrays and other values.
 PyTree: TypeAlias = Any
-Shape: TypeAlias = "int | Sequence[int] | Tensor"
-# What an optimizer updates: Parameters, or groups of them with their settings.
-ParametersLike: TypeAlias = "Iterable[Parameter] | Iterable[dict[str, Any]]"
-# A number, one for each step, or what computes it from the step.
-LearningRate: TypeAlias = "float | Iterable[float] | Tensor | LearningRateSchedule"
-DTypeLike: TypeAlias = "Type | np.dtype[Any] | type[Any] | str"
 
 
 # The first argument of a cell's hook is the cell; in the dialect "mindspore-1" backward hooks get its name and id, a str.
@@ -134,32 +102,9 @@ class BackwardHook(Protocol):
     def __call__(self, cell: Any, grad_input: tuple[Any, ...], grad_output: tuple[Any, ...], /) -> Any: ...
 
 
-class TensorHook(Protocol):
-    """A function for `Tensor.register_hook`: it takes the gradient, and returns another one or None."""
-
-    def __call__(self, grad: Tensor, /) -> Tensor | None: ...
-
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R", covariant=True)
 _V = TypeVar("_V")
-
-
-class KernelDecorator(Protocol):
-    """A decorator, made by `operator(...)`, that makes a kernel of jax arrays a function of Tensors with the same parameters."""
-
-    @overload
-    def __call__(self, kernel: Callable[_P, jax.Array], /) -> Callable[_P, Tensor]: ...
-    @overload
-    def __call__(self, kernel: Callable[_P, tuple[jax.Array, jax.Array]], /) -> Callable[_P, tuple[Tensor, Tensor]]: ...
-    @overload
-    def __call__(
-        self, kernel: Callable[_P, tuple[jax.Array, jax.Array, jax.Array]], /
-    ) -> Callable[_P, tuple[Tensor, Tensor, Tensor]]: ...
-    @overload
-    def __call__(self, kernel: Callable[_P, tuple[jax.Array, ...]], /) -> Callable[_P, tuple[Tensor, ...]]: ...
-    @overload
-    def __call__(self, kernel: Callable[_P, Any], /) -> Callable[_P, Any]: ...
 
 
 class Attribute(Protocol[_R]):
@@ -173,39 +118,6 @@ class SettableAttribute(Protocol[_V]):
 
     def __get__(self, instance: Any, owner: Any = None, /) -> _V: ...
     def __set__(self, instance: Any, value: _V, /) -> None: ...
-
-
-class UnaryOperator(Attribute["Callable[[], Tensor]"], Protocol):
-    """An elementwise operator of one Tensor; as an attribute of Tensor, a method without arguments."""
-
-    def __call__(self, input: TensorLike) -> Tensor: ...
-
-
-class UnaryOperatorOfX(Attribute["Callable[[], Tensor]"], Protocol):
-    """An elementwise operator of one Tensor that MindSpore calls x."""
-
-    def __call__(self, x: TensorLike) -> Tensor: ...
-
-
-class BinaryMethod(Protocol):
-    """A method of a Tensor that takes another one or a number."""
-
-    def __call__(self, other: TensorLike) -> Tensor: ...
-
-
-class BinaryOperator(Attribute[BinaryMethod], Protocol):
-    """An elementwise operator of two Tensors or numbers."""
-
-    def __call__(self, input: TensorLike, other: TensorLike) -> Tensor: ...
-
-
-class MethodOfManyNames(Protocol[_P, _R]):
-    """A method whose arguments have other names, too; type checkers know those of the function only."""
-
-    @overload
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
-    @overload
-    def __call__(self, *args: TensorLike | Axes | None, **kwargs: TensorLike | Axes | Type | None) -> _R: ...
 
 
 class CompiledFunction(Protocol[_P, _R]):

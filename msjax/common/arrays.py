@@ -10,10 +10,11 @@ import numpy as np
 
 from msjax.base.arrays import TracedValueError, known_value
 from msjax.base.state import STATE
-from msjax.base.typing import DTypeLike, JaxArray
+from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import Type
+from msjax.common.typing import DTypeLike
 
 
 def concrete(tensor: TensorBase, what: str) -> JaxArray:

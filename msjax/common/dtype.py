@@ -11,7 +11,7 @@ import jax
 import ml_dtypes
 import numpy as np
 
-from msjax.base.typing import DTypeLike
+from msjax.common.typing import DTypeLike
 
 __all__ = [
     "Type",
@@ -88,6 +88,11 @@ class Type:
         self.np: np.dtype[Any] | None = None if np_dtype is None else np.dtype(np_dtype)
         # numpy gives bfloat16 the kind 'V'; here it counts as a float. Types that numpy lacks have the kind "?".
         self.kind: str = "?" if self.np is None else ("f" if self.np == ml_dtypes.bfloat16 else self.np.kind)
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """The values that programs depend on; see `programs.description`."""
+        return self.code, str(self.np)
 
     def __str__(self) -> str:
         return self.name

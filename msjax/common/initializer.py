@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from msjax.base.typing import DTypeLike, InitLike, Shape
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.initializers import (
@@ -25,6 +24,7 @@ from msjax.common.initializers import (
     initial_array,
 )
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.typing import DTypeLike, InitLike, Shape
 
 __all__ = [
     "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse",

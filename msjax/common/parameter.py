@@ -13,12 +13,12 @@ from flax import nnx
 from msjax.base.checks import check_bool, check_str
 from msjax.base.flax_slots import METADATA, RAW_VALUE
 from msjax.base.state import programs_changed
-from msjax.base.typing import ArrayLike, InitLike, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.initializers import initial_array
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, defer_to_tensor, wrap
+from msjax.common.typing import ArrayLike, InitLike, TensorLike
 
 _ANONYMOUS = itertools.count(1)
 

@@ -17,17 +17,19 @@ import numpy as np
 
 from msjax.base.arrays import CONCRETE, is_tracer, known_value
 from msjax.base.state import STATE
-from msjax.base.typing import ArrayLike, JaxArray, PyTree
+from msjax.base.typing import JaxArray, PyTree
 from msjax.common import _format, dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
 from msjax.common.initializers import initial_array
+from msjax.common.typing import ArrayLike
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from msjax.common.initializers import Initializer
     from msjax.common.tape import Node
+    from msjax.common.tensor_hooks import HookList
 
     # What packages of higher floors attach: only its types are needed here.
     from msjax.ops.methods.tensor_methods import TensorMethods
@@ -61,8 +63,8 @@ class Tensor(TensorMethods):
     # Defaults of what few tensors have: a place on the tape (see msjax.common.tape), hooks, a gradient.
     _node: Node | None = None
     _oidx: int = 0
-    _hooks: Any = None  # its HookList, and that of the hooks on its `grad`; the class lies above
-    _post_hooks: Any = None
+    _hooks: HookList | None = None
+    _post_hooks: HookList | None = None  # those that run after its `grad` has changed
     _grad: Tensor | None = None
     _retains: bool = False
     _stopped: bool = False
@@ -378,8 +380,8 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
     return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
 
-def wrap(value: JaxArray, node: Node | None = None, oidx: int = 0, _new: Callable[..., Any] = object.__new__) -> Tensor:
-    """A Tensor around a jax array, without checks; on the tape, it is output number `oidx` of `node`."""
+def wrap(value: JaxArray | None, node: Node | None = None, oidx: int = 0, _new: Callable[..., Any] = object.__new__) -> Tensor:
+    """A Tensor around a jax array, or None where a value comes later, without checks; on the tape, it is output number `oidx` of `node`."""
     tensor = _new(Tensor)
     tensor._value = value
     if node is not None:

@@ -38,6 +38,9 @@ class TensorValues(Values):
         # A Parameter is the same object in every run.
         return isinstance(leaf, Parameter) and STATE.trace is not None and STATE.trace.here()
 
+    def is_nothing(self, result: Any) -> bool:
+        return result is None
+
     def raw(self, leaf: Any) -> Any:
         return leaf._value
 

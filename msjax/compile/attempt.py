@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gc
+import types
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,8 @@ from msjax.base.typing import PyTreeDef
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.common.tensor_values import TENSORS
+from msjax.compile.code_names import stored_globals
+from msjax.compile.kept import tensors_kept
 from msjax.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import NeedsPyNative, Trace
@@ -137,6 +139,7 @@ class _Attempt:
             for i, other in self.aliases:
                 leaves[i] = leaves[other] if other >= 0 else self.variables[-1 - other]
             args, kwargs = (tuple(leaves), {}) if self.treedef is None else jax.tree.unflatten(self.treedef, leaves)
+            stored = stored_globals(self.subject)
             self.in_body = True
             out = _collected(self.body(self.subject, args, kwargs))
             trace.finish()
@@ -159,6 +162,7 @@ class _Attempt:
                 if i not in aliased and isinstance(leaves[i], Tensor) and leaves[i]._value is not value
             ]
             self.attributes = self._attributes()
+            self._write_globals(*stored)
         outputs, self.outputs = self.outputs, None
         return outputs
 
@@ -202,16 +206,18 @@ class _Attempt:
                     object.__delattr__(cell, name)
         return found
 
-    def _check_escaped(self):
-        """Refuse code that keeps Tensors after the call: there are no values for them.
+    def _write_globals(self, namespace, before):
+        """Write to the Tensors whose globals the function has given new ones, so that the next run finds these there."""
+        known = {id(v) for v in self.variables}
+        for name, old in before.items():
+            value = namespace.get(name)
+            if value is not old and id(old) in known and isinstance(value, Tensor) and is_tracer(value._value):
+                self.writes.append((old, self._output(value._value)))
+                namespace[name] = old
 
-        Every value of the trace refers to jax's own trace object. Only where that outlives the trace is something kept, and
-        only then are the Tensors looked for that hold the values.
-        """
-        if self.jax_trace() is None:
-            return
-        gc.collect()
-        left = _tensors_of(self.jax_trace)
+    def _check_escaped(self):
+        """Refuse code that keeps Tensors after the call: there are no values for them."""
+        left = tensors_kept(self.jax_trace, self.jaxpr.eqns)
         if not left:
             return
         ids = {id(tensor) for tensor in left}
@@ -225,10 +231,14 @@ class _Attempt:
     def program(self):
         trace, observing, layout = self.trace, Observing(self.jaxpr), Layout()
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
+        settings: list[object] = []
 
         def program(*values):
-            if [(v.shape, v.dtype) for v in values] != avals:
+            # jax traces anew for other types, and for other settings of its own, which the jaxpr has from its first time.
+            now = jax_slots.settings_token()
+            if [(v.shape, v.dtype) for v in values] != avals or (settings and settings[0] is not now):
                 raise SignatureChanged
+            settings[:] = [now]
             outs, observed = observing.run(values)
             return layout.leaving(values, [*outs, *observed])
 
@@ -265,29 +275,22 @@ class _Attempt:
 # Compiled functions return the items of iterators and views, since these can be read only while the program is traced.
 _COLLECTED = {
     **dict.fromkeys((range, zip, enumerate, type({}.keys()), type({}.values())), tuple),
-    **dict.fromkeys((map, filter, type({}.items())), list),
+    **dict.fromkeys((map, filter, type({}.items()), types.GeneratorType), list),
 }
+_OVER_TUPLE = type(iter(()))
 
 
 def _collected(value):
     """A result in which iterators and views are tuples or lists, as MindSpore's compiled functions return them."""
     kind = value.__class__
     if kind in _COLLECTED:
-        return _COLLECTED[kind](map(_collected, value))
+        made = _COLLECTED[kind]
+        if kind is map and all(type(items) is _OVER_TUPLE for items in value.__reduce__()[1][1:]):
+            made = tuple
+        return made(map(_collected, value))
     if kind in (tuple, list) and any(v.__class__ in _COLLECTED or v.__class__ in (tuple, list) for v in value):
         return kind(map(_collected, value))
     return value
-
-
-def _tensors_of(jax_trace):
-    """The Tensors that hold values of a trace which is over."""
-    tracers = [o for o in gc.get_referrers(jax_trace()) if isinstance(o, jax.core.Tracer)] if jax_trace() is not None else []
-    numbers = {id(tracer) for tracer in tracers}
-    holders = gc.get_referrers(*tracers)
-    # A Tensor refers to its value itself, or by its __dict__.
-    dicts = [o for o in holders if type(o) is dict and id(o.get("_value")) in numbers]
-    found = [*holders, *(gc.get_referrers(*dicts) if dicts else ())]
-    return [o for o in found if isinstance(o, Tensor) and id(o._value) in numbers]
 
 
 _KEPT = """{hook} returns a value, and so is part of the compiled program; but it also keeps a Tensor, whose

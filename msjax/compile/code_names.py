@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import sys
 import types
@@ -75,6 +76,15 @@ def names_in(code: types.CodeType) -> dict[str, None]:
         if isinstance(constant, types.CodeType):
             names.update(names_in(constant))
     return names
+
+
+def stored_globals(function: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A function's globals, and those among them that its code assigns to, by name; two empty dicts for anything but a function."""
+    if not isinstance(function, types.FunctionType):
+        return {}, {}
+    namespace = function.__globals__
+    names = {i.argval for i in dis.get_instructions(function.__code__) if i.opname == "STORE_GLOBAL"}
+    return namespace, {name: namespace[name] for name in names if name in namespace}
 
 
 def slots_of(cls: type) -> list[str]:

@@ -93,6 +93,7 @@ class Compiled:
             self.forget(program)
             return self(args, kwargs)
         except RunRejected as rejected:
+            rejected.call = self.subject(), args, kwargs
             return rejected.again(lambda: self.run_again(program, args, kwargs))
 
     def run_again(self, program: Program, args: tuple, kwargs: dict[str, Any]) -> Any:

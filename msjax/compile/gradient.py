@@ -60,6 +60,7 @@ def run(compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         compiled.forget(program)
         return run(compiled, args, kwargs)
     except RunRejected as rejected:
+        rejected.call = compiled.subject(), args, kwargs
         return rejected.again(lambda: compiled.run_again(program, args, kwargs))
     place(_results(out))
     return out

@@ -12,7 +12,7 @@ from flax import nnx
 
 from msjax.autograd.monitor import current
 from msjax.base.checks import check_options
-from msjax.base.errors import describe
+from msjax.base.errors import describe, shorten
 from msjax.base.state import ACTIVITY
 from msjax.base.typing import CompiledFunction
 from msjax.common.tensor import being_traced
@@ -122,9 +122,13 @@ def _jitted(function, fullgraph):
             return function(*args, **kwargs)
         if WORKER.failures.first is not None:
             WORKER.raise_pending()
-        if method and args and isinstance(args[0], nnx.Module):
-            return run(compiled_for(args[0], call, of_cell), args[1:], kwargs)
-        return run(whole, args, kwargs)
+        try:
+            if method and args and isinstance(args[0], nnx.Module):
+                return run(compiled_for(args[0], call, of_cell), args[1:], kwargs)
+            return run(whole, args, kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def compilations():
         """How often the function was compiled."""

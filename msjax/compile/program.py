@@ -85,7 +85,7 @@ def raw(leaf: Any) -> Any:
 
 
 class SignatureChanged(Exception):
-    """A program was called with variables of other shapes or dtypes than it was made for."""
+    """A program was called with variables of other shapes or dtypes, or under other settings of jax, than it was made for."""
 
 
 class Layout:
@@ -150,7 +150,7 @@ class Program:
     attributes: list[Any]
     after: Callable[[], AfterRun] | None
     arguments: Sequence[Any]
-    inputs: Sequence[int]
+    inputs: Sequence[int] | None
     aliases: tuple
     jitted: Callable[..., Any]
     layout: Layout
@@ -180,10 +180,10 @@ class Program:
         try:
             outs = self._compute(leaves, place)
             return self.finish(outs)
-        except RunRejected:
+        except RunRejected as rejected:
             for tensor, value in before:
                 tensor._value = value
-            raise
+            return rejected.passed(lambda: self.finish(outs))
 
     def run_on(self, values: Sequence[JaxArray], leaves: Sequence[Any]) -> Any:
         """Run it on other values of its variables, which stay as they are; nothing is written. It donates nothing.

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 from msjax.base import jax_slots
 from msjax.base.arrays import is_tracer
 from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
-from msjax.base.typing import TensorLike
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.tensor import Tensor
@@ -28,7 +27,9 @@ from msjax.hooks.template import Template
 from msjax.hooks.values import ARRAYS
 
 if TYPE_CHECKING:
-    from msjax.nn.cell import Cell
+    from flax import nnx
+
+    from msjax.common.bases import CellBase
 
 
 class NeedsPyNative(BaseException):
@@ -47,7 +48,21 @@ class NeedsPyNative(BaseException):
 
 class RunRejected(Exception):
     """Raised by an event after a run, to discard it: its variables and arguments get the values that they had before. The trace's
-    `may_be_rejected` has to be set."""
+    `may_be_rejected` has to be set.
+
+    Attributes:
+        call: (what was called, args, kwargs); None where it is not known.
+    """
+
+    call: tuple[Any, tuple[Any, ...], dict[str, Any]] | None = None
+
+    def passed(self, finish: Callable[[], Any]) -> Any:
+        """The result of the discarded run, if it is wanted all the same: that of `finish`, after which the other events have happened.
+
+        Raises:
+            RunRejected: this one, if it isn't wanted.
+        """
+        raise self
 
     def again(self, run: Callable[[], Any]) -> Any:
         """Repeat the run in PyNative mode.
@@ -111,7 +126,7 @@ class Trace(Tracing):
     def __exit__(self, *_exception) -> None:
         self._debuggers.__exit__()
         STATE.scope.open = False
-        self._swap.__exit__()  # pyright: ignore[reportOptionalMemberAccess]
+        self._swap.__exit__()
         sys.stdout = self._stdout
         ACTIVITY.add(traces=-1)
         LOCK.release()
@@ -141,8 +156,8 @@ class Trace(Tracing):
         if is_cell(owner):
             self.see_cell(owner)
 
-    def see_cell(self, cell: Cell) -> None:
-        """A cell that is called: all its Tensors are the program's variables."""
+    def see_cell(self, cell: CellBase | nnx.Module) -> None:
+        """A cell or an nnx module that is called: all its Tensors are the program's variables."""
         if id(cell) in self.cells:
             return
         self.cells[id(cell)] = cell, {name: value for name, value in vars(cell).copy().items() if isinstance(value, Tensor)}
@@ -191,7 +206,7 @@ class Trace(Tracing):
     def guard(self) -> Boundary | None:
         return Boundary(self) if self.here() else None
 
-    def mark(self, tensor: TensorLike, kind: str, spec: str) -> str:
+    def mark(self, tensor: Tensor, kind: str, spec: str) -> str:
         """The placeholder for a Tensor's text, which each run fills in; text that is not printed at once is refused."""
         frame = sys._getframe(1)
         while frame is not None and frame.f_globals.get("__name__", "").startswith("msjax.common."):
@@ -264,7 +279,7 @@ class Capture:
         return getattr(self._stream, name)
 
 
-def cell_tensors(cell: Cell) -> Iterator[Any]:
+def cell_tensors(cell: CellBase | nnx.Module) -> Iterator[Tensor]:
     """The Tensors that are attributes of one cell, in lists, tuples and dicts, too."""
     for value in vars(cell).copy().values():
         if isinstance(value, Tensor):

@@ -8,7 +8,6 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int, check_type, is_int, is_number
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.dataset import config
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 LARGEST = 2**31 - 1
 
 
-def check_columns(value: TensorLike, name: str, who: str) -> list[Any]:
+def check_columns(value: Any, name: str, who: str) -> list[Any]:
     """A list of different, non-empty names of columns, from a str or a list of them.
 
     Raises:
@@ -35,19 +34,19 @@ def check_columns(value: TensorLike, name: str, who: str) -> list[Any]:
     return list(columns)
 
 
-def check_workers(value: TensorLike, who: str) -> int:
+def check_workers(value: Any, who: str) -> int:
     """The number of workers; None is the setting's."""
     return config.default_workers() if value is None else check_int(value, "num_parallel_workers", who, low=1, high=LARGEST)
 
 
-def check_pool(number: int | None, processes: bool, who: str) -> tuple[Any, ...]:
+def check_pool(number: int | None, processes: bool | None, who: str) -> tuple[Any, ...]:
     """(how many workers, whether they are processes); processes are as many as the setting says where `number` is None."""
     processes = bool(processes) and check_bool(processes, "python_multiprocessing", who)
     workers = config.get_num_parallel_workers() if processes and number is None else check_workers(number, who)
     return workers, processes and workers > 1
 
 
-def check_list(value: TensorLike, name: str, who: str, empty: bool = False) -> list[Any]:
+def check_list(value: Any, name: str, who: str, empty: bool = False) -> list[Any]:
     """The value, if it is a list that is not empty."""
     check_type(value, list, name, who)
     if not value and not empty:
@@ -56,7 +55,7 @@ def check_list(value: TensorLike, name: str, who: str, empty: bool = False) -> l
 
 
 def check_numbers(
-    value: TensorLike, name: str, who: str, n: int | None = None, low: float | None = None, high: float | None = None
+    value: Any, name: str, who: str, n: int | None = None, low: float | None = None, high: float | None = None
 ) -> tuple[Any, ...]:
     """A tuple of numbers from a list, tuple or array, `n` of them, each from `low` to `high`."""
     values = value.tolist() if isinstance(value, np.ndarray) else value
@@ -69,7 +68,7 @@ def check_numbers(
     return tuple(values)
 
 
-def check_range(value: TensorLike, name: str, who: str, low: float | None = None, high: float | None = None) -> tuple[Any, ...]:
+def check_range(value: Any, name: str, who: str, low: float | None = None, high: float | None = None) -> tuple[Any, ...]:
     """Two numbers, the first not above the second, each from `low` to `high`."""
     first, second = values = check_numbers(value, name, who, 2, low, high)
     if first > second:
@@ -77,7 +76,7 @@ def check_range(value: TensorLike, name: str, who: str, low: float | None = None
     return values
 
 
-def check_size(value: TensorLike, name: str, who: str, square: bool = True) -> Any:
+def check_size(value: Any, name: str, who: str, square: bool = True) -> Any:
     """(height, width), positive, from an int or from a tuple or list of two; with ``square=False`` an int stays one."""
     if is_int(value):
         value = check_int(value, name, who, low=1, high=2**24)
@@ -87,7 +86,7 @@ def check_size(value: TensorLike, name: str, who: str, square: bool = True) -> A
     return tuple(check_int(v, name, who, low=1, high=2**24) for v in value)
 
 
-def check_enum(value: TensorLike, kind: type[Enum], name: str, who: str) -> Any:
+def check_enum(value: Any, kind: type[Enum], name: str, who: str) -> Any:
     """The value, if it is a member of an enum."""
     if not isinstance(value, kind):
         raise TypeError(f"For '{who}', '{name}' should be a member of {kind.__name__}, but got {describe(value)}.")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from msjax.base.checks import check_bool, check_int, check_str
 from msjax.common.random import data_seed, set_data_seed
@@ -17,7 +19,8 @@ from msjax.dataset.enums import ErrorSamplesMode
 DEFAULT_SEED = 5489
 _LARGEST = 2**31 - 1
 
-_VALUES = {
+_T = TypeVar("_T")
+_VALUES: dict[str, Any] = {
     "num_parallel_workers": None,
     "prefetch_size": 16,
     "callback_timeout": 60,
@@ -101,7 +104,7 @@ def default_workers() -> int:
     return 1 if _VALUES["debug_mode"] else _VALUES["num_parallel_workers"] or 1
 
 
-def _accessors(key, check, said):
+def _accessors(key: str, check: Callable[[Any, str, str], _T], said: str) -> tuple[Callable[[], _T], Callable[[_T], None]]:
     setter_name = f"set_{key}"
 
     def get():
@@ -120,52 +123,74 @@ def _accessors(key, check, said):
     """
     get.__doc__ = f"The value of `set_{key}`.{example}"
     set.__doc__ = f"{said}{example}"
-    globals().update({get.__name__: get, set.__name__: set})
+    return get, set
 
 
-def _positive(value, name, who):
+def _positive(value: Any, name: str, who: str) -> int:
     return check_int(value, name, who, low=1, high=_LARGEST)
 
 
-def _not_negative(value, name, who):
+def _not_negative(value: Any, name: str, who: str) -> int:
     return check_int(value, name, who, low=0, high=_LARGEST)
 
 
-def _start_method(value, name, who):
+def _start_method(value: Any, name: str, who: str) -> str:
     if check_str(value, name, who) not in ("fork", "spawn"):
         raise ValueError(f"For '{who}', '{name}' should be 'fork' or 'spawn', but got {value!r}.")
     return value
 
 
-_accessors("prefetch_size", _positive, "Set how many rows an operation with workers prepares ahead. Default: 16.")
-_accessors("callback_timeout", _positive, "Accepted for compatibility with MindSpore, without effect: seconds. Default: 60.")
-_accessors(
+get_prefetch_size, set_prefetch_size = _accessors(
+    "prefetch_size", _positive, "Set how many rows an operation with workers prepares ahead. Default: 16."
+)
+get_callback_timeout, set_callback_timeout = _accessors(
+    "callback_timeout", _positive, "Accepted for compatibility with MindSpore, without effect: seconds. Default: 60."
+)
+get_monitor_sampling_interval, set_monitor_sampling_interval = _accessors(
     "monitor_sampling_interval",
     _positive,
     "Accepted for compatibility with MindSpore, without effect: milliseconds. Default: 1000.",
 )
-_accessors(
+get_multiprocessing_timeout_interval, set_multiprocessing_timeout_interval = _accessors(
     "multiprocessing_timeout_interval",
     _positive,
     "Accepted for compatibility with MindSpore, without effect: seconds. Default: 300.",
 )
-_accessors("autotune_interval", _not_negative, "Accepted for compatibility with MindSpore, without effect. Default: 0.")
-_accessors("auto_num_workers", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False.")
-_accessors("auto_offload", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False.")
-_accessors("enable_autotune", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False.")
-_accessors("enable_shared_mem", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: True.")
-_accessors("enable_watchdog", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: True.")
-_accessors("numa_enable", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False.")
-_accessors("fast_recovery", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: True.")
-_accessors(
+get_autotune_interval, set_autotune_interval = _accessors(
+    "autotune_interval", _not_negative, "Accepted for compatibility with MindSpore, without effect. Default: 0."
+)
+get_auto_num_workers, set_auto_num_workers = _accessors(
+    "auto_num_workers", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False."
+)
+get_auto_offload, set_auto_offload = _accessors(
+    "auto_offload", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False."
+)
+get_enable_autotune, set_enable_autotune = _accessors(
+    "enable_autotune", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False."
+)
+get_enable_shared_mem, set_enable_shared_mem = _accessors(
+    "enable_shared_mem", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: True."
+)
+get_enable_watchdog, set_enable_watchdog = _accessors(
+    "enable_watchdog", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: True."
+)
+get_numa_enable, set_numa_enable = _accessors(
+    "numa_enable", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False."
+)
+get_fast_recovery, set_fast_recovery = _accessors(
+    "fast_recovery", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: True."
+)
+get_debug_mode, set_debug_mode = _accessors(
     "debug_mode",
     check_bool,
     "Run every operation in the thread that iterates, whatever it says of workers, for pdb. Default: False.",
 )
-_accessors("multiprocessing_start_method", _start_method, "How processes of workers start: 'fork' or 'spawn'. Default: 'fork'.")
+get_multiprocessing_start_method, set_multiprocessing_start_method = _accessors(
+    "multiprocessing_start_method", _start_method, "How processes of workers start: 'fork' or 'spawn'. Default: 'fork'."
+)
 
 
-def _error_mode(value, name, who):
+def _error_mode(value: Any, name: str, who: str) -> ErrorSamplesMode:
     if not isinstance(value, ErrorSamplesMode):
         raise TypeError(f"For '{who}', '{name}' should be a member of ErrorSamplesMode, but got {value!r}.")
     if value is not ErrorSamplesMode.RETURN:
@@ -175,7 +200,7 @@ def _error_mode(value, name, who):
     return value
 
 
-_accessors(
+get_error_samples_mode, set_error_samples_mode = _accessors(
     "error_samples_mode", _error_mode, "What becomes of a row that fails: ErrorSamplesMode.RETURN, an error, is all there is."
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,29 @@ class Dataset:
         >>> [row["v"].tolist() for row in data.create_dict_iterator(num_epochs=1, output_numpy=True)]
         [[10, 20], [30]]
     """
+
+    if TYPE_CHECKING:
+        # What `operations.methods` attaches.
+        from msjax.dataset.operations.methods import (
+            _add as __add__,
+            _zip as zip,
+            apply as apply,
+            batch as batch,
+            bucket_batch_by_length as bucket_batch_by_length,
+            concat as concat,
+            filter as filter,
+            flat_map as flat_map,
+            map as map,
+            padded_batch as padded_batch,
+            project as project,
+            rename as rename,
+            repeat as repeat,
+            shuffle as shuffle,
+            skip as skip,
+            split as split,
+            take as take,
+        )
+        from msjax.dataset.text.vocab import build_vocab as build_vocab
 
     # The datasets that this one reads.
     _inputs: tuple[Any, ...] = ()
@@ -117,6 +140,18 @@ class Dataset:
         if self._size is None:
             size = self._count(math.inf)
             self._size = int(self._count(1) if size == math.inf else size)
+        return self._size
+
+    @property
+    def dataset_size(self) -> int | None:
+        """The number of rows of one epoch, if `get_dataset_size` has been called; else None.
+
+        Example:
+            >>> from msjax import dataset as ds
+            >>> data = ds.NumpySlicesDataset([1, 2, 3])
+            >>> data.dataset_size, data.get_dataset_size(), data.dataset_size
+            (None, 3, 3)
+        """
         return self._size
 
     def __len__(self) -> int:

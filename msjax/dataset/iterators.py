@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import abc
+from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
 from msjax.base.checks import check_bool, check_int
@@ -42,7 +43,9 @@ class Iterator:
         [[5, 6], [5, 6]]
     """
 
-    def __init__(self, dataset: Pipeline, num_epochs: int = -1, output_numpy: bool = False, columns: list[Any] | None = None):
+    def __init__(
+        self, dataset: Pipeline, num_epochs: int = -1, output_numpy: bool = False, columns: str | Sequence[str] | None = None
+    ):
         who = "create_dict_iterator" if isinstance(self, DictIterator) else "create_tuple_iterator"
         check_int(num_epochs, "num_epochs", who)
         if num_epochs < -1:
@@ -61,6 +64,7 @@ class Iterator:
         self._dataset: Pipeline | None = dataset
         self._num_epochs = num_epochs
         self._seed, self._epoch, self._pools = draw_seed(), 0, Pools()
+        self._kept: dict[tuple[int, ...], dict[str, Any]] = {}
         self._rows: abc.Iterator[abc.Sequence[Any]] | None = None
 
     def __iter__(self) -> Self:
@@ -76,7 +80,7 @@ class Iterator:
                 )
         try:
             if self._rows is None:
-                run = Run.start(self._seed, self._epoch, self._pools)
+                run = Run.start(self._seed, self._epoch, self._pools, self._kept)
                 self._rows = iter(self._dataset._rows(run))  # pyright: ignore[reportOptionalMemberAccess]
             row = next(self._rows)
         except StopIteration:

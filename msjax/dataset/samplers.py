@@ -11,7 +11,6 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int, is_int, is_number
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.dataset.checks import check_list
 from msjax.dataset.run import Run
 
@@ -148,8 +147,8 @@ class RandomSampler(BuiltinSampler):
         self.replacement: bool = check_bool(replacement, "replacement", "RandomSampler")
 
     def _positions(self, size, run, labels):
-        rng = run.rng()
-        return self._cut(rng.integers(size, size=size) if self.replacement and size else rng.permutation(size))
+        draws = run.draws()
+        return self._cut(draws.repeating(size) if self.replacement else draws.order(size))
 
 
 class SubsetSampler(BuiltinSampler):
@@ -172,7 +171,7 @@ class SubsetSampler(BuiltinSampler):
     def __init__(self, indices: int | list[int], num_samples: int | None = None):
         super().__init__(num_samples)
         who = type(self).__name__
-        listed = [indices] if is_int(indices) else indices
+        listed: Any = [indices] if is_int(indices) else indices
         try:
             listed = None if isinstance(indices, str) else list(listed)
         except TypeError:
@@ -211,7 +210,8 @@ class SubsetRandomSampler(SubsetSampler):
     _shuffled = True
 
     def _positions(self, size, run, labels):
-        return self._cut(run.rng().permutation(self._checked()))
+        indices = self._checked()
+        return run.draws().mixed(indices, self.num_samples or len(indices))
 
 
 class WeightedRandomSampler(BuiltinSampler):
@@ -257,7 +257,7 @@ class WeightedRandomSampler(BuiltinSampler):
                 f"WeightedRandomSampler: {count} rows can't be drawn without replacement, as {np.count_nonzero(weights)} weights are "
                 "not zero."
             )
-        return run.rng().choice(len(weights), count, self.replacement, weights / weights.sum())
+        return run.draws().weighted(weights, count, self.replacement)
 
 
 class DistributedSampler(BuiltinSampler):
@@ -283,7 +283,9 @@ class DistributedSampler(BuiltinSampler):
 
     _sharded = True
 
-    def __init__(self, num_shards: int, shard_id: int, shuffle: bool = True, num_samples: int | None = None, offset: int = -1):
+    def __init__(
+        self, num_shards: int, shard_id: int | None, shuffle: bool = True, num_samples: int | None = None, offset: int = -1
+    ):
         super().__init__(num_samples)
         who = "DistributedSampler"
         self.num_shards, self.shard_id = check_int(num_shards, "num_shards", who), check_int(shard_id, "shard_id", who)
@@ -298,7 +300,7 @@ class DistributedSampler(BuiltinSampler):
                 f"DistributedSampler: 'shard_id' should be in [0, num_shards) and 'offset' at most 'num_shards', but got "
                 f"num_shards={shards}, shard_id={shard}, offset={self.offset}."
             )
-        order = run.shared_rng().permutation(size) if self.shuffle else np.arange(size)
+        order = run.shared_draws().order(size) if self.shuffle else np.arange(size)
         if self.offset >= 0:
             return self._cut(order[(shard - self.offset) % shards :: shards])
         each = -(-size // shards)
@@ -356,7 +358,7 @@ class PKSampler(BuiltinSampler):
 
 
 class IterSampler(Sampler):
-    """A sampler out of any object whose ``__iter__`` gives indices.
+    """A sampler out of any object whose ``__iter__``, or ``__getitem__``, gives indices.
 
     Args:
         sampler: the object, which can be gone through many times.
@@ -369,7 +371,7 @@ class IterSampler(Sampler):
         [5, 6]
     """
 
-    def __init__(self, sampler: Iterable[int] | Callable[..., Any], num_samples: int | None = None):
+    def __init__(self, sampler: Iterable[int], num_samples: int | None = None):
         super().__init__(num_samples)
         self.sampler = sampler
 
@@ -381,20 +383,21 @@ class IterSampler(Sampler):
         return iter(self.sampler)
 
 
-def as_sampler(value: TensorLike, who: str) -> Sampler:
-    """A sampler from a sampler, a list of indices, or an object with ``__iter__``."""
+def as_sampler(value: Any, who: str) -> Sampler:
+    """A sampler from a sampler, a list of indices, or an object with ``__iter__`` or ``__getitem__``."""
     if isinstance(value, Sampler):
         return value
     if isinstance(value, list):
         return SubsetSampler(value)
-    if hasattr(value, "__iter__") and not isinstance(value, str):
+    if (hasattr(value, "__iter__") or hasattr(value, "__getitem__")) and not isinstance(value, str):
         return IterSampler(value)
     raise TypeError(
-        f"For '{who}', 'sampler' should be a Sampler, a list of int or an object with __iter__, but got {describe(value)}."
+        f"For '{who}', 'sampler' should be a Sampler, a list of int, or an object with __iter__ or __getitem__, but got "
+        f"{describe(value)}."
     )
 
 
-def indices_of(sampler: Sampler, size: int, run: Run, labels: np.ndarray | None) -> np.ndarray:
+def indices_of(sampler: Sampler, size: int, run: Run, labels: Callable[[str], np.ndarray] | None) -> np.ndarray:
     """The indices of the rows of one epoch.
 
     Args:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.common.dtype import Type, as_dtype
 from msjax.common.tensor import Tensor
 
 _TEXT = ("U", "S")
 
 
-def as_value(value: TensorLike) -> Any:
+def as_value(value: Any) -> Any:
     """A value of a row: a numpy array (0-dimensional for a scalar), or a dict of values.
 
     Raises:
@@ -24,7 +24,7 @@ def as_value(value: TensorLike) -> Any:
     """
     if type(value) is not np.ndarray:
         if isinstance(value, dict):
-            return {key: as_value(inner) for key, inner in value.items()}
+            return {key: _within(inner) for key, inner in value.items()}
         if isinstance(value, Tensor):
             value = value.asnumpy()
         try:
@@ -40,10 +40,17 @@ def as_value(value: TensorLike) -> Any:
     return value
 
 
-def owned(value: TensorLike) -> Any:
+def _within(value):
+    """A value within a dict, where lists stay lists."""
+    return [_within(inner) for inner in value] if isinstance(value, list) else as_value(value)
+
+
+def owned(value: Any) -> Any:
     """The value in memory of its own, so that what changes a row in place leaves the source as it is."""
     if isinstance(value, dict):
         return {key: owned(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [owned(inner) for inner in value]
     return np.array(value, order="C")
 
 
@@ -88,7 +95,7 @@ def for_function(value: Any) -> Any:
     return value
 
 
-def is_text(array: TensorLike) -> bool:
+def is_text(array: Any) -> bool:
     """Whether an array holds text or bytes."""
     return array.dtype.kind in _TEXT
 
@@ -98,21 +105,23 @@ def same_type(a: np.dtype, b: np.dtype) -> bool:
     return a == b or (a.kind == b.kind and a.kind in _TEXT)
 
 
-def to_numpy(value: TensorLike) -> np.ndarray:
+def to_numpy(value: Any) -> Any:
     """What a program gets of a value with ``output_numpy=True``: contiguous and writeable."""
     if isinstance(value, dict):
         return value
     return np.require(value, requirements=("C", "W"))
 
 
-def to_tensor(value: TensorLike) -> Any:
-    """What a program gets of a value: a Tensor; text, bytes and dicts stay as they are."""
-    if isinstance(value, dict) or is_text(value):
-        return value
-    return Tensor(value)
+def to_tensor(value: Any) -> Any:
+    """What a program gets of a value: a Tensor, or a dict of them; text and bytes stay as they are."""
+    if isinstance(value, dict):
+        return {key: to_tensor(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [to_tensor(inner) for inner in value]
+    return value if is_text(value) else Tensor(value)
 
 
-def shape_and_type(value: TensorLike) -> Any:
+def shape_and_type(value: Any) -> Any:
     """The shape (a list) and the numpy dtype of a value; of text the dtype has no width."""
     if isinstance(value, dict):
         return [], np.dtype(object)
@@ -131,13 +140,13 @@ def leading_int(text: str) -> int:
     return int(found.group())
 
 
-def is_pil(value: TensorLike) -> bool:
+def is_pil(value: object) -> bool:
     """Whether the value is an image of Pillow; Pillow is not imported for that."""
     module = sys.modules.get("PIL.Image")
     return module is not None and isinstance(value, module.Image)
 
 
-def numpy_dtype(value: TensorLike, name: str, who: str) -> Any:
+def numpy_dtype(value: Any, name: str, who: str) -> Any:
     """The numpy dtype of a msjax type or a numpy one.
 
     Raises:
@@ -154,7 +163,7 @@ def numpy_dtype(value: TensorLike, name: str, who: str) -> Any:
         raise TypeError(f"For '{who}', '{name}' should be a data type, such as ms.float32, but got {describe(value)}.") from error
 
 
-def pad_to(array: np.ndarray, shape: tuple[int, ...], value: TensorLike | None = None) -> np.ndarray:
+def pad_to(array: np.ndarray, shape: Sequence[int], value: Any = None) -> np.ndarray:
     """The array in another shape of as many axes: filled up with the value at the end of each axis, or cut."""
     text = is_text(array)
     if value is None:

@@ -17,7 +17,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from multiprocessing import connection, reduction
-from multiprocessing.pool import RemoteTraceback
+from multiprocessing.pool import RemoteTraceback  # pyright: ignore[reportAttributeAccessIssue]
 from typing import Any
 
 import numpy as np

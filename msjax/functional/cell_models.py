@@ -10,9 +10,9 @@ import jax
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in
 from msjax.functional.functionalize import functionalize, pure_apply, write_back
-from msjax.hooks.places import site
-from msjax.hooks.table import Hook
-from msjax.models.frameworks.framework import Framework, add_framework
+from msjax.hooks.places import scope_of, site, with_inputs, with_outputs
+from msjax.hooks.table import CALL_KINDS, Hook, HookTable, Same
+from msjax.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.models.handle import ModuleHandle
 from msjax.models.where import Where, selected
 from msjax.ops.function.control.from_jax import from_jax
@@ -28,7 +28,7 @@ class CellModels(Framework):
         return dict(model.cells_and_names())
 
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
-        cells = selected(self.paths(model), where)
+        cells = selected(self.paths(model), where, f"register_{kind}_hook")
         for cell in cells.values():
             cell._set_hooks(cell._hooks.add(kind, hook, prepend))
 
@@ -39,24 +39,60 @@ class CellModels(Framework):
 
         return ModuleHandle(hook.id, [remove])
 
+    def tables(self, model: Any) -> dict[str, HookTable]:
+        return {name: cell._hooks for name, cell in model.cells_and_names() if cell._hooks.in_calls}
+
+    def remove(self, model: Any, hook: Hook) -> None:
+        hook.removed = True
+        for _, cell in model.cells_and_names():
+            cell._set_hooks(cell._hooks.without(hook.id))
+
+    def take_off(self, model: Any) -> Any:
+        kept = [(cell, cell._hooks) for _, cell in model.cells_and_names() if cell._hooks.in_calls]
+        for cell, table in kept:
+            for hook in (h for kind in CALL_KINDS for h in getattr(table, kind)):
+                cell._set_hooks(cell._hooks.without(hook.id))
+        return kept
+
+    def put_back(self, model: Any, kept: Any) -> None:
+        for cell, table in kept:
+            now = cell._hooks
+            for kind in CALL_KINDS:
+                for hook in reversed(getattr(table, kind)):
+                    if not hook.removed:
+                        now = now.add(kind, hook, prepend=True)
+            cell._set_hooks(now)
+
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
         names = tuple(name for name, _ in model.cells_and_names())
 
         def forward(*args, **kwargs):
             handles = []
+            scopes = []
             for name, cell in model.cells_and_names():
-                if any(pattern.match(name) for pattern in options.patterns):
-                    handles.append(cell.register_forward_hook(_named_output(name), traced=True))
+                if any(pattern.looks_at(name) for pattern in options.patterns):
+                    before, after = _in_and_out(name, scopes)
+                    handles.append(cell.register_forward_pre_hook(before, with_kwargs=True, prepend=True, traced=True))
+                    handles.append(cell.register_forward_hook(after, traced=True))
             try:
                 return model(*args, **kwargs)
             finally:
+                while scopes:
+                    scopes.pop().__exit__(None, None, None)
                 for handle in handles:
                     handle.remove()
 
         return options.of_pure_call(names, pure_apply(model, forward))
 
-    def as_function(self, model: Any) -> Callable[..., Any]:
-        return functionalize(model)[0]
+    def pure(self, model: Any) -> Pure | None:
+        def run(state, options, args, kwargs):
+            result, found = self.capture(model, options)(*state, *args, **kwargs)
+            return (None, found, None) if result is None else (result[0], found, result[1])
+
+        return Pure(Same(model), functionalize(model)[1:], run, lambda new: write_back(model, buffers=new))
+
+    def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return functionalize(model)[0], ()
 
     def run(self, model: Any, captured: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         _, params, buffers = functionalize(model)
@@ -68,17 +104,29 @@ class CellModels(Framework):
         return out, found
 
 
-def _named_output(name):
-    def hook(cell, args, output):
-        single, tensors = isinstance(output, Tensor), tensors_in(output)
-        if not tensors:
-            return None
-        # An operator, so that it has its place on the tape where gradients pass hooks.
-        named = from_jax(lambda *values: site(name, values[0] if single else values))(*tensors)
-        new = iter([named] if single else named)
-        return jax.tree.map(lambda t: next(new) if isinstance(t, Tensor) else t, output, is_leaf=is_tensor)
+def _in_and_out(name, scopes):
+    """Hooks that make places of what goes into a cell and comes out of it, and note which operations are in it."""
 
-    return hook
+    def before(cell, args, kwargs):
+        scopes.append(scope_of(name))
+        scopes[-1].__enter__()
+        return with_inputs(name, args, kwargs, _named)
+
+    def after(cell, args, output):
+        scopes.pop().__exit__(None, None, None)
+        return _named(name, with_outputs(name, output, _named))
+
+    return before, after
+
+
+def _named(name, value):
+    single, tensors = isinstance(value, Tensor), tensors_in(value)
+    if not tensors:
+        return value
+    # An operator, so that it has its place on the tape where gradients pass hooks.
+    named = from_jax(lambda *values: site(name, values[0] if single else values))(*tensors)
+    new = iter([named] if single else named)
+    return jax.tree.map(lambda t: next(new) if isinstance(t, Tensor) else t, value, is_leaf=is_tensor)
 
 
 add_framework(CellModels(), first=True)

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.base.errors import describe
+from msjax.base.typing import PyTreeDef
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
@@ -157,7 +158,7 @@ class _Call:
     """
 
     def __init__(
-        self, net: Cell, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], state: dict[str, Any]
+        self, net: Cell, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], state: list[Tensor]
     ):
         self.net = net
         self.forward = forward
@@ -165,7 +166,8 @@ class _Call:
         self.leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_leaf)
         self.places = [i for i, leaf in enumerate(self.leaves) if _is_array(leaf)]
         self.arrays = [_raw(self.leaves[i]) for i in self.places]
-        self.made = None
+        # How the result fits together, and its leaves, with _PLACE for those that are arrays.
+        self.made: tuple[PyTreeDef, list[Any]] = None, []
 
     def __call__(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         """(Tensors of the result, Tensors of the state), for `run_taped`."""

@@ -12,6 +12,7 @@ from msjax.hooks.batching import tie_calls_to
 from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
 from msjax.hooks.dialect import DIALECTS
 from msjax.hooks.returns import gradients_result
+from msjax.hooks.slots import Slot
 from msjax.hooks.table import Hook, HookTable
 from msjax.hooks.values import ModuleSubject, Values
 from msjax.hooks.worker import barrier
@@ -58,8 +59,9 @@ class BackwardHooks:
         grads, rules, named = tuple(grads), DIALECTS[SETTINGS.hook_dialect], self.subject
         if rules.names_subject:
             named = rules.text_of(self.values.during(named))
-        for hook in self.table_of(self.subject).backward_pre:
-            grads = run_hook(self.values, hook, named, "backward pre hook", (grads,), 0, self.owners)
+        for number, hook in enumerate(self.table_of(self.subject).backward_pre):
+            slot = slot_of(self.subject, "backward_pre", number, hook)
+            grads = run_hook(self.values, hook, named, "backward pre hook", (grads,), 0, self.owners, slot)
         return list(grads)
 
     def keep(self, grads: Any) -> Any:
@@ -84,9 +86,10 @@ class BackwardHooks:
         # For a call without inputs that are values, grad_input is (None,), as in MindSpore.
         grads, rules = tuple(grads) or (None,), DIALECTS[SETTINGS.hook_dialect]
         named = rules.text_of(self.values.during(self.subject)) if rules.names_subject else self.subject
-        for hook in self.table_of(self.subject).backward:
+        for number, hook in enumerate(self.table_of(self.subject).backward):
+            slot = slot_of(self.subject, "backward", number, hook)
             args = (grad_output, grads) if rules.grad_output_first else (grads, grad_output)
-            grads = run_hook(self.values, hook, named, "backward hook", args, int(rules.grad_output_first), self.owners)
+            grads = run_hook(self.values, hook, named, "backward hook", args, int(rules.grad_output_first), self.owners, slot)
         return list(grads[: self.n_inputs])
 
 
@@ -98,10 +101,16 @@ def run_hook(
     args: tuple[Any, ...],
     carries: int,
     owners: Sequence[Any] | None = None,
+    slot: Slot | None = None,
 ) -> tuple[Any, ...]:
     """Run one registered backward hook, whose argument number `carries` is the tuple of gradients; returns the new ones."""
     check = partial(gradients_result, values, hook.fn, kind, owners=owners)
-    return run_checked(values, hook.fn, subject, kind, args, carries, check, hook.observe, hook.traced, owners)
+    return run_checked(values, hook.fn, subject, kind, args, carries, check, hook.observe, hook.traced, owners, slot)
+
+
+def slot_of(subject: Any, kind: str, number: int, hook: Hook) -> Slot | None:
+    """The slot of one of the hooks of a call, if its owner has slots."""
+    return subject.slot(kind, number, hook) if subject.__class__ is ModuleSubject else None
 
 
 def run_checked(
@@ -115,6 +124,7 @@ def run_checked(
     observe: bool | None = None,
     traced: bool | None = None,
     owners: Sequence[Any] | None = None,
+    slot: Slot | None = None,
 ) -> Any:
     """Run a hook of gradients, now or as part of a traced program.
 
@@ -125,7 +135,17 @@ def run_checked(
     """
     if values.being_traced(args):
         result, carried = run_traced_hook(
-            values, fn, subject, args, kind, observe=observe, traced=traced, owners=owners, carries=carries, check=check
+            values,
+            fn,
+            subject,
+            args,
+            kind,
+            observe=observe,
+            traced=traced,
+            owners=owners,
+            carries=carries,
+            check=check,
+            slot=slot,
         )
         return check(result, carried)
     if ACTIVITY.callbacks:

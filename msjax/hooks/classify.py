@@ -12,6 +12,7 @@ import builtins
 import dis
 import functools
 import inspect
+import sys
 import types
 import weakref
 from collections.abc import Callable
@@ -35,9 +36,58 @@ _LIST_METHODS = frozenset(("append", "extend", "appendleft", "extendleft"))
 _KNOWN: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
+# The Pythons whose bytecode is read here. Of another one, nothing is known of a hook before it has run.
+READ = ((3, 11), (3, 12), (3, 13), (3, 14))
+
+
+def observes(fn: Callable[..., Any], observe: bool | None = None, traced: bool | None = None) -> bool:
+    """True if a hook is to be called after each run; what the user said of it counts first."""
+    if observe is not None:
+        return bool(observe)
+    if traced is not None:
+        return not traced
+    return only_observes(fn)
+
+
+class Adapter:
+    """A hook of msjax's own around one of the user's, which returns None where that does.
+
+    Attributes:
+        fn: the user's hook.
+    """
+
+    fn: Callable[..., Any]
+
+
+def users_hook(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The hook that the user wrote."""
+    return fn.fn if isinstance(fn, Adapter) else fn
+
+
 def only_observes(fn: Callable[..., Any]) -> bool:
-    """True if a call of `fn` can only return None."""
-    return _returns_none(fn, 0)
+    """True if a call of `fn` can only return None, as far as its code tells."""
+    fn = users_hook(fn)
+    return sys.version_info[:2] in READ and _returns_none(fn, 0)
+
+
+def computes(fn: Callable[..., Any]) -> bool:
+    """True if the code of `fn` says that it may return a value that it has computed or made: then it is no mere observer."""
+    fn = users_hook(fn)
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    function = getattr(fn, "__func__", fn)
+    if not isinstance(function, types.FunctionType):
+        function = inspect.getattr_static(type(fn), "__call__", None)
+    if sys.version_info[:2] not in READ or not isinstance(function, types.FunctionType):
+        return False
+    instructions = [i for i in dis.get_instructions(function.__code__) if i.opname not in _NO_CODE]
+    ends = [end for n in range(len(instructions)) for end in _return_ends(instructions, n) if end]
+    return any(instructions[end - 1].opname.startswith(_MAKES) for end in ends)
+
+
+_NO_CODE = ("CACHE", "EXTENDED_ARG")
+# The operations by which Python computes or makes a value, or takes that of a variable; what a call or an item is, nobody knows.
+_MAKES = ("BINARY_OP", "UNARY", "COMPARE", "BUILD", "LOAD_FAST", "LOAD_DEREF")
 
 
 def _returns_none(fn, depth) -> bool:
@@ -81,20 +131,39 @@ def _code_returns_none(function, owner, depth) -> bool:
 
 def _returns(code) -> list[Any]:
     """For each value that may be returned: True (None), False (another one), or the instructions up to the call that gives it."""
-    instructions = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
     found = []
     for n, instruction in enumerate(instructions):
         if instruction.opname == "RETURN_CONST":
             found.append(instruction.argval is None)
         elif instruction.opname == "RETURN_VALUE":
-            ends = [n, *_jumps_with_value(instructions, n)] if instruction.is_jump_target else [n]
-            for end in ends:
+            for end in _return_ends(instructions, n):
+                end = _last_of_tuple(instructions, end)
                 before = instructions[end - 1].opname if end else ""
                 if before == "LOAD_CONST":
                     found.append(instructions[end - 1].argval is None)
                 else:
                     found.append(instructions[:end] if before.startswith("CALL") else False)
     return found
+
+
+def _return_ends(instructions, n):
+    """Where the values end that instruction `n` may return, if it returns one from the stack."""
+    if instructions[n].opname != "RETURN_VALUE":
+        return []
+    return [n, *_jumps_with_value(instructions, n)] if instructions[n].is_jump_target else [n]
+
+
+def _last_of_tuple(instructions, end):
+    """Where the value ends that is taken out of a tuple just made, if it is the last of it, as in ``(log.append(x), None)[-1]``."""
+    if end < 4 or not _subscript(instructions[end - 1]) or instructions[end - 3].opname != "BUILD_TUPLE":
+        return end
+    size, number = instructions[end - 3].argval, instructions[end - 2].argval
+    return end - 3 if isinstance(number, int) and number in (-1, size - 1) else end
+
+
+def _subscript(instruction):
+    return instruction.opname == "BINARY_SUBSCR" or (instruction.opname == "BINARY_OP" and instruction.argrepr == "[]")
 
 
 def _jumps_with_value(instructions, n):
@@ -131,10 +200,15 @@ def called(instructions: list[dis.Instruction], names: Names) -> tuple[Any, str 
     callee, attribute = UNKNOWN, None
     if start is None:
         return callee, attribute
-    for instruction in instructions[:-1]:
+    # Where Python has CALL_KW, the names of the keywords are a constant before it, at the position of the call.
+    for instruction in instructions[: -2 if instructions[-1].opname == "CALL_KW" else -1]:
         name, arg = instruction.opname, instruction.argval
         # The compiler may copy the call itself into both branches of an argument.
-        if _start(instruction) != start or instruction.positions == instructions[-1].positions or name == "PUSH_NULL":
+        if (
+            _start(instruction) != start
+            or instruction.positions == instructions[-1].positions
+            or name in ("PUSH_NULL", "KW_NAMES")
+        ):
             continue
         attribute = None
         if name in ("LOAD_GLOBAL", "LOAD_NAME"):

@@ -2,11 +2,13 @@
 
 `run_traced_hook` takes a hook whose values may not be known yet. An observer is called with concrete values at each run: after
 a program that msjax compiled, or by a host callback under a jax transformation. A modifier is called once, with traced
-values, and its operations become part of the program.
+values, and its operations become part of the program. Where a hook's code doesn't tell, it is called as a modifier; if it then
+returns None, what it has changed is undone, and it is an observer.
 """
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,11 +19,13 @@ import jax.numpy as jnp
 from msjax.base.arrays import TracedValueError, is_tracer, known_value
 from msjax.base.state import ACTIVITY, STATE
 from msjax.base.typing import PyTree
+from msjax.hooks.attempt import Attempt
 from msjax.hooks.batching import calls_are_outputs, observe_traced
-from msjax.hooks.classify import only_observes
+from msjax.hooks.classify import computes, observes
 from msjax.hooks.events import HookCall
 from msjax.hooks.host import call_on_host
 from msjax.hooks.returns import HookLabel, check_observer_result
+from msjax.hooks.slots import CALLBACKS, Slot, SlotCall
 from msjax.hooks.template import Template
 from msjax.hooks.values import Values
 from msjax.hooks.worker import barrier
@@ -44,18 +48,9 @@ class HostNeeded(Exception):
         why: a sentence.
     """
 
-    def __init__(self, what: str, error: Exception):
+    def __init__(self, what: HookLabel, error: Exception):
         self.why: str = f"{what} returns a value, for which it needs concrete values ({str(error).splitlines()[0]})"
         super().__init__(self.why)
-
-
-def observes(fn: Callable[..., Any], observe: bool | None = None, traced: bool | None = None) -> bool:
-    """True if a hook is to be called after each run; what the user said of it counts first."""
-    if observe is not None:
-        return bool(observe)
-    if traced is not None:
-        return not traced
-    return only_observes(fn)
 
 
 def run_traced_hook(
@@ -70,7 +65,8 @@ def run_traced_hook(
     owners: Sequence[Any] | None = None,
     carries: int = -1,
     carried: PyTree = None,
-    check: Callable[..., Any] | None = None,
+    check: Callable[..., Any] = lambda result, _given: result,
+    slot: Slot | None = None,
 ) -> tuple[Any, Any]:
     """Run one hook of a program that is being traced.
 
@@ -84,7 +80,9 @@ def run_traced_hook(
         owners: the owners of hooks around it; those under way by default.
         carries: the number of the argument whose values go on through the network.
         carried: what goes on through the network, where that is no single argument.
-        check: of a backward hook, a function of what it returned and that argument, to the argument's replacement.
+        check: of a backward hook, a function of what it returned and that argument, to the argument's replacement;
+            by default what it returned.
+        slot: the slot that the hook stands in, if it is a registered observer.
 
     Returns:
         (what the hook returned, what goes on; the latter to be used in the place of what was given).
@@ -92,17 +90,32 @@ def run_traced_hook(
     carried = args[carries] if carried is None else carried
     what = HookLabel(kind, fn, owners)
     trace = STATE.trace
-    if observes(fn, observe, traced):
-        return None, _observe(values, fn, subject, args, what, carried)
+    if slot is not None or observes(fn, observe, traced):
+        return None, _observe(values, fn, subject, args, what, carried, slot)
     head = () if subject is NO_SUBJECT else (values.during(subject),)
+    attempt = None if traced else Attempt(fn)
     try:
-        result = fn(*head, *args)
+        with attempt or contextlib.nullcontext():
+            result = fn(*head, *args)
     except _NEEDS_VALUE as error:
+        if attempt is not None:
+            attempt.undo()
         if kind.startswith("forward"):
+            if attempt is not None and not computes(fn):
+                # It reads the values, and as far as its code tells returns none.
+                return None, _observe(values, fn, subject, args, what, carried)
             raise HookNeedsValue(_SPLIT.format(what=_sentence(what), error=str(error).split("\n", 1)[0])) from error
         if trace is not None and trace.falls_back and trace.here():
             raise HostNeeded(what, error) from error
         return None, call_on_host(values, fn, _later(values, subject), args, what, carries, check)
+    if attempt is not None:
+        nothing = values.is_nothing(result)
+        changed = (nothing or result is carried) and attempt.undo()
+        # Text that msjax's own programs print is part of them already.
+        if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
+            # What ``found.setdefault("x", output)`` returns replaces nothing either.
+            return None, _observe(values, fn if nothing else _Ignoring(fn), subject, args, what, carried)
+        attempt.keep()
     if trace is not None and kind.startswith("forward"):
         leaves, _, at = values.find(args)
         trace.forward_hooks += [
@@ -113,7 +126,17 @@ def run_traced_hook(
     return result, carried
 
 
-def _observe(values, fn, subject, args, what, carried):
+class _Ignoring:
+    """A hook whose result is not looked at, since it is what the hook was given."""
+
+    def __init__(self, fn: Callable[..., Any]):
+        self.fn = fn
+
+    def __call__(self, *args: Any) -> None:
+        self.fn(*args)
+
+
+def _observe(values, fn, subject, args, what, carried, slot=None):
     """Call an observer: now if its values are known, else when the program runs. Returns what goes on."""
     trace = STATE.trace
     leaves, treedef, at = values.find(args)
@@ -133,7 +156,13 @@ def _observe(values, fn, subject, args, what, carried):
     else:
         trace.comes_to_event()
     template = Template(args, values)
-    return observe_traced(values, HookCall(fn, _later(values, subject), template, what), template.taken(), carried)
+    head = _later(values, subject)
+    if slot is None:
+        event = HookCall(fn, head, template, what)
+    else:
+        event = SlotCall(slot, head, template, what)
+        CALLBACKS.there = CALLBACKS.there or not calls_are_outputs()
+    return observe_traced(values, event, template.taken(), carried)
 
 
 def _later(values, subject):

@@ -24,6 +24,19 @@ class Code(Protocol):
         """Add a line to the function."""
         ...
 
+    def present(self, get: Callable[[], Any]) -> str:
+        """A name in the function for what `get` returns when the function begins."""
+        ...
+
+
+class _Drops:
+    """Counts how often the calls that wait were dropped, as by Ctrl-C: what is left of those that run ends then."""
+
+    count = 0
+
+
+DROPS = _Drops()
+
 
 class Event:
     """What happens at one place of a program.
@@ -48,13 +61,19 @@ class Event:
         """Write the code that lets it happen, with code for its values."""
         code.line(f"{code.name(self)}([{', '.join(outputs)}])")
 
+    def present(self) -> Callable[[Sequence[Any]], None]:
+        """What lets it happen in a run that begins now."""
+        return self
+
     def all_lanes(self, arrays: Sequence[Any], lanes: int) -> None:
         """Let it happen once for each example of `lanes` nested vmaps, with that example's values."""
         if not lanes:
             self(arrays)
             return
+        drops = DROPS.count
         for i in range(arrays[0].shape[0]):
-            self.all_lanes([a[i] for a in arrays], lanes - 1)
+            if DROPS.count == drops:
+                self.all_lanes([a[i] for a in arrays], lanes - 1)
 
 
 class HookCall(Event):

@@ -8,14 +8,16 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
+import jax.core
 import jax.extend.core
 import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, mlir
 
 from msjax.base import jax_slots
+from msjax.base.state import ACTIVITY
 from msjax.hooks.emit import CallbackSite
-from msjax.hooks.worker import IN_HOOK, WORKER
+from msjax.hooks.worker import IN_HOOK, WORKER, barrier
 
 if TYPE_CHECKING:
     from msjax.hooks.events import Bound, Event
@@ -32,6 +34,8 @@ hook_p = jax.extend.core.Primitive("msjax_hook")
 
 @hook_p.def_impl
 def _now(*values, bound, kept):
+    if ACTIVITY.callbacks:
+        barrier()  # hooks of a loop before this one
     for one in bound:
         one(values)
     return jnp.zeros((), bool)
@@ -44,7 +48,7 @@ def _abstract(*avals, bound, kept):
 
 def _jvp(primals, tangents, **params):
     out = hook_p.bind(*primals, **params)
-    return out, ad.Zero.from_primal_value(out)
+    return out, ad.Zero(jax.core.ShapedArray((), jax.dtypes.float0))
 
 
 ad.primitive_jvps[hook_p] = _jvp

@@ -14,7 +14,7 @@ from typing import Any
 from msjax.base.context import SETTINGS
 from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, STATE
-from msjax.hooks.backward import BackwardHooks
+from msjax.hooks.backward import BackwardHooks, slot_of
 from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.dialect import DIALECTS
 from msjax.hooks.returns import forward_pre_result
@@ -55,12 +55,13 @@ def call_with_hooks(
         if guard is not None:
             guard.pending(_after_failure(values, table.forward, named, args, kwargs, None))
         if table.forward_pre:
-            for hook in table.forward_pre:
-                args, kwargs = _run_forward_pre_hook(values, hook, named, args, kwargs, traced)
+            for number, hook in enumerate(table.forward_pre):
+                slot = slot_of(subject, "forward_pre", number, hook) if traced else None
+                args, kwargs = _run_forward_pre_hook(values, hook, named, args, kwargs, traced, slot)
             table = table_of(subject)
         backward = BackwardHooks(subject, table_of, values) if table.backward or table.backward_pre else None
         pending = list(table.forward)
-        inputs = values.on_inputs(backward, args) if table.backward else args  # pyright: ignore[reportOptionalMemberAccess]
+        inputs = values.on_inputs(backward, args) if backward is not None and table.backward else args
         if rules.nodes_around_forward_hooks:
             args = inputs
         if guard is not None:
@@ -68,17 +69,18 @@ def call_with_hooks(
         out = function(*inputs, **kwargs)
         # Parameters may be traced although the arguments are not.
         traced = traced or values.being_traced((out,))
-        if table.backward and not rules.nodes_around_forward_hooks:
-            out = values.on_outputs(backward, out, pre=False)  # pyright: ignore[reportOptionalMemberAccess]
+        if backward is not None and table.backward and not rules.nodes_around_forward_hooks:
+            out = values.on_outputs(backward, out, pre=False)
         if ACTIVITY.callbacks and not traced:
             barrier()
         while pending:
             hook = pending.pop(0)
+            slot = slot_of(subject, "forward", len(table.forward) - len(pending) - 1, hook) if traced else None
             if guard is not None:
                 guard.pending(_after_failure(values, pending, named, args, kwargs, out))
-            out = _run_forward_hook(values, hook, named, args, kwargs, out, traced)
-        if table.backward and rules.nodes_around_forward_hooks:
-            out = values.on_outputs(backward, out, pre=False)  # pyright: ignore[reportOptionalMemberAccess]
+            out = _run_forward_hook(values, hook, named, args, kwargs, out, traced, slot)
+        if backward is not None and table.backward and rules.nodes_around_forward_hooks:
+            out = values.on_outputs(backward, out, pre=False)
     except Exception:
         if guard is not None:
             guard.end()  # code that fails while it is compiled runs in PyNative mode
@@ -90,29 +92,37 @@ def call_with_hooks(
         raise
     if guard is not None:
         guard.end()
-    return values.on_outputs(backward, out, pre=True) if table.backward_pre else out  # pyright: ignore[reportOptionalMemberAccess]
+    return values.on_outputs(backward, out, pre=True) if backward is not None and table.backward_pre else out
 
 
-def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced):
+def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced, slot):
     given = (args, kwargs) if hook.with_kwargs else (args,)
     if traced:
         result, (args, kwargs) = run_traced_hook(
-            values, hook.fn, subject, given, "forward pre hook", observe=hook.observe, traced=hook.traced, carried=(args, kwargs)
+            values,
+            hook.fn,
+            subject,
+            given,
+            "forward pre hook",
+            observe=hook.observe,
+            traced=hook.traced,
+            carried=(args, kwargs),
+            slot=slot,
         )
     else:
         result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
-    return forward_pre_result(hook, result, args, kwargs)
+    return forward_pre_result(values, hook, result, args, kwargs)
 
 
-def _run_forward_hook(values, hook, subject, args, kwargs, out, traced=False):
+def _run_forward_hook(values, hook, subject, args, kwargs, out, traced=False, slot=None):
     given = _given(hook, args, kwargs, out)
     if traced:
         result, out = run_traced_hook(
-            values, hook.fn, subject, given, "forward hook", observe=hook.observe, traced=hook.traced, carried=out
+            values, hook.fn, subject, given, "forward hook", observe=hook.observe, traced=hook.traced, carried=out, slot=slot
         )
     else:
         result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
-    return out if result is None else result
+    return out if values.is_nothing(result) else result
 
 
 def _given(hook, args, kwargs, out):

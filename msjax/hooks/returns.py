@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import jax
+
 from msjax.base.errors import callable_name, cell_path, describe
 
 if TYPE_CHECKING:
@@ -12,11 +14,20 @@ if TYPE_CHECKING:
     from msjax.hooks.values import Values
 
 
+def replaces_nothing(result: object) -> bool:
+    """Whether a hook of arrays returned None, or a container of nothing but None, as ``jax.tree.map(log.append, output)`` does."""
+    if result is None:
+        return True
+    if not isinstance(result, (list, tuple, dict)) or not result:
+        return False
+    return all(leaf is None for leaf in jax.tree.leaves(result, is_leaf=lambda leaf: leaf is None))
+
+
 def forward_pre_result(
-    hook: Hook, result: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+    values: Values, hook: Hook, result: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """(args, kwargs) after a forward pre hook."""
-    if result is None:
+    if values.is_nothing(result):
         return args, kwargs
     if not hook.with_kwargs:
         return (result if isinstance(result, tuple) else (result,)), kwargs
@@ -51,7 +62,7 @@ def gradients_result(
         TypeError: `result` is not a tuple with a value for each gradient.
         ValueError: a value has another shape or dtype than its gradient.
     """
-    if result is None or result is grads:
+    if result is grads or values.is_nothing(result):
         return grads
     if values.is_value(result) and len(grads) == 1:
         result = (result,)
@@ -86,13 +97,19 @@ class HookLabel:
         self.name: str = callable_name(fn)
         self.path: str = cell_path(owners)
 
+    def of(self, fn: Callable[..., Any]) -> HookLabel:
+        """The label of another hook at the same place."""
+        label = object.__new__(HookLabel)
+        label.kind, label.name, label.path = self.kind, callable_name(fn), self.path
+        return label
+
     def __str__(self) -> str:
         return f"the {self.kind} {self.name}" + (f" of cell {self.path}" if self.path else "")
 
 
 def check_observer_result(result: object, what: HookLabel | str) -> None:
     """Check that an observer, called after the run, returned None; another value could no longer change the run."""
-    if result is not None:
+    if not replaces_nothing(result):
         raise TypeError(
             f"In a compiled program, {what} was called after the run, as an observer, but returned {describe(result)}. "
             "Register it with traced=True if it is to change what the network computes."

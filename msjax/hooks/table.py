@@ -7,6 +7,8 @@ that it started with.
 from __future__ import annotations
 
 import copy
+import functools
+import types
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,6 +16,7 @@ from typing import Any, Protocol
 
 from msjax.base.errors import callable_name, check_hook
 from msjax.base.state import programs_changed
+from msjax.hooks.classify import observes
 from msjax.hooks.handle import RemovableHandle, new_hook_id
 
 CALL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
@@ -38,6 +41,7 @@ class Hook:
         always_call: a forward hook that runs even if the call fails.
         observe, traced: whether the user declared the hook an observer, or part of compiled programs; None if not declared.
         removed: whether `remove()` was called: no program that runs the hook is used again.
+        fixed: whether it belongs to the program that is traced when it is registered, so that it is no observer in a slot.
     """
 
     id: int
@@ -47,10 +51,44 @@ class Hook:
     observe: bool | None = None
     traced: bool | None = None
     removed: bool = False
+    fixed: bool = False
 
     @property
     def name(self) -> str:
         return callable_name(self.fn)
+
+    @functools.cached_property
+    def in_slot(self) -> bool:
+        """Whether it is an observer, which takes a slot of a program."""
+        return not self.fixed and observes(self.fn, self.observe, self.traced)
+
+    @functools.cached_property
+    def key(self) -> tuple[Any, ...]:
+        """What programs with the hook are found by: all observers are alike, and modifiers of the same function and options."""
+        if self.in_slot:
+            return "observer", self.with_kwargs, self.always_call
+        return _function_key(self.fn), self.with_kwargs, self.always_call, self.observe, self.traced
+
+
+def _function_key(fn):
+    if isinstance(fn, types.MethodType):
+        return id(fn.__self__), Same(fn.__func__), Same(fn.__self__)
+    return Same(fn)
+
+
+class Same:
+    """A function compared by identity; it may be no hashable object."""
+
+    __slots__ = ("fn",)
+
+    def __init__(self, fn: Any):
+        self.fn = fn
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.fn is self.fn
+
+    def __hash__(self) -> int:
+        return id(self.fn)
 
 
 @dataclass(frozen=True)
@@ -82,13 +120,18 @@ class HookTable:
         return HookTable(**{kind: copy.deepcopy(getattr(self, kind), memo) for kind in KINDS})
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "owner": None}  # a pickled cell is another one
+        return {kind: getattr(self, kind) for kind in KINDS} | {"owner": None}  # a pickled cell is another one
 
     def owned_by(self, owner: Any) -> HookTable:
         """The table as that of a Cell."""
         if self is EMPTY or (self.owner is not None and self.owner() is owner):
             return self
         return replace(self, owner=weakref.ref(owner))
+
+    @functools.cached_property
+    def key(self) -> tuple[Any, ...]:
+        """What programs with these hooks around a call are found by; see `Hook.key`."""
+        return tuple([(kind, hook.key) for kind in CALL_KINDS for hook in getattr(self, kind)])
 
     @property
     def in_calls(self) -> bool:
@@ -145,10 +188,8 @@ class GlobalHooks:
 GLOBAL = GlobalHooks()
 
 
-def register(
-    owner: HookOwner, kind: str, fn: Callable[..., Any] | tuple[Callable[..., Any], ...], prepend: bool = False, **options: Any
-) -> RemovableHandle:
-    """Add a hook to `owner._hooks` and return its handle.
+def register(owner: HookOwner, kind: str, fn: Any, prepend: bool = False, **options: Any) -> RemovableHandle:
+    """Add a hook to `owner._hooks` and return its handle; of the kind saved_tensors, `fn` is the pair of functions.
 
     Raises:
         TypeError, ValueError: see `check_hook`.

@@ -17,9 +17,12 @@ import numpy as np
 from msjax.base.arrays import is_tracer
 from msjax.base.state import STATE
 from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
+from msjax.hooks.returns import replaces_nothing
+from msjax.hooks.slots import Slot
 
 if TYPE_CHECKING:
     from msjax.hooks.backward import BackwardHooks
+    from msjax.hooks.table import Hook, HookTable
 
 
 class ModuleSubject:
@@ -29,13 +32,19 @@ class ModuleSubject:
         during: what hooks that run during the call get, if it is not what `later` returns. It may hold values that jax traces, and
             is not kept beyond the call.
         later: a function that returns what hooks get after the run of a program.
+        present: a function that returns the module's present HookTable, as long as there is one; None where hooks can't come and go.
     """
 
-    __slots__ = ("during", "later")
+    __slots__ = ("during", "later", "present")
 
-    def __init__(self, during: Any, later: Callable[[], Any]):
+    def __init__(self, during: Any, later: Callable[[], Any], present: Callable[[], HookTable] | None = None):
         self.during = during
         self.later = later
+        self.present = present
+
+    def slot(self, kind: str, number: int, hook: Hook) -> Slot | None:
+        """The slot of one of its hooks; None of a modifier, and where hooks can't come and go."""
+        return Slot(self.present, kind, number, hook) if self.present is not None and hook.in_slot else None
 
 
 class Values:
@@ -68,6 +77,10 @@ class Values:
     def made(self, array: Any) -> Any:
         """A value of an array."""
         return array
+
+    def is_nothing(self, result: Any) -> bool:
+        """Whether what a hook returned replaces nothing; see `replaces_nothing`."""
+        return replaces_nothing(result)
 
     def find(self, tree: Any) -> tuple[list[Any], Any, list[int]]:
         """(leaves, treedef, the numbers of the leaves that are values)."""

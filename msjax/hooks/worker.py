@@ -26,6 +26,7 @@ import numpy as np
 from msjax.base import jax_slots
 from msjax.base.context import SETTINGS
 from msjax.base.state import STATE
+from msjax.hooks.events import DROPS
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -43,6 +44,10 @@ _PAUSE, _PATIENCE = 0.002, 0.1
 # A program waits for room as long as hooks come to an end. After so many seconds without one it goes on: the hook that
 # runs may be waiting for this program, for example for the same GPU.
 _STUCK = 5.0
+
+# So many seconds of hooks may wait, as far as the latest ones tell: a thread whose programs outrun their hooks would have whoever
+# waits for these wait for as long as it has run.
+_BEHIND = 3.0
 
 # The first device of a sharded program calls back, perhaps several times, while the others wait for it: after 40 seconds they
 # end the process. So long its callbacks wait altogether, and half of the time that has passed since.
@@ -81,6 +86,7 @@ class _Worker:
         self._count = 0  # of arrivals
         self._bytes = 0  # of the values that wait, and of those whose hooks run
         self._root = 0  # of the item whose hooks run
+        self._seconds = 0.0  # that the hooks of an item take, on average over the latest ones
         self._waiters = 0  # threads that call the hooks themselves
         self._unlimited = 0  # threads that wait for programs, which must not wait for room then
         self._other_threads = False  # whether there were any since the last barrier
@@ -103,7 +109,7 @@ class _Worker:
         with self._room:
             if self._thread is None:
                 self._start()
-            if not from_hook and self._bytes and self._bytes + size > SETTINGS.hook_queue_bytes:
+            if not from_hook and not self._has_room(size):
                 self._wait_for_room(size, sharded)
             if self.failures.stopped:
                 return
@@ -120,16 +126,17 @@ class _Worker:
             self._items.append(_Item(self._root if from_hook and self._root else self._count, calls, values, size))
         self._arrived.set()
 
+    def _has_room(self, size):
+        fits = self._bytes == 0 or self._bytes + size <= SETTINGS.hook_queue_bytes
+        return fits and len(self._items) * self._seconds <= _BEHIND
+
     def _wait_for_room(self, size, sharded):
         self._arrived.set()
         start = time.monotonic()
         # What earlier callbacks have waited is forgotten with time: see _STUCK_SHARDED.
         self._waited = max(0.0, self._waited - (start - self._waited_at) / 2)
 
-        def has_room():
-            return self._bytes == 0 or self._bytes + size <= SETTINGS.hook_queue_bytes
-
-        while not has_room() and not self._unlimited and not self.failures.stopped:
+        while not self._has_room(size) and not self._unlimited and not self.failures.stopped:
             left = _STUCK_SHARDED - self._waited - (time.monotonic() - start) if sharded else _STUCK
             if left <= 0 or not self._room.wait(min(left, _STUCK)):
                 break
@@ -222,10 +229,12 @@ class _Worker:
         except IndexError:
             return  # dropped in the meantime
         STATE.hooks_run, self._root = True, item.root
+        start, drops = time.monotonic(), DROPS.count
         try:
             with IN_HOOK(True):
                 for call in item.calls:
-                    self._call(call, item.values, report)
+                    if DROPS.count == drops:
+                        self._call(call, item.values, report)
                 if self.nested:
                     with self.unlimited() if self._one_queue() else contextlib.nullcontext():
                         _FENCE()
@@ -233,6 +242,7 @@ class _Worker:
             STATE.hooks_run, self._root = False, 0
             with self._room:
                 self._bytes -= item.size
+                self._seconds += (time.monotonic() - start - self._seconds) / 8
                 self._room.notify_all()
 
     def _one_queue(self):
@@ -257,8 +267,9 @@ class _Worker:
             self.failures.raise_first()
 
     def drop(self) -> None:
-        """Forget the calls that wait."""
+        """Forget the calls that wait, and the rest of those that arrived together with one that runs."""
         with self._room:
+            DROPS.count += 1
             while self._items:
                 self._bytes -= self._items.popleft().size
             self._room.notify_all()
@@ -269,7 +280,7 @@ class _Worker:
         Raised in the callback, it would become an error of XLA's.
         """
         self.drop()
-        main = threading.main_thread().ident
+        main = threading.main_thread().ident or 0
 
         def left():
             at = sys._current_frames().get(main)
@@ -336,11 +347,13 @@ class _Failures:
 
     def raise_first(self):
         error, count, lines = self.first, self._count, self._lines
+        if error is None:
+            return
         self.first, self._count, self._lines, self.stopped = None, 0, {}, False
         if count > 1:
-            error.add_note(f"{count} calls of hooks failed:")  # pyright: ignore[reportOptionalMemberAccess]
+            error.add_note(f"{count} calls of hooks failed:")
             for line, times in lines.items():
-                error.add_note(f"  {times} times: {line}" if times > 1 else f"  {line}")  # pyright: ignore[reportOptionalMemberAccess]
+                error.add_note(f"  {times} times: {line}" if times > 1 else f"  {line}")
         raise error
 
 
@@ -427,6 +440,12 @@ def barrier() -> None:
     """
     if STATE.hooks_run:
         return
+    wait_for_programs()
+    flush()
+
+
+def wait_for_programs() -> None:
+    """Wait until the values for the hooks of all programs that were started before this call have arrived."""
     try:
         with WORKER.unlimited():
             _FENCE()
@@ -435,7 +454,6 @@ def barrier() -> None:
     except KeyboardInterrupt:
         WORKER.drop()
         raise
-    flush()
 
 
 def synchronize() -> None:

@@ -10,6 +10,7 @@ import jax
 from msjax.base.typing import JaxArray
 from msjax.hooks.events import Event
 from msjax.hooks.primitive import COLLECTED
+from msjax.hooks.slots import SlotCall
 from msjax.hooks.template import Template
 
 
@@ -96,15 +97,23 @@ class _Code:
         self._names: dict[str, Any] = {}
         self._known: dict[int, str] = {}
         self.boundaries: dict[Any, int] = {}  # see `compile.events.Boundary`
+        self._present: dict[Any, str] = {}
+        self._begin: list[str] = []
+        # Those in loops, and those whose values come by callbacks, stand in a dict.
+        changing = _changing(events)
+        if changing:
+            self._begin.append(f"p = {{e: e.present() for e in {self.name(changing)}}}")
+        elif any(not isinstance(event, Happens) or event.count is not None or event.lanes for event in events):
+            self._begin.append("p = {}")
         for event in sorted(events, key=lambda e: not (isinstance(e, Happens) and e.event.first)):
             if isinstance(event, Happens) and event.count is None and not event.lanes:
                 event.event.write(self, [f"o[{n}]" for n in event.values])
             elif isinstance(event, FromCallbacks):
-                self.line(f"{self.name(_from_callbacks)}({self.name(event.events)})")
+                self.line(f"{self.name(_from_callbacks)}({self.name(event.events)}, p)")
             else:
-                self.line(f"{self.name(_happen)}([{self.name(event)}], {self.name(_Rows)}(o), ())")
+                self.line(f"{self.name(_happen)}([{self.name(event)}], {self.name(_Rows)}(o), (), p)")
         if waits:
-            self.line(f"{self.name(_from_callbacks)}(None)")
+            self.line(f"{self.name(_from_callbacks)}(None, p)")
         self._result = "None" if result is None else result.source(self.name, [f"o[{n}]" for n in holes])
 
     def name(self, value: Any) -> str:
@@ -117,8 +126,15 @@ class _Code:
     def line(self, text: str) -> None:
         self._lines.append(text)
 
+    def present(self, get: Callable[[], Any]) -> str:
+        name = self._present.get(get)
+        if name is None:
+            name = self._present[get] = f"n{len(self._present)}"
+            self._begin.append(f"{name} = {self.name(get)}()")
+        return name
+
     def function(self) -> Callable[[Sequence[JaxArray]], Any]:
-        lines = [*self._lines, f"return {self._result}"]
+        lines = [*self._begin, *self._lines, f"return {self._result}"]
         if self.boundaries:
             # The innermost call fails first.
             failed = ["except Exception:", "    for call in reversed(failed.values()): call()", "    raise"]
@@ -138,22 +154,42 @@ def _has_callbacks(events):
     return any(isinstance(e, FromCallbacks) or (isinstance(e, Loop) and _has_callbacks(e.events)) for e in events)
 
 
-def _happen(events, outputs, index):
+def _changing(events):
+    """The events in loops and of callbacks that another hook may stand for at the next run."""
+    found = {}
+    for event in events:
+        if isinstance(event, Happens):
+            inner = () if event.count is None and not event.lanes else (event.event,)
+        else:
+            inner = event.events if isinstance(event, FromCallbacks) else _all(event)
+        found |= {e: None for e in inner if isinstance(e, SlotCall)}
+    return list(found)
+
+
+def _all(loop):
+    for event in loop.events:
+        if isinstance(event, Happens):
+            yield event.event
+        else:
+            yield from event.events if isinstance(event, FromCallbacks) else _all(event)
+
+
+def _happen(events, outputs, index, present):
     for event in events:
         if isinstance(event, Loop):
             for i in event.steps:
-                _happen(event.events, outputs, (*index, i))
+                _happen(event.events, outputs, (*index, i), present)
         elif isinstance(event, FromCallbacks):
-            _from_callbacks(event.events)
+            _from_callbacks(event.events, present)
         elif event.count is None or outputs.count(event.count, index):
-            _each(event.event, [outputs.at(n, index) for n in event.values], event.lanes)
+            _each(present.get(event.event, event.event), [outputs.at(n, index) for n in event.values], event.lanes)
 
 
-def _from_callbacks(events):
+def _from_callbacks(events, present):
     # An event that comes again later, in another loop, waits for its turn.
     while COLLECTED and (events is None or COLLECTED[0][0] in events):
         event, values = COLLECTED.popleft()
-        event(values)
+        present.get(event, event)(values)
 
 
 def _each(event, values, lanes):

@@ -68,34 +68,47 @@ def custom_vjp(
     def call(ins: Sequence[JaxArray], index: tuple[Any, ...], probes: tuple[Any, ...]):
         return interpreter.run(block, ins, index, probes)
 
-    def forward(ins: Sequence[JaxArray], index: tuple[Any, ...], probes: tuple[Any, ...]):
+    def forward(ins: Sequence[Any], index: tuple[Any, ...], probes: tuple[Any, ...]):
+        # The user's rule gives no derivative with respect to what the function closes over, so only what is differentiated counts.
+        at = [i for i, p in enumerate(ins) if p.perturbed and _inexact(p.value)]
         ins, index, probes = jax.tree.map(lambda p: p.value, (ins, index, probes), is_leaf=lambda p: hasattr(p, "perturbed"))
-        outs, back = interpreter.traced_again(
-            lambda ins: jax.vjp(lambda *ins: interpreter.bind(step.eqn, ins), *ins), (ins,), index
-        )
-        at = [i for i, x in enumerate(ins) if _inexact(x)]
         some = [ins[i] for i in at]
+        outs, back = interpreter.traced_again(
+            lambda ins, some: jax.vjp(lambda *some: interpreter.bind(step.eqn, _put(ins, at, some)), *some), (ins, some), index
+        )
         (_, got), through = jax.vjp(lambda some, probes: interpreter.run(block, _put(ins, at, some), index, probes), some, probes)
         if probes:
             # Whoever differentiates all this once more meets the user's rule again, not the code of its forward part.
             outs, got = call(list(ins), index, probes)
-        return (outs, got), (back, through, index)
+        return (outs, got), (back, through, index, _Numbers(at, tuple(map(Shape.of, map(jax.typeof, ins)))))
 
     def backward(residuals, cts):
-        back, through, index = residuals
+        back, through, index, numbers = residuals
         seen = any(not isinstance(ct, SymbolicZero) for ct in jax.tree.leaves(cts[1]))
         outs, got = jax.tree.map(_instantiated, cts)
         own = interpreter.traced_again(lambda back, outs: list(back(outs)), (back, outs), index)
         probed = list(through((outs, jax.tree.map(_zero, got)))[1]) if probes else []
         if seen:
             some, more = through((jax.tree.map(_zero, outs), got))
-            some = iter(some)
-            own = [ct if ct.dtype == jax.dtypes.float0 else ct + next(some) for ct in own]
+            own = [a + b for a, b in zip(own, some)]
             probed = [a + b for a, b in zip(probed, more)]
-        return own, None, probed
+        every = [None] * len(numbers.shapes)
+        for i, ct in zip(numbers.at, own):
+            every[i] = ct
+        return every, None, probed
 
     call.defvjp(forward, backward, symbolic_zeros=True)
     return call(list(ins), index, probes)
+
+
+class _Numbers:
+    """Which inputs are differentiated, and the shapes of all."""
+
+    def __init__(self, at: Sequence[int], shapes: tuple[Any, ...]):
+        self.at, self.shapes = at, shapes
+
+
+jax.tree_util.register_pytree_node(_Numbers, lambda n: ((), (tuple(n.at), n.shapes)), lambda aux, _: _Numbers(*aux))
 
 
 def _instantiated(ct):

@@ -8,8 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax import ops
-from msjax.base.typing import Axes, TensorLike
+from msjax.base.typing import Axes
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.arrange import shape_of
 from msjax.ops.function.array_func.scattering import index_combine, scatter_along
@@ -44,7 +45,7 @@ def stack(tensors: list[Tensor] | tuple[Tensor, ...], dim: int = 0) -> Tensor:
     return ops.stack(tensors, dim)
 
 
-def split(tensor: TensorLike, split_size_or_sections: int, dim: int = 0) -> tuple[Tensor, ...]:
+def split(tensor: TensorLike, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of a given size, or of given sizes, along an axis; see `ops.split`."""
     return ops.split(tensor, split_size_or_sections, dim)
 
@@ -54,12 +55,12 @@ def chunk(input: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return ops.chunk(input, chunks, dim)
 
 
-def narrow(input: TensorLike, dim: int, start: TensorLike, length: int | Tensor) -> Tensor:
+def narrow(input: TensorLike, dim: int, start: int | Tensor, length: int | Tensor) -> Tensor:
     """The `length` elements from `start` on along an axis."""
     return ops.narrow(input, dim, start, length)
 
 
-def select(input: TensorLike, dim: int, index: TensorLike) -> Tensor:
+def select(input: Tensor, dim: int, index: int | Tensor) -> Tensor:
     """The slice at one position of an axis, without it."""
     return input.select(dim, index)
 
@@ -69,7 +70,7 @@ def transpose(input: TensorLike, dim0: int, dim1: int) -> Tensor:
     return ops.swapaxes(input, dim0, dim1)
 
 
-def permute(input: TensorLike, *axes: Any, dims: int | Sequence[int] | None = None) -> Tensor:
+def permute(input: TensorLike, *axes: Any, dims: Sequence[int] | None = None) -> Tensor:
     """The axes in another order, given as a tuple."""
     return ops.permute(input, shape_of(axes) if dims is None else dims)
 
@@ -88,8 +89,9 @@ def squeeze(input: Tensor, dim: Axes | None = None) -> Tensor:
     """
     if dim is None:
         return ops.squeeze(input)
-    dims = dim if isinstance(dim, (tuple, list)) else (dim,)
-    return ops.squeeze(input, tuple(d for d in dims if input.shape[d] == 1)) if any(input.shape[d] == 1 for d in dims) else input
+    dims = dim if isinstance(dim, Sequence) else (dim,)
+    ones = tuple(d for d in dims if input.shape[d] == 1)
+    return ops.squeeze(input, ones) if ones else input
 
 
 def clone(input: TensorLike) -> Tensor:
@@ -107,7 +109,7 @@ def diag(input: TensorLike, diagonal: int = 0) -> Tensor:
     return _diag(input, diagonal)
 
 
-def meshgrid(*tensors: TensorLike, indexing: str = "ij") -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Grids of coordinates from vectors; see `ops.meshgrid`. The first vector runs along the first axis by default."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])

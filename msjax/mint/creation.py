@@ -7,11 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax import ops
-from msjax.base.typing import Number, TensorLike
+from msjax.base.typing import Number
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.numpy.lifting import number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.arrange import shape_of
@@ -92,7 +93,7 @@ def randint(*args: Any, generator: Generator | None = None, dtype: Type | None =
     return ops.randint(low, high, size, dtype=mstype.int64 if dtype is None else dtype)
 
 
-def randint_like(input: TensorLike, *args: Any, dtype: Type | None = None, device: str | None = None) -> Tensor:
+def randint_like(input: Tensor, *args: Any, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Random integers in another Tensor's shape and, by default, type: ``randint_like(input, low, high)`` or ``(input, high)``."""
     low, high = args if len(args) == 2 else (0, *args)
     return ops.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype)
@@ -116,9 +117,7 @@ def normal(
         size (tuple, optional): the shape, for numbers.
     """
     if size is None:
-        size = (
-            mean * std if isinstance(mean, Tensor) and isinstance(std, Tensor) else mean if isinstance(mean, Tensor) else std
-        ).shape
+        size = ops.add(mean, std).shape
     return ops.randn(*size) * std + mean
 
 

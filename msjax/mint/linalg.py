@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from msjax import ops
 from msjax.base.lazy import on_first_use
-from msjax.base.typing import Axes, DTypeLike, TensorLike
+from msjax.base.typing import Axes
 from msjax.common.tensor import Tensor
+from msjax.common.typing import DTypeLike, TensorLike
 
 __all__ = ["inv", "matrix_norm", "norm", "qr", "vector_norm"]
 

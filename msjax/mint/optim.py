@@ -6,10 +6,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from msjax.base.lazy import on_first_use
-from msjax.base.typing import JaxArrays, ParametersLike
+from msjax.base.typing import JaxArrays
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import ParametersLike
 from msjax.experimental.optim import moments, optimizer as groups
 from msjax.nn.optim.engine import Update
 from msjax.ops.function.nn_func import optimizer_steps as formulas

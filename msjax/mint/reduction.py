@@ -8,9 +8,10 @@ from typing import Any, Protocol, overload
 import jax.numpy as jnp
 
 from msjax import ops
-from msjax.base.typing import Axes, BinaryOperator, DTypeLike, Number, TensorLike
+from msjax.base.typing import Axes, Number
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+from msjax.common.typing import BinaryOperator, DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along
@@ -143,10 +144,9 @@ def norm(
         dtype (ms.dtype, optional): the dtype to convert to first.
     """
     input = _typed(input, dtype)
-    order = 2 if p in ("fro", None) else p
     if p == "nuc":
         return ops.norm(input, "nuc", dim, keepdim)
-    return ops.vector_norm(input, order, dim, keepdim)
+    return ops.vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim)  # pyright: ignore[reportArgumentType]
 
 
 # ---- values and indices

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from msjax import ops
 from msjax.base.lazy import on_first_use
-from msjax.base.typing import DTypeLike, TensorLike, UnaryOperator
 from msjax.common.tensor import Tensor
+from msjax.common.typing import DTypeLike, TensorLike, UnaryOperator
 
 __all__ = ["erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc"]
 

@@ -33,9 +33,9 @@ def call_with_array_hooks(
         during, later: the module as hooks get it during the call, and a function that returns it as they get it after the run of a
             program; compiled programs keep the latter.
         site: names the module in errors, by its attribute `hook_path`.
-        table (callable): returns the module's present HookTable.
+        table (callable): returns the module's present HookTable; compiled programs keep it.
     """
-    subject = ModuleSubject(during, later)
+    subject = ModuleSubject(during, later, table)
 
     def on_copies(*args, **kwargs):
         # Containers may be used up by the call (equinox's State), and hooks get them after it.

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from msjax.base.arrays import is_tracer
 from msjax.base.errors import check_callable, check_hook, describe
 from msjax.hooks.backward import BackwardHooks, run_checked
-from msjax.hooks.delivery import NO_SUBJECT, observes, run_traced_hook
+from msjax.hooks.classify import Adapter
+from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.nodes import through_custom_vjp
 from msjax.hooks.table import EMPTY, Hook, HookTable
@@ -45,7 +46,6 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
         3.0
     """
     check_hook(fn, "hook_gradient", observe, traced)
-    seen = observes(fn, observe, traced)
 
     def identity(value):
         leaves, treedef = jax.tree.flatten(value)
@@ -57,7 +57,7 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
             # jax has no gradient where none arrives; the function sees zeros there.
             grads = tuple(jnp.zeros(*aval) if g is None else g for g, aval in zip(grads, avals))
             return list(
-                run_checked(ARRAYS, adapter, NO_SUBJECT, "gradient hook", (grads,), 0, check, observe=seen, traced=not seen)
+                run_checked(ARRAYS, adapter, NO_SUBJECT, "gradient hook", (grads,), 0, check, observe=observe, traced=traced)
             )
 
         return jax.tree.unflatten(treedef, through_custom_vjp(ARRAYS, arrays, back))
@@ -68,7 +68,7 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
     return identity
 
 
-class _OnLeaves:
+class _OnLeaves(Adapter):
     """A hook that takes pytrees of gradients, as one that takes flat tuples of them.
 
     Args:
@@ -87,7 +87,7 @@ class _OnLeaves:
 
     def __call__(self, *args: Any) -> Any:
         result = self.fn(*[_joined(a, t) for a, t in zip(args[self.skip :], self.treedefs)])
-        if result is None:
+        if ARRAYS.is_nothing(result):
             return None
         leaves, treedef = jax.tree.flatten(result)
         if treedef != self.answer:
@@ -182,18 +182,16 @@ def with_hooks(
 def _hooks(fn, treedefs, answer):
     if fn is None:
         return ()
-    seen = observes(fn)
-    return (Hook(new_hook_id(), _OnLeaves(fn, treedefs, answer, skip=1), observe=seen, traced=not seen),)
+    return (Hook(new_hook_id(), _OnLeaves(fn, treedefs, answer, skip=1)),)
 
 
 def _forward(fn, kind, before, value):
     """`value` after a forward hook, which gets it as its last argument."""
     if not any(map(is_tracer, jax.tree.leaves((before, value)))):
         result = fn(*before, value)
-        return value if result is None else result
-    seen = observes(fn)
-    result, value = run_traced_hook(ARRAYS, fn, NO_SUBJECT, (*before, value), kind, observe=seen, traced=not seen, carried=value)
-    return value if result is None else result
+        return value if ARRAYS.is_nothing(result) else result
+    result, value = run_traced_hook(ARRAYS, fn, NO_SUBJECT, (*before, value), kind, carried=value)
+    return value if ARRAYS.is_nothing(result) else result
 
 
 def probe(x: Any, p: Any, statistic: Callable[..., Any] | None = None) -> Any:

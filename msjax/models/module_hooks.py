@@ -7,6 +7,7 @@ from typing import Any
 
 from msjax.base.errors import check_hook, describe
 from msjax.hooks.handle import new_hook_id
+from msjax.hooks.slots import is_traced_now
 from msjax.hooks.table import Hook
 from msjax.models.array_hooks import SITE
 from msjax.models.frameworks.framework import framework_of
@@ -175,7 +176,7 @@ def path(module: object) -> str:
 
 def _register(model, kind, fn, where, prepend, options):
     check_hook(fn, f"register_{kind}_hook", options["observe"], options["traced"])
-    return put_hook(model, kind, Hook(new_hook_id(), fn, **options), where, prepend)
+    return put_hook(model, kind, Hook(new_hook_id(), fn, fixed=is_traced_now(), **options), where, prepend)
 
 
 def put_hook(model: Any, kind: str, hook: Hook, where: Where, prepend: bool = False) -> ModuleHandle:
@@ -193,4 +194,5 @@ def put_hook(model: Any, kind: str, hook: Hook, where: Where, prepend: bool = Fa
             f"For 'register_{kind}_hook', the model should be a flax nnx module or a Cell, but got {describe(model)}. Give "
             "hooks.hooked(model) of a flax linen module, an equinox model or a haiku transform."
         )
+    hook.removed = False
     return framework.register(model, kind, hook, where, prepend)

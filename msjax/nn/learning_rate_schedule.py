@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 import jax.numpy as jnp
 
@@ -34,6 +35,10 @@ class LearningRateSchedule(Cell):
 
     def construct(self, global_step: Tensor) -> Any:
         raise NotImplementedError(f"{type(self).__name__} defines no 'construct'.")
+
+
+# A number, one for each step, or what computes it from the step.
+LearningRate: TypeAlias = "float | Iterable[float] | Tensor | LearningRateSchedule"
 
 
 def _float_step(step):

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
-from msjax.base.typing import ArrayLike, DTypeLike, Shape
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.typing import ArrayLike, DTypeLike, Shape
 from msjax.numpy.lifting import as_type, floating, number, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints

@@ -6,10 +6,10 @@ import builtins
 
 import jax.numpy as jnp
 
-from msjax.base.typing import ArrayLike, DTypeLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.common.typing import ArrayLike, DTypeLike
 
 __all__ = ["float_", "inf", "int_", "isscalar", "nan", "pi", "promote_types", "result_type", "uint"]
 

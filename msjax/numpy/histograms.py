@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
-from msjax.base.typing import ArrayLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.typing import ArrayLike
 from msjax.numpy.lifting import floating, tensor
 from msjax.ops.dispatch.operator import operator
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msjax import ops
-from msjax.base.typing import ArrayLike
 from msjax.common.tensor import Tensor
+from msjax.common.typing import ArrayLike
 from msjax.numpy.lifting import tensor, tensors
 from msjax.ops.dispatch.operator import freeze
 

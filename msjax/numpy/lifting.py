@@ -8,9 +8,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.base.typing import ArrayLike, BinaryOperator, DTypeLike, KernelDecorator
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+from msjax.common.typing import ArrayLike, BinaryOperator, DTypeLike, KernelDecorator
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
 from msjax.ops.function.array_func.casting import cast

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 
 from msjax import ops
 from msjax.base.checks import check_one_of
-from msjax.base.typing import ArrayLike, BinaryOperator, DTypeLike, JaxArray
+from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+from msjax.common.typing import ArrayLike, BinaryOperator, DTypeLike
 from msjax.numpy.lifting import as_type, lifted, lifted_pair, tensor, tensors
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any
 from msjax.base.lazy import on_first_use
 from msjax.ops.function.collectives import broadcast
 from msjax.parallel._auto_parallel_context import auto_parallel_context as auto_parallel_context
+from msjax.parallel.algo_parameter_config import (
+    get_algo_parameters as get_algo_parameters,
+    reset_algo_parameters as reset_algo_parameters,
+    set_algo_parameters as set_algo_parameters,
+)
 
 __all__ = ["parameter_broadcast"]
 
@@ -14,7 +19,7 @@ _SHARDING = "functionalize the network and give its parameters jax shardings."
 _PLACEHOLDERS = dict.fromkeys(("AutoParallel", "Layout", "shard", "reshard"), _SHARDING) | dict.fromkeys(
     (
         "build_searched_strategy", "load_distributed_checkpoint", "load_segmented_checkpoints", "merge_pipeline_strategys",
-        "merge_sliced_parameter", "rank_list_for_transform", "restore_group_info_list", "set_algo_parameters",
+        "merge_sliced_parameter", "rank_list_for_transform", "restore_group_info_list",
         "sync_pipeline_shared_parameters", "transform_checkpoint_by_rank", "transform_checkpoints", "unified_safetensors",
     ),
     "each process has the whole network here, and a checkpoint of one has all Parameters.",

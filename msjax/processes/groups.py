@@ -163,6 +163,7 @@ class _Processes:
         if place.size > 1:
             progress.advance(place.rank)
             join(place)
+            progress.tell_the_end(place.rank)
         self._set(place)
 
     def _set(self, place):

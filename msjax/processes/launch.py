@@ -31,7 +31,8 @@ def launch(command: list[str], workers: int, timeout: float | None) -> int:
             forever.
 
     Returns:
-        int, the exit status: 0 if all processes succeed, otherwise that of the first that fails, or 1 if it was killed or hung.
+        int, the exit status: 0 if all processes succeed, otherwise that of the first that fails, or 1 if it was killed, hung, or ended while
+        others waited for it.
     """
     with tempfile.NamedTemporaryFile(prefix="msjax-") as file:
         file.write(bytes(Progress.size_of(workers)))
@@ -65,18 +66,39 @@ class _Launcher:
             try:
                 rank = self.ended.get(timeout=_LOOK)
             except queue.Empty:
-                counts = self.progress.counts()
-                if counts != seen:
-                    seen, since = counts, time.monotonic()
-                late = [rank for rank in left if counts[rank] < max(counts)]
-                if timeout is not None and late and time.monotonic() - since > timeout:
-                    return self._hung(late, counts, timeout)
+                rank = None
+            # Before the counts: whoever is gone now begins no collective that is not among these.
+            gone = self.progress.ended()
+            counts = self.progress.counts()
+            if rank is not None:
+                left.remove(rank)
+                status = self.workers[rank].process.returncode
+                if status:
+                    return self._failed(rank, status, left)
+            gone |= set(range(len(self.workers))) - left
+            missing = [rank for rank in sorted(gone) if counts[rank] < max([0, *[counts[other] for other in left - gone]])]
+            if missing:
+                return self._missing(missing, counts, left - gone)
+            if rank is not None:
                 continue
-            left.remove(rank)
-            status = self.workers[rank].process.returncode
-            if status:
-                return self._failed(rank, status, left)
+            if counts != seen:
+                seen, since = counts, time.monotonic()
+            late = [rank for rank in left if counts[rank] < max(counts)]
+            if timeout is not None and late and time.monotonic() - since > timeout:
+                return self._hung(late, counts, timeout)
         return 0
+
+    def _missing(self, ranks, counts, left):
+        self.quiet = True  # what the others say now is that they have lost these
+        for rank in ranks:
+            self.workers[rank].drain()
+        most = max(counts[rank] for rank in left)
+        waiting = [rank for rank in sorted(left) if counts[rank] == most]
+        self.say(
+            f"{_listed(ranks)} ended without an error before collective {most}, for which {_listed(waiting)} "
+            f"wait{'s' if len(waiting) == 1 else ''}; the others were ended."
+        )
+        return 1
 
     def _failed(self, rank, status, left):
         self.quiet = True  # what the others say now is that they have lost this one

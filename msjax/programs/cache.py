@@ -19,10 +19,12 @@ from msjax.base.context import SETTINGS
 from msjax.programs import limits
 from msjax.programs.background import BACKGROUND, has_idle_core
 from msjax.programs.compiler_options import compile_operator, is_nested, quick_options
+from msjax.programs.description import Description
 from msjax.programs.limits import CACHE_LIMIT, count_shapes
 from msjax.programs.progress import PROGRESS
 from msjax.programs.signature import NUMBERS, OtherCall, SignatureKey, shape_of, signature_of
 from msjax.programs.store import STORE
+from msjax.programs.store_key import StoreKey
 
 
 class ProgramCache(dict):
@@ -34,8 +36,7 @@ class ProgramCache(dict):
         function: from a key to the function of arrays that is compiled.
         jit: compiles it; None for `compile_operator`.
         name: as messages show it.
-        description: if the keys are the signatures of one function, and its programs are stored on disk, that of the function (see
-            `msjax.programs.description`).
+        description: if the keys are the signatures of one function, and its programs are stored on disk, that of the function.
     """
 
     __slots__ = ("function", "jit", "name", "description", "_unused", "__weakref__")
@@ -46,12 +47,12 @@ class ProgramCache(dict):
         jit: Callable[..., Any] | None = None,
         name: str = "",
         *,
-        description: str | None = None,
+        description: Description | None = None,
     ):
         self.function = function
         self.jit = jit
         self.name: str = name
-        self.description: str | None = description
+        self.description: Description | None = description
         # The programs that were not used since the last eviction; None until there is a program.
         self._unused = None
 
@@ -127,14 +128,15 @@ class PendingProgram:
         if by_signature is not None:
             cache.put(key, by_signature)
             return by_signature(*values)
-        stored_as, program, executable = self._stored(fn, values)
-        if program is not None:
-            out = program(*values)
-            if executable is None or executable.checked:
-                self._put_stored(program if executable is None else executable.fast_path() or program)
-                return out
-            STORE.unusable = True
-        with PROGRESS.of(cache.name or "gradient"):
+        stored_as, loaded = self._stored(fn, values)
+        if loaded is not None:
+            found = loaded.first_call(values)
+            if found is not None:
+                return found[0]
+        return self._compile_and_call(fn, stored_as, values)
+
+    def _compile_and_call(self, fn, stored_as, values):
+        with PROGRESS.of(self.cache.name or "gradient"):
             traced, program, by_size = self._compiled(fn, values)
             with STORE.compiling(stored_as, program, values):
                 out = program(*values)
@@ -150,9 +152,9 @@ class PendingProgram:
             by_signature.compile(values)
             cache.put(self.key, by_signature)
             return
-        stored_as, program, _ = self._stored(fn, values)
-        if program is not None:
-            self._put_stored(program)
+        stored_as, loaded = self._stored(fn, values)
+        if loaded is not None:
+            self._put_stored(loaded)
             return
         traced, program, by_size = self._compiled(fn, values)
         with STORE.compiling(stored_as, program, values):
@@ -169,15 +171,10 @@ class PendingProgram:
         return None if description is None else SignatureCache(fn, cache, key, description)
 
     def _stored(self, fn, values):
-        """(key in the store, program, its executable), each of them or None."""
+        """(key in the store, `LoadedProgram`), each of them or None."""
         stored_as = STORE.key(self.cache.description, values, quick_options())
         loaded = None if stored_as is None else STORE.load(stored_as, values, fn)
-        if loaded is None:
-            return stored_as, None, None
-        program, executable = loaded
-        if executable is None:
-            program = PassThrough(TracedFunction(fn, self.cache, self.key), program, values)
-        return stored_as, program, executable
+        return stored_as, None if loaded is None else LoadedProgram(self, fn, stored_as, loaded, values)
 
     def _compiled(self, fn, values):
         """(the function as it is traced, its program, whether operands of another size may need another one)."""
@@ -201,6 +198,50 @@ class PendingProgram:
     def _put_stored(self, program):
         self.cache.put(self.key, program)
         CACHE_LIMIT.count()
+
+
+class LoadedProgram:
+    """The entry of a program from disk that was not called yet. Whatever goes wrong with its first call, it is compiled then.
+
+    Args:
+        pending: the entry that it was loaded for.
+        fn: the function.
+        key: in the store.
+        loaded: what `ProgramStore.load` has returned.
+        values: operands of the signature that it is for.
+    """
+
+    __slots__ = ("pending", "fn", "key", "program", "executable")
+
+    def __init__(self, pending: PendingProgram, fn: Any, key: StoreKey, loaded: tuple[Any, Any], values: Sequence[Any]):
+        self.pending = pending
+        self.fn = fn
+        self.key = key
+        self.program, self.executable = loaded
+        if self.executable is None:
+            self.program: Any = PassThrough(TracedFunction(fn, pending.cache, pending.key), self.program, values)
+
+    def first_call(self, values: Sequence[Any]) -> tuple[Any] | None:
+        """(the result of the first call,); None if the program can't be used. Otherwise, it is put into the cache."""
+        program, executable = self.program, self.executable
+        try:
+            out = program(*values)
+        except Exception:
+            # If it is the call's fault, the compiled program raises as well.
+            STORE.discard(self.key)
+            return None
+        if executable is not None:
+            if not executable.checked:
+                STORE.unusable = True
+                return None
+            program = executable.fast_path() or program
+        self.pending._put_stored(program)
+        return (out,)
+
+    def __call__(self, *values: Any) -> Any:
+        self.key.check([v for v in values if v is not None])
+        found = self.first_call(values)
+        return self.pending._compile_and_call(self.fn, self.key, values) if found is None else found[0]
 
 
 class TracedFunction:
@@ -299,7 +340,12 @@ class SignatureCache:
     """
 
     def __init__(
-        self, fn: Any, cache: ProgramCache, key: Any, description: str | None = None, programs: dict[Any, Any] | None = None
+        self,
+        fn: Any,
+        cache: ProgramCache,
+        key: Any,
+        description: Description | None = None,
+        programs: dict[Any, Any] | None = None,
     ):
         self._fn = fn
         self._cache = weakref.ref(cache)

@@ -43,9 +43,13 @@ _PRODUCTS = {"dot_general", "conv_general_dilated"}
 
 
 def equations(jaxpr: Any) -> Iterator[Any]:
-    """The equations of a jaxpr and of those within it."""
+    """The equations of a jaxpr and of those within it; where there is a choice of platforms, those for the default one."""
     for eqn in jaxpr.eqns:
         yield eqn
+        if platforms := eqn.params.get("branches_platforms"):
+            chosen = next(i for i, names in enumerate(platforms) if names is None or jax.default_backend() in names)
+            yield from equations(eqn.params["branches"][chosen].jaxpr)
+            continue
         for inner in jax_slots.inner_jaxprs(eqn.params):
             yield from equations(inner)
 

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, Protocol
 import jax
 
 from msjax.base import disk_cache, jax_slots
-from msjax.programs.description import Undescribable, describe
-from msjax.programs.store_entry import StoreEntry, read_entry, write_entry
+from msjax.programs.description import Description, description_of
+from msjax.programs.libraries import LIBRARY_STATE
+from msjax.programs.store_entry import StoreEntry, read_entry, structure_as_data, structure_of_data, write_entry
 from msjax.programs.store_key import StoreKey, only_device, store_key
 
 # So many programs wait to be written, most of them for the end of the process.
@@ -33,7 +34,7 @@ class FunctionWithMetadata(Protocol):
         ...
 
     def stored_metadata(self, metadata: Any) -> Any:
-        """The part of the metadata that is stored with the program; it can be pickled."""
+        """The part of the metadata that is stored with the program: lists, dicts, texts, numbers, True, False and None."""
 
     def restored_metadata(self, stored: Any, values: Sequence[Any]) -> tuple[Any, Any]:
         """(the metadata of a program from disk for operands like `values`, the structure of its results)."""
@@ -57,16 +58,11 @@ class ProgramStore:
         """The folder of the files; "" if nothing is stored."""
         return "" if self.unusable else disk_cache.chosen_folder()
 
-    def describe(self, fn: Callable[..., Any]) -> str | None:
-        """The description of a function as a text; None if its programs are not stored."""
-        if not self.folder() or only_device() is None:
-            return None
-        try:
-            return repr(describe(fn))
-        except (Undescribable, RecursionError, ValueError):  # ValueError: an empty cell
-            return None
+    def describe(self, fn: Callable[..., Any]) -> Description | None:
+        """The description of a function; None if its programs are not stored."""
+        return None if not self.folder() or only_device() is None else description_of(fn)
 
-    def key(self, description: str | None, values: Sequence[Any], options: dict[str, Any]) -> StoreKey | None:
+    def key(self, description: Description | None, values: Sequence[Any], options: dict[str, Any]) -> StoreKey | None:
         """The key of a function's program for operands; None if it is not stored.
 
         Args:
@@ -74,7 +70,8 @@ class ProgramStore:
             values: the operands.
             options: the compiler's.
         """
-        return None if description is None or not self.folder() else store_key(description, values, options)
+        folder = "" if description is None else self.folder()
+        return None if description is None or not folder else store_key(description, values, options, folder)
 
     def load(self, key: StoreKey, values: Sequence[Any], fn: Any) -> tuple[Any, jax_slots.CheckedExecutable | None] | None:
         """(the program of a key, the executable in it); None if it isn't there, or is damaged.
@@ -85,20 +82,26 @@ class ProgramStore:
             values: the operands.
             fn: the function, a `FunctionWithMetadata` or any other one.
         """
-        path = self._path(key)
         try:
-            results, payload = read_entry(path)
+            results, payload = read_entry(self._path(key))
             if payload is None:
-                return results, None
-            metadata, out_tree = fn.restored_metadata(results, values) if hasattr(fn, "restored_metadata") else (None, results)
+                return _positions(results, values), None
+            if hasattr(fn, "restored_metadata"):
+                metadata, out_tree = fn.restored_metadata(results, values)
+            else:
+                metadata, out_tree = None, structure_of_data(results)
             in_tree = jax.tree.structure((tuple(values), {}))
             return jax_slots.deserialized(payload, in_tree, out_tree, only_device(), _StoredCall(key, metadata))
         except FileNotFoundError:
             return None
         except Exception:  # whatever is wrong with the file, the program is compiled, and the file written again
-            with contextlib.suppress(OSError):
-                os.remove(path)
+            self.discard(key)
             return None
+
+    def discard(self, key: StoreKey) -> None:
+        """Delete the program of a key, with which something is wrong."""
+        with contextlib.suppress(OSError):
+            os.remove(self._path(key))
 
     @contextlib.contextmanager
     def compiling(self, key: StoreKey | None, program: Any, values: Sequence[Any]) -> Iterator[None]:
@@ -138,13 +141,25 @@ class ProgramStore:
             self.flush()
 
     def flush(self) -> None:
-        """Write the programs that wait for it."""
+        """Write the programs that wait for it.
+
+        If something in a library is not what it was then, down to its classes, it may have been traced: they are dropped.
+        """
+        if self._pending and LIBRARY_STATE.digest() != LIBRARY_STATE.digest(thorough=True):
+            self._pending.clear()
         while self._pending:
             waiting = self._pending.pop()
             # What can't be written, for want of space or since jax can't serialize it, is compiled again by the next process.
             with contextlib.suppress(Exception):
                 if not os.path.exists(waiting.path):
                     write_entry(waiting.path, waiting.entry())
+
+
+def _positions(results, values):
+    """The positions of operands that are results, as an entry has them."""
+    if not results or not all(type(i) is int and 0 <= i < len(values) and values[i] is not None for i in results):
+        raise ValueError("an entry refers to operands that there are not")
+    return results
 
 
 class _Waiting(NamedTuple):
@@ -165,7 +180,8 @@ class _Waiting(NamedTuple):
         if isinstance(self.compiled, list):
             return StoreEntry(self.compiled, None)
         payload, out_tree = jax_slots.serialized(self.compiled)
-        return StoreEntry(self.fn.stored_metadata(self.metadata) if hasattr(self.fn, "stored_metadata") else out_tree, payload)
+        stored = self.fn.stored_metadata(self.metadata) if hasattr(self.fn, "stored_metadata") else structure_as_data(out_tree)
+        return StoreEntry(stored, payload)
 
 
 class _StoredCall:

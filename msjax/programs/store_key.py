@@ -13,7 +13,6 @@ import os
 import platform
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,10 +22,11 @@ import ml_dtypes
 import numpy as np
 
 from msjax.base import disk_cache, jax_slots
-from msjax.programs.description import describe
+from msjax.programs.description import Description, describe
+from msjax.programs.libraries import LIBRARY_STATE
 from msjax.programs.signature import NUMBERS, OtherCall
+from msjax.programs.sources import sources_digest
 
-_IMPORTED = time.time_ns()
 # Settings of jax under which calls are checked or traced one by one.
 _CHECKS = ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_check_tracer_leaks")
 # Settings of jax that don't change what is traced or compiled.
@@ -59,22 +59,27 @@ class StoreKey(NamedTuple):
             raise OtherCall("a program from disk was compiled for another call")
 
 
-def store_key(description: str, values: Sequence[Any], options: dict[str, Any]) -> StoreKey | None:
+def store_key(description: Description, values: Sequence[Any], options: dict[str, Any], folder: str) -> StoreKey | None:
     """The key of a function's program for operands; None if it is not stored.
+
+    That is where the function's description, or a library, has changed since it was made.
 
     Args:
         description: of the function.
         values: arrays, shapes, Python numbers or None.
         options: the compiler's.
+        folder: of the store.
     """
     settings = settings_text() if all(map(is_plain, values)) else None
-    stamp = None if settings is None else process_stamp()
-    if settings is None or stamp is None:
+    if settings is None or not description.holds():
+        return None
+    stamp, libraries = process_stamp(folder), LIBRARY_STATE.digest()
+    if stamp is None or libraries is None:
         return None
     types = operand_types(values)
     named = [t.__name__ if isinstance(t, type) else (t[0], describe(t[1]), t[2]) for t in types]
     places = [v is None for v in values]
-    text = repr((stamp, settings, sorted(options.items()), description, places, named))
+    text = repr((stamp, libraries, settings, sorted(options.items()), description.text, places, named))
     return StoreKey(f"msjax-{hashlib.sha256(text.encode()).hexdigest()}", settings, types)
 
 
@@ -112,27 +117,21 @@ def operand_types(values: Sequence[Any]) -> list[Any]:
 
 
 @functools.cache
-def process_stamp() -> str | None:
-    """The digest of what all programs of this process depend on: msjax's files, versions, the processor; None if it is not known."""
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    sources = []
-    try:
-        for folder, folders, names in os.walk(root):
-            folders.sort()
-            for name in sorted(names):
-                if name.endswith(".py"):
-                    status = os.stat(os.path.join(folder, name))
-                    sources.append((os.path.relpath(folder, root), name, status.st_size, status.st_mtime_ns))
-    except OSError:
-        return None
-    # A file that was written later is not what this process has imported.
-    if not sources or max(source[-1] for source in sources) > _IMPORTED:
+def process_stamp(folder: str) -> str | None:
+    """The digest of what all programs of this process depend on: sources, versions, the processor, XLA's flags; None if it is not known.
+
+    Args:
+        folder: of the store.
+    """
+    sources = sources_digest(folder)
+    if sources is None:
         return None
     versions = [importlib.metadata.version("jaxlib"), *[module.__version__ for module in (jax, np, ml_dtypes)]]
     # XLA divides work by the number of processors.
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    flags = sorted(item for item in os.environ.items() if item[0].startswith(("XLA", "NPROC")))
-    machine = (disk_cache.processor(), processors, flags)
+    # XLA has read its flags once, perhaps from a file; what the environment says now is something else.
+    others = sorted(item for item in os.environ.items() if item[0].startswith(("XLA_", "NPROC")) and item[0] != "XLA_FLAGS")
+    machine = (disk_cache.processor(), processors, jax_slots.compiler_flags(), others)
     return hashlib.sha256(repr((sources, versions, sys.version, platform.platform(), machine)).encode()).hexdigest()
 
 

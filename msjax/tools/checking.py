@@ -73,6 +73,18 @@ class Check:
             return measured.any()
         return (jnp.isnan(measured) if self.on == "nan" else ~(measured < jnp.inf)).any()
 
+    def mask(self, value: Any) -> np.ndarray:
+        """Which elements of a concrete array are wrong."""
+        if callable(self.on):
+            found = np.asarray(self.on(jnp.asarray(value)))
+            return np.broadcast_to(found, np.shape(value)).astype(bool)
+        value = np.asarray(value)
+        return np.isnan(value) if self.on == "nan" else ~np.isfinite(value)
+
+    def mask_if(self, value: Any) -> np.ndarray:
+        """Which elements of any value are wrong: none of one that can't be."""
+        return self.mask(value) if self.applies(value) else np.zeros(np.shape(value), bool)
+
     def __call__(self, values: Iterable[JaxArray]) -> bool:
         """Whether one of several concrete arrays is wrong."""
         return any(self._wrong(value) for value in values if self.applies(value))

@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from msjax.common.bases import is_cell
 from msjax.common.parameter import Parameter
 from msjax.hooks.table import KINDS
 from msjax.models.array_hooks import SITE
+from msjax.nn.cell.base import Cell
 
 
 def hooks_of(cell: Any) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def hooks_of(cell: Any) -> dict[str, Any]:
         >>> hooks_of(relu)
         {'forward': ['print']}
     """
-    if is_cell(cell):
+    if isinstance(cell, Cell):
         table = cell._hooks
     else:
         site = vars(cell).get(SITE)

@@ -5,20 +5,17 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import treescope
 from treescope import rendering_parts as parts
 
 from msjax.base.errors import describe
-from msjax.common.bases import is_cell
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.nn.cell.base import Cell
 from msjax.tools.describing import hooks_in_words, hooks_of, site_in_words
 from msjax.tools.modules import takes_hooks
-
-if TYPE_CHECKING:
-    from msjax.nn.cell import Cell
 
 
 class Tree:
@@ -65,7 +62,7 @@ def tree(cell: Any) -> Tree:
           1=Tanh(),
         )
     """
-    if not is_cell(cell) and not takes_hooks(cell):
+    if not isinstance(cell, Cell) and not takes_hooks(cell):
         raise TypeError(
             f"For 'tree', the argument should be a Cell, a flax nnx module or a hooked model, but got {describe(cell)}."
         )
@@ -93,7 +90,7 @@ def _handler(node, path, subtree_renderer):
     """treescope's handler for cells, and for the hooks of modules; other values are left to other handlers."""
     if hasattr(node, "hook_path"):
         return parts.build_one_line_tree_node(parts.text(f"<{site_in_words(node) or 'none'}>"), path=path)
-    if not is_cell(node):
+    if not isinstance(node, Cell):
         return NotImplemented
     children = [_tensor(name, value, path, subtree_renderer) for name, value in vars(node).items() if isinstance(value, Tensor)]
     for name, child in node._children():

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from msjax.base.errors import describe
-from msjax.base.typing import ArrayLike
+from msjax.common.typing import ArrayLike
 from msjax.models.hooked import unhooked
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ class Statistics:
     @classmethod
     def of(cls, value: ArrayLike) -> Statistics:
         """Those of an array or a number."""
-        return cls.from_values(value, np.asarray(statistics_of(jnp.asarray(value))))
-
-    @classmethod
-    def from_values(cls, value: ArrayLike, row: np.ndarray) -> Statistics:
-        """Those of an array of which `statistics_of` computed a row."""
-        dtype = getattr(value, "dtype", None) or np.result_type(value)
-        low, high, mean, nan, inf = (float(v) for v in row)
-        return cls(tuple(np.shape(value)), str(dtype), low, high, mean, int(nan), int(inf))
+        dtype = getattr(value, "dtype", None) or jnp.result_type(value)
+        array = np.asarray(value)
+        if array.dtype.kind == "O" or not (jnp.issubdtype(dtype, jnp.number) or array.dtype.kind == "b"):
+            return cls(tuple(np.shape(value)), str(dtype), np.nan, np.nan, np.nan, 0, 0)
+        array = np.abs(array) if array.dtype.kind == "c" else array.astype(np.float64)
+        nan, finite = np.isnan(array), array[np.isfinite(array)]
+        low, high, mean = (float(f(finite)) for f in (np.min, np.max, np.mean)) if finite.size else (np.nan,) * 3
+        return cls(array.shape, str(dtype), low, high, mean, int(nan.sum()), int(array.size - finite.size - nan.sum()))
 
     def __str__(self) -> str:
         size = int(np.prod(self.shape))
@@ -57,18 +57,23 @@ class Statistics:
         return f"{self.dtype}{list(self.shape)}: {', '.join(parts) or 'no values'}"
 
 
-def statistics_of(value: jax.Array) -> jax.Array:
-    """min, max and mean of the finite values, and the numbers of NaN and infinite ones, as one Float32 array of shape (5,)."""
-    if (not jnp.issubdtype(value.dtype, jnp.number) and value.dtype != bool) or not value.size:
-        return jnp.array([jnp.nan, jnp.nan, jnp.nan, 0, 0], jnp.float32)
-    value = jnp.abs(value) if jnp.issubdtype(value.dtype, jnp.complexfloating) else value
-    value = value.astype(jnp.float32)
-    finite = jnp.isfinite(value)
-    count = finite.sum()
-    low = jnp.where(count > 0, jnp.where(finite, value, jnp.inf).min(), jnp.nan)
-    high = jnp.where(count > 0, jnp.where(finite, value, -jnp.inf).max(), jnp.nan)
-    mean = jnp.where(finite, value, 0).sum() / count
-    return jnp.stack([low, high, mean, jnp.isnan(value).sum(), jnp.isinf(value).sum()]).astype(jnp.float32)
+class Passed(NamedTuple):
+    """An operation that a wrong value passed on the way from its origin to the result.
+
+    Attributes:
+        phase (str): "forward" or "backward"; "" for the result itself.
+        path (str): the cell or module; None outside of all.
+        operation (str): what it is, in words; the name of the result.
+        line (Line): the user's line; None if it is not known.
+    """
+
+    phase: str
+    path: str | None
+    operation: str
+    line: Line | None
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.operation, f"in {self.path}" if self.path else "", str(self.line or ""))))
 
 
 class Fault(FloatingPointError):
@@ -86,18 +91,32 @@ class Fault(FloatingPointError):
         inputs (list of Statistics): of the operation's inputs.
         output (Statistics): of the value that went wrong.
         note (str): what else is to be said; may be empty.
-        cause (Fault): of a NaN, the first infinite value that was computed before it; None if there was none.
+        cause (Fault): of a NaN, the infinite value that it was computed from; None if there was none.
+        chain (list of Passed): the way back: the result that was wrong, the operations that it comes from, the origin last.
+        derivative (str): the operation whose derivative `operation` is a part of; "" in a backward rule of the user's own; None in the
+            forward pass, and if it is not known.
+        called_from (Line): the user's line, if `line` is one of a library.
+        bundle (str): the path of the file that the step was written to; None if it wasn't.
+        device (str): where a shard_map ran the operation: the places along the axes of its mesh; None outside of one.
     """
+
+    brief_traceback = True  # see msjax.base.errors.shorten
 
     def __init__(
         self, what: str, phase: str, path: str | None, *, cls: str = "", operation: str | None = None, line: Line | None = None,
         call: int = 0, step: tuple[int, ...] = (), inputs: Iterable[Statistics] = (), output: Statistics | None = None, note: str = "",
-        cause: Fault | None = None,
+        cause: Fault | None = None, chain: Iterable[Passed] = (), derivative: str | None = None, called_from: Line | None = None,
+        device: str | None = None,
     ):  # fmt: skip
         self.what, self.phase, self.path, self.cls = what, phase, path, cls
         self.operation, self.line, self.call, self.step = operation, line, call, tuple(step)
         self.inputs, self.output, self.note, self.cause = list(inputs), output, note, cause
-        super().__init__(self._text())
+        self.chain, self.derivative, self.called_from, self.device = list(chain), derivative, called_from, device
+        self.bundle: str | None = None
+        super().__init__()
+
+    def __str__(self) -> str:
+        return self._text()
 
     @property
     def title(self) -> str:
@@ -115,25 +134,37 @@ class Fault(FloatingPointError):
         if self.line is not None:
             code = getattr(self.line, "code", "")
             rows.append(("line", f"{self.line}{f': {code}' if code else ''}"))
+        if self.called_from is not None:
+            rows.append(("called by", f"{self.called_from}: {self.called_from.code}"))
         if self.step:
             rows.append(("step", ", ".join(map(str, self.step)) + " of the loop around it, from 0"))
+        if self.device is not None:
+            rows.append(("device", self.device))
+        if len(self.chain) > 1:
+            rows.append(("chain", " <- ".join(map(str, _shortened(self.chain)))))
         if self.output is not None:
             rows.append(("result", str(self.output)))
         rows += [(f"input {i}", str(found)) for i, found in enumerate(self.inputs)]
         if self.cause is not None:
             where = "" if self.cause.path is None else f" in {self.cause.path or '(the model)'}"
-            rows.append(
-                ("before", f"an infinite value came from {self.cause._what_ran()}{where}, {self.cause.line or 'unknown line'}")
-            )
+            came = f"an infinite value came from {self.cause._what_ran()}{where}, {self.cause.line or 'unknown line'}"
+            rows.append(("before", came if self.cause.operation else self.cause.note))
         if self.note:
             rows.append(("note", self.note))
+        if self.bundle is not None:
+            rows.append(("bundle", f"{self.bundle}: tools.replay(file, step) runs the step again"))
         return rows
 
     def _what_ran(self):
+        if self.derivative == "":
+            return f"{self.operation}, in a backward rule"
+        if self.derivative is not None:
+            part = f" ({self.operation})" if self.operation != self.derivative else ""
+            return f"derivative of {self.derivative}{part}"
         return f"the gradient of {self.operation}" if self.phase == "backward" else str(self.operation)
 
     def _text(self):
-        return "\n".join([self.title, *(f"  {name:<9}  {text}" for name, text in self.rows())])
+        return "\n".join([self.title, *(_folded(f"  {name:<9}  ", text) for name, text in self.rows())])
 
     def __repr__(self) -> str:
         return str(self)
@@ -160,9 +191,24 @@ class Fault(FloatingPointError):
         return f"<b style='color:#c22'>{html.escape(self.title)}</b><table>{rows}</table>"
 
 
+def _shortened(chain):
+    """A chain of which the middle is left out if it is long."""
+    return chain if len(chain) <= 8 else [*chain[:3], f"... {len(chain) - 6} more", *chain[-3:]]
+
+
+def _folded(name, text):
+    """A line of a report, folded at 80 columns."""
+    lines = textwrap.wrap(text, 80 - len(name), break_on_hyphens=False) or [""]
+    return "\n".join([name + lines[0], *(" " * len(name) + line for line in lines[1:])])
+
+
 def _from_attributes(attributes):
-    names = ("operation", "line", "call", "step", "inputs", "output", "note", "cls", "cause")
-    return Fault(attributes["what"], attributes["phase"], attributes["path"], **{n: attributes[n] for n in names})
+    names = (
+        "operation", "line", "call", "step", "inputs", "output", "note", "cls", "cause", "chain", "derivative", "called_from", "device",
+    )  # fmt: skip
+    fault = Fault(attributes["what"], attributes["phase"], attributes["path"], **{n: attributes[n] for n in names})
+    fault.bundle = attributes["bundle"]
+    return fault
 
 
 def not_hooked(model: object, who: str, others: str = "or what hooks.hooked made") -> TypeError:

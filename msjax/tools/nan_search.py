@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
 from msjax.autograd.grad import grad
-from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.functional.functionalize import state_of
+from msjax.hooks.places import is_array
 from msjax.models.frameworks.registry import registry_of
 from msjax.models.hooked import hooked, unhooked
+from msjax.nn.cell.base import Cell
 from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
 from msjax.tools.checking import Check, On
 from msjax.tools.fault import Fault, not_hooked
-from msjax.tools.program_search import search
 from msjax.tools.pynative_search import Search
-
-if TYPE_CHECKING:
-    from msjax.nn.cell import Cell
+from msjax.tools.search.names import argument_names, became, changed, gradient_of
+from msjax.tools.search.program import search
 
 
 def find_nan(
@@ -75,7 +75,7 @@ def find_nan(
         raise not_hooked(fn, "find_nan", "or a function")
     if is_model:
         fn = hooked(fn)
-    if is_cell(fn) or tensors_in((args, kwargs)):
+    if isinstance(fn, Cell) or tensors_in((args, kwargs)):
         fault = _in_pynative_mode(fn, args, kwargs, check, gradients)
     else:
         fault = _in_program(fn, args, kwargs, check, gradients)
@@ -85,35 +85,51 @@ def find_nan(
 
 
 def _in_pynative_mode(fn, args, kwargs, check, gradients):
-    models = [m for m in jax.tree.leaves((fn, args, kwargs), is_leaf=is_cell) if is_cell(m)]
+    models = [m for m in jax.tree.leaves((fn, args, kwargs), is_leaf=lambda v: isinstance(v, Cell)) if isinstance(m, Cell)]
     args, kwargs = jax.tree.map(lambda v: wrap(jnp.asarray(v)) if _is_array(v) else v, (args, kwargs), is_leaf=is_leaf)
-    model = fn if is_cell(fn) else None
-    with kept_state(models) as state, Search(check, model) as found:
+    model, names = fn if isinstance(fn, Cell) else None, _names_of_tensors(args, kwargs)
+    with kept_state(models) as state, Search(check, model, names=names) as found:
         out = tensors_in([fn(*args, **kwargs)])
-        if check([t._value for t in [*out, *state]]):
-            return found.first
+        fault = found.fault([t._value for t in out])
+        if fault is None:
+            fault = found.fault([t._value for t in state], "a Parameter or buffer")
+        if fault is not None:
+            return fault
     if gradients is None:
         trains = any(isinstance(cell, TrainOneStepCell) for model in models for _, cell in model.cells_and_names())
-        gradients = (is_cell(fn) and not trains) or [t.shape for t in out] == [()]
+        gradients = (isinstance(fn, Cell) and not trains) or [t.shape for t in out] == [()]
     weights = list({id(p): p for model in models for p in model.trainable_params()}.values())
     floats = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) and a.is_floating_point())
     if not gradients or not (weights or floats) or not any(t.is_floating_point() for t in out):
         return None
-    with kept_state(models), Search(check, model) as found:
+    with kept_state(models), Search(check, model, names=names) as found:
         grads = tensors_in([grad(lambda *args: fn(*args, **kwargs), floats or None, weights or None)(*args)])
-    return found.first if check([t._value for t in grads]) else None
+    named = [*(f"argument {i}" for i in floats), *(f"the Parameter {p.name!r}" for p in weights)]
+    wrong = next((i for i, g in enumerate(grads) if check([g._value])), None)
+    return None if wrong is None else found.fault([grads[wrong]._value], f"the gradient of {named[wrong]}")
+
+
+def _names_of_tensors(args, kwargs):
+    """{id of an array: its name} of the Tensors among the arguments."""
+    named = [
+        *((f"argument {i}", arg) for i, arg in enumerate(args)),
+        *((f"argument {name}", arg) for name, arg in kwargs.items()),
+    ]
+    return {id(t._value): name for name, arg in named for t in tensors_in([arg])}
 
 
 def _in_program(fn, args, kwargs, check, gradients):
     models, is_model = models_of(fn, args, kwargs), _is_model(fn)
     given, call = _as_function(fn, args, kwargs)
+    names = argument_names(args, kwargs, None if len(given) == 2 else _leaves_by_path(fn, given[0]))
 
     def forward(*given):
         # With what modules among the arguments have become.
-        return call(*given), jax.tree.leaves(given)
+        before = jax.tree.leaves(given)
+        return call(*given), changed(before, jax.tree.leaves(given))
 
     if not is_model or (not gradients and gradients is not None):
-        (out, _), fault = search(forward, given, {}, check, models)
+        (out, _), fault = search(forward, given, {}, check, models, names, functools.partial(became, names))
         scalar = [jnp.shape(v) for v in jax.tree.leaves(out)] == [()]
         if fault is not None or not (scalar if gradients is None else gradients):
             return fault
@@ -132,7 +148,16 @@ def _in_program(fn, args, kwargs, check, gradients):
         out, back = jax.vjp(of_floats, [leaves[i] for i in at])
         return out, back([jnp.ones_like(v) for v in out])
 
-    return search(both, given, {}, check, models)[1]
+    floats = [name for name, leaf in zip(names, filter(is_array, jax.tree.leaves(given))) if _is_float(leaf)]
+    return search(both, given, {}, check, models, names, functools.partial(gradient_of, floats))[1]
+
+
+def _leaves_by_path(fn, given):
+    """What `argument_names` is to name of a model."""
+    if isinstance(fn, nnx.Module):
+        return fn
+    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(fn)[0]]
+    return {paths[i].lstrip("."): leaf for i, leaf in given.items()}
 
 
 def _as_function(fn, args, kwargs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,6 @@ from flax import nnx
 from msjax.autograd.grad import value_and_grad
 from msjax.base.context import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
 from msjax.base.errors import describe
-from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.functional.functionalize import RANDOM, functionalize
@@ -22,6 +22,7 @@ from msjax.models.capture import capture
 from msjax.models.frameworks.registry import registry_of
 from msjax.models.hooked import as_function, hooked, unhooked
 from msjax.models.module_paths import paths
+from msjax.nn.cell.base import Cell
 from msjax.tools import foreign
 
 
@@ -40,17 +41,25 @@ class Record(foreign.Recorder):
         """Read a file that `record` or the recorders of other frameworks wrote.
 
         Raises:
-            ValueError: the file is no record.
+            FileNotFoundError, ValueError: there is no such file, it is no record, or is cut off.
         """
-        from safetensors import safe_open
+        from safetensors import SafetensorError, safe_open
 
-        with safe_open(str(path), "numpy") as file:
-            metadata = file.metadata() or {}
-            if not metadata.get("format", "").startswith("msjax record"):
-                raise ValueError(f"The file {path} is no record: it was written by something else than tools.record.")
-            found = cls(metadata["framework"])
-            found.order = [(name, kind) for name, kind in json.loads(metadata["order"])]
-            found.arrays = {name: file.get_tensor(name) for name in file.keys()}
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"There is no file {str(path)!r}.")
+        try:
+            with safe_open(str(path), "numpy") as file:
+                metadata = file.metadata() or {}
+                if not metadata.get("format", "").startswith("msjax record"):
+                    raise ValueError(f"The file {path} is no record: it was written by something else than tools.record.")
+                found = cls(metadata["framework"])
+                found.order = [(name, kind) for name, kind in json.loads(metadata["order"])]
+                found.types = json.loads(metadata.get("types", "{}"))
+                found.arrays = {name: file.get_tensor(name) for name in file.keys()}
+        except SafetensorError as error:
+            size = os.path.getsize(path)
+            what = "is empty" if not size else "is no record, or is cut off"
+            raise ValueError(f"The file {str(path)!r} ({size:,} bytes) {what}: {error}") from error
         return found
 
     def of(self, kind: str) -> dict[str, np.ndarray]:
@@ -96,18 +105,18 @@ def record(
         >>> print(found.arrays["activation/0"], found.arrays["gradient/0"], found.arrays["parameter_gradient/0.weight"])
         [[3.]] [[1.]] [[1. 2.]]
     """
-    framework = None if is_cell(model) else foreign.framework_of(model)
+    framework = None if isinstance(model, Cell) else foreign.framework_of(model)
     if framework is not None:
         made = getattr(foreign, f"record_{framework}")(model, *inputs, gradients=gradients, loss=loss, path=path)
         found = Record(framework)
-        found.order, found.arrays = made.order, made.arrays
+        found.order, found.arrays, found.types = made.order, made.arrays, made.types
         return found
     found = Record("msjax")
     found.inputs(inputs)
     modes = ("pynative", "graph", "functional")
-    if mode is not None and (mode not in modes or not is_cell(model)):
+    if mode is not None and (mode not in modes or not isinstance(model, Cell)):
         raise ValueError(f"For 'record', 'mode' should be one of {', '.join(modes)}, for a Cell, but got {mode!r}.")
-    if is_cell(model) and mode != "functional":
+    if isinstance(model, Cell) and mode != "functional":
         _run_cell(found, model, inputs, gradients, loss, mode)
     elif callable(model) or unhooked(model) is not None:
         _capture(found, model, inputs, gradients, loss)
@@ -164,7 +173,7 @@ def _buffers(net):
 def _capture(found, model, inputs, gradients, loss):
     inputs = jax.tree.map(lambda x: x._value if isinstance(x, Tensor) else x, inputs, is_leaf=is_leaf)
     total: Any = loss or (lambda out: sum(v.sum() for v in jax.tree.leaves(out) if jnp.issubdtype(v.dtype, jnp.inexact)))
-    if is_cell(model):
+    if isinstance(model, Cell):
         apply, params, buffers = functionalize(model)
         run = capture(model, "*", gradients=gradients, loss=total)
         (_, after), captured = run(params, buffers, *inputs)

@@ -18,7 +18,7 @@ from msjax.tools.hook_set import names_in
 
 if TYPE_CHECKING:
     from msjax.autograd.op import Op
-    from msjax.common.node import Node
+    from msjax.common.tape import Need, Node
 
 _SCOPE = re.compile(r"msjax\[(\d+)\.(\d+)\]")
 
@@ -119,13 +119,15 @@ class _OnTape(Monitor):
         if self.under_way:
             self._names[node] = self.under_way[-1]
 
-    def ran(self, op: Op, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None) -> None:
+    def ran(
+        self, op: Op, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None, static: tuple[Any, ...] = ()
+    ) -> None:
         """Nothing: only what jax traces is looked at."""
 
     def called(self, node: Node, operation: str, values: Sequence[Any]) -> None:
         self.recorded(node)
 
-    def pull(self, node: Node, cts: Sequence[Any], need: Sequence[bool], recorded: bool) -> Sequence[Any]:
+    def pull(self, node: Node, cts: list[Any], need: Need, recorded: bool) -> Sequence[Any]:
         with jax.named_scope(self._names[node]) if node in self._names else contextlib.nullcontext():
             return super().pull(node, cts, need, recorded)
 

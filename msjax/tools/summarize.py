@@ -10,14 +10,14 @@ import jax
 
 from msjax.base.arrays import TracedValueError
 from msjax.base.errors import describe
-from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_leaf, tensors_in
 from msjax.functional.functionalize import functionalize
+from msjax.nn.cell.base import Cell
 from msjax.tools.describing import hooks_in_words
 from msjax.tools.modules import described, takes_hooks
 from msjax.tools.texts import printed
 
-_COLUMNS = ("cell", "class", "output", "parameters", "hooks")
+_COLUMNS = ("class", "output", "parameters", "hooks")
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,11 @@ class Summary:
 
     Attributes:
         rows (list of SummaryRow): the network, then each cell in it.
+        kind (str): what the rows are: "cell" or "module".
     """
 
     rows: list[Any] = field(default_factory=list)
+    kind: str = "cell"
 
     @property
     def trainable(self) -> int:
@@ -84,14 +86,10 @@ class Summary:
         hooks = any(row.hooks for row in self.rows)
         table = Table(box=box.SIMPLE, show_footer=True)
         total = _count(self.trainable, self.other)
+        table.add_column(self.kind, "in all", no_wrap=True)
         for name in _COLUMNS if hooks else _COLUMNS[:-1]:
             right = name == "parameters"
-            table.add_column(
-                name,
-                total if right else "in all" if name == "cell" else "",
-                justify="right" if right else "left",
-                no_wrap=name == "cell",
-            )
+            table.add_column(name, total if right else "", justify="right" if right else "left")
         for row in self.rows:
             table.add_row(*[Text(text) for text in row.texts()[: len(table.columns)]])
         return table
@@ -102,7 +100,7 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self):
-        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in _COLUMNS)
+        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in (self.kind, *_COLUMNS))
         total = ("in all", "", "", _count(self.trainable, self.other), "")
         rows = [row.texts() for row in self.rows]
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_html_row, [*rows, total]))}</tbody></table>"
@@ -150,7 +148,7 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
         ───────────────────────────────────────────────────────────────────────────
          in all                                                40
     """
-    if not is_cell(net):
+    if not isinstance(net, Cell):
         if not takes_hooks(net):
             raise TypeError(
                 f"For 'summary', the network should be a Cell, a flax nnx module or a hooked model, but got {describe(net)}."
@@ -159,7 +157,8 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
             [
                 SummaryRow(name, type(module).__name__, calls[0] if calls else None, len(calls), trained, other, words, label)
                 for name, label, module, calls, trained, other, words in described(net, inputs, kwargs)
-            ]
+            ],
+            "module",
         )
     hooks = {name: hooks_in_words(cell) for name, cell in net.cells_and_names()}
     called = _outputs(net, inputs, kwargs) if inputs or kwargs else {}

@@ -32,8 +32,8 @@ def eqn_of(fn, *args):
 
 
 def test_an_absent_name_says_which_versions_were_checked(monkeypatch):
-    monkeypatch.delattr(jax.extend.core, "set_current_trace")
-    with pytest.raises(ImportError, match=r"no 'set_current_trace' in jax\.extend\.core.* checked with jax 0\.10\.2 and"):
+    monkeypatch.delattr(jax, "make_user_context")
+    with pytest.raises(ImportError, match=r"no 'make_user_context' in jax, .* checked with jax 0\.\d+\.\d+"):
         runpy.run_path(jax_slots.__file__)
 
 
@@ -160,6 +160,24 @@ def test_an_equation_knows_its_lines_scopes_and_settings():
     copy = eqn_of(jax.named_scope("around")(again), X)
     assert jax_slots.name_stack_of(copy) == "around/here" and jax_slots.traceback_of(copy) == jax_slots.traceback_of(eqn)
     assert jax.config.jax_threefry_partitionable is usual
+
+
+def test_lines_of_its_own_where_jax_gives_those_of_another_equation():
+    first = eqn_of(jnp.sin, X)
+
+    def again(x):
+        with jax_slots.context_of(first), jax_slots.own_lines():
+            return jnp.cos(x)
+
+    lines = [frame.function_name.rpartition(".")[2] for frame in jax_slots.traceback_of(eqn_of(again, X)).frames]
+    assert "again" in lines and jax_slots.traceback_of(first) is not None
+
+    def failing(x):
+        with jax_slots.own_lines():
+            raise ValueError("as it is")
+
+    with pytest.raises(ValueError, match="as it is"):
+        eqn_of(failing, X)
 
 
 def test_a_jaxpr_knows_the_file_of_its_function():

@@ -2,7 +2,13 @@
 
 import gc
 
+import numpy as np
+import pytest
+
 import msjax as ms
+from msjax import nn, ops
+from msjax.compile import kept as kept_tensors
+from msjax.hooks.delivery import HookNeedsValue
 from tests.compile.calls import f32, warned
 
 
@@ -40,3 +46,66 @@ def test_tensors_kept_in_many_places_are_found():
         keeper.value = None
         _, messages = warned(ms.jit(function), f32(1))
         assert len(messages) == 1, function
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """A list that gets an item at each search of the heap."""
+    found, collect = [], gc.collect
+
+    def counted():
+        found.append(1)
+        return collect()
+
+    monkeypatch.setattr(kept_tensors.gc, "collect", counted)
+    return found
+
+
+def hooked():
+    net = nn.SequentialCell(nn.Dense(2, 3), nn.ReLU())
+    net[0].register_forward_hook(lambda cell, inputs, output: None)
+    net[1].register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * 2,))
+    return net
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: lambda x: x * 2 + 1, id="no rule"),
+        pytest.param(lambda: nn.SequentialCell(nn.Dense(2, 3), nn.ReLU(), nn.GELU(), nn.LeakyReLU(), nn.ReLU()), id="rules"),
+        pytest.param(hooked, id="hooks"),
+        pytest.param(lambda: ops.HookBackward(lambda grad: grad * 2), id="HookBackward"),
+        pytest.param(lambda: ms.grad(lambda x: ops.relu(x).sum()), id="gradient"),
+    ],
+)
+def test_the_heap_is_not_searched_where_only_rules_of_derivatives_hold_the_trace(make, searches):
+    network, x = make(), f32(1.0, -2.0).reshape(1, 2)
+    np.testing.assert_allclose(ms.jit(network)(x).asnumpy(), network(x).asnumpy(), rtol=1e-6, atol=1e-6)
+    assert searches == []
+
+
+def test_a_tensor_that_is_kept_is_found_beside_rules_of_derivatives(searches):
+    kept = []
+
+    def f(x):
+        y = ops.relu(x)
+        kept.append(y)
+        return ops.relu(y * 2)
+
+    out, messages = warned(ms.jit(f), f32(1.0, -1.0))
+    assert out.tolist() == [2.0, 0.0] and "kept after the call" in messages[0]
+    # It ran in PyNative mode in the end, so that what was kept has a value.
+    assert searches and kept[-1].tolist() == [1.0, 0.0]
+
+
+def test_a_tensor_is_found_that_a_modifier_keeps_beside_rules_of_derivatives(searches):
+    kept, net = [], nn.ReLU()
+
+    def modify(cell, inputs, output):
+        kept.append(output)
+        return output * 2
+
+    net.register_forward_hook(modify)
+    with pytest.raises(HookNeedsValue, match="also keeps a Tensor"):
+        ms.jit(net)(f32(1.0, -1.0))
+    assert searches

@@ -62,3 +62,57 @@ def test_what_a_program_gets_can_be_written_to():
     data = ds.NumpySlicesDataset({"v": np.arange(8).reshape(2, 4)}, shuffle=False).map(lambda v: v[::-1], ["v"])
     for row in data.create_dict_iterator(output_numpy=True):
         assert row["v"].flags.writeable and row["v"].flags.c_contiguous
+
+
+class Rows:
+    def __getitem__(self, index):
+        return ({"a": np.array([index]), "inner": {"b": np.float32(index)}, "s": "x", "l": [1, 2]},)
+
+    def __len__(self):
+        return 2
+
+
+def test_a_dict_column_gives_tensors_where_arrays_do():
+    data = ds.GeneratorDataset(Rows(), "v", shuffle=False)
+    row = next(iter(data.create_dict_iterator(num_epochs=1)))["v"]
+    kinds = {key: type(value).__name__ for key, value in row.items()}
+    assert kinds == {"a": "Tensor", "inner": "dict", "s": "ndarray", "l": "list"}
+    assert isinstance(row["inner"]["b"], ms.Tensor) and [t.item() for t in row["l"]] == [1, 2]
+    row = next(iter(data.create_dict_iterator(num_epochs=1, output_numpy=True)))["v"]
+    assert isinstance(row["a"], np.ndarray) and [int(v) for v in row["l"]] == [1, 2]
+    batch = next(iter(data.batch(2).create_dict_iterator(output_numpy=True)))["v"]
+    assert batch["l"].tolist() == [[1, 2], [1, 2]] and batch["inner"]["b"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("in_tuple", [True, False])
+def test_per_batch_map_may_return_a_dict(in_tuple):
+    def both(values, info):
+        made = {"a": np.stack(values), "b": np.array(values) * 2}
+        return (made,) if in_tuple else made
+
+    data = ds.GeneratorDataset([1, 2, 3, 4], "v", shuffle=False).batch(2, per_batch_map=both)
+    rows = [row["v"] for row in data.create_dict_iterator(output_numpy=True)]
+    assert [{key: value.tolist() for key, value in row.items()} for row in rows] == [
+        {"a": [1, 2], "b": [2, 4]},
+        {"a": [3, 4], "b": [6, 8]},
+    ]
+
+
+class Indices:
+    def __getitem__(self, index):
+        return [2, 0][index]
+
+
+class CountedIndices(Indices):
+    def __len__(self):
+        return 2
+
+
+@pytest.mark.parametrize("sampler", [Indices(), CountedIndices()])
+def test_a_sampler_may_have_getitem_only(sampler):
+    assert [int(v) for (v,) in ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=sampler)] == [7, 5]
+
+
+def test_dataset_size_is_known_after_it_was_asked_for():
+    data = ds.NumpySlicesDataset([1, 2, 3])
+    assert (data.dataset_size, data.get_dataset_size(), data.dataset_size) == (None, 3, 3)

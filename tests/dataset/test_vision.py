@@ -8,6 +8,7 @@ import pytest
 from PIL import Image, ImageOps
 
 import msjax as ms
+from msjax import dataset as ds
 from msjax.dataset import vision
 from msjax.dataset.vision import Border, ConvertMode, Inter
 from tests.dataset.files import encoded
@@ -249,3 +250,24 @@ def test_bytes_are_resized_with_opencvs_whole_numbers(old, new, channels):
     wide = sum(planes[:, columns[i]] * across[i][:, None] for i in range(2)) >> 4
     want = (sum(wide[rows[i]] * down[i][:, None, None] >> 16 for i in range(2)) + 2) >> 2
     assert got.dtype == np.uint8 and (got == want.reshape(got.shape)).all()
+
+
+def test_one_policy_by_chance_and_its_transforms_by_theirs():
+    flip, half = (vision.VerticalFlip(), 1.0), (lambda image: image // 2, 1.0)
+    image = np.array([[[8]], [[4]]], np.uint8)
+    assert vision.RandomSelectSubpolicy([[flip, half, (np.zeros_like, 0.0)]])(image).ravel().tolist() == [2, 4]
+    rows = ds.NumpySlicesDataset([image] * 40, "i").map(vision.RandomSelectSubpolicy([[flip], [half]]), "i")
+    seen = {tuple(row.ravel().tolist()) for (row,) in rows.create_tuple_iterator(num_epochs=1, output_numpy=True)}
+    assert seen == {(4, 8), (4, 2)}
+    for policy, kind, text in [
+        ([], ValueError, "'policy' should not be empty"),
+        ([[vision.VerticalFlip()]], ValueError, r"'policy\[0\]\[0\]' should be a tuple \(transform, probability\)"),
+        ([[flip, (vision.VerticalFlip(), 1.5)]], ValueError, r"the probability of policy\[0\]\[1\]"),
+        (3, TypeError, "'policy' should be a list"),
+    ]:
+        with pytest.raises(kind, match=text):
+            vision.RandomSelectSubpolicy(policy)
+
+
+def test_a_name_that_mindspore_lacks_is_an_attribute_error():
+    assert not hasattr(vision, "RandomApply") and hasattr(vision, "AutoAugment")

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import weakref
 
@@ -193,6 +194,52 @@ def test_ctrl_c_in_the_barrier_stops_the_queue():
         """
     )
     assert done.stdout.split() == ["interrupted", "True", "True", "True"], done
+
+
+def test_ctrl_c_ends_the_calls_of_a_vmap_that_are_left():
+    done = run(
+        """
+        g = jax.jit(jax.vmap(f))
+        g(jnp.ones((40, 2)))
+        ctrl_c(0.5)
+        started = time.monotonic()
+        try:
+            ms.hooks.barrier()
+        except KeyboardInterrupt:
+            print("interrupted")
+        ms.hooks.barrier()
+        print(time.monotonic() - started < 4, len(log) < 20)
+        """
+    )
+    assert done.stdout.split() == ["interrupted", "True", "True"], done
+
+
+def test_programs_of_a_thread_do_not_outrun_their_hooks_for_long(monkeypatch):
+    monkeypatch.setattr("msjax.hooks.worker._BEHIND", 0.1)
+    ms.hooks.barrier()
+    f, stop, most = hooked(lambda value: time.sleep(0.002)), threading.Event(), []
+    f(jnp.ones(2))
+    ms.hooks.barrier()
+
+    def train():
+        x = jnp.ones(2)
+        while not stop.is_set():
+            x = f(x)
+            most.append(len(WORKER._items) * WORKER._seconds)
+
+    thread = threading.Thread(target=train, daemon=True)
+    thread.start()
+    try:
+        while len(most) < 400:
+            time.sleep(0.01)
+        ms.hooks.barrier()  # returns, though the thread goes on
+        assert thread.is_alive()
+    finally:
+        stop.set()
+        thread.join(20)
+    # Barriers lift the bound for a moment; the average is that of the latest hooks.
+    assert sorted(most)[len(most) // 2] < 0.5
+    ms.hooks.barrier()
 
 
 def test_ctrl_c_elsewhere_ends_the_script_without_the_hooks_that_wait():

@@ -89,3 +89,14 @@ def test_a_users_schedule_in_an_optimizer():
         o((Tensor([0.25]),))
         values.append(float(w.asnumpy()[0]))
     assert values == [1.0, 0.75]
+
+
+def test_the_rate_of_an_optimizer_s_list_has_the_shape_of_the_step():
+    w, v = (Parameter(Tensor([1.0]), name=name) for name in "wv")
+    o = nn.SGD([w], [0.5, 0.25])
+    assert o.learning_rate(Tensor([1])).tolist() == [0.25] and o.learning_rate(o.global_step).shape == (1,)
+    assert o.learning_rate(Tensor(7)).shape == () and o.get_lr().item() == 0.5
+    o = nn.SGD([{"params": [w, v], "lr": [0.5, 0.25]}], 0.1)
+    assert [rate(Tensor([1])).tolist() for rate in o.learning_rate] == [[0.25], [0.25]]
+    o((Tensor([1.0]), Tensor([2.0])))
+    assert w.tolist() == [0.5] and v.tolist() == [0.0]

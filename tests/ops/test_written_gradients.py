@@ -8,6 +8,7 @@ import pytest
 import msjax as ms
 from msjax.autograd.op import apply
 from msjax.autograd.traced_vjp import TracedVJP
+from msjax.ops.function.nn_func import pooling_kernels
 from msjax.ops.function.nn_func.convolution_kernels import CONV
 from msjax.ops.function.nn_func.normalization import BATCH_NORM_TRAIN
 from msjax.ops.function.nn_func.pooling_kernels import AVG_POOL, MAX_POOL
@@ -93,17 +94,38 @@ def test_cheap_arithmetic_keeps_only_its_operands_or_results(name):
 
 
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
-def test_other_platforms_get_xlas_own_convolution_and_pooling(platform, monkeypatch):
+def test_a_program_has_the_kernels_of_the_platform_it_is_lowered_for(platform):
+    """Not those of the process's default backend, the CPU, where the same function is traced."""
+
     def step(x, weight):
         convolved = TracedVJP(CONV.bind(((1, 1), ((0, 0), (0, 0)), (1, 1), 1)), (x, weight, None), (0, 1), False)
-        pooled = TracedVJP(MAX_POOL.bind(((2, 2), (2, 2), ((0, 0), (0, 0)), (1, 1))), convolved.out, (0,), False)
+        pooled = TracedVJP(MAX_POOL.bind(((3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1))), convolved.out, (0,), False)
         mean = TracedVJP(AVG_POOL.bind(((3, 3), (1, 1), *(((0, 0), (0, 0)),) * 2, None)), pooled.out, (0,), False)
         return convolved(pooled(mean([mean.out[0]], (True,)), (True,)), (True, True))
 
-    traced = jax.jit(step).trace(np.ones((2, 1, 8, 8), np.float32), np.ones((6, 1, 3, 3), np.float32))
-    assert "select_and_scatter" not in traced.lower().as_text()
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    traced = jax.jit(lambda *v: step(*v)).trace(np.ones((2, 1, 8, 8), np.float32), np.ones((6, 1, 3, 3), np.float32))
-    text = traced.lower(lowering_platforms=(platform,)).as_text()
-    assert text.count("stablehlo.convolution") == 3 and text.count("stablehlo.select_and_scatter") == 1
-    assert text.count("stablehlo.reduce_window") == 3
+    traced = jax.jit(step).trace(np.ones((2, 4, 8, 8), np.float32), np.ones((6, 4, 1, 1), np.float32))
+    own, other = traced.lower().as_text(), traced.lower(lowering_platforms=(platform,)).as_text()
+    assert "stablehlo.convolution" not in own and "stablehlo.reduce_window" not in own and "stablehlo.scatter" in own
+    assert other.count("stablehlo.convolution") == 3 and other.count("stablehlo.reduce_window") == 2
+    assert "scatter" not in other and "stablehlo.dot" not in other
+    both = traced.lower(lowering_platforms=("cpu", platform)).as_text()
+    assert "stablehlo.convolution" in both and "stablehlo.dot_general" in both
+
+
+def test_the_gradient_of_max_pooling_is_the_same_on_all_platforms():
+    rng = np.random.default_rng(0)
+    for shape, kernel, stride, pads, dilation in [
+        ((2, 3, 8, 9), (3, 3), (2, 2), ((1, 1), (1, 1)), (1, 1)),
+        ((1, 2, 7, 6), (3, 2), (1, 2), ((0, 1), (1, 0)), (2, 1)),
+        ((2, 11), (4,), (3,), ((2, 0),), (1,)),
+        ((1, 4, 5, 6), (2, 2, 2), (1, 1, 3), ((0, 0), (1, 1), (0, 0)), (1, 1, 2)),
+    ]:
+        # Small integers, so that many are equal: the first of them has the gradient.
+        x = rng.integers(0, 3, shape).astype(np.float32)
+        settings = kernel, stride, pads, dilation
+        vjp = TracedVJP(MAX_POOL.bind(settings), (x,), (0,), False)
+        ct = rng.normal(size=vjp.out[0].shape).astype(np.float32)
+        (expected,) = vjp([ct], (True,))
+        _, index = pooling_kernels._max_and_index(x, pooling_kernels._sliding(shape, *settings), len(kernel))
+        got = pooling_kernels._sums_where_chosen(index, ct, shape, *settings)
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)

@@ -6,6 +6,7 @@ Most processes here are plain Python, which starts quickly.
 import json
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import msjax as ms
 from msjax.alias import install_as_mindspore
 from msjax.cli import main
 from msjax.processes.launch import launch
+from msjax.processes.progress import Progress
 
 
 def start(code, workers=3, timeout=None):
@@ -67,6 +69,47 @@ wait_for_the_others()
         "msjax run: process 1 hung: no sign within 1 s of coming to collective 5, where processes 0, 2 waited."
     )
     assert err[1] == "[1] here"
+
+
+@pytest.mark.parametrize(
+    "leave, texts",
+    [
+        ("sys.exit(0)", ["process 1 ended without an error before collective 5, for which processes 0, 2 wait"]),
+        ("os._exit(0)", ["process 1 ended without an error before collective 5, for which processes 0, 2 wait"]),
+        # At its end, jax waits for the others.
+        ("put(3 + rank, 1); wait_for_the_others()", ["process 1 ended without an error before collective 5, for which"]),
+        ("put(rank, 5); sys.exit(0)", []),
+    ],
+)
+def test_one_that_others_wait_for_in_vain_is_named(leave, texts, capfd):
+    code = f"""
+def put(place, number):
+    with open(os.environ["MSJAX_PROGRESS"], "r+b") as file:
+        struct.pack_into("q", mmap.mmap(file.fileno(), 0), 8 * place, number)
+if rank == 1:
+    {leave}
+put(rank, 5)
+{"wait_for_the_others()" if texts else "time.sleep(0.3)"}
+"""
+    begin = time.monotonic()
+    assert start(HEAD + code) == (1 if texts else 0)
+    assert time.monotonic() - begin < 20
+    err = capfd.readouterr().err.splitlines()
+    assert len(err) == len(texts)
+    for line, text in zip(err, texts):
+        assert line.startswith(f"msjax run: {text}") and line.endswith("; the others were ended.")
+
+
+def test_processes_tell_how_far_they_are():
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(bytes(Progress.size_of(3)))
+        file.flush()
+        ours, theirs = Progress(file.name), Progress(file.name)
+        ours.advance(2)
+        ours.advance(2)
+        ours.advance(0)
+        ours.end(1)
+        assert theirs.counts() == [1, 0, 2] and theirs.ended() == {1}
 
 
 def test_the_command_line(monkeypatch, capsys):

@@ -13,12 +13,13 @@ from msjax import nn, ops
 from msjax.autograd import residuals
 from msjax.autograd.op import Op, apply
 from msjax.base import disk_cache, jax_slots
-from msjax.programs import cache, store_key
+from msjax.programs import cache, sources, store_key
 from msjax.programs.cache import ProgramCache
-from msjax.programs.description import Undescribable, describe
+from msjax.programs.description import Description, Undescribable, describe
 from msjax.programs.store import ProgramStore
 
 TANH, SUB, ADD = ops.tanh.op, ops.sub.op, ops.add.op
+F, G = Description("f"), Description("g")
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def store(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "STORE", ProgramStore())
     monkeypatch.setattr(cache, "has_idle_core", lambda: False)
     # So that nobody's editing of the package during the tests matters.
-    monkeypatch.setattr(store_key, "process_stamp", lambda: "a version")
+    monkeypatch.setattr(store_key, "process_stamp", lambda folder: "a version")
     yield cache.STORE
     cache.STORE._pending.clear()
     assert not cache.STORE.unusable
@@ -257,23 +258,23 @@ def test_keys_differ_where_programs_do(store, monkeypatch):
         (jnp.ones(2, jnp.float16),),
     ]
     operands += [(jax.lax.full((2,), 1.0),), (jnp.ones((1, 2), jnp.float32),)]
-    keys = [store.key("f", values, {}) for values in operands] + [store.key("g", (x,), {}), store.key("f", (x,), {"a": 1})]
+    keys = [store.key(F, values, {}) for values in operands] + [store.key(G, (x,), {}), store.key(F, (x,), {"a": 1})]
     with monkeypatch.context() as other:
-        other.setattr(store_key, "process_stamp", lambda: "another version")
-        keys.append(store.key("f", (x,), {}))
+        other.setattr(store_key, "process_stamp", lambda folder: "another version")
+        keys.append(store.key(F, (x,), {}))
     jax.config.update("jax_default_matmul_precision", "highest")
-    keys.append(store.key("f", (x,), {}))
+    keys.append(store.key(F, (x,), {}))
     jax.config.update("jax_default_matmul_precision", None)
     assert len({path for path, _, _ in keys}) == len(keys)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 5.0)  # as when another thread compiles
-    assert store.key("f", (x,), {}) == keys[0]
+    assert store.key(F, (x,), {}) == keys[0]
     assert store.key(None, (x,), {}) is None
     for values in ((np.ones(2),), (jax.device_put(x, jax.devices()[0]),), (jax.random.key(0),)):
-        assert store.key("f", values, {}) is None
+        assert store.key(F, values, {}) is None
     with jax.enable_x64(not jax.config.jax_enable_x64):
-        assert store.key("f", (x,), {}) is None
+        assert store.key(F, (x,), {}) is None
     found = []
-    jax.jit(lambda: found.append(store.key("f", (x,), {})))()
+    jax.jit(lambda: found.append(store.key(F, (x,), {})))()
     assert found == [None]
 
 
@@ -305,10 +306,13 @@ def test_programs_that_jax_found_on_disk_or_that_call_libraries_are_not_stored(s
     assert jax.config.values["jax_persistent_cache_min_compile_time_secs"] == 0.0
 
 
-def test_nothing_is_stored_for_a_package_that_changed_after_it_was_imported(monkeypatch):
-    assert store_key.process_stamp.__wrapped__() == store_key.process_stamp.__wrapped__()
-    monkeypatch.setattr(store_key, "_IMPORTED", 0)
-    assert store_key.process_stamp.__wrapped__() is None
+def test_nothing_is_stored_for_a_package_that_changed_after_it_was_imported(monkeypatch, tmp_path):
+    stamp = store_key.process_stamp.__wrapped__
+    folder = str(tmp_path / "store")
+    made = stamp(folder)
+    assert made and made == stamp(folder)
+    monkeypatch.setattr(sources, "_IMPORTED", 0)
+    assert stamp(folder) is None
 
 
 def test_settings_that_check_every_call_compile_anew(store, compiled):
@@ -317,7 +321,7 @@ def test_settings_that_check_every_call_compile_anew(store, compiled):
     store.flush()
     jax.config.update("jax_debug_nans", True)
     try:
-        assert store.key("f", (x,), {}) is None
+        assert store.key(F, (x,), {}) is None
         compiled.clear()
         op = fresh(ops.log.op)
         with pytest.raises(FloatingPointError):

@@ -61,6 +61,8 @@ class BatchDataset(Dataset):
     """What `Dataset.batch` gives."""
 
     _who = "batch"
+    _input_columns: list[str] | None
+    _output_columns: list[str] | None
 
     def __init__(
         self,
@@ -174,7 +176,7 @@ class _Work:
         with row_draws((*key, info._batch)):
             try:
                 results = self.function(*([for_function(v) for v in columns[i]] for i in self.layout.inputs), info)
-                if isinstance(results, (list, np.ndarray)) and len(self.layout.outputs) == 1:
+                if isinstance(results, (list, dict, np.ndarray)) and len(self.layout.outputs) == 1:
                     results = (results,)
                 if not isinstance(results, tuple):
                     raise TypeError(f"it should return a tuple with one entry for each column, but returned {describe(results)}")
@@ -189,8 +191,8 @@ class _Work:
 
 
 def _column(values, count):
-    """One column of a batch from what per_batch_map returned for it: an array of any length, or a list with a value for each row."""
-    if isinstance(values, (np.ndarray, Tensor)):
+    """One column of a batch from what per_batch_map returned for it: an array of any length, a dict, or a list with a value for each row."""
+    if isinstance(values, (np.ndarray, Tensor, dict)):
         return as_value(values)
     if len(values) != count:
         raise ValueError(
@@ -210,6 +212,9 @@ def stack(values: Sequence[Any], name: str) -> Any:
         if any(not isinstance(value, dict) or value.keys() != first.keys() for value in values):
             raise TypeError(f"column {name!r} has dicts with other keys than {list(first)}")
         return {key: stack([value[key] for value in values], f"{name}[{key!r}]") for key in first}
+    if isinstance(first, list):
+        values = [np.asarray(value) for value in values]
+        first = values[0]
     for value in values:
         if value.shape != first.shape:
             raise ValueError(f"column {name!r} has rows of shape {first.shape} and {value.shape}; padded_batch pads them")

@@ -38,7 +38,9 @@ class BatchWork:
         self, chain: RowChain, names: list[str], finish: Callable[[Any, list[str], int], tuple[Any, ...]], stacks: bool = True
     ):
         self.chain, self.names, self.finish = chain, names, finish
-        self.stops: list[int | None] = _stops(chain.works) if stacks else [None] * len(chain.works)
+        self.stops: list[int | None] = [None] * len(chain.works)
+        if stacks:
+            self.stops = _stops(chain.works)
         self.together: list[tuple[RowWork, int, int, list[Any]]] = [
             (work, stop, work.layout.inputs[0], _steps(work.operations[stop:]))
             for work, stop in zip(chain.works, self.stops)
@@ -71,7 +73,8 @@ class BatchWork:
 
 def _stops(works):
     """For each map how many of its operations are called row by row; None where all are, and their results are arrays."""
-    stops, touched = [None] * len(works), set()
+    stops: list[int | None] = [None] * len(works)
+    touched = set()
     for at in reversed(range(len(works))):
         layout, operations = works[at].layout, works[at].operations
         if not layout.in_place:
@@ -117,9 +120,10 @@ def _in_turn(steps, values):
     return values
 
 
-def _stacked(values):
+def _stacked(values: list[Any]):
     values = [np.array(v) if is_pil(v) else v for v in values]
-    first, kind = values[0], type(values[0])
+    first: Any = values[0]
+    kind = type(first)
     if kind is Pixels:
         same = all(type(v) is kind and v.shape == first.shape for v in values)
         return np.stack([v.pixels() for v in values])[..., None].view(np.uint8)[..., :3] if same else None

@@ -55,11 +55,11 @@ def concat(self: Dataset, datasets: Dataset | list[Dataset]) -> ConcatDataset:
     return ConcatDataset([self, *(datasets if isinstance(datasets, list) else [datasets])])
 
 
-def _add(self, other):
+def _add(self: Dataset, other: Dataset) -> ConcatDataset:
     return ConcatDataset([self, other])
 
 
-def _zip(self, datasets) -> ZipDataset:
+def _zip(self: Dataset, datasets: Dataset | tuple[Dataset, ...]) -> ZipDataset:
     """Put the columns of other datasets beside those of this one; see `zip`."""
     return ZipDataset((self, *(datasets if isinstance(datasets, tuple) else (datasets,))))
 
@@ -366,5 +366,5 @@ for _method in (
     split,
 ):  # fmt: skip
     setattr(Dataset, _method.__name__, _method)
-Dataset.zip = _zip
-Dataset.__add__ = _add
+for _name, _method in (("zip", _zip), ("__add__", _add)):
+    setattr(Dataset, _name, _method)

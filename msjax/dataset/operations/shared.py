@@ -27,7 +27,7 @@ def is_image_transform(operation: object) -> bool:
     return isinstance(operation, ImageTransform) and type(operation).__call__ is ImageTransform.__call__
 
 
-def operation_name(operation: object) -> str:
+def operation_name(operation: Any) -> str:
     """An operation as messages name it: a transform's class, or a function with its file and line."""
     return type(operation).__name__ if is_transform(operation) else callable_name(operation)
 

@@ -78,15 +78,16 @@ class GeneratorDataset(MappableDataset):
         self._names = check_columns(column_names, "column_names", who)
         self._types = None
         if column_types is not None:
-            types = column_types if isinstance(column_types, list) else [column_types]
+            types: list[Any] = column_types if isinstance(column_types, list) else [column_types]
             self._types = [numpy_dtype(t, "column_types", who) for t in check_list(types, "column_types", who)]
             if len(self._types) != len(self._names):
                 raise ValueError(
                     f"For '{who}', there should be a type for each of {self._names}, but got {describe(column_types)}."
                 )
-        self.source = source
+        self.source: Any = source
         self._by_index = by_index and not isinstance(source, dict)
-        self._batches, self._collate = batch_sampler, collate_fn
+        self._batches: Any = batch_sampler
+        self._collate = collate_fn
         if batch_sampler is not None or collate_fn is not None:
             others = (num_samples, shuffle, sampler, num_shards, shard_id)
             self._check_batches(any(other is not None for other in others))
@@ -176,7 +177,7 @@ class GeneratorDataset(MappableDataset):
         """The rows of an iterable source with their numbers."""
         number = 0
         try:
-            source = self.source() if callable(self.source) else self.source
+            source: Any = self.source() if callable(self.source) else self.source
             for row in iter(source) if hasattr(source, "__iter__") else _only_next(source):
                 yield number, row
                 number += 1

@@ -10,6 +10,7 @@ import numpy as np
 from msjax.base.checks import check_bool, check_int
 from msjax.dataset.checks import LARGEST, check_pool
 from msjax.dataset.dataset import Dataset
+from msjax.dataset.draws import NumpyDraws
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.samplers import (
     BuiltinSampler,
@@ -50,12 +51,12 @@ class MappableDataset(Dataset):
 
     def __init__(
         self,
-        num_samples: int,
-        shuffle: bool,
+        num_samples: int | None,
+        shuffle: bool | None,
         sampler: Sampler | Iterable[int] | None,
-        num_shards: int,
-        shard_id: int,
-        num_parallel_workers: int,
+        num_shards: int | None,
+        shard_id: int | None,
+        num_parallel_workers: int | None,
         python_multiprocessing: bool = False,
     ):
         who = type(self).__name__
@@ -133,7 +134,11 @@ class _Sizing:
     def rng():
         return np.random.default_rng(0)
 
-    shared_rng = rng
+    @classmethod
+    def draws(cls):
+        return NumpyDraws(cls.rng())
+
+    shared_draws = draws
 
     def child(self):
         return self

@@ -11,7 +11,7 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int, check_str, check_type, is_int
 from msjax.base.errors import describe
-from msjax.base.typing import ArrayLike
+from msjax.common.typing import ArrayLike
 from msjax.dataset.checks import check_list
 from msjax.dataset.text.base import TextTransform
 from msjax.dataset.transforms.base import Transform
@@ -125,7 +125,7 @@ class Ngram(TextTransform):
     """
 
     def __init__(
-        self, n: int | list[int], left_pad: tuple[int, ...] = ("", 0), right_pad: tuple[int, ...] = ("", 0), separator: str = " "
+        self, n: int | list[int], left_pad: tuple[str, int] = ("", 0), right_pad: tuple[str, int] = ("", 0), separator: str = " "
     ):
         lengths = [n] if is_int(n) else check_list(n, "n", "Ngram")
         self.n: list[int] = [check_int(length, "n", "Ngram", low=1) for length in lengths]

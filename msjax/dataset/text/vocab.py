@@ -10,8 +10,8 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int, check_str, check_type, is_int
 from msjax.base.errors import describe
-from msjax.base.typing import DTypeLike
 from msjax.common.dtype import int32
+from msjax.common.typing import DTypeLike
 from msjax.dataset.checks import check_columns, check_list
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.text.base import TextTransform
@@ -116,7 +116,7 @@ class Vocab:
 
     @classmethod
     def from_dataset(
-        cls, dataset: Dataset, columns: str | list[str] | None = None, freq_range: tuple[int, ...] | None = None,
+        cls, dataset: Dataset, columns: str | list[str] | None = None, freq_range: tuple[int | None, int | None] | None = None,
         top_k: int | None = None, special_tokens: Sequence[str] | None = None, special_first: bool = True,
     ) -> Vocab:  # fmt: skip
         """Number the tokens of a dataset: frequent ones first, equally frequent ones by the alphabet.
@@ -261,4 +261,4 @@ def build_vocab(
     return Vocab.from_dataset(self, columns, freq_range, top_k, special_tokens, special_first)
 
 
-Dataset.build_vocab = build_vocab  # pyright: ignore[reportAttributeAccessIssue]
+Dataset.build_vocab = build_vocab

@@ -10,8 +10,9 @@ import numpy as np
 
 from msjax.base.checks import check_int, check_number, is_int
 from msjax.base.errors import describe
-from msjax.base.typing import ArrayLike, DTypeLike, Number
+from msjax.base.typing import Number
 from msjax.common.dtype import Type, bool_
+from msjax.common.typing import ArrayLike, DTypeLike
 from msjax.dataset.transforms.base import OF_BATCHES, Transform
 from msjax.dataset.values import as_value, is_text, numpy_dtype, pad_to, same_type
 
@@ -147,10 +148,10 @@ class PadEnd(Transform):
         array([ 1,  2, -1, -1])
     """
 
-    def __init__(self, pad_shape: list[int], pad_value: ArrayLike = None):
+    def __init__(self, pad_shape: list[int | None], pad_value: ArrayLike | None = None):
         if not isinstance(pad_shape, list) or not all(size is None or is_int(size) for size in pad_shape):
             raise TypeError(f"For 'PadEnd', 'pad_shape' should be a list of int or None, but got {describe(pad_shape)}.")
-        self.pad_shape: list[int] = [
+        self.pad_shape: list[int | None] = [
             size if size is None else check_int(size, "pad_shape", "PadEnd", low=1) for size in pad_shape
         ]
         self.pad_value = pad_value

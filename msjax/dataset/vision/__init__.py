@@ -24,6 +24,7 @@ from msjax.dataset.vision.chance import (
     RandomGrayscale as RandomGrayscale,
     RandomInvert as RandomInvert,
     RandomPosterize as RandomPosterize,
+    RandomSelectSubpolicy as RandomSelectSubpolicy,
     RandomSharpness as RandomSharpness,
     RandomSolarize as RandomSolarize,
 )
@@ -83,5 +84,13 @@ from msjax.dataset.vision.values import (
     ToType as ToType,
 )
 
+# What MindSpore has beside these, and the base classes of its transforms.
+_OTHERS = (
+    "AutoAugment", "AutoAugmentPolicy", "BoundingBoxAugment", "DecodeVideo", "Erase", "FiveCrop", "ImageReadMode",
+    "LinearTransformation", "MixUp", "Perspective", "RandAugment", "RandomAdjustSharpness", "RandomLighting", "RandomPerspective",
+    "SliceMode", "SlicePatches", "TenCrop", "TrivialAugmentWide", "UniformAugment", "VideoDecoder", "*WithBBox", "*Operation",
+)  # fmt: skip
+_PLACEHOLDERS = dict.fromkeys(_OTHERS, "a function of a numpy array can be given to map in its place.")
+
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = on_first_use(__name__, {"[A-Z]*": "a function of a numpy array can be given to map in its place."})
+    __getattr__, __dir__ = on_first_use(__name__, _PLACEHOLDERS)

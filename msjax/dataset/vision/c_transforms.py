@@ -7,4 +7,8 @@ from msjax.base.lazy import on_first_use
 if TYPE_CHECKING:
     from msjax.dataset.vision import *
 else:
-    __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.dataset.vision")
+    __getattr__, __dir__ = on_first_use(
+        __name__,
+        {"[A-Z]*": "a function of a numpy array can be given to map in its place."},
+        elsewhere="msjax.dataset.vision",
+    )

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from msjax.base.checks import check_number, is_number
-from msjax.dataset.checks import check_range
+from msjax.base.errors import describe
+from msjax.dataset.checks import check_list, check_range
 from msjax.dataset.run import row_rng
+from msjax.dataset.transforms.base import call_in_turn
 from msjax.dataset.vision.colors import AutoContrast, Equalize, Invert, Posterize, Solarize, adjust, shift_hue
 from msjax.dataset.vision.image import ImageTransform
 
@@ -82,7 +84,7 @@ class RandomColor(ImageTransform):
 
     _kind = "Color"
 
-    def __init__(self, degrees: Sequence[int] = (0.1, 1.9)):
+    def __init__(self, degrees: Sequence[float] = (0.1, 1.9)):
         self.degrees: tuple[Any, ...] = check_range(degrees, "degrees", type(self).__name__, low=0)
 
     def _apply(self, image):
@@ -238,3 +240,39 @@ class RandomSolarize(ImageTransform):
     def _apply(self, image):
         low, high = self.threshold
         return Solarize(sorted(int(v) for v in row_rng().integers(low, high + 1, 2)))._apply(image)
+
+
+class RandomSelectSubpolicy(ImageTransform):
+    """The transforms of one of several policies, drawn by chance; each of them by its own chance.
+
+    Args:
+        policy (list): the policies, each a list of ``(transform, probability)``.
+
+    Raises:
+        TypeError, ValueError: no list, an empty one, or something else in it.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.RandomSelectSubpolicy([[(vision.HorizontalFlip(), 1)]])(np.array([[[1], [2]]], np.uint8)).ravel()
+        array([2, 1], dtype=uint8)
+    """
+
+    def __init__(self, policy: list[list[tuple[Any, float]]]):
+        who = "RandomSelectSubpolicy"
+        for number, steps in enumerate(check_list(policy, "policy", who)):
+            for at, step in enumerate(check_list(steps, f"policy[{number}]", who)):
+                name = f"policy[{number}][{at}]"
+                if not isinstance(step, tuple) or len(step) != 2:
+                    raise ValueError(
+                        f"For '{who}', '{name}' should be a tuple (transform, probability), but got {describe(step)}."
+                    )
+                if not callable(step[0]):
+                    raise TypeError(f"For '{who}', the transform of '{name}' should be callable, but got {describe(step[0])}.")
+                check_number(step[1], f"the probability of {name}", who, low=0, high=1)
+        self.policy: list[list[tuple[Any, float]]] = policy
+
+    def _apply(self, image):
+        rng = row_rng()
+        steps = self.policy[int(rng.integers(len(self.policy)))]
+        return call_in_turn([transform for transform, chance in steps if rng.random() < chance], (image,))

@@ -71,7 +71,7 @@ class ConvertColor(ImageTransform):
             image = np.stack([image] * 3, -1) if image.ndim == 2 else image
             if image.shape[2] != len(source):
                 raise RuntimeError(f"ConvertColor: the image should have {len(source)} channels, but got {describe(image)}.")
-            planes = {letter: image[..., i] for i, letter in enumerate(source)}
+            planes: dict[str, Any] = {letter: image[..., i] for i, letter in enumerate(source)}
         else:
             grey = image[..., 0] if image.ndim == 3 and image.shape[2] == 1 else image
             if grey.ndim != 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ def _grey(image):
     """The brightness of each pixel, with one channel; rounded for integers."""
     if image.ndim == 2 or image.shape[2] < 3:
         return image
-    grey = image[..., :3].astype(np.float32) @ np.float32([0.299, 0.587, 0.114])
+    grey = image[..., :3].astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
     return (np.rint(grey) if image.dtype.kind in "iu" else grey)[..., None]
 
 
@@ -315,7 +316,7 @@ class Equalize(ImageTransform):
         array([[  0, 128, 255]], dtype=uint8)
     """
 
-    def _apply(self, image: ImageLike):
+    def _apply(self, image: Any):
         if is_pil(image):
             from PIL import ImageOps
 
@@ -375,5 +376,6 @@ class GaussianBlur(ImageTransform):
             widths = [(reach, reach) if i == axis else (0, 0) for i in range(array.ndim)]
             padded = np.pad(result, widths, "reflect" if array.shape[axis] > reach else "edge")
             length = array.shape[axis]
-            result = sum(w * padded.take(range(k, k + length), axis) for k, w in enumerate(weights / weights.sum()))
+            shifted = [w * padded.take(range(k, k + length), axis) for k, w in enumerate(weights / weights.sum())]
+            result = functools.reduce(np.add, shifted)
         return (np.rint(result) if array.dtype.kind in "iu" else result).astype(array.dtype)

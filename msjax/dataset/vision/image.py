@@ -137,7 +137,7 @@ def as_pil(array: np.ndarray, who: str) -> Any:
         raise RuntimeError(f"{who}: no PIL image can be made of {describe(array)}: {error}") from error
 
 
-def through_pil(function: Callable[..., Any], image: ImageLike, who: str) -> ImageLike:
+def through_pil(function: Callable[..., Any], image: Any, who: str) -> ImageLike:
     """A function of Pillow images, on one, or on an array, of which the type and the axes stay."""
     if is_pil(image):
         return function(image)
@@ -159,12 +159,12 @@ def _array_through_pil(function, image, who):
     return result.astype(image.dtype)
 
 
-def size_of(image: ImageLike) -> tuple[Any, ...]:
+def size_of(image: Any) -> tuple[Any, ...]:
     """(height, width)."""
     return image.size[::-1] if is_pil(image) else image.shape[:2]
 
 
-def crop(image: ImageLike, top: int, left: int, height: int, width: int) -> ImageLike:
+def crop(image: Any, top: int, left: int, height: int, width: int) -> ImageLike:
     """A window of an image."""
     if is_pil(image):
         return image.crop((left, top, left + width, top + height))
@@ -173,7 +173,7 @@ def crop(image: ImageLike, top: int, left: int, height: int, width: int) -> Imag
     return np.ascontiguousarray(image[top : top + height, left : left + width])
 
 
-def resize(image: ImageLike, height: int, width: int, interpolation: Inter, who: str) -> ImageLike:
+def resize(image: Any, height: int, width: int, interpolation: Inter, who: str) -> ImageLike:
     """An image in another size: by Pillow for its images and filters, otherwise as OpenCV does."""
     if type(image) is Pixels:
         resized = image.resize(height, width, interpolation)
@@ -196,7 +196,7 @@ def resampling(interpolation: Inter) -> Any:
     return kinds[names.get(interpolation, "BICUBIC")]
 
 
-def pad(image: ImageLike, left: int, top: int, right: int, bottom: int, fill: int | tuple[int, ...], mode: Border) -> ImageLike:
+def pad(image: Any, left: int, top: int, right: int, bottom: int, fill: int | tuple[int, ...], mode: Border) -> ImageLike:
     """An image with a margin.
 
     Args:
@@ -220,7 +220,7 @@ def pad(image: ImageLike, left: int, top: int, right: int, bottom: int, fill: in
     return result
 
 
-def flip(image: ImageLike, horizontally: bool) -> ImageLike:
+def flip(image: Any, horizontally: bool) -> ImageLike:
     """An image mirrored from left to right, or from top to bottom."""
     if type(image) is Pixels:
         return image.flip(horizontally)

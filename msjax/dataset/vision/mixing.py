@@ -40,8 +40,8 @@ class RandomErasing(ImageTransform):
     def __init__(
         self,
         prob: float = 0.5,
-        scale: Sequence[int] = (0.02, 0.33),
-        ratio: Sequence[int] = (0.3, 3.3),
+        scale: Sequence[float] = (0.02, 0.33),
+        ratio: Sequence[float] = (0.3, 3.3),
         value: int | tuple[int, ...] | str = 0,
         inplace: bool = False,
         max_attempts: int = 10,

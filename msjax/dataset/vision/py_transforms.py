@@ -10,7 +10,11 @@ from msjax.dataset import vision
 from msjax.dataset.vision import *  # pyright: ignore[reportAssignmentType]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.dataset.vision")
+    __getattr__, __dir__ = on_first_use(
+        __name__,
+        {"[A-Z]*": "a function of a numpy array can be given to map in its place."},
+        elsewhere="msjax.dataset.vision",
+    )
 
 
 class Decode(vision.Decode):

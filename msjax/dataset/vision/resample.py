@@ -8,7 +8,6 @@ import threading
 
 import numpy as np
 
-from msjax.base.typing import TensorLike
 from msjax.dataset.vision.enums import Inter
 
 # OpenCV weighs bytes with whole numbers of this scale.
@@ -17,7 +16,7 @@ _BITS = 11
 _BLOCK = 2**18
 
 
-def resize_array(array: TensorLike, height: int, width: int, interpolation: Inter) -> np.ndarray:
+def resize_array(array: np.ndarray, height: int, width: int, interpolation: Inter) -> np.ndarray:
     """An image (height x width, or with channels) in another size.
 
     Args:

@@ -10,7 +10,6 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int, is_int
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.dataset.checks import check_enum, check_range, check_size
 from msjax.dataset.run import row_rng
 from msjax.dataset.values import is_pil
@@ -36,7 +35,7 @@ def check_padding(padding: int | Sequence[int], who: str) -> tuple[Any, ...]:
     return tuple(check_int(side, "padding", who, low=0) for side in (padding if len(padding) == 4 else tuple(padding) * 2))
 
 
-def check_fill(value: TensorLike, who: str) -> Any:
+def check_fill(value: int | tuple[int, ...], who: str) -> Any:
     """The value, if it is an int from 0 to 255, or a tuple of them, one for each channel."""
     for one in value if isinstance(value, tuple) else (value,):
         check_int(one, "fill_value", who, low=0, high=255)
@@ -247,8 +246,8 @@ class RandomResizedCrop(ImageTransform):
     def __init__(
         self,
         size: int | Sequence[int],
-        scale: Sequence[int] = (0.08, 1.0),
-        ratio: Sequence[int] = (3 / 4, 4 / 3),
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3 / 4, 4 / 3),
         interpolation: Inter = Inter.BILINEAR,
         max_attempts: int = 10,
     ):
@@ -270,8 +269,8 @@ def random_window(height: int, width: int, scale: Sequence[float], ratio: Sequen
     """(top, left, height, width) of a window with a share of the area and proportions by chance."""
     rng = row_rng()
     for _ in range(attempts):
-        area = height * width * rng.uniform(*scale)
-        aspect = math.exp(rng.uniform(*map(math.log, ratio)))
+        area = height * width * rng.uniform(scale[0], scale[1])
+        aspect = math.exp(rng.uniform(math.log(ratio[0]), math.log(ratio[1])))
         w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
         if 0 < w <= width and 0 < h <= height:
             return int(rng.integers(height - h + 1)), int(rng.integers(width - w + 1)), h, w
@@ -360,9 +359,9 @@ class PadToSize(ImageTransform):
     ):
         who = "PadToSize"
         self.size: Any = check_size(size, "size", who)
-        offset = (offset, offset) if is_int(offset) else offset  # pyright: ignore[reportAssignmentType]
+        offsets: Any = (offset, offset) if is_int(offset) else offset
         self.offset: tuple[int, ...] | None = (
-            None if offset is None or not len(offset) else tuple(check_int(o, "offset", who, low=0) for o in offset)
+            None if offsets is None or not len(offsets) else tuple(check_int(o, "offset", who, low=0) for o in offsets)
         )
         self.fill_value: Any = check_fill(fill_value, who)
         self.padding_mode: Any = check_enum(padding_mode, Border, "padding_mode", who)

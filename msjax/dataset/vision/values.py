@@ -9,7 +9,7 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_number
 from msjax.base.errors import describe
-from msjax.base.typing import DTypeLike
+from msjax.common.typing import DTypeLike
 from msjax.dataset.checks import check_numbers
 from msjax.dataset.result_memory import empty
 from msjax.dataset.transforms.base import OF_BATCHES

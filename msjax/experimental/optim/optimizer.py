@@ -8,11 +8,11 @@ import numpy as np
 
 from msjax.base.checks import check_number
 from msjax.base.errors import describe
-from msjax.base.typing import ParametersLike
 from msjax.common import dtype as mstype
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.typing import ParametersLike
 from msjax.nn.optim.engine import CompiledOptimizer, GroupSpec, StepInputs, UpdateSpec, compiled_step
 from msjax.ops.dispatch.operator import freeze
 
@@ -126,7 +126,8 @@ class Optimizer(CompiledOptimizer):
         for i, group in enumerate(self.param_groups):
             for name, start in self.group_state.items():
                 if f"{name}_{i}" not in self.__dict__:
-                    value = group["lr"]._value if start == "lr" else np.float32(start)
+                    # A numpy scalar: in a compiled step, an array made here would be the trace's.
+                    value: Any = group["lr"]._value if start == "lr" else np.float32(start)
                     self.register_buffer(f"{name}_{i}", wrap(value))
             found.append({name: getattr(self, f"{name}_{i}") for name in self.group_state})
         return found

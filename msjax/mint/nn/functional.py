@@ -10,9 +10,10 @@ import numpy as np
 from msjax import ops
 from msjax.base.checks import check_one_of
 from msjax.base.lazy import on_first_use
-from msjax.base.typing import Axes, DTypeLike, TensorLike
+from msjax.base.typing import Axes, Number
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.mint.arrange import flatten
 from msjax.mint.reduction import norm
 from msjax.mint.special import log_softmax
@@ -82,7 +83,7 @@ def leaky_relu(input: TensorLike, negative_slope: float = 0.01) -> Tensor:
     return ops.leaky_relu(input, negative_slope)
 
 
-def threshold(input: TensorLike, threshold: TensorLike, value: TensorLike, inplace: bool = False) -> Tensor:
+def threshold(input: TensorLike, threshold: Number | Tensor, value: Number | Tensor, inplace: bool = False) -> Tensor:
     """input where it exceeds a threshold, `value` elsewhere; with `inplace`, written to the input."""
     return _put(input, ops.threshold(input, threshold, value), inplace)
 
@@ -101,7 +102,7 @@ relu_ = inplace(ops.relu)
 sigmoid_ = inplace(ops.sigmoid)
 
 
-def elu_(input: TensorLike, alpha: float = 1.0) -> Tensor:
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """In place: `elu`."""
     return elu(input, alpha, True)
 
@@ -111,7 +112,7 @@ def hardtanh_(input: TensorLike, min_val: float = -1, max_val: float = 1) -> Ten
     return hardtanh(input, min_val, max_val, True)
 
 
-def threshold_(input: TensorLike, threshold: TensorLike, value: TensorLike) -> Tensor:
+def threshold_(input: TensorLike, threshold: Number | Tensor, value: Number | Tensor) -> Tensor:
     """In place: `threshold`."""
     return _put(input, ops.threshold(input, threshold, value), True)
 
@@ -143,7 +144,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return ops.one_hot(tensor, num_classes).astype(mstype.int64)
 
 
-def normalize(input: TensorLike, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """Vectors along an axis, divided by their p-norm, or by `eps` where that is larger."""
     length = norm(input, p, dim, True)
     return input / ops.clamp(length, eps, None)
@@ -220,7 +221,7 @@ conv3d: _Convolution = _conv(ops.conv3d, 3)
 
 
 def max_pool2d(
-    input: TensorLike,
+    input: Tensor,
     kernel_size: Axes,
     stride: Axes | None = None,
     padding: Axes = 0,
@@ -233,7 +234,7 @@ def max_pool2d(
 
 
 def avg_pool1d(
-    input: TensorLike,
+    input: Tensor,
     kernel_size: int,
     stride: int | None = None,
     padding: int = 0,
@@ -245,7 +246,7 @@ def avg_pool1d(
 
 
 def avg_pool2d(
-    input: TensorLike,
+    input: Tensor,
     kernel_size: Axes,
     stride: Axes | None = None,
     padding: Axes = 0,
@@ -272,7 +273,7 @@ def avg_pool3d(
     return ops.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or 0)
 
 
-def adaptive_max_pool1d(input: TensorLike, output_size: Axes, return_indices: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(input: Tensor, output_size: int, return_indices: bool = False) -> Tensor | tuple[Tensor, Tensor]:
     """The largest value of each of `output_size` windows; with `return_indices`, also where it was."""
     if not return_indices:
         return ops.adaptive_max_pool1d(input, output_size)
@@ -280,7 +281,7 @@ def adaptive_max_pool1d(input: TensorLike, output_size: Axes, return_indices: bo
     return ops.squeeze(values, -2), ops.squeeze(indices, -2)
 
 
-def pad(input: TensorLike, pad: Sequence[int] | Tensor, mode: str = "constant", value: TensorLike | None = None) -> Tensor:
+def pad(input: Tensor, pad: Sequence[int] | Tensor, mode: str = "constant", value: Number | None = None) -> Tensor:
     """The Tensor with elements added at its edges, from the last axis on; see `ops.pad`."""
     return _pad(input, pad, mode, value)
 
@@ -290,12 +291,12 @@ def pad(input: TensorLike, pad: Sequence[int] | Tensor, mode: str = "constant", 
 
 def batch_norm(
     input: Tensor,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
+    running_mean: Parameter | None,
+    running_var: Parameter | None,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     training: bool = False,
-    momentum: float = 0.1,
+    momentum: float | Tensor = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
     """Each channel (axis 1) minus its mean, divided by its standard deviation, times `weight`, plus `bias`.
@@ -312,7 +313,7 @@ def batch_norm(
     if training or running_mean is None:
         axes = tuple(i for i in range(input.ndim) if i != 1)
         mean, var = ops.mean(input, axes), ops.var(input, axes)
-        if training and running_mean is not None:
+        if training and running_mean is not None and running_var is not None:
             count = input.size // input.shape[1]
             unbiased = var * (count / max(count - 1, 1))
             for running, now in ((running_mean, mean), (running_var, unbiased)):
@@ -344,24 +345,24 @@ def _reduced(loss, reduction, who):
     return loss if reduction == "none" else ops.mean(loss) if reduction == "mean" else ops.sum(loss)
 
 
-def smooth_l1_loss(input: TensorLike, target: TensorLike, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Half the squared error over `beta` where the error is below `beta`, the error minus half of `beta` elsewhere."""
     return ops.smooth_l1_loss(input, target, beta, reduction)
 
 
 def binary_cross_entropy_with_logits(
-    input: TensorLike,
-    target: TensorLike,
-    weight: TensorLike | None = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
     reduction: str = "mean",
-    pos_weight: TensorLike | None = None,
+    pos_weight: Tensor | None = None,
 ) -> Tensor:
     """The cross entropy of sigmoid(input) and a target between 0 and 1."""
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
 def nll_loss(
-    input: TensorLike, target: TensorLike, weight: TensorLike | None = None, ignore_index: int = -100, reduction: str = "mean"
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
     """Minus the log probability that `input` gives the target's classes."""
     return ops.nll_loss(input, target, weight, ignore_index, reduction)

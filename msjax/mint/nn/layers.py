@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
-from msjax.base.typing import TensorLike
+from msjax.base.typing import Number
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.mint.nn import functional as F
 from msjax.nn.cell.base import Cell
 from msjax.ops.primitive import REQUIRED, annotated
@@ -203,8 +204,8 @@ class Tanh(Layer):
 class Threshold(Layer):
     """x where it exceeds a threshold, a value elsewhere."""
 
-    threshold: TensorLike
-    value: TensorLike
+    threshold: Number | Tensor
+    value: Number | Tensor
     inplace: bool = False
 
     def construct(self, input: TensorLike) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
 from msjax.mint.nn import functional as F
 from msjax.mint.nn.layers import Layer
@@ -26,11 +25,11 @@ class BCELoss(Layer):
 class BCEWithLogitsLoss(Layer):
     """The cross entropy of sigmoid(x) and targets."""
 
-    weight: TensorLike | None = None
+    weight: Tensor | None = None
     reduction: str = "mean"
-    pos_weight: TensorLike | None = None
+    pos_weight: Tensor | None = None
 
-    def construct(self, input: TensorLike, target: TensorLike) -> Tensor:
+    def construct(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy_with_logits(input, target, self.weight, self.reduction, self.pos_weight)
 
 
@@ -87,11 +86,11 @@ class MSELoss(Layer):
 class NLLLoss(Layer):
     """Minus the log probability of the target's classes."""
 
-    weight: TensorLike | None = None
+    weight: Tensor | None = None
     ignore_index: int = -100
     reduction: str = "mean"
 
-    def construct(self, input: TensorLike, target: TensorLike) -> Tensor:
+    def construct(self, input: Tensor, target: Tensor) -> Tensor:
         return F.nll_loss(input, target, self.weight, self.ignore_index, self.reduction)
 
 
@@ -101,7 +100,7 @@ class SmoothL1Loss(Layer):
     reduction: str = "mean"
     beta: float = 1.0
 
-    def construct(self, input: TensorLike, target: TensorLike) -> Tensor:
+    def construct(self, input: Tensor, target: Tensor) -> Tensor:
         return F.smooth_l1_loss(input, target, self.reduction, self.beta)
 
 

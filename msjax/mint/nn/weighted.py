@@ -7,12 +7,13 @@ from typing import Any
 
 from msjax import ops
 from msjax.base.checks import check_one_of, check_positive_int
-from msjax.base.typing import TensorLike
+from msjax.base.typing import Axes
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.mint.nn import functional as F
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import PReLUExt
@@ -64,8 +65,8 @@ class _Conv(Cell):
     transposed = False
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
-        dtype=None,
+        self, in_channels: int, out_channels: int, kernel_size: Axes, stride: Axes = 1, padding: Axes | str = 0, dilation: Axes = 1,
+        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Type | None = None,
     ):  # fmt: skip
         super().__init__()
         who, n = type(self).__name__, self.axes
@@ -79,7 +80,7 @@ class _Conv(Cell):
         check_one_of(padding_mode, _PADDING_MODES, "padding_mode", who)
         self.kernel_size = _sizes(kernel_size, n, "kernel_size", who)
         self.stride = _sizes(stride, n, "stride", who)
-        self.padding = padding if isinstance(padding, str) else _sizes(padding, n, "padding", who)
+        self.padding: str | tuple[int, ...] = padding if isinstance(padding, str) else _sizes(padding, n, "padding", who)
         self.dilation = _sizes(dilation, n, "dilation", who)
         self.padding_mode: str = padding_mode
         pair = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
@@ -138,18 +139,19 @@ class ConvTranspose2d(_Conv):
     """
 
     transposed = True
+    padding: tuple[int, ...]
 
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: int | tuple[int, ...],
-        stride: int | tuple[int, ...] = 1,
-        padding: int | tuple[int, ...] = 0,
-        output_padding: int | tuple[int, ...] = 0,
+        kernel_size: Axes,
+        stride: Axes = 1,
+        padding: Axes = 0,
+        output_padding: Axes = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation: int | tuple[int, ...] = 1,
+        dilation: Axes = 1,
         padding_mode: str = "zeros",
         dtype: Type | None = None,
     ):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msjax.base.typing import Axes, TensorLike
+from msjax.base.typing import Axes
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.mint.nn import functional as F
 from msjax.mint.nn.layers import Layer
 from msjax.ops.function.nn_func.pads import pad
@@ -75,7 +76,7 @@ class AvgPool1d(Layer):
     ceil_mode: bool = False
     count_include_pad: bool = True
 
-    def construct(self, input: TensorLike) -> Tensor:
+    def construct(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
@@ -91,7 +92,7 @@ class _AvgPool(Layer):
 class AvgPool2d(_AvgPool):
     """The mean of each window."""
 
-    def construct(self, input: TensorLike) -> Tensor:
+    def construct(self, input: Tensor) -> Tensor:
         window = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
         return F.avg_pool2d(input, *window)
 
@@ -134,10 +135,10 @@ class AdaptiveAvgPool3d(Layer):
 class AdaptiveMaxPool1d(Layer):
     """Largest values of a given number of windows."""
 
-    output_size: Axes
+    output_size: int
     return_indices: bool = False
 
-    def construct(self, input: TensorLike) -> Tensor | tuple[Tensor, Tensor]:
+    def construct(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 

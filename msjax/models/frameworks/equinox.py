@@ -13,7 +13,7 @@ import jax
 from msjax.base.arrays import is_tracer
 from msjax.models.array_hooks import SITE
 from msjax.models.frameworks.registry import Registry, Site, key_name, named_leaves
-from msjax.models.where import call_name, selected_calls
+from msjax.models.where import call_name, selected_calls, why_not_called
 
 
 def hooked(model: equinox.Module) -> equinox.Module:
@@ -21,13 +21,33 @@ def hooked(model: equinox.Module) -> equinox.Module:
     return _copy(model, (), _OfModules())
 
 
+def captured(model: equinox.Module) -> equinox.Module:
+    """A copy for one capture; those of models of one structure are of one structure."""
+    return _copy(model, (), _NOBODYS)
+
+
 class _OfModules(Registry):
     """The hooks of an equinox model, whose modules are there before it runs."""
+
+    complete = True
 
     def paths(self, model):
         found = {}
         _walk(model, (), lambda path, module: found.setdefault(".".join(path), module))
         return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
+
+    def unhookable(self, model):
+        found = {}
+        for path, module in _every(model, ()):
+            if hasattr(module, SITE):
+                why = why_not_called(module) or why_not_hooked(module)
+            elif hasattr(module, "__wrapped__"):
+                why = "equinox made it of a function: hook the module that calls it"
+            else:
+                why = why_not_called(module)
+            if why is not None:
+                found[".".join(path)] = why
+        return found
 
     def weights(self, model, inputs):
         """The arrays in the model; trained are those of floating-point numbers."""
@@ -35,8 +55,12 @@ class _OfModules(Registry):
 
     def _choose(self, row, modules):
         # By the paths in the whole model, if only a part of it was given.
-        chosen = selected_calls(modules, row.where)
+        chosen = selected_calls(modules, row.where, row.who, why_not=why_not_hooked)
         row.calls = {call_name(getattr(module, SITE).path, method) for _, module, method in chosen}
+
+
+# That of copies on which nobody registers hooks.
+_NOBODYS = _OfModules()
 
 
 def _modules(value, path):
@@ -51,6 +75,14 @@ def _walk(module, path, visit):
     for name in _dynamic_fields(module):
         for inner_path, inner in _modules(getattr(module, name), (*path, name)):
             _walk(inner, inner_path, visit)
+
+
+def _every(module, path):
+    """(path, module) of a module and all inside, whether they take hooks or not."""
+    yield path, module
+    for name in _dynamic_fields(module):
+        for inner_path, inner in _modules(getattr(module, name), (*path, name)):
+            yield from _every(inner, inner_path)
 
 
 def _copy(module, path, registry):
@@ -108,23 +140,42 @@ def _hooked_class(cls):
 def _methods(cls):
     own = [base for base in cls.__mro__ if issubclass(base, equinox.Module) and base is not equinox.Module]
     names = {name for base in own for name in vars(base) if name == "__call__" or not name.startswith("_")}
+    return [name for name in names if _is_method(cls, name)]
+
+
+def _is_method(cls, name):
+    """Whether instances have a method of the name: a function, or what a decorator made of one (equinox.filter_jit and the like)."""
+    static = inspect.getattr_static(cls, name)
+    if isinstance(static, (staticmethod, classmethod, property, functools.cached_property, type)):
+        return False
     # What equinox makes of a function in a class gives the function when it is looked up there, like one of Python's.
-    kinds = {name: inspect.getattr_static(cls, name) for name in names}
-    return [
-        n for n in names if inspect.isfunction(getattr(cls, n, None)) and not isinstance(kinds[n], (staticmethod, classmethod))
-    ]
+    return inspect.isfunction(getattr(cls, name, None)) or (callable(static) and hasattr(type(static), "__get__"))
+
+
+def why_not_hooked(module: equinox.Module) -> str | None:
+    """Why a module takes no hooks; None if it does."""
+    if _is_method(type(module), "__call__"):
+        return None
+    return f"its __call__ is a {type(inspect.getattr_static(type(module), '__call__')).__name__}, not a method"
 
 
 def _with_hooks(cls, method):
     own = getattr(cls, method)
+    if not inspect.isfunction(own):
+        own = functools.partial(_bound, inspect.getattr_static(cls, method), cls)
 
-    @functools.wraps(own)
+    @functools.wraps(getattr(cls, method))
     def call(self, *args, **kwargs):
         site = getattr(self, SITE)
         later = functools.partial(_without_values, self) if any(map(is_tracer, jax.tree.leaves(self))) else None
         return site.registry.call(site.path, self, functools.partial(own, self), args, kwargs, later, method)
 
     return call
+
+
+def _bound(decorated, cls, self, *args, **kwargs):
+    """Call a method that a decorator has made."""
+    return decorated.__get__(self, cls)(*args, **kwargs)
 
 
 def _without_values(module):

@@ -16,15 +16,17 @@ from typing import Any
 
 from flax import nnx
 
-from msjax.base.flax_slots import delete_static, set_static, without_attribute
-from msjax.hooks.table import CALL_KINDS, EMPTY, Hook
+from msjax.base import jax_slots
+from msjax.base.flax_slots import delete_static, set_static, when_made, without_attribute
+from msjax.hooks.slots import changing
+from msjax.hooks.table import CALL_KINDS, EMPTY, Hook, HookTable
 from msjax.models.array_hooks import SITE, call_with_array_hooks
-from msjax.models.frameworks.framework import Framework, add_framework
+from msjax.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.models.frameworks.nnx_modules import callable_modules, nnx_modules
-from msjax.models.frameworks.nnx_outputs import module_and_method, pure_call
+from msjax.models.frameworks.nnx_outputs import is_module_or_method, module_and_method, pure_call
 from msjax.models.handle import ModuleHandle
 from msjax.models.subclasses import subclasses
-from msjax.models.where import Where, selected_calls
+from msjax.models.where import Where, call_name, selected_calls, why_not_called
 
 
 class NnxModels(Framework):
@@ -34,35 +36,67 @@ class NnxModels(Framework):
         return isinstance(model, nnx.Module)
 
     def owns_function(self, fn: Any) -> bool:
-        return module_and_method(fn) is not None
+        return is_module_or_method(fn)
 
     def paths(self, model: Any) -> dict[str, Any]:
         return callable_modules(model)
 
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
         chosen = selected_calls(
-            callable_modules(model), where, lambda: ((".".join(path), module) for path, module in nnx_modules(model))
+            callable_modules(model),
+            where,
+            f"register_{kind}_hook",
+            lambda: ((".".join(path), module) for path, module in nnx_modules(model)),
         )
-        refs, known, new_table = [], None, None
-        for name, module, method in chosen:
-            site = vars(module).get(SITE) or _Site(name, {}, weakref.ref(module), type(module))
-            table = site.tables.get(method, EMPTY)
-            if table is not known:
-                known, new_table = table, table.add(kind, hook, prepend)
-            site.with_tables({**site.tables, method: new_table}).put_on(module)
-            refs.append(site.module)
-        return ModuleHandle(hook.id, [functools.partial(_remove, refs, hook.id)])
+        places, known, new_table = [], None, EMPTY
+        with changing():
+            for name, module, method in chosen:
+                place = _place_of(module, name)
+                table = place.tables.get(method, EMPTY)
+                if table is not known:
+                    known, new_table = table, table.add(kind, hook, prepend)
+                place.change({**place.tables, method: new_table})
+                places.append(place)
+        return ModuleHandle(hook.id, [functools.partial(_remove, places, hook)])
+
+    def tables(self, model: Any) -> dict[str, HookTable]:
+        return {
+            call_name(".".join(path), method): place.table_of(method)
+            for path, module in nnx_modules(model)
+            if (place := _present_place(module)) is not None
+            for method in place.tables
+        }
+
+    def remove(self, model: Any, hook: Hook) -> None:
+        _remove([place for _, module in nnx_modules(model) if (place := _present_place(module)) is not None], hook)
+
+    def take_off(self, model: Any) -> Any:
+        places = [place for _, module in nnx_modules(model) if (place := _present_place(module)) is not None]
+        kept = [(place, place.tables) for place in places]
+        with changing():
+            for place in places:
+                place.change({})
+        return kept
+
+    def put_back(self, model: Any, kept: Any) -> None:
+        with changing():
+            for place, before in kept:
+                tables = {method: merged for method, table in before.items() if (merged := _left_of(table)) is not EMPTY}
+                for method, table in place.tables.items():  # those that came meanwhile
+                    for kind in CALL_KINDS:
+                        for hook in getattr(table, kind):
+                            tables[method] = tables.get(method, EMPTY).add(kind, hook)
+                place.change(tables)
+
+    def unhookable(self, model: Any) -> dict[str, str]:
+        modules = {".".join(path): module for path, module in nnx_modules(model)}
+        return {path: why for path, module in modules.items() if (why := why_not_called(module)) is not None}
 
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
         module, method = module_and_method(model)
 
         def run(*args, **kwargs):
-            patterns = options.patterns
-            texts = [text for pattern in patterns for text in pattern.patterns]
-            call, state = pure_call(module, method, lambda path: any(p.match(path) for p in patterns), texts)
-            names = tuple(".".join(path) for path, inner in nnx_modules(module) if callable(inner))
-            captured = options.of_pure_call(names, call)
-            result, found = captured(state, args, kwargs)
+            result, found = _captured(module, method, options, args, kwargs)
             if result is None:
                 return None, found
             out, new = result
@@ -71,107 +105,206 @@ class NnxModels(Framework):
 
         return run
 
-    def as_function(self, model: Any) -> Callable[..., Any]:
-        call, state = pure_call(*module_and_method(model), lambda path: False)
-        return lambda *args, **kwargs: call(state, args, kwargs)
+    def pure(self, model: Any) -> Pure | None:
+        module, method = module_and_method(model)
+
+        def run(state, options, args, kwargs):
+            result, found = _captured(nnx.merge(*state), method, options, args, kwargs)
+            return (None, found, None) if result is None else (result[0], found, result[1])
+
+        return Pure(("nnx", method), nnx.split(module), run, lambda new: nnx.update(module, new))
+
+    def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        call, state = pure_call(*module_and_method(model), lambda path: True)
+        return lambda state, *args, **kwargs: call(state, args, kwargs), (state,)
 
 
-class _Site:
-    """The hooks of one nnx module. Equal sites share a compiled program.
+def _captured(module, method, options, args, kwargs):
+    """((the result, the part of the state that has changed) or None, Captured)"""
+    patterns = options.patterns
+    texts = [text for pattern in patterns for text in pattern.patterns]
+    texts += [path for pattern in patterns for path, _ in pattern.parts]
+    call, state = pure_call(module, method, lambda path: any(p.looks_at(path) for p in patterns), texts)
+    names = tuple(".".join(path) for path, inner in nnx_modules(module) if callable(inner))
+    return options.of_pure_call(names, call)(state, args, kwargs)
+
+
+class _Place:
+    """The hooks of one nnx module, as they are at present.
 
     Attributes:
         path: of the module in its model.
-        tables: {name of a method: its HookTable}.
         module: a weak reference to the user's module; transformations of nnx run copies of it.
         cls: the module's own class.
+        tables: {name of a method: its HookTable}.
+        copies: {id: weak reference} of those that split, merge and jax.tree.map have made outside of programs; they have the same hooks.
+        detached: whether the module is a copy that has got hooks of its own, and keeps those of the module that it was copied from.
         undo: what takes the site off the module again.
     """
 
-    __slots__ = ("_key", "cls", "module", "path", "tables", "undo")
+    __slots__ = ("cls", "copies", "detached", "module", "path", "tables", "undo")
 
-    def __init__(self, path, tables, module, cls, undo=None):
+    def __init__(self, path: str, module: Any, tables: dict[str, HookTable], cls: type, detached: bool = False):
         self.path = path
-        self.tables = tables
-        self.module = module
+        self.module = weakref.ref(module)
         self.cls = cls
-        self.undo = undo
-        self._key = None
+        self.tables = tables
+        self.copies: dict[int, weakref.ref[Any]] = {}
+        self.detached = detached
+        self.undo: Any = None
 
-    @property
-    def key(self):
-        """What it is compared by."""
-        if self._key is None:
-            tables = self.tables.items()
-            hooks = [(method, kind, hook.id) for method, table in tables for kind in CALL_KINDS for hook in getattr(table, kind)]
-            self._key = self.path, tuple(hooks)
-        return self._key
+    def table_of(self, method: str) -> HookTable:
+        """The present hooks of a method."""
+        table = self.tables.get(method, EMPTY)
+        return _left_of(table) if self.detached else table
 
-    @property
-    def hook_path(self):
-        """As errors name the module."""
-        return f"{self.path or 'the model'} ({self.cls.__name__})"
+    def change(self, tables: dict[str, HookTable]) -> None:
+        """Give the module and its copies other hooks; without any, they are as they were before they had some."""
+        if self.detached:
+            tables = {method: left for method, table in tables.items() if (left := _left_of(table)) is not EMPTY}
+        self.tables = tables
+        site = _Site(self, tuple((method, table.key) for method, table in tables.items())) if tables else None
+        module = self.module()
+        if module is not None:
+            self.undo = self._put(site, module, self.undo)
+        for copied in [ref() for ref in self.copies.values()]:
+            if copied is not None:
+                self._put(site, copied, None)
 
-    def with_tables(self, tables):
-        """The same with other hooks."""
-        return _Site(self.path, tables, self.module, self.cls, self.undo)
+    def _put(self, site, module, undo):
+        cls = self.cls
+        if site is not None:
+            cls = _hooked_class(cls, tuple(sorted(self.tables)))
+            given = set_static(module, SITE, site)
+            undo = undo or given
+        elif SITE in vars(module):
+            delete_static(module, SITE, undo or _OF_A_COPY)
+            undo = None
+        if type(module) is not cls:
+            object.__setattr__(module, "__class__", cls)
+        return undo
 
-    def subject(self):
+    def subject(self) -> Any:
         """The user's module; if it is gone, a module without weights that has the same class and path."""
         module = self.module()
         if module is None:
             module = object.__new__(_hooked_class(self.cls, tuple(sorted(self.tables))))
-            vars(module)[SITE] = self
+            vars(module)[SITE] = _Site(self, ())
         return module
 
-    def put_on(self, module):
-        """Make it the site of a module; without hooks, leave the module as it was before it had any."""
-        cls = self.cls
-        if self.tables:
-            cls = _hooked_class(cls, tuple(sorted(self.tables)))
-            undo = set_static(module, SITE, self)
-            self.undo = self.undo or undo
-        else:
-            delete_static(module, SITE, self.undo)
-        if type(module) is not cls:
-            object.__setattr__(module, "__class__", cls)
+    def made_copy(self, module: Any) -> None:
+        """Note a copy of the module, so that its hooks go when the module's go."""
+        if self.module() is module or jax_slots.trace_state() != jax_slots.NO_TRACE:
+            return
+        number, copies = id(module), self.copies
+        copies[number] = weakref.ref(module, lambda _: copies.pop(number, None))
 
-    def __eq__(self, other):
-        return isinstance(other, _Site) and self.key == other.key
 
-    def __hash__(self):
-        return hash(self.key)
+def _present_place(module):
+    """The _Place of a module that has hooks; of a copy, an own one."""
+    site = vars(module).get(SITE)
+    if site is None or site.place is None:
+        return None
+    return site.place if site.place.module() is module else _place_of(module, site.place.path)
+
+
+def _left_of(table):
+    """A table without the hooks that were removed from the module that it was copied from."""
+    for hook in [hook for hook in table.all() if hook.removed]:
+        table = table.without(hook.id)
+    return table
+
+
+_OF_A_COPY = None, object()
+
+# {id of a module: {path: its _Place}} of those that had hooks: programs with observers there are found again.
+_PLACES: dict[int, dict[str, _Place]] = {}
+
+
+def _place_of(module, path):
+    site = vars(module).get(SITE)
+    if site is not None and site.place is not None and site.place.module() is module:
+        return site.place
+    if site is not None and site.place is not None:
+        # A copy: from here on, it has hooks of its own.
+        site.place.copies.pop(id(module), None)
+        return _Place(site.place.path, module, site.place.tables, site.place.cls, detached=True)
+    places = _PLACES.get(id(module))
+    if places is None:
+        places = _PLACES[id(module)] = {}
+        weakref.finalize(module, _PLACES.pop, id(module), None).atexit = False
+    if path not in places:
+        places[path] = _Place(path, module, {}, type(module))
+    return places[path]
+
+
+class _Site:
+    """The attribute of a hooked nnx module, and so a part of its definition. Equal sites share a compiled program.
+
+    Attributes:
+        place: the _Place; None of copies without hooks.
+        key: what programs with the hooks that the module has are found by.
+    """
+
+    __slots__ = ("key", "place")
+
+    def __init__(self, place: _Place | None, key: tuple[Any, ...]):
+        self.place = place
+        self.key = key
+
+    @property
+    def path(self) -> str:
+        """The module's path in its model."""
+        return "" if self.place is None else self.place.path
+
+    @property
+    def hook_path(self) -> str:
+        """As errors name the module."""
+        return "a copy without hooks" if self.place is None else f"{self.place.path or 'the model'} ({self.place.cls.__name__})"
+
+    @property
+    def tables(self) -> dict[str, HookTable]:
+        """{name of a method: its present hooks}."""
+        return {} if self.place is None else self.place.tables
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Site) and self.place is other.place and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash((id(self.place), self.key))
 
     # Copies and pickled modules have no hooks.
 
-    def __deepcopy__(self, memo):
-        return self.with_tables({})
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Site:
+        return _NO_HOOKS
 
-    def __reduce__(self):
-        return _Site, (self.path, {}, _no_module, self.cls)
+    def __reduce__(self) -> Any:
+        return _no_hooks, ()
 
-    def __repr__(self):
-        return f"<{len(self.key[1])} hooks of {self.hook_path}>"
-
-
-def _no_module():
-    return None
+    def __repr__(self) -> str:
+        return f"<{sum(len(table) for _, table in self.key)} hooks of {self.hook_path}>" if self.place else "<no hooks>"
 
 
-def _remove(refs, hook_id):
+_NO_HOOKS = _Site(None, ())
+
+
+def _no_hooks():
+    return _NO_HOOKS
+
+
+def _remove(places, hook):
+    hook.removed = True
     # Most modules have equal tables, one after the other.
     known = table = None
-    for ref in refs:
-        module = ref()
-        site = None if module is None else vars(module).get(SITE)
-        if site is None:
-            continue
-        tables = {}
-        for method, before in site.tables.items():
-            if before is not known:
-                known, table = before, before.without(hook_id)
-            if table is not EMPTY:
-                tables[method] = table
-        site.with_tables(tables).put_on(module)
+    with changing():
+        for place in places:
+            tables = {}
+            for method, before in place.tables.items():
+                if before is not known:
+                    known, table = before, before.without(hook.id)
+                if table is not EMPTY:
+                    tables[method] = table
+            place.change(tables)
 
 
 @subclasses
@@ -183,7 +316,20 @@ def _hooked_class(cls, methods):
         "__copy__": lambda self: _without_hooks(cls, vars(self)),
         "__deepcopy__": lambda self, memo: copy.deepcopy(_without_hooks(cls, vars(self)), memo),
         "__reduce_ex__": lambda self, protocol: (_without_hooks, (cls, vars(_without_hooks(cls, vars(self))))),
+        **when_made(cls, functools.partial(_made, cls)),
     }
+
+
+def _made(cls, module):
+    """Called when nnx or jax has made a module of a hooked class."""
+    site = vars(module).get(SITE)
+    if site is None:
+        return
+    if site.place is None:  # of a model that was copied as a whole
+        delete_static(module, SITE, _OF_A_COPY)
+        object.__setattr__(module, "__class__", cls)
+    else:
+        site.place.made_copy(module)
 
 
 def _with_hooks(cls, method):
@@ -192,12 +338,13 @@ def _with_hooks(cls, method):
     @functools.wraps(own)
     def call(self, *args, **kwargs):
         site = vars(self).get(SITE)
-        if site is None or method not in site.tables:  # removed while the call was under way
+        place = None if site is None else site.place
+        if place is None or not place.table_of(method):  # removed while the call was under way
             return own(self, *args, **kwargs)
         function = functools.partial(own, self)
         # A copy outlives the module that it was copied from.
-        later = (lambda: self) if site.module() is None else site.subject
-        return call_with_array_hooks(function, args, kwargs, None, later, site, lambda: site.tables[method])
+        later = (lambda: self) if place.module() is None else place.subject
+        return call_with_array_hooks(function, args, kwargs, None, later, site, functools.partial(place.table_of, method))
 
     return call
 

@@ -15,26 +15,43 @@ from typing import Any
 
 import jax
 
-from msjax.hooks.places import HOOKED_WITH, is_tracing, site
-from msjax.hooks.table import EMPTY, Hook, HookTable
+from msjax.hooks.places import HOOKED_WITH, is_tracing, module_call
+from msjax.hooks.slots import changing
+from msjax.hooks.table import EMPTY, Hook, HookTable, Same
 from msjax.models.array_hooks import call_with_array_hooks
-from msjax.models.frameworks.framework import Framework, add_framework
+from msjax.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.models.handle import ModuleHandle
-from msjax.models.where import Where, call_name, matches, named_methods, selected, selected_calls
+from msjax.models.static_leaves import is_equinox
+from msjax.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
 
 _NUMBERS = itertools.count()
-_IN_USE: weakref.WeakSet[Registry] = weakref.WeakSet()
+# {number of a Registry: its key} of those that have hooks.
+_IN_USE: dict[int, tuple[Any, ...]] = {}
+
+
+def _use(number, key):
+    """Note the hooks of a Registry, on which all depends that jax has compiled."""
+    if key is None:
+        _IN_USE.pop(number, None)
+    else:
+        _IN_USE[number] = key
+    HOOKED_WITH.set_global(tuple(sorted(_IN_USE.items(), key=lambda item: item[0])) or None)
 
 
 @dataclass
 class _Row:
-    """One registered hook, and the names of the calls that it is on. `where` is for modules that have not run yet, or None."""
+    """One registered hook, and the names of the calls that it is on. `where` is for modules that have not run yet."""
 
     kind: str
     hook: Hook
     prepend: bool
-    where: Where | None
+    where: Where
     calls: set[str] = field(default_factory=set)
+
+    @property
+    def who(self) -> str:
+        """The function that registered it."""
+        return f"register_{self.kind}_hook"
 
 
 class Site:
@@ -82,11 +99,23 @@ class Registry:
         self._number = next(_NUMBERS)
         self._rows: tuple[_Row, ...] = ()
         self._tables: dict[str, HookTable] = {}
+        weakref.finalize(self, _use, self._number, None).atexit = False
+
+    # Whether all modules are known before the model runs: then two hooks on the same ones are on the same ones forever.
+    complete = False
 
     @property
-    def key(self) -> tuple[int, ...] | None:
-        """Equal as long as the hooks are the same; None without hooks."""
-        return (self._number, *(row.hook.id for row in self._rows)) if self._rows else None
+    def key(self) -> tuple[Any, ...] | None:
+        """Equal as long as programs with the hooks are the same; None without hooks."""
+        if not self._rows:
+            return None
+        return (
+            self._number,
+            *[
+                (row.kind, row.prepend, frozenset(row.calls) if self.complete else _where_key(row.where), row.hook.key)
+                for row in self._rows
+            ],
+        )
 
     def paths(self, model: object) -> dict[str, Any]:
         """{path: module} of a hooked model."""
@@ -104,17 +133,36 @@ class Registry:
 
     def _choose(self, row, modules):
         if modules:
-            row.calls = {call_name(path, method) for path, _, method in selected_calls(modules, row.where)}
+            row.calls = {call_name(path, method) for path, _, method in selected_calls(modules, row.where, row.who)}
 
     def remove(self, id: int) -> None:
         """Take a hook off; nothing happens if it is gone already."""
         self._set(tuple(row for row in self._rows if row.hook.id != id))
 
     def _set(self, rows):
-        self._rows, self._tables = rows, {}
-        (_IN_USE.add if rows else _IN_USE.discard)(self)
-        # What jax has compiled depends on the hooks of all hooked models.
-        HOOKED_WITH.set_global(tuple(sorted(registry.key for registry in _IN_USE)) or None)
+        with changing():
+            self._rows, self._tables = rows, {}
+            _use(self._number, self.key)
+
+    def present(self) -> dict[str, HookTable]:
+        """{name of a call: its hooks}; hooks for modules that have not run yet are at what they were registered for."""
+        calls = dict.fromkeys(call for row in self._rows for call in sorted(row.calls))
+        waiting = {str(row.where): EMPTY.add(row.kind, row.hook) for row in self._rows if not row.calls}
+        return {call: self.table(call) for call in calls} | waiting
+
+    def taken_off(self) -> tuple[_Row, ...]:
+        """Take all hooks off; returns their rows."""
+        rows = self._rows
+        self._set(())
+        return rows
+
+    def put_back(self, rows: tuple[_Row, ...]) -> None:
+        """Put hooks on again that were taken off, before those that came meanwhile."""
+        self._set((*[row for row in rows if not row.hook.removed], *self._rows))
+
+    def unhookable(self, model: object) -> dict[str, str]:
+        """{path: why} of the modules that take no hooks."""
+        return {}
 
     def see(self, path: str, module: object) -> None:
         """Note a module that runs."""
@@ -124,7 +172,7 @@ class Registry:
         for row in self._rows:
             methods = named_methods(lambda: [(path, module)], row.where)
             row.calls |= {call_name(path, method) for _, _, method in methods}
-            if matches(path, module, row.where):
+            if matches(path, module, row.where, row.who):
                 row.calls.add(path)
         self._tables.clear()
 
@@ -132,7 +180,7 @@ class Registry:
         """ValueError if a hook was registered for modules that the model, which has run, doesn't have."""
         for row in self._rows:
             if not row.calls:
-                selected(self.modules, row.where)
+                raise no_match(self.modules, row.where, row.who)
 
     def table(self, call: str) -> HookTable:
         """The hooks of a call; see `call_name`."""
@@ -172,13 +220,27 @@ class Registry:
             method: the name of the method.
         """
         name = call_name(path, method)
+        if not is_tracing():
+            return self._call(path, module, function, args, kwargs, later, name)
+        called = functools.partial(self._called, path, module, function, later, name)
+        return module_call(name, called, args, kwargs, named=method == "__call__")
+
+    def _called(self, path, module, function, later, name, *args, **kwargs):
+        return self._call(path, module, function, args, kwargs, later, name)
+
+    def _call(self, path, module, function, args, kwargs, later, name):
         if self.table(name):
             kept = module if later is None else later()
             own = Site(self, path, type(module).__name__)
-            out = call_with_array_hooks(function, args, kwargs, module, lambda: kept, own, lambda: self.table(name))
-        else:
-            out = function(*args, **kwargs)
-        return site(path, out) if method == "__call__" and is_tracing() else out
+            return call_with_array_hooks(function, args, kwargs, module, lambda: kept, own, lambda: self.table(name))
+        return function(*args, **kwargs)
+
+
+def _where_key(where):
+    """What says of two `where`s that they select the same modules of every model; functions are told apart by identity."""
+    if isinstance(where, (list, tuple, set, frozenset)):
+        return tuple([_where_key(one) for one in where])
+    return where if isinstance(where, (str, type)) else Same(where)
 
 
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:
@@ -198,6 +260,12 @@ def registry_of(model: object) -> Registry | None:
     return getattr(model, "msjax_registry", None)
 
 
+def _remove(ref, hook):
+    registry, hook.removed = ref(), True
+    if registry is not None:
+        registry.remove(hook.id)
+
+
 class HookedModels(Framework):
     """What `hooked` makes of models of linen, equinox and haiku."""
 
@@ -210,10 +278,36 @@ class HookedModels(Framework):
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
         registry = model.msjax_registry
         registry.register(model, kind, hook, where, prepend)
-        return ModuleHandle(hook.id, [functools.partial(registry.remove, hook.id)])
+        return ModuleHandle(hook.id, [functools.partial(_remove, weakref.ref(registry), hook)])
+
+    def tables(self, model: Any) -> dict[str, HookTable]:
+        return model.msjax_registry.present()
+
+    def remove(self, model: Any, hook: Hook) -> None:
+        model.msjax_registry.remove(hook.id)
+
+    def take_off(self, model: Any) -> Any:
+        return model.msjax_registry.taken_off()
+
+    def put_back(self, model: Any, kept: Any) -> None:
+        model.msjax_registry.put_back(kept)
+
+    def unhookable(self, model: Any) -> dict[str, str]:
+        return model.msjax_registry.unhookable(model)
 
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
         return options.of_function(model)
+
+    def pure(self, model: Any) -> Pure | None:
+        if not is_equinox(model):
+            return None
+        return Pure(
+            "equinox", model, lambda state, options, args, kwargs: (*options.of_function(state)(*args, **kwargs), None), _keep
+        )
+
+
+def _keep(_new):
+    """The state has no changes."""
 
 
 add_framework(HookedModels())

@@ -17,7 +17,7 @@ from msjax.base import jax_slots
 from msjax.base.calls import entered
 from msjax.base.checks import check_options
 from msjax.base.context import GRAPH_MODE, SETTINGS
-from msjax.base.errors import cell_path
+from msjax.base.errors import cell_path, shorten
 from msjax.base.flax_slots import MODULE_STATE, blank_like
 from msjax.base.state import ACTIVITY, COMPILER, STATE, programs_changed
 from msjax.common.tensor_values import TENSORS
@@ -261,7 +261,8 @@ hook_table.GLOBAL.changed = _global_hooks_changed
 
 
 def _name_cell(error, owners):
-    """Add a note with the cell's path to an exception, in the innermost cell that it leaves."""
+    """Add a note with the cell's path to an exception, in the innermost cell that it leaves; of a report, leave out the way there."""
+    shorten(error)
     if not getattr(error, "_msjax_named", False):
         try:
             error._msjax_named = True

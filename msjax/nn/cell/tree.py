@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from flax import nnx
 
 from msjax.base.state import VERSION, programs_changed
+from msjax.common.bases import CellBase
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.nn.cell.live import LiveMembers
 from msjax.nn.cell.parts import CellPart
 
 if TYPE_CHECKING:
@@ -19,9 +22,19 @@ if TYPE_CHECKING:
 
 _VERSIONS = itertools.count(1)
 
+_C = TypeVar("_C")
+
 
 class CellType(type(nnx.Module)):
     """The class of cell classes: tells compiled programs when an attribute of such a class changes."""
+
+    def __call__(cls: type[_C], /, *args: Any, **kwargs: Any) -> _C:
+        if "cls" in kwargs:
+            # flax's metaclass calls its own parameter `cls`: an argument of that name passes through it by position only.
+            given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
+            given.apply_defaults()
+            args, kwargs = given.args[1:], given.kwargs
+        return super().__call__(*args, **kwargs)
 
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -51,6 +64,8 @@ class CellTree(CellPart):
     _structure_version = 0
     _order = ()  # names of members in the order of creation; nnx sorts the attributes of the modules that it makes
     _tuple_names = ()  # (attribute, names of the Parameters) of each ParameterTuple
+    _cells = LiveMembers(CellBase)
+    _params = LiveMembers(Parameter)
 
     def _structure_changed(self, added=None):
         """Record that members changed: a new structure version invalidates what is cached by it."""

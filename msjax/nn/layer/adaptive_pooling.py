@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from msjax.base.checks import check_positive_int
-from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func import pooling as ops, unpooling
 
@@ -17,13 +17,13 @@ __all__ = [
 
 
 class _Adaptive(Cell):
-    def __init__(self, output_size: int | tuple[int | None, ...] | None):
+    def __init__(self, output_size: Any):
         super().__init__()
         self.output_size = output_size
 
 
 class _Adaptive1d(_Adaptive):
-    def __init__(self, output_size: int | tuple[int | None, ...] | None):
+    def __init__(self, output_size: int):
         super().__init__(output_size)
         who = type(self).__name__
         check_positive_int(output_size, "output_size", who)
@@ -77,7 +77,7 @@ class AdaptiveMaxPool1d(_Adaptive1d):
         output_size (int): has to divide L.
     """
 
-    def construct(self, x: TensorLike) -> Tensor:
+    def construct(self, x: Tensor) -> Tensor:
         return ops.adaptive_max_pool1d(x, self.output_size)
 
 
@@ -93,7 +93,7 @@ class AdaptiveMaxPool2d(_Adaptive):
         super().__init__(output_size)
         self.return_indices = return_indices
 
-    def construct(self, input: TensorLike) -> Tensor:
+    def construct(self, input: Tensor) -> Tensor:
         return ops.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
@@ -135,7 +135,7 @@ class MaxUnpool2d(_MaxUnpool):
         - **output_size** (tuple, optional) - the output's shape, where several are possible.
     """
 
-    def construct(self, x: TensorLike, indices: TensorLike, output_size: int | tuple[int, ...] | None = None) -> Tensor:
+    def construct(self, x: Tensor, indices: Tensor, output_size: int | tuple[int, ...] | None = None) -> Tensor:
         return unpooling.max_unpool2d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -176,7 +176,7 @@ class FractionalMaxPool2d(_Fractional):
         return_indices (bool): whether to return, too, where the maxima are.
     """
 
-    def construct(self, input: TensorLike) -> Tensor:
+    def construct(self, input: Tensor) -> Tensor:
         return unpooling.fractional_max_pool2d(input, *self._arguments())
 
 

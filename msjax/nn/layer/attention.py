@@ -196,9 +196,9 @@ class MultiheadAttention(Cell):
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        key_padding_mask: Tensor = None,
+        key_padding_mask: Tensor | None = None,
         need_weights: bool = True,
-        attn_mask: Tensor = None,
+        attn_mask: Tensor | None = None,
         average_attn_weights: bool = True,
     ) -> tuple[Any, ...]:
         mask, padding = self._check(query, key, value, attn_mask, key_padding_mask)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.base.checks import check_bool
-from msjax.base.typing import InitLike
 from msjax.common.tensor import Tensor
+from msjax.common.typing import InitLike
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import LeakyReLU, get_activation
 from msjax.nn.layer.conv import Conv2d

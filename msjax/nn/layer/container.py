@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from msjax.base.checks import is_int
@@ -62,6 +62,10 @@ class _Numbered(Cell):
     def name_cells_all(self) -> dict:
         """The members by name; unlike in `name_cells`, a cell used twice is listed twice."""
         return dict(self._children())
+
+    def _sliced(self, index: slice) -> Any:
+        """The container of the members that a slice takes."""
+        raise NotImplementedError
 
     def _replace_members(self, named):
         prefix = _name_so_far(self.name_cells_all())
@@ -213,7 +217,7 @@ class CellList(_Numbered):
         members.insert(index, _check_cell(cell, "CellList"))
         self._number(members)
 
-    def extend(self, cells: list[Cell]) -> Self:
+    def extend(self, cells: Iterable[Cell]) -> Self:
         """Add several cells at the end; returns the list."""
         if not isinstance(cells, (list, tuple, CellList)):
             raise TypeError(f"For 'CellList', 'cells' should be a list of Cells, but got {describe(cells)}.")

@@ -7,12 +7,13 @@ import math
 from msjax.autograd.op import apply
 from msjax.base.checks import check_bool, check_positive_int, check_str
 from msjax.base.errors import describe
-from msjax.base.typing import InitLike
+from msjax.base.typing import Axes
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import InitLike
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func.convolution import conv_pads, grown_pads, transposed_layout
@@ -67,7 +68,7 @@ class _Conv(Cell):
 
     def _setup(
         self, in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
-        bias_init, data_format, dtype, output_padding=0,
+        bias_init, data_format, dtype, output_padding: Axes = 0,
     ):  # fmt: skip
         who, n = type(self).__name__, self.axes
         self.in_channels: int = check_positive_int(in_channels, "in_channels", who)
@@ -97,7 +98,7 @@ class _Conv(Cell):
         self.pad_mode = pad_mode
         self.padding = (0, 0, padding, padding) if n == 1 else padding
         self._padding = padding
-        self.output_padding: int = output_padding
+        self.output_padding: Axes = output_padding
         if in_channels % group or out_channels % group:
             raise ValueError(
                 f"For '{who}', 'group' should divide 'in_channels' and 'out_channels', but got group {group}, "

@@ -12,12 +12,12 @@ from msjax import ops
 from msjax.autograd.op import apply
 from msjax.base.checks import check_bool, check_positive_int
 from msjax.base.errors import describe
-from msjax.base.typing import InitLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import InitLike
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
 from msjax.nn.layer.checks import check_init_shape, check_tensor

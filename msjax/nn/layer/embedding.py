@@ -12,12 +12,12 @@ from msjax import ops
 from msjax.base.arrays import is_tracer
 from msjax.base.checks import check_bool, check_one_of, check_positive_int, check_type
 from msjax.base.errors import describe
-from msjax.base.typing import InitLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import Normal, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import InitLike
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator

@@ -7,12 +7,12 @@ from typing import Any
 from msjax.autograd.op import apply
 from msjax.base.checks import check_bool, check_float, check_number, check_positive_int
 from msjax.base.errors import describe
-from msjax.base.typing import InitLike, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import InitLike
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import normalization as ops
@@ -147,7 +147,7 @@ class BatchNorm3d(Cell):
             use_batch_statistics, "NCHW", dtype,
         )  # fmt: skip
 
-    def construct(self, x: TensorLike) -> Tensor:
+    def construct(self, x: Tensor) -> Tensor:
         if x.ndim != 5:
             raise ValueError(f"For 'BatchNorm3d', the input should have 5 axes, but its shape is {x.shape}.")
         n, c, d, h, w = x.shape

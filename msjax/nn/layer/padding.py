@@ -7,6 +7,7 @@ from typing import Any
 
 from msjax.base.checks import check_number, check_one_of, is_int
 from msjax.base.errors import describe
+from msjax.base.typing import PadWidths
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func.pads import pad_constant, pad_mirrored, widths_from_last
@@ -35,7 +36,7 @@ class Pad(Cell):
         [0. 1. 2. 0. 0.]
     """
 
-    def __init__(self, paddings: tuple[int, ...], mode: str = "CONSTANT"):
+    def __init__(self, paddings: PadWidths, mode: str = "CONSTANT"):
         super().__init__()
         if not isinstance(paddings, tuple):
             raise TypeError(f"For 'Pad', 'paddings' should be a tuple of pairs, but got {describe(paddings)}.")

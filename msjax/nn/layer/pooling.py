@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from msjax.base.checks import check_bool, check_int
-from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import pooling as ops
@@ -19,14 +19,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _primitive(name):
+def _primitive(kind):
     """The operator of a layer, as an attribute; for the pad_modes "valid" and "same", and in 3-D for "pad"."""
 
     def make(cell):
         known = {"kernel_size": cell.kernel_size, "strides": cell.stride, "pad_mode": cell.pad_mode}
         if cell.axes == 3 and cell.pad_mode == "PAD":
-            known |= {"pad_list" if name == "MaxPool3D" else "pad": cell.padding, "ceil_mode": cell.ceil_mode}
-        return getattr(pooling_ops, name)(**known)
+            known |= {"pad_list" if kind is pooling_ops.MaxPool3D else "pad": cell.padding, "ceil_mode": cell.ceil_mode}
+        return kind(**known)
 
     return PrimitiveAttribute(make)
 
@@ -108,7 +108,7 @@ class MaxPool1d(_MaxPool):
     """
 
     axes = 1
-    max_pool: PrimitiveAttribute = _primitive("MaxPool")
+    max_pool: PrimitiveAttribute = _primitive(pooling_ops.MaxPool)
 
     def __init__(
         self, kernel_size: int = 1, stride: int = 1, pad_mode: str = "valid", padding: int = 0, dilation: int = 1,
@@ -148,7 +148,7 @@ class MaxPool2d(_MaxPool):
         [[[4.]]]
     """
 
-    max_pool: PrimitiveAttribute = _primitive("MaxPool")
+    max_pool: PrimitiveAttribute = _primitive(pooling_ops.MaxPool)
 
     def __init__(
         self, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1, pad_mode: str = "valid",
@@ -163,7 +163,7 @@ class MaxPool3d(_MaxPool):
     """The largest value of each window of an input (N, C, D, H, W) or (C, D, H, W); see `MaxPool2d`."""
 
     axes = 3
-    max_pool: PrimitiveAttribute = _primitive("MaxPool3D")
+    max_pool: PrimitiveAttribute = _primitive(pooling_ops.MaxPool3D)
 
     def __init__(
         self, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1, pad_mode: str = "valid",
@@ -194,7 +194,7 @@ class MaxPool2dExt(Cell):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
-    def construct(self, input: TensorLike) -> Any:
+    def construct(self, input: Tensor) -> Any:
         return ops.max_pool2d(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode
         )
@@ -246,7 +246,7 @@ class AvgPool1d(_AvgPool):
     """
 
     axes = 1
-    avg_pool: PrimitiveAttribute = _primitive("AvgPool")
+    avg_pool: PrimitiveAttribute = _primitive(pooling_ops.AvgPool)
 
     def __init__(
         self,
@@ -284,7 +284,7 @@ class AvgPool2d(_AvgPool):
         [[[2.5]]]
     """
 
-    avg_pool: PrimitiveAttribute = _primitive("AvgPool")
+    avg_pool: PrimitiveAttribute = _primitive(pooling_ops.AvgPool)
 
     def __init__(
         self, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1, pad_mode: str = "valid",
@@ -302,7 +302,7 @@ class AvgPool3d(_AvgPool):
     """
 
     axes = 3
-    avg_pool: PrimitiveAttribute = _primitive("AvgPool3D")
+    avg_pool: PrimitiveAttribute = _primitive(pooling_ops.AvgPool3D)
 
     def __init__(
         self, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1, pad_mode: str = "valid",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
+from msjax.base.typing import Axes
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func import softmaxes
 
@@ -29,7 +30,7 @@ class Softmax(Cell):
         [0.5 0.5]
     """
 
-    def __init__(self, axis: int | tuple[int, ...] = -1):
+    def __init__(self, axis: Axes = -1):
         super().__init__()
         if isinstance(axis, bool) or not isinstance(axis, (int, tuple, list)):
             raise TypeError(f"For 'Softmax', 'axis' should be an int or a tuple, but got {describe(axis)}.")
@@ -42,7 +43,7 @@ class Softmax(Cell):
 class Softmax2d(Cell):
     """Softmax over the channels of an input (N, C, H, W) or (C, H, W)."""
 
-    def construct(self, x: TensorLike) -> Tensor:
+    def construct(self, x: Tensor) -> Tensor:
         if x.ndim not in (3, 4):
             raise ValueError(f"For 'Softmax2d', the input should have 3 or 4 axes, but its shape is {x.shape}.")
         return softmaxes.softmax(x, -3)
@@ -88,6 +89,6 @@ class LogSoftmaxExt(Cell):
         super().__init__()
         self.dim = dim
 
-    def construct(self, x: TensorLike) -> Tensor:
+    def construct(self, x: Tensor) -> Tensor:
         dim = self.dim if self.dim is not None else 0 if x.ndim in (0, 1, 3) else 1
         return softmaxes.log_softmax(x, dim)

@@ -44,6 +44,11 @@ class _Layer(Cell):
     """Base of encoder and decoder layers; a subclass lists its attentions."""
 
     attentions = ("self_attn",)
+    self_attn: MultiheadAttention
+    norm1: LayerNorm
+    norm2: LayerNorm
+    dropout1: Dropout
+    dropout2: Dropout
 
     def __init__(
         self,
@@ -117,7 +122,7 @@ class TransformerEncoderLayer(_Layer):
         (4, 1, 8)
     """
 
-    def construct(self, src: Tensor, src_mask: Tensor = None, src_key_padding_mask: Tensor = None) -> Tensor:
+    def construct(self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None) -> Tensor:
         def attend(x):
             return self.dropout1(
                 self.self_attn(x, x, x, attn_mask=src_mask, key_padding_mask=src_key_padding_mask, need_weights=False)[0]
@@ -155,15 +160,18 @@ class TransformerDecoderLayer(_Layer):
     """
 
     attentions = ("self_attn", "multihead_attn")
+    multihead_attn: MultiheadAttention
+    norm3: LayerNorm
+    dropout3: Dropout
 
     def construct(
         self,
         tgt: Tensor,
         memory: Tensor,
-        tgt_mask: Tensor = None,
-        memory_mask: Tensor = None,
-        tgt_key_padding_mask: Tensor = None,
-        memory_key_padding_mask: Tensor = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
     ) -> Tensor:
         def attend(x):
             return self.dropout1(
@@ -226,7 +234,7 @@ class TransformerEncoder(_Stack):
     def __init__(self, encoder_layer: Cell, num_layers: int, norm: Cell | None = None):
         super().__init__(encoder_layer, num_layers, norm)
 
-    def construct(self, src: Tensor, src_mask: Tensor = None, src_key_padding_mask: Tensor = None) -> Tensor:
+    def construct(self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None) -> Tensor:
         return self._run(src, src_mask, src_key_padding_mask)
 
 
@@ -262,10 +270,10 @@ class TransformerDecoder(_Stack):
         self,
         tgt: Tensor,
         memory: Tensor,
-        tgt_mask: Tensor = None,
-        memory_mask: Tensor = None,
-        tgt_key_padding_mask: Tensor = None,
-        memory_key_padding_mask: Tensor = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
     ) -> Tensor:
         return self._run(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
 
@@ -309,7 +317,7 @@ class Transformer(Cell):
         num_decoder_layers: int = 6,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: str | Cell | Callable[..., Any] | None = "relu",
+        activation: str | Cell | Callable[..., Any] = "relu",
         custom_encoder: Cell | None = None,
         custom_decoder: Cell | None = None,
         layer_norm_eps: float = 1e-5,
@@ -340,12 +348,12 @@ class Transformer(Cell):
         self,
         src: Tensor,
         tgt: Tensor,
-        src_mask: Tensor = None,
-        tgt_mask: Tensor = None,
-        memory_mask: Tensor = None,
-        src_key_padding_mask: Tensor = None,
-        tgt_key_padding_mask: Tensor = None,
-        memory_key_padding_mask: Tensor = None,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
     ) -> Tensor:
         for x, name in ((src, "src"), (tgt, "tgt")):
             if check_tensor(x, name, "Transformer").ndim not in (2, 3) or x.shape[-1] != self.d_model:

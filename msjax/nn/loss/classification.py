@@ -10,8 +10,8 @@ import jax.numpy as jnp
 
 from msjax.base.checks import check_bool, check_float, check_one_of, check_type
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
 from msjax.nn.layer.softmax import LogSoftmax, Softmax
@@ -149,7 +149,7 @@ class BCEWithLogitsLoss(LossBase):
         self.weight = weight
         self.pos_weight = pos_weight
 
-    def construct(self, input: TensorLike, target: TensorLike) -> Tensor:
+    def construct(self, input: Tensor, target: Tensor) -> Tensor:
         return classification.binary_cross_entropy_with_logits(input, target, self.weight, self.pos_weight, self.reduction)
 
 
@@ -169,7 +169,7 @@ class MultiMarginLoss(LossBase):
         self.margin: Any = check_type(margin, float, "margin", "MultiMarginLoss")
         self.weight = weight
 
-    def construct(self, x: TensorLike, target: TensorLike, weight: TensorLike | None = None) -> Tensor:
+    def construct(self, x: TensorLike, target: TensorLike, weight: Tensor | None = None) -> Tensor:
         weight = self.weight if weight is None else weight
         return classification.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from msjax.base.checks import check_float, check_one_of
-from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.function.math_func import arithmetic, elementary, reduction
@@ -43,7 +43,7 @@ class LossBase(Cell):
         self.reduce: bool = reduction != "none"
         self.average: bool = reduction == "mean"
 
-    def get_axis(self, x: TensorLike) -> tuple[int, ...]:
+    def get_axis(self, x: Tensor) -> tuple[int, ...]:
         """All axes of a Tensor, as a tuple."""
         return tuple(range(x.ndim))
 
@@ -210,5 +210,5 @@ class GaussianNLLLoss(LossBase):
         self.full = full
         self.eps = eps
 
-    def construct(self, logits: Tensor, labels: Tensor, var: TensorLike) -> Tensor:
+    def construct(self, logits: Tensor, labels: Tensor, var: Tensor) -> Tensor:
         return ops.gaussian_nll_loss(logits, labels, var, self.full, self.eps, self.reduction)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.base.checks import check_bool, check_float, check_number, check_type
-from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.nn.loss.loss import LossBase
 from msjax.ops.function.math_func import elementary, elementwise, reduction
 from msjax.ops.function.nn_func import activations, losses as ops
@@ -27,7 +27,7 @@ class MarginRankingLoss(LossBase):
         super().__init__(reduction)
         self.margin = margin
 
-    def construct(self, input1: Tensor, input2: Tensor, target: TensorLike) -> Tensor:
+    def construct(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return ops.margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
 
 
@@ -81,9 +81,9 @@ class TripletMarginLoss(LossBase):
         self.eps = eps
         self.margin = margin
 
-    def construct(self, x: TensorLike, positive: Tensor, negative: Tensor, margin: Tensor = None) -> Tensor:
-        margin = self.margin if margin is None else margin
-        return ops.triplet_margin_loss(x, positive, negative, margin, self.p, self.eps, self.swap, self.reduction)
+    def construct(self, x: Tensor, positive: Tensor, negative: Tensor, margin: Tensor | None = None) -> Tensor:
+        distance = self.margin if margin is None else margin
+        return ops.triplet_margin_loss(x, positive, negative, distance, self.p, self.eps, self.swap, self.reduction)
 
 
 class TripletMarginWithDistanceLoss(LossBase):

@@ -8,7 +8,7 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int
 from msjax.base.errors import describe
-from msjax.base.typing import ArrayLike
+from msjax.common.typing import ArrayLike
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 __all__ = ["ROC", "auc"]

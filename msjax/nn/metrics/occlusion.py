@@ -54,8 +54,9 @@ class OcclusionSensitivity(Metric):
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
         self._check_inputs(inputs, 3, "network, picture, label")
-        network, picture, label = inputs[0], self._convert_data(inputs[1]), self._convert_data(inputs[2])
-        if not callable(network):
+        network: Any = inputs[0]
+        picture, label = self._convert_data(inputs[1]), self._convert_data(inputs[2])
+        if not callable(inputs[0]):
             raise TypeError(f"For 'OcclusionSensitivity.update', the network should be a Cell, but got {describe(network)}.")
         if picture.shape[0] != 1 or label.size != 1:
             raise RuntimeError(

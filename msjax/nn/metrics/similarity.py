@@ -71,7 +71,7 @@ class CosineSimilarity(Metric):
         self.clear()
 
     def clear(self) -> None:
-        self.sqr_mtx_res = 0
+        self.sqr_mtx_res: Any = 0
         self._updated = False
 
     @rearrange_inputs
@@ -80,7 +80,7 @@ class CosineSimilarity(Metric):
         rows = self._convert_data(inputs[0])
         if self.similarity == "cosine":
             rows = rows / np.linalg.norm(rows, ord=2, axis=1, keepdims=True)
-        self.sqr_mtx_res: int = rows @ rows.T
+        self.sqr_mtx_res = rows @ rows.T
         self._updated = True
 
     def eval(self) -> np.ndarray:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from msjax.base.checks import check_bool, check_float
-from msjax.base.typing import JaxArrays, LearningRate, ParametersLike
+from msjax.base.typing import JaxArrays
+from msjax.common.typing import ParametersLike
 from msjax.nn.cell.base import Cell
+from msjax.nn.learning_rate_schedule import LearningRate
 from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas

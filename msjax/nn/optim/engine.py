@@ -101,7 +101,7 @@ class CompiledOptimizer(Cell):
     state_requires_grad = False
     parameters: ParameterTuple
     # {attribute: (prefix, start, form)} of what `add_state` was told.
-    _states: dict[str, tuple[str, Any, str]]
+    _states: dict[str, tuple[str, float | Callable[..., Any], str]]
 
     def __init__(self):
         super().__init__(auto_prefix=False)

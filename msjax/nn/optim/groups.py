@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from msjax.base.errors import describe
 from msjax.common.parameter import Parameter
+from msjax.common.typing import ParametersLike
 
 _KEYS = ("params", "lr", "weight_decay", "order_params", "grad_centralization")
 
@@ -28,7 +30,7 @@ class Member:
     centralize: bool = False
 
 
-def members(parameters: list[Parameter]) -> list[Member]:
+def members(parameters: ParametersLike) -> list[Member]:
     """The members of what an optimizer was given as `params`.
 
     Raises:
@@ -39,7 +41,7 @@ def members(parameters: list[Parameter]) -> list[Member]:
     if isinstance(parameters, (Parameter, dict, str)):
         raise TypeError(f"For an optimizer, 'params' should be a list of Parameters or dicts, but got {describe(parameters)}.")
     try:
-        given = list(parameters)
+        given: list[Any] = list(parameters)
     except TypeError as error:
         raise TypeError(
             f"For an optimizer, 'params' should be a list of Parameters or dicts, but got {describe(parameters)}."

@@ -12,11 +12,13 @@ import numpy as np
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import check_bool, check_float, check_number, check_type
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
+from msjax.base.typing import JaxArray, JaxArrays
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import ParametersLike
 from msjax.nn.cell.base import Cell
+from msjax.nn.learning_rate_schedule import LearningRate
 from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
@@ -97,7 +99,8 @@ class LARS(Optimizer):
         if use_clip and optimizer.is_group_lr and optimizer.dynamic_lr:
             raise ValueError("For 'LARS', use_clip=True can't go with learning rates that groups have and that change.")
         self.opt = optimizer
-        self.learning_rate.name = "fake_lr"
+        rate: Any = self.learning_rate
+        rate.name = "fake_lr"
         self.parameters = optimizer.parameters
         self.is_group: bool = optimizer.is_group
         self.lars_flag: tuple[bool, ...] = tuple(bool(lars_filter(p)) for p in optimizer.parameters)
@@ -170,7 +173,7 @@ class AdaFactor(Optimizer):
             check_bool(value, name, "AdaFactor")
         # Unlike in other optimizers, this decay applies to all Parameters, whatever their names or groups.
         self._decays = (weight_decay,) * len(self.parameters)
-        self.eps = tuple(float(e) for e in eps)
+        self.eps: tuple[float, ...] = tuple(float(e) for e in eps)
         self.clip_threshold: float = float(check_number(clip_threshold, "clip_threshold", "AdaFactor", above=0))
         self.decay_rate: float = check_float(decay_rate, "decay_rate", "AdaFactor", low=0)
         self.beta1: float = check_float(0.0 if beta1 is None else beta1, "beta1", "AdaFactor", low=0, high=1)

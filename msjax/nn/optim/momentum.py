@@ -8,8 +8,10 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax.base.checks import check_bool, check_float, check_number
-from msjax.base.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
+from msjax.base.typing import JaxArray, JaxArrays
+from msjax.common.typing import ParametersLike
 from msjax.nn.cell.base import Cell
+from msjax.nn.learning_rate_schedule import LearningRate
 from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas

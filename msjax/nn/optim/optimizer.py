@@ -11,12 +11,12 @@ import jax.numpy as jnp
 
 from msjax.base.checks import check_bool, check_float, check_number, check_one_of, is_number
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.typing import ParametersLike, TensorLike
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.container import CellList
-from msjax.nn.learning_rate_schedule import LearningRateSchedule
+from msjax.nn.learning_rate_schedule import LearningRate, LearningRateSchedule
 from msjax.nn.optim import rates as rate_kinds
 from msjax.nn.optim.engine import CompiledOptimizer, GroupSpec, StepInputs, UpdateSpec, centralize, compiled_step
 from msjax.nn.optim.groups import members
@@ -102,7 +102,7 @@ class Optimizer(CompiledOptimizer):
     state_requires_grad = True
 
     def __init__(
-        self, learning_rate: float, parameters: list[Parameter], weight_decay: float | Cell = 0.0, loss_scale: float = 1.0
+        self, learning_rate: LearningRate, parameters: ParametersLike, weight_decay: float | Cell = 0.0, loss_scale: float = 1.0
     ):
         super().__init__()
         who = type(self).__name__
@@ -142,7 +142,7 @@ class Optimizer(CompiledOptimizer):
         if not self.is_group_lr:
             self.learning_rate = self._rates[0]
         elif self.dynamic_lr:
-            self.learning_rate = CellList(list(kept.values()), auto_prefix=False)
+            self.learning_rate = CellList(list(self._rates), auto_prefix=False)
         else:
             self.learning_rate = ParameterTuple(self._rates)
 
@@ -183,13 +183,13 @@ class Optimizer(CompiledOptimizer):
         )
         self.eps: float = check_float(eps, "eps", who, above=0)
 
-    def construct(self, gradients: ParameterTuple | tuple[Tensor, ...]) -> tuple[bool, ...]:
+    def construct(self, gradients: Sequence[Tensor]) -> tuple[bool, ...]:
         super().construct(gradients)
         return (True,) * len(self.parameters)
 
     def __setattr__(self, name, value):
         # A setting that the program was compiled for may have changed.
-        self.__dict__.pop("_prepared", None)
+        vars(self).pop("_prepared", None)
         super().__setattr__(name, value)
 
     def _prepare(self):

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op, apply
 from msjax.base.errors import describe
-from msjax.base.typing import LearningRate
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
 from msjax.nn.cell.base import Cell
-from msjax.nn.learning_rate_schedule import LearningRateSchedule
+from msjax.nn.learning_rate_schedule import LearningRate, LearningRateSchedule
 
 
 class RateTable(LearningRateSchedule):
-    """A learning rate for each step; the last one holds from then on."""
+    """A learning rate for each step; the last one holds from then on. The result has the shape of the step."""
 
-    def __init__(self, rates: Sequence[float] | Tensor, name: str):
+    def __init__(self, rates: np.ndarray, name: str):
         super().__init__(auto_prefix=False)
         self.learning_rate: Parameter = Parameter(Tensor(rates, mstype.float32), name=name)
 
@@ -29,7 +28,7 @@ class RateTable(LearningRateSchedule):
 
 
 def _look_up(table, step):
-    return table[jnp.clip(step.reshape(()), 0, table.shape[0] - 1)]
+    return table[jnp.clip(step, 0, table.shape[0] - 1)]
 
 
 _LOOK_UP = Op("LearningRateTable", _look_up, differentiable=False)
@@ -38,7 +37,7 @@ _LOOK_UP = Op("LearningRateTable", _look_up, differentiable=False)
 class ConstantRate(LearningRateSchedule):
     """One learning rate for all steps, where other groups have schedules."""
 
-    def __init__(self, rate: float | Tensor, name: str):
+    def __init__(self, rate: float | np.ndarray, name: str):
         super().__init__(auto_prefix=False)
         self.learning_rate: Parameter = Parameter(Tensor(rate, mstype.float32), name=name)
 
@@ -46,7 +45,7 @@ class ConstantRate(LearningRateSchedule):
         return wrap(self.learning_rate._value)
 
 
-def as_rate(value: float, who: str) -> float:
+def as_rate(value: LearningRate, who: str) -> float | np.ndarray | LearningRateSchedule:
     """Check a learning rate; returns a float, an array of one for each step, or a LearningRateSchedule.
 
     Raises:
@@ -72,15 +71,15 @@ def as_rate(value: float, who: str) -> float:
     )
 
 
-def changes(rate: float) -> bool:
+def changes(rate: float | np.ndarray | LearningRateSchedule) -> bool:
     """True if a rate, as `as_rate` returns it, is not the same at all steps."""
-    return isinstance(rate, LearningRateSchedule) or np.ndim(rate) == 1
+    return isinstance(rate, LearningRateSchedule) or (isinstance(rate, np.ndarray) and rate.ndim == 1)
 
 
-def keep(rate: LearningRate, name: str, as_schedule: bool = False) -> Cell | Parameter:
+def keep(rate: float | np.ndarray | LearningRateSchedule, name: str, as_schedule: bool = False) -> Cell | Parameter:
     """A rate as a member of an optimizer: a Parameter called `name`, or a schedule."""
     if isinstance(rate, LearningRateSchedule):
         return rate
-    if np.ndim(rate) == 1:
+    if isinstance(rate, np.ndarray) and rate.ndim == 1:
         return RateTable(rate, name)
     return ConstantRate(rate, name) if as_schedule else Parameter(Tensor(rate, mstype.float32), name=name)

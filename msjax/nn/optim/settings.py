@@ -163,7 +163,7 @@ class CompiledStep:
             nonlocal last
             if any(is_tracer(arrays[0]) for arrays in args[:2] if arrays):
                 return self._step(values, *args)
-            x64 = jax.config.jax_enable_x64
+            x64 = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
             program, given, known, for_x64 = last
             if program is None or for_x64 != x64:
                 program = self._program(values, args)

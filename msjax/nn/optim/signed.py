@@ -8,9 +8,11 @@ from types import SimpleNamespace
 import jax.numpy as jnp
 
 from msjax.base.checks import check_float, check_type
-from msjax.base.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
+from msjax.base.typing import JaxArray, JaxArrays
 from msjax.common.tensor import Tensor
+from msjax.common.typing import ParametersLike
 from msjax.nn.cell.base import Cell
+from msjax.nn.learning_rate_schedule import LearningRate
 from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
 

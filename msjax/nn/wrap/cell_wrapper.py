@@ -149,8 +149,10 @@ class ForwardValueAndGrad(Cell):
         if get_by_list and weights is None and not isinstance(network, Cell):
             raise TypeError("For 'ForwardValueAndGrad', get_by_list=True needs 'weights' unless the network is a Cell.")
         self.network = network
-        self.weights = weights if weights is not None or not get_by_list else ParameterTuple(network.trainable_params())
+        self.weights = weights
         if isinstance(network, Cell):
+            if weights is None and get_by_list:
+                self.weights = ParameterTuple(network.trainable_params())
             network.set_grad()
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
@@ -167,7 +169,7 @@ class ForwardValueAndGrad(Cell):
         return seen[-1], grads
 
 
-def gradients_of(network: WithLossCell, weights: ParameterTuple, sens: float) -> Callable[..., Any]:
+def gradients_of(network: Cell, weights: ParameterTuple, sens: float | Tensor) -> Callable[..., Any]:
     """A function of the network's arguments that returns (loss, gradients of weights), the loss weighted with `sens`.
 
     Args:
@@ -220,13 +222,16 @@ class TrainOneStepCell(Cell):
         self.network = network
         network.set_grad()
         self.optimizer = optimizer
-        self.weights = ParameterTuple(optimizer.parameters)
+        # Of an optimizer, `parameters` is a tuple.
+        parameters: Any = optimizer.parameters
+        self.weights = ParameterTuple(parameters)
         self.sens: float = 1.0 if sens is None else sens
         self.return_grad = return_grad
         self.grad_reducer: Cell = reducer_for(self.weights)
-        self.reducer_flag: bool = isinstance(self.grad_reducer, DistributedGradReducer)
-        self.mean = self.reducer_flag and self.grad_reducer.mean
-        self.degree = round(1 / self.grad_reducer.degree) if self.reducer_flag else 1
+        reducer = self.grad_reducer if isinstance(self.grad_reducer, DistributedGradReducer) else None
+        self.reducer_flag: bool = reducer is not None
+        self.mean = reducer is not None and reducer.mean
+        self.degree = 1 if reducer is None else round(1 / reducer.degree)
         # MindSpore programs that override `construct` use these.
         self.grad = GradOperation(get_by_list=True, sens_param=True)
         self.grad_no_sens = GradOperation(get_by_list=True)
@@ -262,7 +267,8 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         self.loss_scaling_manager = None
         if isinstance(scale_sense, Cell):
             self.loss_scaling_manager = scale_sense
-            scale_sense = Tensor(float(scale_sense.get_loss_scale()))
+            manager: Any = scale_sense
+            scale_sense = Tensor(float(manager.get_loss_scale()))
         elif not isinstance(scale_sense, Tensor):
             raise TypeError(
                 f"For 'TrainOneStepWithLossScaleCell', 'scale_sense' should be a Tensor or Cell, but got {describe(scale_sense)}."

@@ -16,9 +16,9 @@ import numpy as np
 from msjax.autograd.op import Op, apply
 from msjax.autograd.op_errors import raise_op_error
 from msjax.base.errors import describe, where
-from msjax.base.typing import KernelDecorator
 from msjax.common.dtype import Type, as_dtype
 from msjax.common.tensor import Tensor
+from msjax.common.typing import KernelDecorator
 
 _PLAIN = (type(None), bool, int, str, Type)
 
@@ -68,7 +68,7 @@ def operator(
     numbers: Sequence[str] = (),
     check: Callable[..., Any] | None = None,
     name: str | None = None,
-    int_grad: bool = False,
+    int_grad: bool | tuple[int, ...] = False,
     differentiable: bool = True,
     shape_error: type[Exception] = ValueError,
     tensors: bool = False,

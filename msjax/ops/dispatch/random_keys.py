@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from msjax.base.arrays import is_tracer
-from msjax.base.typing import TensorLike
 from msjax.common.random import Generator, default_generator
 from msjax.common.seeds import numpy_generator
+from msjax.common.typing import TensorLike
 from msjax.programs.cache import ProgramCache, run_cached
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import builtins
 
-from msjax.base.typing import TensorLike
 from msjax.common.bases import attached_to
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.function.control.gradient import stop_gradient
 from msjax.ops.function.math_func import (
     arithmetic,

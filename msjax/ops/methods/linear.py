@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.autograd.op import apply
-from msjax.base.typing import TensorLike
 from msjax.common.bases import attached_to
 from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.random_keys import next_key
 from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
 from msjax.ops.function.math_func import (

@@ -14,9 +14,9 @@ from msjax.autograd.op_errors import raise_op_error
 from msjax.base.arrays import CONCRETE
 from msjax.base.errors import describe
 from msjax.base.state import ACTIVITY
-from msjax.base.typing import BinaryOperator, TensorLike, UnaryOperator
 from msjax.common.bases import attached_to
 from msjax.common.tensor import Tensor
+from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator
 from msjax.ops.function.linalg_func import linear
 from msjax.ops.function.math_func import arithmetic, comparison, elementary, logic
 from msjax.programs.compiler_options import is_nested

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.typing import TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.bases import attached_to
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.function.array_func import (
     arrange,
     casting,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from msjax.base.typing import DTypeLike, TensorLike
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.function.array_func import casting
 from msjax.ops.function.nn_func import activations, gated, softmaxes
 from msjax.ops.primitive import Form

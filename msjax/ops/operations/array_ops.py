@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.base.typing import Number, Shape as _Shape, TensorLike
+from msjax.base.typing import Number
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.common.typing import Shape as _Shape, TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import arrange, casting, diagonals, joining, ordering, splitting
 from msjax.ops.function.image_func import pixels
@@ -17,7 +18,7 @@ from msjax.ops.function.nn_func import pads
 from msjax.ops.primitive import Form, Primitive
 
 __all__ = [
-    "Reshape", "Transpose", "ExpandDims", "Tile", "Expand", "Cast", "Shape", "TensorShape", "Rank", "Size", "DType",
+    "Reshape", "Transpose", "TransposeView", "ExpandDims", "Tile", "Expand", "Cast", "Shape", "TensorShape", "Rank", "Size", "DType",
     "Identity", "IdentityN", "ScalarCast", "ScalarToTensor", "ScalarToArray", "TupleToArray", "Slice", "Diag",
     "MatrixBandPart", "BatchToSpaceNDV2", "Concat", "Stack", "Pack", "Unstack", "Unpack", "Squeeze", "BroadcastTo",
     "ReverseV2", "ReverseSequence", "Roll", "StridedSlice", "MirrorPad", "Padding", "Tril", "Triu", "TrilIndices",
@@ -29,6 +30,7 @@ __all__ = [
 # fmt: off
 class Reshape(Form): __call__ = staticmethod(arrange.reshape)
 class Transpose(Form): __call__ = staticmethod(ordering.transpose)
+class TransposeView(Form): __call__ = staticmethod(ordering.transpose)
 class ExpandDims(Form): __call__ = staticmethod(arrange.expand_dims)
 class Tile(Form): __call__ = staticmethod(arrange.tile)
 class Expand(Form): __call__ = staticmethod(arrange.expand)

@@ -7,9 +7,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.base.typing import DTypeLike, TensorLike
 from msjax.common.dtype import to_jax
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.function import collectives
 from msjax.ops.function.collectives import WORLD
 from msjax.ops.primitive import Form

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from msjax.autograd.op import apply
-from msjax.base.typing import Axes, Shape, TensorLike
+from msjax.base.typing import Axes
 from msjax.common.tensor import Tensor
+from msjax.common.typing import Shape, TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.image_func import boxes, grids, pixels, resizing
 from msjax.ops.function.image_func.patches import extract_image_patches

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from msjax.base.errors import describe
-from msjax.base.typing import Shape, TensorLike
 from msjax.common.tensor import Tensor
+from msjax.common.typing import Shape, TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import creation, ordering
 from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from msjax.autograd.op import apply
-from msjax.base.typing import Axes, Shape, TensorLike
+from msjax.base.typing import Axes
 from msjax.common.tensor import Tensor
+from msjax.common.typing import Shape, TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func import convolution, local_response, normalization
 from msjax.ops.function.nn_func.convolution import conv_pads

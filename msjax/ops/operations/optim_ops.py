@@ -10,9 +10,9 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.function.nn_func.optimizer_steps import (
     ada_max,
     adadelta,

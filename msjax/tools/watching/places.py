@@ -33,7 +33,7 @@ class CellPlaces:
 
     def __init__(self, net: Any, where: Where, what: tuple[str, ...], take: Take, program: Callable[[], Any]):
         self._hooks, self._take = HookSet(), take
-        cells = selected(dict(net.cells_and_names()), where)
+        cells = selected(dict(net.cells_and_names()), where, "watch")
         for name, cell in cells.items():
             if "activation" in what:
                 self._hooks.add(cell, "forward", functools.partial(self._of_output, name))
@@ -90,7 +90,7 @@ class ModulePlaces:
             raise not_hooked(model, "watch")
         self._model, self._hooks, self._take = model, ModuleHookSet(model, where), take
         modules, self._name = paths(model), names_in(model)
-        self._inside = [f"{name}." if name else "" for name in (selected(modules, where) if modules else ())]
+        self._inside = [f"{name}." if name else "" for name in (selected(modules, where, "watch") if modules else ())]
         if "activation" in what:
             self._hooks.add("forward", self._of_output)
         if "gradient" in what:

@@ -8,8 +8,8 @@ import numpy as np
 
 import msjax as ms
 from msjax import nn, ops
-from msjax.base.typing import TensorHook
 from msjax.common.dtype import Type
+from msjax.common.typing import TensorHook
 
 x = ms.Tensor([[1.0, 2.0], [3.0, 4.0]])
 assert_type(x, ms.Tensor)

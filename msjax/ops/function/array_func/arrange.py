@@ -12,8 +12,9 @@ import numpy as np
 
 from msjax.base.checks import check_axis, check_int
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import Axes, JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import Shape, TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 
@@ -33,7 +34,7 @@ def _reshape(input, shape):
     return jnp.reshape(input, shape)
 
 
-def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+def reshape(input: Tensor, shape: Shape) -> Tensor:
     """The same elements in another shape.
 
     Args:
@@ -84,7 +85,7 @@ def unsqueeze(input: TensorLike, dim: int) -> Tensor:
 
 
 @operator(int_grad=True)
-def squeeze(input: TensorLike, axis: int | tuple[int, ...] | None = None) -> JaxArray:
+def squeeze(input: TensorLike, axis: Axes | None = None) -> JaxArray:
     """Without axes of size 1: all of them, or those named; a named axis of another size stays.
 
     Args:
@@ -169,7 +170,7 @@ def _broadcast_to(input, shape):
     return jnp.broadcast_to(input, shape)
 
 
-def broadcast_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+def broadcast_to(input: TensorLike, shape: Sequence[int]) -> Tensor:
     """The Tensor repeated to a larger shape.
 
     Args:
@@ -204,7 +205,7 @@ def _tile(input, dims):
     return jnp.tile(input, dims)
 
 
-def tile(input: Tensor, dims: tuple[int, ...]) -> Tensor:
+def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
     """The Tensor repeated `dims` times along its axes.
 
     Args:
@@ -235,7 +236,7 @@ def _repeat(input, repeats, axis):
     return jnp.take(input, np.repeat(np.arange(size), counts), axis)
 
 
-def repeat_interleave(input: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
+def repeat_interleave(input: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
     """Each element, or each slice along an axis, repeated where it stands.
 
     Args:

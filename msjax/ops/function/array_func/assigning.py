@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import jax.numpy as jnp
 
 from msjax.autograd.inplace import rebind
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_integers
 from msjax.ops.function.array_func.scattering import index_combine, scatter_rows
@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def written(target: Parameter, new: Tensor) -> Parameter:
+def written(target: Tensor, new: Tensor) -> Any:
     """Give a Tensor or Parameter a new value and return it."""
     rebind(target, new)
     return target

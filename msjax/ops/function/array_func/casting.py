@@ -10,10 +10,10 @@ import jax.numpy as jnp
 
 from msjax.base.arrays import known_value
 from msjax.base.errors import describe
-from msjax.base.typing import DTypeLike, Number, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor
+from msjax.common.typing import DTypeLike, Shape, TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def ints(values: Tensor | int | list[int] | tuple[int, ...]) -> tuple[Any, ...]:
+def ints(values: Shape) -> tuple[Any, ...]:
     """Ints of a shape or axes given as ints, a tuple, a list or a Tensor."""
     frozen = freeze(values)
     return frozen if isinstance(frozen, tuple) else (frozen,)
@@ -38,7 +38,7 @@ def _cast(input, dtype):
     return x.astype(target)
 
 
-def cast(input: Tensor | Number, dtype: Type | str) -> Tensor:
+def cast(input: TensorLike, dtype: DTypeLike) -> Tensor:
     """The elements converted to another data type; the gradient is converted back.
 
     Args:
@@ -200,7 +200,7 @@ def depend(value: Any, expr: object) -> Any:
 # ---- Python numbers
 
 
-def scalar_cast(input_x: TensorLike, input_y: Type) -> int:
+def scalar_cast(input_x: TensorLike, input_y: DTypeLike) -> float:
     """A Python number converted as `cast` converts: an int for integer types, a float for floating ones, a bool for bool_.
 
     Example:

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 
 from msjax.base.checks import check_positive_int, is_int
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, Number, TensorLike
+from msjax.base.typing import JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
-from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand
 from msjax.programs.cache import make_array
@@ -38,7 +38,7 @@ def _dtype(dtype, default=mstype.float32):
     return mstype.to_jax(default if dtype is None else dtype)
 
 
-def zeros(size: int | Sequence[int] | Tensor, dtype: Type | None = None) -> Tensor:
+def zeros(size: int | Sequence[int] | Tensor, dtype: DTypeLike | None = None) -> Tensor:
     """Zeros of a shape.
 
     Args:
@@ -55,7 +55,7 @@ def zeros(size: int | Sequence[int] | Tensor, dtype: Type | None = None) -> Tens
     return wrap(make_array(jnp.zeros, _size(size), _dtype(dtype)))
 
 
-def ones(shape: int | Sequence[int] | Tensor, dtype: Type | None = None) -> Tensor:
+def ones(shape: int | Sequence[int] | Tensor, dtype: DTypeLike | None = None) -> Tensor:
     """Ones of a shape.
 
     Args:
@@ -76,7 +76,7 @@ def _fill(value, shape, dtype):
     return jnp.full(shape, jnp.asarray(value).astype(mstype.to_jax(dtype)))
 
 
-def full(size: int | Sequence[int], fill_value: Number | Tensor, *, dtype: Type | None = None) -> Tensor:
+def full(size: int | Sequence[int], fill_value: Number | Tensor, *, dtype: DTypeLike | None = None) -> Tensor:
     """One value in a shape.
 
     Args:
@@ -95,7 +95,7 @@ def full(size: int | Sequence[int], fill_value: Number | Tensor, *, dtype: Type 
     return _fill(fill_value, _size(size), mstype.as_dtype(dtype))
 
 
-def fill(type: Type, shape: tuple[int, ...], value: Number | Tensor) -> Tensor:
+def fill(type: DTypeLike, shape: tuple[int, ...], value: Number | Tensor) -> Tensor:
     """One value in a shape, as a given data type.
 
     Args:
@@ -126,7 +126,7 @@ def fills(x: TensorLike, value: TensorLike) -> Tensor:
     return full(x.shape, value, dtype=x.dtype)
 
 
-def full_like(input: TensorLike, fill_value: int, *, dtype: Type | None = None) -> Tensor:
+def full_like(input: TensorLike, fill_value: Number | Tensor, *, dtype: DTypeLike | None = None) -> Tensor:
     """One value in the shape and, by default, dtype of another Tensor.
 
     Example:
@@ -138,7 +138,7 @@ def full_like(input: TensorLike, fill_value: int, *, dtype: Type | None = None) 
     return full(input.shape, fill_value, dtype=input.dtype if dtype is None else dtype)
 
 
-def zeros_like(input: TensorLike, *, dtype: Type | None = None) -> Tensor:
+def zeros_like(input: TensorLike, *, dtype: DTypeLike | None = None) -> Tensor:
     """Zeros of another Tensor's shape and, by default, dtype.
 
     Example:
@@ -150,7 +150,7 @@ def zeros_like(input: TensorLike, *, dtype: Type | None = None) -> Tensor:
     return zeros(input.shape, input.dtype if dtype is None else dtype)
 
 
-def ones_like(input: TensorLike, *, dtype: Type | None = None) -> Tensor:
+def ones_like(input: TensorLike, *, dtype: DTypeLike | None = None) -> Tensor:
     """Ones of another Tensor's shape and, by default, dtype.
 
     Example:
@@ -162,7 +162,7 @@ def ones_like(input: TensorLike, *, dtype: Type | None = None) -> Tensor:
     return ones(input.shape, input.dtype if dtype is None else dtype)
 
 
-def eye(n: int, m: int | None = None, dtype: Type | None = None) -> Tensor:
+def eye(n: int, m: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """Ones on the diagonal, zeros elsewhere.
 
     Args:
@@ -192,7 +192,7 @@ def _plain(value, what):
 
 
 def arange(
-    start: Number | Tensor = 0, end: Number | Tensor | None = None, step: Number | Tensor = 1, *, dtype: Type | None = None
+    start: Number | Tensor = 0, end: Number | Tensor | None = None, step: Number | Tensor = 1, *, dtype: DTypeLike | None = None
 ) -> Tensor:
     """Numbers from `start` up to but not including `end`.
 
@@ -275,7 +275,9 @@ def _logspace(start, end, steps, base, dtype):
     return jnp.logspace(as_operand(start), as_operand(end), steps, base=base, dtype=mstype.to_jax(dtype))
 
 
-def logspace(start: Number | Tensor, end: Number | Tensor, steps: int, base: int = 10, *, dtype: Type = mstype.float32) -> Tensor:
+def logspace(
+    start: Number | Tensor, end: Number | Tensor, steps: int, base: float = 10, *, dtype: DTypeLike = mstype.float32
+) -> Tensor:
     """`steps` powers of `base`, with exponents at equal distances from `start` to `end`.
 
     Args:

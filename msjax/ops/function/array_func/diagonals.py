@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.typing import JaxArray, Number, TensorLike
+from msjax.base.typing import JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
-from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 
@@ -113,12 +115,12 @@ def triu(input: TensorLike, diagonal: int = 0) -> JaxArray:
     return jnp.triu(input, diagonal)
 
 
-def tril_indices(row: TensorLike, col: TensorLike, offset: int = 0, *, dtype: Type = mstype.int64) -> Tensor:
+def tril_indices(row: TensorLike, col: TensorLike, offset: int = 0, *, dtype: DTypeLike = mstype.int64) -> Tensor:
     """Rows and columns, as a Tensor of shape (2, n), of the lower triangle of a (row, col) matrix."""
     return wrap(as_array(np.stack(np.tril_indices(row, offset, col)), dtype))
 
 
-def triu_indices(row: TensorLike, col: TensorLike, offset: int = 0, *, dtype: Type = mstype.int64) -> Tensor:
+def triu_indices(row: TensorLike, col: TensorLike, offset: int = 0, *, dtype: DTypeLike = mstype.int64) -> Tensor:
     """Rows and columns, as a Tensor of shape (2, n), of the upper triangle of a (row, col) matrix."""
     return wrap(as_array(np.stack(np.triu_indices(row, offset, col)), dtype))
 
@@ -203,7 +205,7 @@ def _size(value):
 
 def matrix_diag(
     x: Tensor,
-    k: int | tuple[int, ...] = 0,
+    k: int | Sequence[int] = 0,
     num_rows: int = -1,
     num_cols: int = -1,
     padding_value: Number = 0,
@@ -231,7 +233,7 @@ def matrix_diag(
     return _put_diagonals(empty, x, k, _checked_align(align))
 
 
-def matrix_diag_part(x: Tensor, k: int | tuple[int, ...], padding_value: Number | Tensor, align: str = "RIGHT_LEFT") -> Tensor:
+def matrix_diag_part(x: Tensor, k: int | Sequence[int], padding_value: Number | Tensor, align: str = "RIGHT_LEFT") -> Tensor:
     """The diagonals of matrices; shorter ones are filled up.
 
     Args:
@@ -243,7 +245,7 @@ def matrix_diag_part(x: Tensor, k: int | tuple[int, ...], padding_value: Number 
     return _get_diagonals(x, padding_value, _diagonals(k), _checked_align(align))
 
 
-def matrix_set_diag(x: Tensor, diagonal: Tensor, k: int = 0, align: str = "RIGHT_LEFT") -> Tensor:
+def matrix_set_diag(x: Tensor, diagonal: Tensor, k: int | Sequence[int] = 0, align: str = "RIGHT_LEFT") -> Tensor:
     """Matrices with other diagonals; the arguments are those of `matrix_diag`."""
     require_tensors("matrix_set_diag", diagonal=diagonal)
     return _put_diagonals(x, diagonal, _diagonals(k), _checked_align(align))

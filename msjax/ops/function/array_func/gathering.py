@@ -11,8 +11,9 @@ import numpy as np
 from msjax.base.arrays import known_value
 from msjax.base.context import SETTINGS
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import axis_of, require_tensors
 
@@ -153,7 +154,7 @@ def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
     return _gather_d(x, index, dim)
 
 
-def gather_elements(input: TensorLike, dim: int, index: Tensor) -> Tensor:
+def gather_elements(input: TensorLike, dim: int, index: TensorLike) -> Tensor:
     """Elements picked along an axis, by an index for each place of the result; the same as `gather_d`."""
     return gather_d(input, dim, index)
 

@@ -17,8 +17,8 @@ from msjax.autograd.inplace import rebind
 from msjax.autograd.op import Op, apply
 from msjax.base.arrays import known_value
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 
 __all__ = []
 

@@ -73,7 +73,7 @@ def concat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     return apply(_CONCAT, tensors_of(tensors, "concat"), (freeze(axis),))
 
 
-def cat(tensors: tuple[Tensor, ...], axis: int = 0) -> Tensor:
+def cat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     """Tensors joined along an axis that they have; the same as `concat`."""
     return apply(_CONCAT, tensors_of(tensors, "cat"), (freeze(axis),))
 
@@ -137,7 +137,7 @@ def block_diag(*inputs: Any) -> Tensor:
     return apply(_BLOCK_DIAG, inputs, (None,))
 
 
-def meshgrid(*inputs: Tensor, indexing: str = "xy") -> tuple[Tensor, Tensor]:
+def meshgrid(*inputs: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Grids of coordinates from vectors.
 
     Args:

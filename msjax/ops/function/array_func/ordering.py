@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 
 from msjax.base.checks import check_axis
-from msjax.base.typing import JaxArray, Shape, TensorLike
+from msjax.base.typing import Axes, JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import Shape, TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
 
@@ -45,7 +46,7 @@ def transpose(input: Tensor, dims: Shape | None = None, *, input_perm: Shape | N
     return _transpose(input, ints(dims))
 
 
-def permute(input: TensorLike, axis: tuple[int, ...]) -> Tensor:
+def permute(input: TensorLike, axis: Sequence[int]) -> Tensor:
     """The axes in the order `axis`, a tuple."""
     return _transpose(input, ints(axis))
 
@@ -75,12 +76,12 @@ def swapdims(input: TensorLike, dim0: int, dim1: int) -> Tensor:
 
 
 @operator(int_grad=True)
-def moveaxis(x: TensorLike, source: int, destination: int) -> JaxArray:
+def moveaxis(x: TensorLike, source: Axes, destination: Axes) -> JaxArray:
     """Axes moved from the positions `source` (an int or tuple) to `destination`, the others in their order."""
     return jnp.moveaxis(x, source, destination)
 
 
-def movedim(x: Tensor, source: int, destination: int) -> Tensor:
+def movedim(x: Tensor, source: Axes, destination: Axes) -> Tensor:
     """Axes moved from the positions `source` (an int or tuple) to `destination`, the others in their order."""
     return moveaxis(x, source, destination)
 
@@ -90,7 +91,7 @@ def _flip(input, dims):
     return jnp.flip(input, dims)
 
 
-def flip(input: TensorLike, dims: tuple[int, ...]) -> Tensor:
+def flip(input: TensorLike, dims: Axes) -> Tensor:
     """The order of elements reversed along the axes `dims`, a tuple.
 
     Example:
@@ -130,7 +131,7 @@ def _roll(input, shifts, dims):
     return jnp.roll(input, shifts, dims)
 
 
-def roll(input: Tensor, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = None) -> Tensor:
+def roll(input: Tensor, shifts: Axes, dims: Axes | None = None) -> Tensor:
     """Elements moved along axes, those that leave at the end coming in at the start.
 
     Args:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.typing import Attribute, JaxArray, Number, TensorLike
+from msjax.base.typing import Attribute, JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.dispatch.tensors import require_integers
@@ -85,7 +87,7 @@ _COMBINE = {
 }
 
 
-def combine(how: str, x: TensorLike, updates: TensorLike, index: tuple[JaxArray, ...] | tuple[np.ndarray, JaxArray]) -> JaxArray:
+def combine(how: str, x: TensorLike, updates: TensorLike, index: tuple[Any, ...]) -> JaxArray:
     """x with updates put in at a jax index, combined as `how` says: update, add, sub, mul, div, max or min."""
     shape = jax.eval_shape(lambda v: v[index], x).shape
     return _COMBINE[how](x, jnp.broadcast_to(updates.astype(x.dtype), shape), index)
@@ -165,7 +167,7 @@ def _scatter_nd(indices, updates, shape):
     return x.at[_nd_index(x, indices)].add(updates)
 
 
-def scatter_nd(indices: Tensor, updates: Tensor, shape: tuple[int, ...]) -> Tensor:
+def scatter_nd(indices: Tensor, updates: Tensor, shape: Sequence[int]) -> Tensor:
     """Zeros of a shape with `updates` added at the places that rows of `indices` name.
 
     Args:
@@ -308,17 +310,17 @@ def _rows(indices):
     return Tensor([indices] if isinstance(indices, int) else indices, mstype.int32)
 
 
-def inplace_update(x: TensorLike, v: TensorLike, indices: int | tuple[int, ...] | Tensor) -> Tensor:
+def inplace_update(x: TensorLike, v: TensorLike, indices: int | Sequence[int] | Tensor) -> Tensor:
     """`x` with its rows number `indices` (an int, tuple or Tensor) replaced by those of `v`, as a new Tensor."""
     return index_combine(x, _rows(indices), v, 0, "update")
 
 
-def inplace_add(x: TensorLike, v: TensorLike, indices: int | tuple[int, ...] | Tensor) -> Tensor:
+def inplace_add(x: TensorLike, v: TensorLike, indices: int | Sequence[int] | Tensor) -> Tensor:
     """`x` with the rows of `v` added to its rows number `indices` (an int or tuple), as a new Tensor."""
     return index_combine(x, _rows(indices), v, 0, "add")
 
 
-def inplace_sub(x: TensorLike, v: TensorLike, indices: int | tuple[int, ...] | Tensor) -> Tensor:
+def inplace_sub(x: TensorLike, v: TensorLike, indices: int | Sequence[int] | Tensor) -> Tensor:
     """`x` with the rows of `v` subtracted from its rows number `indices` (an int or tuple), as a new Tensor."""
     return index_combine(x, _rows(indices), v, 0, "sub")
 

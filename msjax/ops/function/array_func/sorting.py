@@ -10,11 +10,12 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 

@@ -10,8 +10,9 @@ import jax
 
 from msjax.base.checks import check_positive_int, is_int
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import axis_of
 
@@ -30,7 +31,7 @@ def _split(input, cuts, axis):
     return tuple([jax.lax.slice_in_dim(input, start, max(start, stop), axis=axis) for start, stop in ends])
 
 
-def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
+def split(tensor: TensorLike, split_size_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """Pieces of a given size, or of given sizes, along an axis.
 
     Args:
@@ -87,7 +88,7 @@ def chunk(input: TensorLike, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     return split(input, builtins.max(1, -(-input.shape[axis] // chunks)), axis)
 
 
-def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+def tensor_split(input: TensorLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """Pieces along an axis, given by their number or by where they begin.
 
     Args:
@@ -119,19 +120,19 @@ def _needs_axes(input, least, who):
         raise ValueError(f"For '{who}', the Tensor should have at least {least} axes, but its shape is {input.shape}.")
 
 
-def hsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+def hsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` along the second axis; of a 1-d Tensor along its only one."""
     _needs_axes(input, 1, "hsplit")
     return tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
 
 
-def vsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+def vsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` along the first axis."""
     _needs_axes(input, 1, "vsplit")
     return tensor_split(input, indices_or_sections, 0)
 
 
-def dsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+def dsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` along the third axis."""
     _needs_axes(input, 3, "dsplit")
     return tensor_split(input, indices_or_sections, 2)
@@ -174,7 +175,7 @@ def _slice(input, begin, size):
     return jax.lax.slice(input, begin, ends)
 
 
-def slice(input_x: TensorLike, begin: tuple[int, ...], size: tuple[int, ...]) -> Tensor:
+def slice(input_x: TensorLike, begin: Sequence[int], size: Sequence[int]) -> Tensor:
     """The block that begins at `begin` and has the shape `size`, where -1 reaches to the end.
 
     Raises:
@@ -193,7 +194,7 @@ def slice(input_x: TensorLike, begin: tuple[int, ...], size: tuple[int, ...]) ->
 tensor_slice = slice
 
 
-def narrow(input: Tensor, axis: int, start: int | Tensor, length: int | Tensor) -> Tensor:
+def narrow(input: TensorLike, axis: int, start: int | Tensor, length: int | Tensor) -> Tensor:
     """The `length` elements from `start` on along `axis`.
 
     Raises:
@@ -216,8 +217,8 @@ def _strided(input, index):
 
 def strided_slice(
     input_x: Tensor,
-    begin: tuple[int, ...],
-    end: tuple[int, ...],
+    begin: Sequence[int],
+    end: Sequence[int],
     strides: tuple[int, ...],
     begin_mask: int = 0,
     end_mask: int = 0,

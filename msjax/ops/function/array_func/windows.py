@@ -6,8 +6,8 @@ import jax.numpy as jnp
 
 from msjax.base.checks import check_int
 from msjax.common import dtype as mstype
-from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.typing import DTypeLike
 from msjax.ops.dispatch.operator import freeze
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
@@ -23,7 +23,7 @@ def _window(name, make, window_length, periodic, dtype):
     return wrap(values.astype(mstype.to_jax(dtype)))
 
 
-def bartlett_window(window_length: int | Tensor, periodic: bool = True, *, dtype: Type | None = None) -> Tensor:
+def bartlett_window(window_length: int | Tensor, periodic: bool = True, *, dtype: DTypeLike | None = None) -> Tensor:
     """The triangular window.
 
     Args:
@@ -39,7 +39,7 @@ def bartlett_window(window_length: int | Tensor, periodic: bool = True, *, dtype
     return _window("bartlett_window", jnp.bartlett, window_length, periodic, mstype.float32 if dtype is None else dtype)
 
 
-def blackman_window(window_length: int | Tensor, periodic: bool = True, *, dtype: Type | None = None) -> Tensor:
+def blackman_window(window_length: int | Tensor, periodic: bool = True, *, dtype: DTypeLike | None = None) -> Tensor:
     """Blackman's window.
 
     Args:
@@ -58,7 +58,7 @@ def blackman_window(window_length: int | Tensor, periodic: bool = True, *, dtype
     return _window("blackman_window", make, window_length, periodic, mstype.float32 if dtype is None else dtype)
 
 
-def hann_window(window_length: int, periodic: bool = True, *, dtype: Type | None = None) -> Tensor:
+def hann_window(window_length: int, periodic: bool = True, *, dtype: DTypeLike | None = None) -> Tensor:
     """Hann's window.
 
     Args:
@@ -74,7 +74,7 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: Type | None
 
 
 def hamming_window(
-    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Type | None = None
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: DTypeLike | None = None
 ) -> Tensor:
     """Hamming's window, alpha - beta * cos.
 
@@ -95,7 +95,7 @@ def hamming_window(
     return _window("hamming_window", make, window_length, periodic, mstype.float32 if dtype is None else dtype)
 
 
-def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Type | None = None) -> Tensor:
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DTypeLike | None = None) -> Tensor:
     """Kaiser's window.
 
     Args:

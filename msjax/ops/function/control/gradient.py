@@ -10,9 +10,9 @@ import jax.numpy as jnp
 
 from msjax.base.errors import check_hook, describe, where
 from msjax.base.state import STATE
-from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS, hook_gradients
+from msjax.common.typing import TensorLike
 from msjax.hooks.backward import run_checked, run_hook
 from msjax.hooks.delivery import NO_SUBJECT
 from msjax.hooks.handle import new_hook_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import jax.numpy as jnp
 
@@ -69,8 +69,8 @@ def _encode(anchor_box, groundtruth_box, means, stds):
 
 
 def bounding_box_encode(
-    anchor_box: Tensor, groundtruth_box: Tensor, means: tuple[Any, ...] = (0.0, 0.0, 0.0, 0.0),
-    stds: tuple[Any, ...] = (1.0, 1.0, 1.0, 1.0),
+    anchor_box: Tensor, groundtruth_box: Tensor, means: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
+    stds: Sequence[float] = (1.0, 1.0, 1.0, 1.0),
 ) -> Tensor:  # fmt: skip
     """How boxes differ from anchors: the shift of the centre, relative to the size, and the logarithm of the sizes' ratio.
 
@@ -94,8 +94,8 @@ def _decode(anchor_box, deltas, max_shape, means, stds, wh_ratio_clip):
 
 
 def bounding_box_decode(
-    anchor_box: Tensor, deltas: Tensor, max_shape: tuple[int, ...], means: tuple[Any, ...] = (0.0, 0.0, 0.0, 0.0),
-    stds: tuple[Any, ...] = (1.0, 1.0, 1.0, 1.0), wh_ratio_clip: float = 0.016,
+    anchor_box: Tensor, deltas: Tensor, max_shape: tuple[int, ...], means: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
+    stds: Sequence[float] = (1.0, 1.0, 1.0, 1.0), wh_ratio_clip: float = 0.016,
 ) -> Tensor:  # fmt: skip
     """Boxes from anchors and deltas; the inverse of `bounding_box_encode`, within an image.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -9,8 +10,9 @@ import jax.numpy as jnp
 
 from msjax.base.checks import check_bool, check_type
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 
@@ -131,7 +133,7 @@ def _affine_grid(theta, sizes, align_corners):
     return jnp.einsum("...k,nik->n...i", points, theta)
 
 
-def affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool = False) -> Tensor:
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False) -> Tensor:
     """The grid for `grid_sample` of affine maps.
 
     Args:
@@ -198,7 +200,7 @@ def crop_and_resize(
     image: Tensor,
     boxes: Tensor,
     box_indices: Tensor,
-    crop_size: tuple[int, ...],
+    crop_size: Sequence[int],
     method: str = "bilinear",
     extrapolation_value: float = 0.0,
 ) -> Tensor:

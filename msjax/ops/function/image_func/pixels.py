@@ -12,8 +12,9 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import check_positive_int
 from msjax.base.errors import describe
-from msjax.base.typing import Axes, PadWidths, TensorLike
+from msjax.base.typing import Axes, PadWidths
 from msjax.common.tensor import Tensor
+from msjax.common.typing import Shape, TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.nn_func.sliding import n_ints, out_sizes, pad_spatial, steps
 
@@ -31,7 +32,7 @@ def _pixel_shuffle(input, r):
     return x.reshape(*lead, c // (r * r), h * r, w * r)
 
 
-def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+def pixel_shuffle(input: TensorLike, upscale_factor: int) -> Tensor:
     """Channels spread over space: (..., C * r * r, H, W) to (..., C, H * r, W * r).
 
     Args:
@@ -63,7 +64,7 @@ def _pixel_unshuffle(input, r):
     return x.reshape(*lead, c * r * r, h // r, w // r)
 
 
-def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+def pixel_unshuffle(input: TensorLike, downscale_factor: int) -> Tensor:
     """Space gathered into channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
 
     Args:
@@ -85,7 +86,7 @@ def _channel_shuffle(x, groups):
     return x.reshape(n, groups, c // groups, *rest).swapaxes(1, 2).reshape(x.shape)
 
 
-def channel_shuffle(x: Tensor, groups: int) -> Tensor:
+def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
     """The channels (axis 1) in groups, taken one of each group in turn.
 
     Args:
@@ -157,7 +158,7 @@ def _batch_to_space(x, block, crops):
     return x[tuple(index)]
 
 
-def space_to_batch_nd(input_x: Tensor, block_size: int | Sequence[int], paddings: Sequence[int]) -> Tensor:
+def space_to_batch_nd(input_x: Tensor, block_size: int | Sequence[int], paddings: Sequence[Any]) -> Tensor:
     """The last axes padded, cut in blocks, and each place in a block as a batch of its own.
 
     Args:
@@ -216,10 +217,10 @@ COL2IM = Op("Col2Im", _col2im, int_grad=True)
 
 
 def window_sizes(
-    kernel_size: int | tuple[int, ...],
-    dilation: int | tuple[int, ...],
-    padding: int | tuple[int, ...],
-    stride: int | tuple[int, ...],
+    kernel_size: Axes,
+    dilation: Axes,
+    padding: Axes,
+    stride: Axes,
     who: str,
 ) -> tuple[tuple[int, ...], tuple[int, ...], PadWidths, tuple[int, ...]]:
     kernel, dilation = n_ints(kernel_size, 2, "kernel_size", who), n_ints(dilation, 2, "dilation", who)
@@ -229,10 +230,10 @@ def window_sizes(
 
 def unfold(
     input: Tensor,
-    kernel_size: int | tuple[int, ...],
-    dilation: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] = 0,
-    stride: int | tuple[int, ...] = 1,
+    kernel_size: Axes,
+    dilation: Axes = 1,
+    padding: Axes = 0,
+    stride: Axes = 1,
 ) -> Tensor:
     """The windows of an image as columns.
 
@@ -260,11 +261,11 @@ def unfold(
 
 def fold(
     input: Tensor,
-    output_size: Axes | Tensor,
-    kernel_size: int | tuple[int, ...],
-    dilation: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] = 0,
-    stride: int | tuple[int, ...] = 1,
+    output_size: Shape,
+    kernel_size: Axes,
+    dilation: Axes = 1,
+    padding: Axes = 0,
+    stride: Axes = 1,
 ) -> Tensor:
     """Columns put back as the windows of an image; overlapping elements are summed.
 
@@ -291,10 +292,10 @@ def fold(
 def col2im(
     input_x: TensorLike,
     output_size: int | tuple[int, ...],
-    kernel_size: int | tuple[int, ...],
-    dilation: int | tuple[int, ...],
+    kernel_size: Axes,
+    dilation: Axes,
     padding_value: Axes,
-    stride: int | tuple[int, ...],
+    stride: Axes,
 ) -> Tensor:
     """Columns (N, C, elements of a window, windows) put back as the windows of an image; see `fold`."""
     window = window_sizes(kernel_size, dilation, padding_value, stride, "col2im")

@@ -10,8 +10,9 @@ import numpy as np
 from msjax.autograd.op import apply
 from msjax.base.checks import check_bool, is_number
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import Axes, JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.nn_func.pooling import adaptive_avg_pool1d
@@ -144,8 +145,8 @@ def _target_sizes(input, size, scale_factor, recompute, who):
 
 def interpolate(
     input: Tensor,
-    size: int | tuple[int, ...] | None = None,
-    scale_factor: float | tuple[float, ...] | None = None,
+    size: Axes | None = None,
+    scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,

@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 
-from msjax.base.typing import DTypeLike, JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, to_float
 

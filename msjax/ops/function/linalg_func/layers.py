@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray, Number
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, promote
 from msjax.ops.function.linalg_func.linear import require_one_dtype
@@ -19,7 +20,7 @@ def _fused(x, product, beta, alpha):
 
 
 @operator(3, numbers=("beta", "alpha"), name="addmm", int_grad=True)
-def addmm(input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
+def addmm(input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> JaxArray:
     """beta * input + alpha * (mat1 @ mat2), of matrices.
 
     Example:
@@ -33,7 +34,7 @@ def addmm(input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: int = 
 
 
 @operator(3, numbers=("beta", "alpha"), name="addmv", int_grad=True)
-def addmv(input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
+def addmv(input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> JaxArray:
     """beta * input + alpha * (mat @ vec), of a matrix and a vector.
 
     Example:
@@ -46,7 +47,7 @@ def addmv(input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: int = 1,
 
 
 @operator(3, numbers=("beta", "alpha"), name="addr", int_grad=True)
-def addr(x: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
+def addr(x: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> JaxArray:
     """beta * x + alpha * outer(vec1, vec2).
 
     Example:
@@ -61,7 +62,7 @@ def addr(x: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: int = 1, al
 
 
 @operator(3, numbers=("beta", "alpha"), name="addbmm", int_grad=True)
-def addbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
+def addbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> JaxArray:
     """beta * input + alpha * (the sum of the products of two batches of matrices).
 
     Example:
@@ -75,7 +76,7 @@ def addbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: i
 
 
 @operator(3, numbers=("beta", "alpha"), name="baddbmm", int_grad=True)
-def baddbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, beta: int = 1, alpha: int = 1) -> JaxArray:
+def baddbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, beta: Number = 1, alpha: Number = 1) -> JaxArray:
     """beta * input + alpha * (the products of two batches of matrices).
 
     Example:
@@ -87,7 +88,7 @@ def baddbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, beta: int
     return _fused(input, jnp.matmul(*promote(batch1, batch2)), beta, alpha)
 
 
-def baddbmm_ext(input: TensorLike, batch1: Tensor, batch2: Tensor, *, beta: int = 1, alpha: int = 1) -> Tensor:
+def baddbmm_ext(input: TensorLike, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """beta * input + alpha * (the products of two batches of matrices); see `baddbmm`.
 
     Example:

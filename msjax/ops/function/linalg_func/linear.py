@@ -9,8 +9,9 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import is_number, promote
 

@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.linalg_func.decompositions import as_matrices, permutation_of, square_matrices, transposed

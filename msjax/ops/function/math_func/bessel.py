@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import jax.scipy.special as jsp
 import numpy as np
 
-from msjax.base.typing import UnaryOperator, UnaryOperatorOfX
+from msjax.common.typing import UnaryOperator, UnaryOperatorOfX
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.math_func.tables import unary
 

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from msjax.base.checks import check_axis
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
-from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 
@@ -24,7 +24,7 @@ def _typed(x, dtype):
 
 
 @operator(int_grad=True)
-def cumsum(x: TensorLike, axis: int, dtype: Type | None = None) -> JaxArray:
+def cumsum(x: TensorLike, axis: int, dtype: DTypeLike | None = None) -> JaxArray:
     """The cumulative sum along an axis.
 
     Args:
@@ -46,7 +46,7 @@ def cumsum(x: TensorLike, axis: int, dtype: Type | None = None) -> JaxArray:
 
 
 @operator(int_grad=True)
-def cumprod(input: TensorLike, dim: int, dtype: Type | None = None) -> JaxArray:
+def cumprod(input: TensorLike, dim: int, dtype: DTypeLike | None = None) -> JaxArray:
     """The cumulative product along an axis; of Bools and integers as Int64.
 
     Args:
@@ -190,7 +190,9 @@ def _diff(x, prepend, append, n, axis):
     return jnp.diff(x, n, axis)
 
 
-def diff(x: Tensor, n: int = 1, axis: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+def diff(
+    x: TensorLike, n: int = 1, axis: int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None
+) -> Tensor:
     """Differences of neighbours along an axis, taken n times.
 
     Args:

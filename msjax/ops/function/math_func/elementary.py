@@ -5,8 +5,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray, Number, TensorLike, UnaryOperator, UnaryOperatorOfX
+from msjax.base.typing import JaxArray, Number
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike, UnaryOperator, UnaryOperatorOfX
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.function.math_func.tables import unary

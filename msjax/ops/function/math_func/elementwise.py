@@ -7,8 +7,9 @@ import math
 import jax
 import jax.numpy as jnp
 
-from msjax.base.typing import BinaryOperator, JaxArray, Number, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import BinaryOperator, TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     FLOATS_OF_SPECIAL,
@@ -225,7 +226,7 @@ def _clamp(input, min, max):
     return x
 
 
-def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
+def clamp(input: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """Values limited to [min, max]; at the limits the gradient is 1.
 
     Args:
@@ -248,7 +249,7 @@ def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Numbe
     return _clamp(input, min, max)
 
 
-def clip(input: TensorLike, min: float | None = None, max: float | None = None) -> Tensor:
+def clip(input: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """Values limited to [min, max]; see `clamp`.
 
     Example:
@@ -260,7 +261,7 @@ def clip(input: TensorLike, min: float | None = None, max: float | None = None) 
     return clamp(input, min, max)
 
 
-def clip_by_value(x: TensorLike, clip_value_min: float | None = None, clip_value_max: float | None = None) -> Tensor:
+def clip_by_value(x: TensorLike, clip_value_min: TensorLike | None = None, clip_value_max: TensorLike | None = None) -> Tensor:
     """Values limited to [clip_value_min, clip_value_max]; see `clamp`.
 
     Example:

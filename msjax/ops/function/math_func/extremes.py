@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax.numpy as jnp
 
 from msjax.base.checks import check_int
-from msjax.base.typing import JaxArray, Number, TensorLike
+from msjax.base.typing import Axes, JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.math_func.reduction import reduced_axes
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min", "reduce_max", "reduce_min"]
 
 
-def reduce_max(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
+def reduce_max(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The largest values over axes (all by default); see `amax`.
 
     Example:
@@ -29,7 +29,7 @@ def reduce_max(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
     return amax(x, axis)
 
 
-def reduce_min(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
+def reduce_min(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The smallest values over axes (all by default); see `amin`.
 
     Example:
@@ -61,7 +61,7 @@ def _check_where(name, initial, where):
 
 
 def amax(
-    input: Tensor,
+    input: TensorLike,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     *,
@@ -88,7 +88,7 @@ def amax(
 
 
 def amin(
-    input: Tensor,
+    input: TensorLike,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.base.typing import BinaryOperator, UnaryOperator, UnaryOperatorOfX
+from msjax.common.typing import BinaryOperator, UnaryOperator, UnaryOperatorOfX
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import is_number, kind_of, number_kind
 from msjax.ops.function.math_func.tables import binary, bools, named, unary

@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import Axes, JaxArray
 from msjax.common import dtype as mstype
-from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, promote, to_float
 from msjax.ops.function.math_func.elementary import magnitude
@@ -36,7 +36,7 @@ def _root(x, p):
     return jnp.where(zero, 0, jnp.sqrt(safe) if p == 2 else safe ** (1 / p)).astype(x.dtype)
 
 
-def p_norm(x: TensorLike, p: float, axis: int | tuple[int, ...] | None, keepdims: bool) -> JaxArray:
+def p_norm(x: TensorLike, p: float, axis: Axes | None, keepdims: bool) -> JaxArray:
     """The p-norm over axes (None: all); inf, -inf and 0 are the limits of p."""
     if x.ndim == 0 and (axis in (0, -1, (0,), (-1,))):
         axis = None  # as of one element
@@ -71,10 +71,10 @@ def _matrix(x, ord, axis, keepdims):
 def norm(
     A: TensorLike,
     ord: float | str | None = None,
-    dim: int | tuple[int, ...] | None = None,
+    dim: Axes | None = None,
     keepdim: bool = False,
     *,
-    dtype: Type | None = None,
+    dtype: DTypeLike | None = None,
 ) -> JaxArray:
     """A vector or matrix norm.
 
@@ -110,7 +110,7 @@ def norm(
 
 @operator()
 def vector_norm(
-    x: TensorLike, ord: float = 2, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, dtype: Type | None = None
+    x: TensorLike, ord: float = 2, axis: Axes | None = None, keepdims: bool = False, *, dtype: DTypeLike | None = None
 ) -> JaxArray:
     """The vector norm over axes.
 
@@ -134,10 +134,10 @@ def vector_norm(
 def matrix_norm(
     A: TensorLike,
     ord: float | str = "fro",
-    axis: tuple[int, ...] = (-2, -1),
+    axis: Sequence[int] = (-2, -1),
     keepdims: bool = False,
     *,
-    dtype: Type | None = None,
+    dtype: DTypeLike | None = None,
 ) -> JaxArray:
     """The matrix norm over two axes.
 
@@ -189,7 +189,7 @@ def lp_norm(x: TensorLike, axis: int | Sequence[int], p: float, keep_dims: bool,
 
 
 @operator(2)
-def dist(input: TensorLike, other: TensorLike, p: int = 2) -> JaxArray:
+def dist(input: TensorLike, other: TensorLike, p: float = 2) -> JaxArray:
     """The p-norm of input - other, over all elements.
 
     Example:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from msjax.base.checks import check_axis
-from msjax.base.typing import Axes, JaxArray, TensorLike
+from msjax.base.typing import Axes, JaxArray
 from msjax.common import dtype as mstype
-from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 
@@ -53,7 +52,7 @@ def _cast(x, dtype):
 
 @operator(int_grad=True, tensors=True)
 def sum(
-    input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: Type | None = None
+    input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: DTypeLike | None = None
 ) -> JaxArray:
     """The sum over axes; of Bools and integers as Int64.
 
@@ -103,7 +102,7 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool
 
 @operator(int_grad=True, tensors=True)
 def prod(
-    input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False, dtype: Type | None = None
+    input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False, dtype: DTypeLike | None = None
 ) -> JaxArray:
     """The product over axes; of Bools and integers as Int64.
 
@@ -140,7 +139,7 @@ sum_kept = _kept("ReduceSum", jnp.sum)
 prod_kept = _kept("ReduceProd", jnp.prod)
 
 
-def reduce_sum(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
+def reduce_sum(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The sum over axes (all by default), in the dtype of `x`.
 
     Example:
@@ -152,7 +151,7 @@ def reduce_sum(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
     return sum_kept(x, axis, False)
 
 
-def reduce_mean(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
+def reduce_mean(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The mean over axes (all by default); see `mean`.
 
     Example:
@@ -197,9 +196,7 @@ def any(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: b
 
 
 @operator(differentiable=False)
-def count_nonzero(
-    x: TensorLike, axis: int | tuple[Any, ...] = (), keep_dims: bool = False, dtype: Type = mstype.int32
-) -> JaxArray:
+def count_nonzero(x: TensorLike, axis: Axes = (), keep_dims: bool = False, dtype: DTypeLike = mstype.int32) -> JaxArray:
     """How many values over the axes `axis` (all by default) are not 0, as Int32 by default.
 
     Example:
@@ -215,7 +212,7 @@ def count_nonzero(
 
 
 @operator(tensors=True)
-def var(input: TensorLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> JaxArray:
+def var(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdims: bool = False) -> JaxArray:
     """The variance over the axes `axis` (all by default), with the divisor N - ddof.
 
     Example:
@@ -228,7 +225,7 @@ def var(input: TensorLike, axis: int | None = None, ddof: int = 0, keepdims: boo
 
 
 @operator(tensors=True)
-def std(input: TensorLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> JaxArray:
+def std(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdims: bool = False) -> JaxArray:
     """The standard deviation over the axes `axis` (all by default), with the divisor N - ddof.
 
     Example:
@@ -241,7 +238,7 @@ def std(input: TensorLike, axis: int | None = None, ddof: int = 0, keepdims: boo
 
 
 @operator()
-def var_mean(input: TensorLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> tuple[JaxArray, JaxArray]:
+def var_mean(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdims: bool = False) -> tuple[JaxArray, JaxArray]:
     """The variance (with the divisor N - ddof) and the mean over the axes `axis`, all by default.
 
     Example:
@@ -256,7 +253,7 @@ def var_mean(input: TensorLike, axis: int | None = None, ddof: int = 0, keepdims
 
 
 @operator()
-def std_mean(input: TensorLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> tuple[JaxArray, JaxArray]:
+def std_mean(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdims: bool = False) -> tuple[JaxArray, JaxArray]:
     """The standard deviation (with the divisor N - ddof) and the mean over the axes `axis`, all by default.
 
     Example:
@@ -279,7 +276,7 @@ def _logsumexp(input, dim, keepdim):
     return jax.nn.logsumexp(x, reduced_axes(dim, x), keepdims=keepdim)
 
 
-def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False, *, keep_dims: bool | None = None) -> Tensor:
+def logsumexp(input: TensorLike, dim: int | Sequence[int], keepdim: bool = False, *, keep_dims: bool | None = None) -> Tensor:
     """log(sum(exp(input))) over axes, computed without overflow.
 
     Args:
@@ -301,7 +298,7 @@ def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False, *,
 
 @operator()
 def nansum(
-    input: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, dtype: Type | None = None
+    input: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, dtype: DTypeLike | None = None
 ) -> JaxArray:
     """The sum over the axes `axis` (all by default), NaN counted as 0.
 
@@ -317,7 +314,7 @@ def nansum(
 
 @operator()
 def nanmean(
-    input: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, dtype: Type | None = None
+    input: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, dtype: DTypeLike | None = None
 ) -> JaxArray:
     """The mean over the axes `axis` (all by default) of the elements that are not NaN.
 

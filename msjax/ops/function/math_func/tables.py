@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeVar, overload
 
 import jax.numpy as jnp
 
-from msjax.base.typing import BinaryOperator, JaxArray, TensorLike, UnaryOperator, UnaryOperatorOfX
-from msjax.common.dtype import Type
+from msjax.base.typing import JaxArray
+from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator, UnaryOperatorOfX
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     as_operand,
@@ -73,7 +73,7 @@ def unary(
     floats: bool = False,
     only_floats: bool = False,
     parameter: str = "input",
-    int_grad: bool = False,
+    int_grad: bool | tuple[int, ...] = False,
     differentiable: bool = True,
 ) -> Any:
     """An elementwise operator of one Tensor.
@@ -128,8 +128,8 @@ def binary(
     yields: bool = False,
     same: bool = False,
     only_floats: bool = False,
-    dtypes: Sequence[Type] | None = None,
-    int_grad: bool = False,
+    dtypes: Sequence[Any] | None = None,
+    int_grad: bool | tuple[int, ...] = False,
     differentiable: bool = True,
 ) -> BinaryOperator:
     """An elementwise operator of two Tensors or numbers, with the parameters `input` and `other`.

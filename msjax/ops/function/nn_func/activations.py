@@ -7,8 +7,9 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import check_number
-from msjax.base.typing import JaxArray, TensorLike, UnaryOperator, UnaryOperatorOfX
+from msjax.base.typing import JaxArray, Number
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike, UnaryOperator, UnaryOperatorOfX
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
@@ -54,7 +55,7 @@ _relu_of_operand.gradient = _relu_gradient  # pyright: ignore[reportFunctionMemb
 _RELU = Op("ReLU", _relu_of_operand, int_grad=True)
 
 
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
+def relu(input: TensorLike, inplace: bool = False) -> Tensor:
     """max(input, 0); its gradient at 0 is 0.
 
     Args:
@@ -317,7 +318,7 @@ soft_shrink = softshrink
 
 
 @operator(numbers=("beta", "threshold"), tensors=True)
-def softplus(input: TensorLike, beta: int = 1, threshold: int = 20) -> JaxArray:
+def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> JaxArray:
     """log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.
 
     Example:
@@ -337,7 +338,7 @@ def _check_threshold(input, thr, value):
 
 
 @operator(numbers=("thr", "value"), check=_check_threshold)
-def threshold(input: TensorLike, thr: float, value: TensorLike) -> JaxArray:
+def threshold(input: TensorLike, thr: Number | Tensor, value: Number | Tensor) -> JaxArray:
     """input where it is larger than `thr`, `value` elsewhere.
 
     Example:
@@ -390,7 +391,7 @@ def _rrelu(x, key, lower, upper, equal):
 _RRELU = Op("rrelu", _rrelu)
 
 
-def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tensor:
+def rrelu(input: TensorLike, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tensor:
     """input where positive, elsewhere multiplied by a slope drawn for each element.
 
     Args:

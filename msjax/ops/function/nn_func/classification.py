@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 
 from msjax.base.checks import check_int, check_number
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
@@ -277,7 +278,7 @@ def _multi_margin_loss(input, target, weight, p, margin, reduction):
 
 
 def multi_margin_loss(
-    input: Tensor, target: Tensor, p: int = 1, margin: float = 1, weight: Tensor | None = None, reduction: str = "mean"
+    input: TensorLike, target: TensorLike, p: int = 1, margin: float = 1, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
     """The mean over the other classes of max(0, margin - own + other) ** p, where own is the input at the target.
 
@@ -312,7 +313,7 @@ def _multilabel_margin_loss(input, target, reduction):
     return reduce_loss(losses.reshape(input.shape[:-1]), reduction)
 
 
-def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def multilabel_margin_loss(input: TensorLike, target: TensorLike, reduction: str = "mean") -> Tensor:
     """The sum, over a sample's targets and its other classes, of max(0, 1 - target + other), divided by the classes' number.
 
     Args:
@@ -330,7 +331,9 @@ def _multilabel_soft_margin_loss(input, target, weight, reduction):
     return reduce_loss(jnp.mean(losses if weight is None else losses * weight, -1), reduction)
 
 
-def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
+def multilabel_soft_margin_loss(
+    input: TensorLike, target: TensorLike, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
     """The mean over the classes of the binary cross entropy of sigmoid(input).
 
     Args:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from msjax.autograd.op import apply
 from msjax.base.checks import check_int, check_type
 from msjax.base.errors import describe
-from msjax.base.typing import PadWidths, TensorLike
+from msjax.base.typing import Axes, PadWidths
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads
@@ -17,10 +18,10 @@ __all__ = ["bias_add", "conv1d", "conv2d", "conv3d", "conv3d_transpose", "conv_t
 def transposed_sizes(
     sizes: tuple[int, ...],
     kernel: tuple[int, ...],
-    stride: int | tuple[int, ...],
+    stride: tuple[int, ...],
     pads: PadWidths,
-    dilation: int | tuple[int, ...],
-    output_padding: int | tuple[int, ...],
+    dilation: tuple[int, ...],
+    output_padding: tuple[int, ...],
 ) -> tuple[int, ...]:
     """The spatial sizes of a transposed convolution's output."""
     return tuple(
@@ -52,11 +53,11 @@ def grown_pads(
 
 def conv_pads(
     pad_mode: str,
-    padding: int | tuple[int, ...],
+    padding: Axes,
     sizes: tuple[int, ...],
     kernel: tuple[int, ...],
-    stride: int | tuple[int, ...],
-    dilation: int | tuple[int, ...],
+    stride: tuple[int, ...],
+    dilation: tuple[int, ...],
     who: str,
 ) -> PadWidths:
     """The padding pairs of MindSpore's `pad_mode` and `padding`, a number for all sides or one for each axis.
@@ -99,11 +100,11 @@ def conv_nd(
     who: str,
     input: TensorLike,
     weight: Tensor,
-    bias: TensorLike,
-    stride: int | tuple[int, ...],
+    bias: TensorLike | None,
+    stride: Axes,
     pad_mode: str,
-    padding: int | tuple[int, ...],
-    dilation: int | tuple[int, ...],
+    padding: Axes,
+    dilation: Axes,
     groups: int,
 ) -> Tensor:
     """A convolution over n axes, with MindSpore's arguments."""
@@ -157,10 +158,10 @@ def conv1d(
     input: TensorLike,
     weight: Tensor,
     bias: TensorLike | None = None,
-    stride: int = 1,
+    stride: Axes = 1,
     pad_mode: str = "valid",
-    padding: int = 0,
-    dilation: int = 1,
+    padding: Axes = 0,
+    dilation: Axes = 1,
     groups: int = 1,
 ) -> Tensor:
     return conv_nd(1, "conv1d", input, weight, bias, stride, pad_mode, padding, dilation, groups)
@@ -170,10 +171,10 @@ def conv2d(
     input: TensorLike,
     weight: Tensor,
     bias: TensorLike | None = None,
-    stride: int | tuple[int, ...] = 1,
+    stride: Axes = 1,
     pad_mode: str = "valid",
-    padding: int | tuple[int, ...] = 0,
-    dilation: int | tuple[int, ...] = 1,
+    padding: Axes = 0,
+    dilation: Axes = 1,
     groups: int = 1,
 ) -> Tensor:
     return conv_nd(2, "conv2d", input, weight, bias, stride, pad_mode, padding, dilation, groups)
@@ -183,10 +184,10 @@ def conv3d(
     input: TensorLike,
     weight: Tensor,
     bias: TensorLike | None = None,
-    stride: int | tuple[int, ...] = 1,
+    stride: Axes = 1,
     pad_mode: str = "valid",
-    padding: int | tuple[int, ...] = 0,
-    dilation: int | tuple[int, ...] = 1,
+    padding: Axes = 0,
+    dilation: Axes = 1,
     groups: int = 1,
 ) -> Tensor:
     return conv_nd(3, "conv3d", input, weight, bias, stride, pad_mode, padding, dilation, groups)
@@ -205,14 +206,14 @@ conv3d.__doc__ = _CONV_DOC.format(
 
 
 def conv_transpose2d(
-    input: Tensor,
+    input: TensorLike,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] = 0,
-    output_padding: int | tuple[int, ...] = 0,
+    stride: Axes = 1,
+    padding: Axes = 0,
+    output_padding: Axes = 0,
     groups: int = 1,
-    dilation: int | tuple[int, ...] = 1,
+    dilation: Axes = 1,
 ) -> Tensor:
     """A transposed convolution: the gradient of a 2-D convolution with respect to its input.
 
@@ -245,11 +246,11 @@ def conv3d_transpose(
     inputs: Tensor,
     weight: Tensor,
     pad_mode: str = "valid",
-    padding: int | tuple[int, ...] = 0,
-    stride: int | tuple[int, ...] = 1,
-    dilation: int | tuple[int, ...] = 1,
+    padding: Axes = 0,
+    stride: Axes = 1,
+    dilation: Axes = 1,
     group: int = 1,
-    output_padding: int | tuple[int, ...] = 0,
+    output_padding: Axes = 0,
 ) -> Tensor:
     """A transposed convolution: the gradient of a 3-D convolution with respect to its input.
 
@@ -274,11 +275,11 @@ def conv3d_transpose(
 def transposed_layout(
     sizes: tuple[int, ...],
     kernel: tuple[int, ...],
-    stride: int | tuple[int, ...],
+    stride: tuple[int, ...],
     pad_mode: str,
-    padding: int | tuple[int, ...],
-    dilation: int | tuple[int, ...],
-    output_padding: int | tuple[int, ...],
+    padding: Axes,
+    dilation: tuple[int, ...],
+    output_padding: tuple[int, ...],
     who: str,
 ) -> tuple[PadWidths, tuple[int, ...]]:
     """The padding pairs and output sizes of a transposed convolution in one of MindSpore's pad modes."""

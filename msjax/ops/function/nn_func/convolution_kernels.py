@@ -10,9 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.precision import conv_precision
+from msjax.base.typing import JaxArray
+from msjax.common.typing import TensorLike
+from msjax.ops.dispatch.platforms import on_cpu
 from msjax.ops.dispatch.promotion import kind_of
-from msjax.ops.function.nn_func.sliding import on_cpu, out_sizes, pad_spatial, steps
+from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, steps
 
 _LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
 # Windows with more positions than this are not unrolled.
@@ -57,17 +60,31 @@ def _conv_gradient(slots, x, weight, bias, *settings):
 _conv.gradient = _conv_gradient  # pyright: ignore[reportFunctionMemberAccess]
 
 
-def _gradients(x, weight, ct, need, stride, padding, dilation, group):
+def _gradients(x, weight, ct, need, *settings):
     """The gradients of `convolve` with respect to the image and the weight, None where `need` is False."""
-    rewrite = _cpu_rewrite(x.shape, weight.shape, stride, padding, dilation, group) if on_cpu() else None
+    rewrite = _cpu_rewrite(x.shape, weight.shape, *settings)
+
+    def plain(x, weight, ct):
+        return _transposes(_plain, _plain, x, weight, ct, need, settings)
+
+    if rewrite is None:
+        return plain(x, weight, ct)
+    return on_cpu(lambda x, weight, ct: _gradients_on_cpu(rewrite, x, weight, ct, need, *settings), plain, x, weight, ct)
+
+
+def _gradients_on_cpu(rewrite, x, weight, ct, need, stride, padding, dilation, group):
     if rewrite is _shifted_sums and group == x.shape[1] == weight.shape[0]:
         d_x = _shifted_sums_of_output(ct, weight, x.shape[2:], stride, padding, dilation) if need[0] else None
         return d_x, _products_at_shifts(x, ct, weight.shape[2:], stride, padding, dilation) if need[1] else None
-    plain = set(stride) == {1} and not any(map(any, padding))
-    if rewrite is _tiles and plain and math.prod(weight.shape[2:]) == 1 < math.prod(x.shape[2:]):
-        return _gradients_of_pixels(x, weight, ct)
-    settings = stride, padding, dilation, group
-    of_image, of_weight = (rewrite, _plain) if rewrite is not None and rewrite in _MIXED else (convolve, convolve)
+    pixels = math.prod(weight.shape[2:]) == 1 < math.prod(x.shape[2:])
+    if rewrite is _tiles and pixels and set(stride) == {1} and not any(map(any, padding)):
+        d_x, d_weight = _gradients_of_pixels(x, weight, ct)
+        return d_x if need[0] else None, d_weight if need[1] else None
+    of_image, of_weight = (rewrite, _plain) if rewrite in _MIXED else (_convolve_on_cpu, _convolve_on_cpu)
+    return _transposes(of_image, of_weight, x, weight, ct, need, (stride, padding, dilation, group))
+
+
+def _transposes(of_image, of_weight, x, weight, ct, need, settings):
     (d_x,) = jax.linear_transpose(lambda x: of_image(x, weight, *settings), x)(ct) if need[0] else (None,)
     (d_weight,) = jax.linear_transpose(lambda weight: of_weight(x, weight, *settings), weight)(ct) if need[1] else (None,)
     return d_x, d_weight
@@ -113,9 +130,9 @@ def _products_at_shifts(x, ct, kernel, stride, padding, dilation):
 def convolve(
     x: TensorLike,
     weight: TensorLike,
-    stride: int | tuple[int, ...],
+    stride: tuple[int, ...],
     padding: int | tuple[int, ...],
-    dilation: int | tuple[int, ...],
+    dilation: tuple[int, ...],
     group: int,
 ) -> JaxArray:
     """The convolution of jax arrays; `padding` has a pair for each axis.
@@ -123,17 +140,26 @@ def convolve(
     XLA's convolutions for CPUs are slow or very slow in common cases: 1x1 and depthwise kernels, windows as large as
     the image, gradients of grouped kernels (measured: 2 to 200 times). There, products and shifted sums are used.
     """
-    rewrite = _cpu_rewrite(x.shape, weight.shape, stride, padding, dilation, group) if on_cpu() else None
+    settings = stride, padding, dilation, group
+    if _cpu_rewrite(x.shape, weight.shape, *settings) is None:
+        return _plain(x, weight, *settings)
+    return on_cpu(
+        lambda x, weight: _convolve_on_cpu(x, weight, *settings), lambda x, weight: _plain(x, weight, *settings), x, weight
+    )
+
+
+def _convolve_on_cpu(x, weight, *settings):
+    rewrite = _cpu_rewrite(x.shape, weight.shape, *settings)
     if rewrite is None:
-        return _plain(x, weight, stride, padding, dilation, group)
+        return _plain(x, weight, *settings)
     if rewrite in _MIXED:
-        return _mixed(rewrite, stride, padding, dilation, group)(x, weight)
+        return _mixed(rewrite, *settings)(x, weight)
     if rewrite in (_tiles, _split_groups):
-        return rewrite(x, weight, stride, padding, dilation, group)
+        return rewrite(x, weight, *settings)
 
     # The intermediate copies are several times as large as the input: recompute them in the backward pass.
     def run(x, weight):
-        return rewrite(x, weight, stride, padding, dilation, group)
+        return rewrite(x, weight, *settings)
 
     return jax.checkpoint(run, prevent_cse=False)(x, weight)
 
@@ -147,6 +173,7 @@ def _plain(x, weight, stride, padding, dilation, group):
         rhs_dilation=dilation,
         dimension_numbers=_LAYOUT[x.ndim],
         feature_group_count=group,
+        precision=conv_precision(),
     )
 
 
@@ -220,7 +247,7 @@ def _tiles(x, weight, stride, padding, dilation, group):
 def _split_groups(x, weight, stride, padding, dilation, group):
     """A convolution for each group."""
     pieces = zip(jnp.split(x, group, 1), jnp.split(weight, group, 0))
-    return jnp.concatenate([convolve(a, w, stride, padding, dilation, 1) for a, w in pieces], 1)
+    return jnp.concatenate([_convolve_on_cpu(a, w, stride, padding, dilation, 1) for a, w in pieces], 1)
 
 
 def _shifted(x, kernel, stride, padding, dilation, first):
@@ -306,19 +333,23 @@ def _conv_transpose(x, weight, bias, stride, padding, dilation, group, sizes, ta
 def deconvolve(
     x: TensorLike,
     weight: TensorLike,
-    stride: int | tuple[int, ...],
+    stride: tuple[int, ...],
     padding: int | tuple[int, ...],
-    dilation: int | tuple[int, ...],
+    dilation: tuple[int, ...],
     group: int,
     sizes: tuple[int, ...],
 ) -> JaxArray:
     """The gradient of a convolution of an image of `sizes` with respect to the image."""
     image = jax.ShapeDtypeStruct((x.shape[0], weight.shape[1] * group, *sizes), x.dtype)
     settings = stride, padding, dilation, group
-    rewrite = _cpu_rewrite(image.shape, weight.shape, *settings) if on_cpu() else None
-    of_image = rewrite if rewrite is not None and rewrite in _MIXED else convolve
-    (out,) = jax.linear_transpose(lambda im: of_image(im, weight, *settings), image)(x)
-    return out
+    rewrite = _cpu_rewrite(image.shape, weight.shape, *settings)
+
+    def transposed(of_image):
+        return lambda x, weight: jax.linear_transpose(lambda im: of_image(im, weight, *settings), image)(x)[0]
+
+    if rewrite is None:
+        return transposed(_plain)(x, weight)
+    return on_cpu(transposed(rewrite if rewrite in _MIXED else _convolve_on_cpu), transposed(_plain), x, weight)
 
 
 # Operands: input, weight, bias or None. Static: stride, padding pairs, dilation, group.

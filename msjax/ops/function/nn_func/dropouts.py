@@ -7,8 +7,11 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.base.typing import JaxArray
+from msjax.common.generators import minstd
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.ops.dispatch.streams import state_of_call
 
 __all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
 
@@ -25,7 +28,13 @@ def _dropout_with_mask(x, key, share, axes, all_dropped):
     return out, jnp.broadcast_to(keep, x.shape)
 
 
+def _dropout_from_state(x, state, share):
+    keep = minstd.kept(state, x.shape, jnp.asarray(share, jnp.float32))
+    return jnp.where(keep, x * (1 / jnp.asarray(share, x.dtype)), jnp.zeros((), x.dtype))
+
+
 _DROPOUT = Op("Dropout", _dropout)
+_DROPOUT_FROM_STATE = Op("Dropout", _dropout_from_state)
 _DROPOUT_WITH_MASK = Op("Dropout", _dropout_with_mask)
 
 
@@ -33,6 +42,11 @@ def _drop(op, x, key, p, axes):
     """`axes`: the axes along which elements are dropped together; () for none."""
     share = 1 - float(p)
     return apply(op, (x, key, share), (axes, share == 0))
+
+
+def dropout_from_state(x: Tensor, state: Tensor | JaxArray, p: float) -> Tensor:
+    """Dropout whose mask is drawn from a state of `MaskStream`."""
+    return apply(_DROPOUT_FROM_STATE, (x, state, 1 - float(p)))
 
 
 def dropout_with_mask(x: Tensor, key: JaxArray, p: float, axes: tuple[int, ...] = ()) -> tuple[Tensor, Tensor]:
@@ -50,7 +64,7 @@ def _check(name, p):
         raise ValueError(f"For '{name}', 'p' should be in [0, 1], but got {p}.")
 
 
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, seed: int | None = None) -> Tensor:
+def dropout(input: TensorLike, p: float = 0.5, training: bool = True, seed: int | None = None) -> Tensor:
     """Elements set to zero with probability `p`, the others scaled by 1 / (1 - p).
 
     Args:
@@ -71,6 +85,9 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, seed: int | No
     if not training or p == 0:
         return input
     _check("dropout", p)
+    state = state_of_call(seed) if p < 1 else None
+    if state is not None:
+        return dropout_from_state(input, state, p)
     return _drop(_DROPOUT, input, next_key(seed), p, ())
 
 
@@ -105,7 +122,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return _channels("dropout1d", input, p, training, (2, 3))
 
 
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True) -> Tensor:
     """Whole channels set to zero with probability `p`, the others scaled by 1 / (1 - p).
 
     Args:

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from msjax.base.checks import check_int
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import to_float
 

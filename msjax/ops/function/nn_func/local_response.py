@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from msjax.base.checks import check_int, check_number
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 
 __all__ = ["lrn"]
@@ -26,7 +27,7 @@ def _lrn(x, depth_radius, bias, alpha, beta):
 
 
 def lrn(
-    x: Tensor,
+    x: TensorLike,
     depth_radius: int = 5,
     bias: float = 1.0,
     alpha: float = 1.0,

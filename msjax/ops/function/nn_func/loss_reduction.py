@@ -5,7 +5,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
+from msjax.common.typing import TensorLike
 
 
 def check_reduction(reduction: str, who: str) -> None:

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from msjax.base.checks import check_number, check_type
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.math_func.elementary import magnitude
@@ -337,7 +338,7 @@ def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
     negative: Tensor,
-    margin: float = 1.0,
+    margin: float | Tensor = 1.0,
     p: int = 2,
     eps: float = 1e-6,
     swap: bool = False,

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import check_int, check_number
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 
@@ -160,7 +161,7 @@ def batch_norm(
     weight: Tensor,
     bias: Tensor,
     training: bool = False,
-    momentum: float = 0.1,
+    momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
     """Batch normalization per channel (axis 1).
@@ -231,7 +232,7 @@ def _layer_norm_optional(x, weight, bias, eps, n):
 
 
 def layer_norm(
-    input: Tensor,
+    input: TensorLike,
     normalized_shape: int | Sequence[int],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
@@ -279,7 +280,7 @@ def _group_norm(x, weight, bias, eps, num_groups):
 
 
 def group_norm(
-    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+    input: TensorLike, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
     """Normalization over groups of channels.
 

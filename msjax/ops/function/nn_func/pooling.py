@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msjax.autograd.op import apply
 from msjax.base.checks import check_int, check_number, check_type
 from msjax.base.errors import describe
-from msjax.base.typing import PadWidths, TensorLike
+from msjax.base.typing import Axes, PadWidths
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func.pooling_kernels import (
     ADAPTIVE_AVG_POOL,
@@ -27,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def check_tensor(value: TensorLike, name: str, ndims: tuple[int, ...], who: str) -> None:
+def check_tensor(value: Any, name: str, ndims: tuple[int, ...], who: str) -> None:
     """TypeError unless the value is a Tensor, ValueError unless it has one of so many axes."""
     check_type(value, Tensor, name, who)
     if value.ndim not in ndims:
@@ -39,9 +41,9 @@ def check_tensor(value: TensorLike, name: str, ndims: tuple[int, ...], who: str)
 def check_fits(
     x: TensorLike,
     kernel: tuple[int, ...],
-    stride: int | tuple[int, ...],
+    stride: tuple[int, ...],
     pads: PadWidths,
-    dilation: int | tuple[int, ...],
+    dilation: tuple[int, ...],
     who: str,
 ) -> None:
     """ValueError unless the window fits the padded input."""
@@ -53,9 +55,9 @@ def check_fits(
 def max_pool(
     x: TensorLike,
     kernel: tuple[int, ...],
-    stride: int | tuple[int, ...],
+    stride: tuple[int, ...],
     pads: PadWidths,
-    dilation: int | tuple[int, ...],
+    dilation: tuple[int, ...],
     ceil_mode: bool,
     return_indices: bool,
     who: str,
@@ -74,7 +76,7 @@ def max_pool(
 def avg_pool(
     x: TensorLike,
     kernel: tuple[int, ...],
-    stride: int | tuple[int, ...],
+    stride: tuple[int, ...],
     pads: PadWidths,
     ceil_mode: bool,
     count_include_pad: bool,
@@ -113,9 +115,9 @@ def _avg(n, who, input_x, kernel_size, stride, padding, ceil_mode, count_include
 
 def avg_pool1d(
     input_x: Tensor,
-    kernel_size: int | tuple[int, ...] = 1,
-    stride: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] = 0,
+    kernel_size: Axes = 1,
+    stride: Axes = 1,
+    padding: Axes = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
@@ -142,8 +144,8 @@ def avg_pool1d(
 
 
 def avg_pool2d(
-    input_x: Tensor, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
+    input_x: Tensor, kernel_size: Axes = 1, stride: Axes = 1,
+    padding: Axes = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
 ) -> Tensor:  # fmt: skip
     """The mean of each window of an input (N, C, H, W).
 
@@ -165,8 +167,8 @@ def avg_pool2d(
 
 
 def avg_pool3d(
-    input_x: TensorLike, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
+    input_x: TensorLike, kernel_size: Axes = 1, stride: Axes = 1,
+    padding: Axes = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
 ) -> Tensor:  # fmt: skip
     """The mean of each window of an input (N, C, D, H, W); see `avg_pool2d`."""
     return _avg(3, "avg_pool3d", input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
@@ -183,10 +185,10 @@ def _max(n, who, x, kernel_size, stride, padding, dilation, return_indices, ceil
 
 def max_pool2d(
     x: Tensor,
-    kernel_size: int | tuple[int, ...],
-    stride: int | tuple[int, ...] | None = None,
-    padding: int | tuple[int, ...] = 0,
-    dilation: int | tuple[int, ...] = 1,
+    kernel_size: Axes,
+    stride: Axes | None = None,
+    padding: Axes = 0,
+    dilation: Axes = 1,
     return_indices: bool = False,
     ceil_mode: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -215,10 +217,10 @@ def max_pool2d(
 
 def max_pool3d(
     x: TensorLike,
-    kernel_size: int | tuple[int, ...],
-    stride: int | tuple[int, ...] | None = None,
-    padding: int | tuple[int, ...] = 0,
-    dilation: int | tuple[int, ...] = 1,
+    kernel_size: Axes,
+    stride: Axes | None = None,
+    padding: Axes = 0,
+    dilation: Axes = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -240,7 +242,7 @@ def _lp(n, who, x, norm_type, kernel_size, stride, ceil_mode):
     return apply(LP_POOL, (x,), (freeze(float(norm_type)), kernel, stride, pads, counted))
 
 
-def lp_pool1d(x: Tensor, norm_type: float, kernel_size: int, stride: int | None = None, ceil_mode: bool = False) -> Tensor:
+def lp_pool1d(x: Tensor, norm_type: float, kernel_size: Axes, stride: int | None = None, ceil_mode: bool = False) -> Tensor:
     """The p-norm of each window of an input (N, C, L) or (C, L): (sum of x^p)^(1/p).
 
     Args:
@@ -262,8 +264,8 @@ def lp_pool1d(x: Tensor, norm_type: float, kernel_size: int, stride: int | None 
 def lp_pool2d(
     x: TensorLike,
     norm_type: float,
-    kernel_size: int | tuple[int, ...],
-    stride: int | tuple[int, ...] | None = None,
+    kernel_size: Axes,
+    stride: Axes | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
     """The p-norm of each window of an input (N, C, H, W): (sum of x^p)^(1/p); see `lp_pool1d`."""
@@ -271,7 +273,7 @@ def lp_pool2d(
 
 
 def adaptive_sizes(
-    output_size: int | tuple[int, ...] | tuple[int, None], sizes: tuple[int, ...], who: str, name: str = "output_size"
+    output_size: int | Sequence[int | None] | None, sizes: tuple[int, ...], who: str, name: str = "output_size"
 ) -> tuple[Any, ...]:
     """The output's sizes of adaptive pooling: one for all axes or one for each, where None keeps an axis as it is."""
     n = len(sizes)
@@ -314,7 +316,7 @@ def _adaptive(op, n, input, output_size, who):
     return apply(op, (input,), (adaptive_sizes(output_size, input.shape[-n:], who),))
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int, ...]) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of windows, chosen so that the output has `output_size`, of an input (N, C, H, W) or (C, H, W).
 
     Args:
@@ -330,12 +332,12 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int, ...]) -> Te
     return _adaptive(ADAPTIVE_AVG_POOL, 2, input, output_size, "adaptive_avg_pool2d")
 
 
-def adaptive_avg_pool2d_ext(input: TensorLike, output_size: int | tuple[int, ...]) -> Tensor:
+def adaptive_avg_pool2d_ext(input: TensorLike, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The same as `adaptive_avg_pool2d`."""
     return _adaptive(ADAPTIVE_AVG_POOL, 2, input, output_size, "adaptive_avg_pool2d_ext")
 
 
-def adaptive_avg_pool3d(input: TensorLike, output_size: int | tuple[int, ...]) -> Tensor:
+def adaptive_avg_pool3d(input: TensorLike, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of windows, chosen so that the output has `output_size`, of an input (N, C, D, H, W) or (C, D, H, W)."""
     return _adaptive(ADAPTIVE_AVG_POOL, 3, input, output_size, "adaptive_avg_pool3d")
 
@@ -350,7 +352,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: int) -> Tensor:
     return _adaptive_1d(ADAPTIVE_MAX_POOL, input, output_size, "adaptive_max_pool1d")[0]
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int, ...], return_indices: bool = False) -> Tensor:
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Tensor:
     """The maxima of windows, chosen so that the output has `output_size`, of an input (N, C, H, W) or (C, H, W).
 
     Args:
@@ -369,7 +371,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int, ...], retur
 
 
 def adaptive_max_pool3d(
-    input: TensorLike, output_size: int | tuple[int, ...], return_indices: bool = False
+    input: TensorLike, output_size: int | Sequence[int | None] | None, return_indices: bool = False
 ) -> tuple[Any | Tensor, Tensor | Any] | Tensor:
     """The maxima of windows, chosen so that the output has `output_size`, of an input (N, C, D, H, W) or (C, D, H, W).
 

@@ -10,9 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
-from msjax.ops.function.nn_func.sliding import on_cpu, out_sizes, pad_spatial, steps
+from msjax.common.typing import TensorLike
+from msjax.ops.dispatch.platforms import on_cpu
+from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, steps
 
 # ---- the largest
 
@@ -26,24 +28,15 @@ def _padded(x, n, pads):
 
 
 def _max_pool(x, kernel, stride, pads, dilation):
-    """x of shape (..., *spatial), pooled over as many axes as `kernel` has; `pads` has a pair for each."""
-    if not on_cpu():
-        lead = x.ndim - len(kernel)
-        # Not jnp's array: while jax traces, it would not see that this is a maximum, which has a gradient.
-        return jax.lax.reduce_window(
-            x, np.asarray(_lowest(x.dtype), x.dtype), jax.lax.max, (1,) * lead + kernel, (1,) * lead + stride,
-            ((0, 0),) * lead + pads, window_dilation=(1,) * lead + dilation,
-        )  # fmt: skip
-    # One axis after the other, each as the maximum of shifted slices: XLA's reduce_window takes 2 to 9 times as long.
-    return _pool_with_gradient(kernel, stride, pads, dilation)(x)
+    """x of shape (..., *spatial), pooled over as many axes as `kernel` has; `pads` has a pair for each.
 
+    Its gradient goes to the first maximum of each window, by its flat index; XLA's select-and-scatter, which does the same, takes
+    5 to 40 times as long on CPUs, and knows no dilation.
+    """
+    lead = x.ndim - len(kernel)
 
-def _pool_with_gradient(kernel, stride, pads, dilation):
-    """Max-pooling whose gradient goes to the first maximum of each window, by its flat index; XLA's select-and-scatter, which
-    does the same, takes 5 to 40 times as long on CPUs."""
-
-    @jax.custom_jvp
-    def pool(x):
+    def by_axis(x):
+        # One axis after the other, each as the maximum of shifted slices: XLA's reduce_window takes 2 to 9 times as long.
         x = _padded(x, len(kernel), pads)
         for axis, k, s, d in _axes(x.ndim, kernel, stride, dilation):
             out = None
@@ -51,6 +44,16 @@ def _pool_with_gradient(kernel, stride, pads, dilation):
                 out = piece if out is None else jnp.maximum(out, piece)
             x = out
         return x
+
+    def windows(x):
+        return jax.lax.reduce_window(
+            x, np.asarray(_lowest(x.dtype), x.dtype), jax.lax.max, (1,) * lead + kernel, (1,) * lead + stride,
+            ((0, 0),) * lead + pads, window_dilation=(1,) * lead + dilation,
+        )  # fmt: skip
+
+    @jax.custom_jvp
+    def pool(x):
+        return on_cpu(by_axis, windows, x)
 
     @pool.defjvp
     def pool_jvp(primals, tangents):
@@ -60,14 +63,12 @@ def _pool_with_gradient(kernel, stride, pads, dilation):
         out, index = _max_and_index(x, _sliding(x.shape, kernel, stride, pads, dilation), len(kernel))
         return out, pick(dx, index, len(kernel))
 
-    return pool
+    return pool(x)
 
 
 def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
     """See `TracedVJP`: as above, but what is kept is the maxima's positions."""
     del slots
-    if not on_cpu():
-        return None
     n, like = len(kernel), jax.ShapeDtypeStruct(x.shape, x.dtype)
     if _disjoint(x, kernel, stride, pads, dilation):
         out, place = _max_and_place(x, kernel)
@@ -78,8 +79,15 @@ def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
         return out, jax.tree_util.Partial(pull_apart, place)
     out, index = _max_and_index(x, _sliding(x.shape, kernel, stride, pads, dilation), n)
 
-    def pull(index, ct):
+    def scattered(index, ct):
         return jax.linear_transpose(lambda x: pick(x, index, n), like)(ct)
+
+    def pull(index, ct):
+        if math.prod(kernel) > _MAX_UNROLLED:
+            return scattered(index, ct)
+        return on_cpu(
+            scattered, lambda index, ct: (_sums_where_chosen(index, ct, x.shape, kernel, stride, pads, dilation),), index, ct
+        )
 
     return out, jax.tree_util.Partial(pull, index)
 
@@ -121,18 +129,23 @@ def _max_and_place(x, kernel):
     if math.prod(kernel) > _MAX_UNROLLED:
         windows = jnp.moveaxis(tiles, axes, range(-len(axes), 0))
         windows = windows.reshape(*windows.shape[: -len(axes)], -1)
-        return jnp.max(windows, -1), jnp.argmax(windows, -1).astype(jnp.int32)
+        return jnp.max(windows, -1), jnp.argmax(windows, -1).astype(_place_dtype(kernel))
     pieces = []
     for at in np.ndindex(*kernel):
         within = dict(zip(axes, at))
         pieces.append(tiles[tuple([within.get(axis, slice(None)) for axis in range(tiles.ndim)])])
     out = functools.reduce(jnp.maximum, pieces)
-    place = jnp.full(out.shape, len(pieces) - 1, jnp.int32)
+    place = jnp.full(out.shape, len(pieces) - 1, _place_dtype(kernel))
     for i in reversed(range(len(pieces) - 1)):
         # Where the maximum is NaN, an element is it if it is NaN, too.
-        place = jnp.where((pieces[i] == out) | (pieces[i] != pieces[i]), i, place)
-    # XLA would compute the place again for each element of the window.
-    return out, jax.lax.optimization_barrier(place)
+        place = jnp.where((pieces[i] == out) | (pieces[i] != pieces[i]), np.asarray(i, place.dtype), place)
+    # On CPUs, XLA would compute the place again for each element of the window.
+    return out, on_cpu(jax.lax.optimization_barrier, lambda place: place, place)
+
+
+def _place_dtype(kernel):
+    """The smallest integers that count the elements of a window: they are kept for the gradient."""
+    return jnp.int8 if math.prod(kernel) <= 128 else jnp.int32
 
 
 def _spread(x, kernel):
@@ -144,11 +157,28 @@ def _spread(x, kernel):
 
 def _chosen(place, kernel):
     """For each element of windows that don't overlap, whether it is the one at `place` in its window."""
-    own, step = np.int32(0), 1
+    own, step = place.dtype.type(0), 1
     for axis, k in _axes(place.ndim, kernel):
-        steps_within = np.arange(place.shape[axis] * k, dtype=np.int32) % k * np.int32(step)
+        steps_within = (np.arange(place.shape[axis] * k) % k * step).astype(place.dtype)
         own, step = own + steps_within.reshape((-1,) + (1,) * (place.ndim - 1 - axis)), step * k
     return _spread(place, kernel) == own
+
+
+def _sums_where_chosen(index, ct, shape, kernel, stride, pads, dilation):
+    """The transpose of `pick` for windows that overlap, for each place in the window a comparison with the element's own index: one
+    kernel of accelerators, whose scatter is slow."""
+    n, sizes = len(kernel), shape[len(shape) - len(kernel) :]
+    own = jnp.arange(math.prod(sizes), dtype=index.dtype).reshape(sizes)
+    total = None
+    for at in np.ndindex(*kernel):
+        widths = [(0, 0, 0)] * (len(shape) - n)
+        for i, size, out, s, (low, _), d in zip(at, sizes, index.shape[len(shape) - n :], stride, pads, dilation):
+            first = i * d - low
+            widths.append((first, size - 1 - (out - 1) * s - first, s - 1))
+        chosen = jax.lax.pad(index, np.asarray(-1, index.dtype), widths) == own
+        term = jnp.where(chosen, jax.lax.pad(ct, np.zeros((), ct.dtype), widths), np.zeros((), ct.dtype))
+        total = term if total is None else total + term
+    return total
 
 
 def _disjoint_jvp(x, dx, kernel):
@@ -259,10 +289,15 @@ ADAPTIVE_MAX_POOL = Op("AdaptiveMaxPool", _with_index(_adaptive))
 
 
 def _sum_pool(x, kernel, stride, pads):
-    x = pad_spatial(x, pads, x.ndim - len(kernel))
-    if not on_cpu():
-        lead = (1,) * (x.ndim - len(kernel))
+    lead = (1,) * (x.ndim - len(kernel))
+
+    def windows(x):
         return jax.lax.reduce_window(x, np.zeros((), x.dtype), jax.lax.add, lead + kernel, lead + stride, "VALID")
+
+    return on_cpu(lambda x: _sums_by_axis(x, kernel, stride), windows, pad_spatial(x, pads, x.ndim - len(kernel)))
+
+
+def _sums_by_axis(x, kernel, stride):
     for axis, k, s in _axes(x.ndim, kernel, stride):
         if k == x.shape[axis]:  # pyright: ignore[reportOptionalMemberAccess]
             x = jnp.sum(x, axis, keepdims=True)

@@ -8,16 +8,12 @@ import jax
 import jax.numpy as jnp
 
 from msjax.base.checks import check_ints
-from msjax.base.typing import JaxArray, PadWidths, TensorLike
+from msjax.base.typing import JaxArray, PadWidths
+from msjax.common.typing import Shape, TensorLike
 from msjax.ops.dispatch.operator import freeze
 
 
-def on_cpu() -> bool:
-    """True if programs are compiled for CPUs, where XLA's window operations are many times slower than the replacements used here."""
-    return jax.default_backend() == "cpu"
-
-
-def n_ints(value: int | list[int] | tuple[int, ...], n: int, name: str, who: str, lowest: int = 1) -> tuple[Any, ...]:
+def n_ints(value: Shape, n: int, name: str, who: str, lowest: int = 1) -> tuple[Any, ...]:
     """A tuple of n ints of at least `lowest`, from one int or n of them; see `check_ints`."""
     return check_ints(freeze(value), n, name, who, low=lowest)
 

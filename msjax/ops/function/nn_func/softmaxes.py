@@ -7,10 +7,10 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import check_int
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import Axes, JaxArray
 from msjax.common import dtype as mstype
-from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
@@ -28,7 +28,7 @@ def _typed(x, dtype):
 
 
 @operator()
-def softmax(input: TensorLike, axis: int = -1, *, dtype: Type | None = None) -> JaxArray:
+def softmax(input: TensorLike, axis: Axes = -1, *, dtype: DTypeLike | None = None) -> JaxArray:
     """exp(input) / sum(exp(input)) along `axis`.
 
     Example:
@@ -41,7 +41,7 @@ def softmax(input: TensorLike, axis: int = -1, *, dtype: Type | None = None) -> 
 
 
 @operator()
-def softmin(x: TensorLike, axis: int = -1, *, dtype: Type | None = None) -> JaxArray:
+def softmin(x: TensorLike, axis: int = -1, *, dtype: DTypeLike | None = None) -> JaxArray:
     """softmax(-x) along `axis`.
 
     Example:

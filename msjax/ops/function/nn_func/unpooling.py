@@ -8,9 +8,10 @@ import jax
 
 from msjax.autograd.op import apply
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
+from msjax.base.typing import Axes
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func.pooling import check_tensor
 from msjax.ops.function.nn_func.pooling_kernels import (
@@ -46,7 +47,7 @@ def _unpool(n, who, x, indices, kernel_size, stride, padding, output_size):
 def max_unpool1d(
     x: TensorLike,
     indices: TensorLike,
-    kernel_size: int | tuple[int, ...],
+    kernel_size: Axes,
     stride: int | tuple[int, ...] | None = None,
     padding: int = 0,
     output_size: int | tuple[int, ...] | None = None,
@@ -58,10 +59,10 @@ def max_unpool1d(
 def max_unpool2d(
     x: Tensor,
     indices: Tensor,
-    kernel_size: int | tuple[int, ...],
-    stride: int | tuple[int, ...] | None = None,
-    padding: int | tuple[int, ...] = 0,
-    output_size: tuple[int, ...] | None = None,
+    kernel_size: Axes,
+    stride: Axes | None = None,
+    padding: Axes = 0,
+    output_size: Axes | None = None,
 ) -> Tensor:
     """Zeros with the elements of `x` where max-pooling found them.
 
@@ -88,10 +89,10 @@ def max_unpool2d(
 def max_unpool3d(
     x: TensorLike,
     indices: TensorLike,
-    kernel_size: int | tuple[int, ...],
-    stride: int | tuple[int, ...] | None = None,
-    padding: int | tuple[int, ...] = 0,
-    output_size: int | tuple[int, ...] | None = None,
+    kernel_size: Axes,
+    stride: Axes | None = None,
+    padding: Axes = 0,
+    output_size: Axes | None = None,
 ) -> Tensor:
     """Zeros with the elements of `x` where max-pooling found them; see `max_unpool2d`."""
     return _unpool(3, "max_unpool3d", x, indices, kernel_size, stride, padding, output_size)
@@ -118,8 +119,8 @@ def _fractional(n, who, input, kernel_size, output_size, output_ratio, return_in
 
 
 def fractional_max_pool2d(
-    input: Tensor, kernel_size: int | tuple[int, ...], output_size: int | tuple[int, ...] | None = None,
-    output_ratio: float | tuple[float, ...] | None = None, return_indices: bool = False,
+    input: Tensor, kernel_size: Axes, output_size: int | Sequence[int | None] | None = None,
+    output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The maxima of windows that begin at random places, of an input (N, C, H, W) or (C, H, W).
@@ -146,7 +147,7 @@ def fractional_max_pool2d(
 
 
 def fractional_max_pool3d(
-    input: TensorLike, kernel_size: int | tuple[int, ...], output_size: int | tuple[int, ...] | None = None,
+    input: TensorLike, kernel_size: Axes, output_size: int | Sequence[int | None] | None = None,
     output_ratio: float | Sequence[float] | None = None, return_indices: bool = False, _random_samples: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The maxima of windows that begin at random places, of an input (N, C, D, H, W); see `fractional_max_pool2d`."""

@@ -7,11 +7,10 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import check_positive_int
-from msjax.base.typing import TensorLike
 from msjax.common import dtype as mstype
-from msjax.common.dtype import Type
 from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
@@ -78,7 +77,7 @@ def _multinomial(weights, key, count, replacement, dtype):
 _MULTINOMIAL = Op("multinomial", _multinomial, differentiable=False)
 
 
-def multinomial(input: Tensor, num_samples: int, replacement: bool = True, seed: int | None = None) -> Tensor:
+def multinomial(input: TensorLike, num_samples: int, replacement: bool = True, seed: int | None = None) -> Tensor:
     """Random indices, drawn with weights.
 
     Args:
@@ -102,7 +101,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = True, seed:
     return draw_indices(input, num_samples, replacement, next_key(seed), mstype.int32)
 
 
-def draw_indices(input: TensorLike, count: int, replacement: bool, key: TensorLike, dtype: Type) -> Tensor:
+def draw_indices(input: TensorLike, count: int, replacement: bool, key: TensorLike, dtype: DTypeLike) -> Tensor:
     count = freeze(count)
     check_positive_int(count, "num_samples", "multinomial")
     if not replacement and count > input.shape[-1]:
@@ -132,7 +131,7 @@ def _categorical(logits, key, count, dtype):
 _CATEGORICAL = Op("random_categorical", _categorical, differentiable=False)
 
 
-def random_categorical(logits: Tensor, num_sample: int, seed: int = 0, dtype: Type = mstype.int64) -> Tensor:
+def random_categorical(logits: Tensor, num_sample: int, seed: int = 0, dtype: DTypeLike = mstype.int64) -> Tensor:
     """Random indices, drawn with log weights.
 
     Args:

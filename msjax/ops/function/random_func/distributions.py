@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.base.typing import Number
 from msjax.common import dtype as mstype
-from msjax.common.dtype import Type
-from msjax.common.tensor import Tensor
+from msjax.common.tensor import Tensor, wrap as wrap_array
+from msjax.common.typing import DTypeLike
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.ops.function.random_func.sampling import shape_of
+from msjax.ops.function.random_func.sampling import host_integers, host_normal, host_uniform, shape_of
 
 __all__ = ["gamma", "laplace", "normal", "poisson", "random_gamma", "random_poisson", "standard_laplace", "uniform"]
 
@@ -31,15 +33,21 @@ def _uniform(low, high, key, shape, dtype):
     return low.astype(dtype) + (high - low).astype(dtype) * drawn
 
 
+def _uniform_of(low, high, drawn):
+    low, high = as_operand(low), as_operand(high)
+    return drawn * (high - low).astype(jnp.float32) + low.astype(jnp.float32)
+
+
 _UNIFORM = Op("uniform", _uniform)
+_UNIFORM_OF = Op("uniform", _uniform_of)
 
 
 def uniform(
-    shape: tuple[int, ...],
+    shape: Sequence[int],
     minval: Tensor | Number,
     maxval: Tensor | Number,
     seed: int | None = None,
-    dtype: Type = mstype.float32,
+    dtype: DTypeLike = mstype.float32,
 ) -> Tensor:
     """Random numbers, uniform in [minval, maxval).
 
@@ -55,7 +63,16 @@ def uniform(
         >>> print(ops.uniform((3, 1), ms.Tensor([0.0, 1.0]), ms.Tensor(2.0)).shape)
         (3, 2)
     """
-    return apply(_UNIFORM, (minval, maxval, next_key(seed)), (shape_of(shape, "uniform"), mstype.as_dtype(dtype)))
+    sizes, kind = shape_of(shape, "uniform"), mstype.as_dtype(dtype)
+    if kind is mstype.float32:
+        drawn = host_uniform("uniform", seed, sizes)
+        if drawn is not None:
+            return apply(_UNIFORM_OF, (minval, maxval, drawn))
+    elif kind is mstype.int32:
+        drawn = host_integers("uniform", seed, minval, maxval, sizes)
+        if drawn is not None:
+            return wrap_array(drawn)
+    return apply(_UNIFORM, (minval, maxval, next_key(seed)), (sizes, kind))
 
 
 def _normal(mean, stddev, key, shape):
@@ -63,10 +80,15 @@ def _normal(mean, stddev, key, shape):
     return mean + stddev * jax.random.normal(wrap(key), _wide_shape(shape, mean, stddev), jnp.float32)
 
 
+def _normal_of(mean, stddev, drawn):
+    return to_float(mean).astype(jnp.float32) + to_float(stddev).astype(jnp.float32) * drawn
+
+
 _NORMAL = Op("normal", _normal)
+_NORMAL_OF = Op("normal", _normal_of)
 
 
-def normal(shape: tuple[int, ...], mean: Tensor | Number, stddev: Tensor | Number, seed: int | None = None) -> Tensor:
+def normal(shape: Sequence[int], mean: Tensor | Number, stddev: Tensor | Number, seed: int | None = None) -> Tensor:
     """Random numbers of a normal distribution, as Float32; differentiable in its parameters.
 
     Args:
@@ -81,7 +103,11 @@ def normal(shape: tuple[int, ...], mean: Tensor | Number, stddev: Tensor | Numbe
         >>> print(ops.normal((3, 1), ms.Tensor([0.0, 1.0]), 1.0).shape)
         (3, 2)
     """
-    return apply(_NORMAL, (mean, stddev, next_key(seed)), (shape_of(shape, "normal"),))
+    sizes = shape_of(shape, "normal")
+    drawn = host_normal("normal", seed, sizes)
+    if drawn is not None:
+        return apply(_NORMAL_OF, (mean, stddev, drawn))
+    return apply(_NORMAL, (mean, stddev, next_key(seed)), (sizes,))
 
 
 def _laplace(mean, scale, key, shape):
@@ -92,7 +118,7 @@ def _laplace(mean, scale, key, shape):
 LAPLACE = Op("laplace", _laplace)
 
 
-def laplace(shape: tuple[int, ...], mean: Tensor | Number, lambda_param: Tensor | Number, seed: int | None = None) -> Tensor:
+def laplace(shape: Sequence[int], mean: Tensor | Number, lambda_param: Tensor | Number, seed: int | None = None) -> Tensor:
     """Random numbers of a Laplace distribution, of density exp(-|x - mean| / lambda_param) / (2 * lambda_param).
 
     Args:
@@ -109,7 +135,7 @@ def laplace(shape: tuple[int, ...], mean: Tensor | Number, lambda_param: Tensor 
     return apply(LAPLACE, (mean, lambda_param, next_key(seed)), (shape_of(shape, "laplace"),))
 
 
-def standard_laplace(shape: tuple[int, ...], seed: int | None = None) -> Tensor:
+def standard_laplace(shape: Sequence[int], seed: int | None = None) -> Tensor:
     """Random numbers of the Laplace distribution of mean 0 and scale 1, as Float32; see `laplace`.
 
     Example:
@@ -128,7 +154,7 @@ def _gamma(alpha, beta, key, shape):
 GAMMA = Op("gamma", _gamma)
 
 
-def gamma(shape: tuple[int, ...], alpha: Tensor, beta: Tensor, seed: int | None = None) -> Tensor:
+def gamma(shape: Sequence[int], alpha: Tensor, beta: Tensor, seed: int | None = None) -> Tensor:
     """Random numbers of a gamma distribution; differentiable in its parameters.
 
     Args:
@@ -146,7 +172,7 @@ def gamma(shape: tuple[int, ...], alpha: Tensor, beta: Tensor, seed: int | None 
     return apply(GAMMA, (alpha, beta, next_key(seed)), (shape_of(shape, "gamma"),))
 
 
-def random_gamma(shape: tuple[Tensor, ...] | Tensor, alpha: Tensor, seed: int | None = None) -> Tensor:
+def random_gamma(shape: Sequence[int] | Tensor, alpha: Tensor, seed: int | None = None) -> Tensor:
     """Random numbers of gamma distributions of scale 1, of the shape `shape` followed by that of `alpha`.
 
     Args:
@@ -175,7 +201,7 @@ def _poisson(rate, key, shape, dtype):
 POISSON = Op("poisson", _poisson, differentiable=False)
 
 
-def poisson(shape: tuple[int, ...], mean: Tensor, seed: int | None = None) -> Tensor:
+def poisson(shape: Sequence[int], mean: Tensor, seed: int | None = None) -> Tensor:
     """Random numbers of a Poisson distribution, as Float32.
 
     Args:
@@ -194,7 +220,7 @@ def poisson(shape: tuple[int, ...], mean: Tensor, seed: int | None = None) -> Te
 
 
 def random_poisson(
-    shape: tuple[Tensor, ...] | Tensor, rate: Tensor, seed: int | None = None, dtype: Type = mstype.float32
+    shape: Sequence[int] | Tensor, rate: Tensor, seed: int | None = None, dtype: DTypeLike = mstype.float32
 ) -> Tensor:
     """Random numbers of Poisson distributions, of the shape `shape` followed by that of `rate`.
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from msjax.base.errors import shorten
 from msjax.models.frameworks.registry import registry_of
 from msjax.tools.checking import Check
 from msjax.tools.fault import Fault
-from msjax.tools.guard_places import Guard, Place
+from msjax.tools.guarding.guard_places import Guard, Place
+from msjax.tools.guarding.steps import bundle_of_function
 from msjax.tools.hook_set import ModuleHookSet, names_in
 from msjax.tools.nan_search import models_of
-from msjax.tools.program_search import search
+from msjax.tools.search.names import argument_names
+from msjax.tools.search.program import search, search_call
 
 
 class ModuleGuard(Guard):
@@ -34,8 +38,10 @@ class ModuleGuard(Guard):
         self._hooks.on()
         return self
 
-    def __exit__(self, *_exception: Any) -> None:
+    def __exit__(self, *exception: Any) -> None:
         self._hooks.off()
+        if isinstance(exception[1], Fault):
+            shorten(exception[1], keep=1)
 
     def _after(self, module, args, output):
         self.look(self._place("forward", module), jax.tree.leaves(output), (module, args))
@@ -46,7 +52,7 @@ class ModuleGuard(Guard):
     def _place(self, phase, module):
         return Place(phase, self._name(module), type(module).__name__)
 
-    def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
+    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         fault = None
         if registry_of(self.model) is not None:
             raise place.fault(self.check, "tools.find_nan(model, ...) finds the operation")
@@ -54,7 +60,8 @@ class ModuleGuard(Guard):
             module, args = args
             self._hooks.off()
             try:
-                _, fault = search(lambda m, a: (m(*a), None), (module, args), {}, self.check, [module])
+                names = argument_names((module, *args), {})
+                _, fault = search(lambda m, *a: m(*a), (module, *args), {}, self.check, [module], names)
             finally:
                 self._hooks.on()
         if fault is not None and fault.path is not None:
@@ -62,7 +69,13 @@ class ModuleGuard(Guard):
         raise fault or place.fault(self.check)
 
 
-def guarded(fn: Callable[..., Any], check: Check) -> Callable[..., Any]:
+def guarded(
+    fn: Callable[..., Any],
+    check: Check,
+    policy: str = "raise",
+    bundle: str | os.PathLike[str] | None = None,
+    state: dict[int, int] | None = None,
+) -> Callable[..., Any]:
     """The guard of a function of jax arrays; see `guard`."""
 
     @jax.jit
@@ -74,20 +87,45 @@ def guarded(fn: Callable[..., Any], check: Check) -> Callable[..., Any]:
 
     @functools.wraps(fn, updated=())
     def run(*args, **kwargs):
+        if policy == "skip" and not state and not _modules(args, kwargs):
+            raise ValueError(
+                "For 'guard', policy='skip' needs to know what a step that is left out returns: state={number of a result: number of the "
+                "argument that it takes the place of}, such as state={0: 0}."
+            )
         out, changed, wrong = program(args, kwargs)
         modules = _modules(args, kwargs)
+        if wrong and bundle is not None:
+            bundle_of_function(args, kwargs, check).write(bundle)
+        if wrong and policy == "skip":
+            run.skipped += 1  # pyright: ignore[reportFunctionMemberAccess]
+            return _with_arguments(out, args, state or {})
         if wrong:
-
-            def again(args, kwargs):
-                return fn(*args, **kwargs), jax.tree.leaves((args, kwargs))
-
-            _, fault = search(again, (args, kwargs), {}, check, models_of(fn, args, kwargs))
-            raise fault or Fault(check.what, "forward", None, note="when it was run again, the function had no such value")
+            _, fault = search_call(fn, args, kwargs, check, models_of(fn, args, kwargs))
+            fault = fault or Fault(check.what, "forward", None, note="when it was run again, the function had no such value")
+            fault.bundle = None if bundle is None else os.fspath(bundle)
+            raise fault
         for module, new in zip(modules, changed):
             nnx.update(module, nnx.state(new))
         return out
 
+    run.skipped = 0
     return run
+
+
+def _with_arguments(out, args, state):
+    """The result of a step in which arguments stand in the place of their new values."""
+    if not state:
+        return out
+    results = list(out) if isinstance(out, tuple) else [out]
+    for number, argument in state.items():
+        if not 0 <= number < len(results) or not 0 <= argument < len(args):
+            raise ValueError(
+                f"For 'guard', 'state' has {number}: {argument}, but there are {len(results)} results and {len(args)} arguments."
+            )
+        results[number] = args[argument]
+    if not isinstance(out, tuple):
+        return results[0]
+    return type(out)(*results) if hasattr(out, "_fields") else tuple(results)
 
 
 def _modules(args, kwargs):

@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 import functools
+import os
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from msjax.base.errors import shorten
 from msjax.base.state import STATE
-from msjax.common.bases import is_cell
-from msjax.common.tensor import tensors_in
+from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.compile.trace import RunRejected
 from msjax.functional.functionalize import state_of
 from msjax.models.frameworks.registry import registry_of
 from msjax.models.hooked import unhooked
+from msjax.nn.cell.base import Cell
 from msjax.tools.checking import Check, On
 from msjax.tools.fault import Fault, not_hooked
-from msjax.tools.guard_places import Guard, Place
+from msjax.tools.guarding.guard_places import Guard, Place
+from msjax.tools.guarding.module_guards import ModuleGuard, guarded
+from msjax.tools.guarding.steps import bundle_of_cells
 from msjax.tools.hook_set import HookSet
-from msjax.tools.module_guards import ModuleGuard, guarded
 from msjax.tools.pynative_search import Search
 
-if TYPE_CHECKING:
-    from msjax.nn.cell import Cell
 
-
-def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> Any:
+def guard(
+    model: Cell | nnx.Module,
+    on: On = "nan",
+    gradients: bool = True,
+    *,
+    policy: str = "raise",
+    bundle: str | os.PathLike[str] | None = None,
+    state: dict[int, int] | None = None,
+    eager: bool = False,
+) -> Any:
     """Raise a `Fault` at the first NaN of a network, with the cell, operation and line that it came from.
 
     Of a Cell, an nnx module, or what `hooks.hooked` made of a model of linen, equinox or haiku, it is a context manager, in which the
@@ -55,13 +64,22 @@ def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> A
         on (str or callable): what is looked for: "nan"; "inf" for infinite values, too; or a function from a jax array to an array
             of bools. Default: "nan".
         gradients (bool): whether gradients are looked at. Default: True.
+        policy (str): "raise"; or "skip": a wrong step that msjax compiles, or that is a guarded function, returns what it has computed,
+            but changes no Parameter and no state, and is counted in the attribute `skipped`. Default: "raise".
+        bundle (str, optional): the path of a file that a wrong step is written to: its arguments, and Parameters, optimizer and random
+            state as they were before it. `tools.replay` runs it again. The state of an optimizer is in it if msjax compiles the step,
+            or if it is among the arguments of a guarded function.
+        state (dict, optional): for a function with ``policy="skip"``: {number of a result: number of the argument that it takes the
+            place of}, such as ``{0: 0, 1: 1}`` for ``params, opt_state, loss = step(params, opt_state, batch)``. A wrong step returns
+            those arguments. nnx modules among the arguments need none.
+        eager (bool): True runs compiled functions in PyNative mode, where each operator is looked at as it runs. Default: False.
 
     Returns:
-        A context manager, or a function.
+        A context manager, or a function. Both have the number of wrong steps that were left out as `skipped`.
 
     Raises:
         Fault: in the ``with`` block or by the function: a `FloatingPointError` with the place as attributes.
-        TypeError, ValueError: `model` or `on` is something else.
+        TypeError, ValueError: an argument is something else.
 
     Example:
         >>> import msjax as ms
@@ -80,13 +98,17 @@ def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> A
         forward 1 log
     """
     check = Check(on, "guard")
-    if is_cell(model):
-        return _CellGuard(model, check, gradients)
+    if policy not in ("raise", "skip"):
+        raise ValueError(f"For 'guard', 'policy' should be 'raise' or 'skip', but got {policy!r}.")
+    if isinstance(model, Cell):
+        return _CellGuard(model, check, gradients, policy, bundle, eager)
     if isinstance(model, nnx.Module) or registry_of(model) is not None:
+        if policy == "skip" or bundle is not None:
+            raise ValueError("For 'guard', 'policy' and 'bundle' need the step as a function here: step = guard(step, ...).")
         return ModuleGuard(model, check, gradients)
     if not callable(model) or unhooked(model) is not None:
         raise not_hooked(model, "guard", "or a function")
-    return guarded(model, check)
+    return guarded(model, check, policy, bundle, state)
 
 
 class _Flags(NamedTuple):
@@ -102,10 +124,24 @@ class _Flags(NamedTuple):
 
 
 class _CellGuard(Guard):
-    """The guard of a Cell."""
+    """The guard of a Cell.
 
-    def __init__(self, model: Cell, check: Check, gradients: bool):
+    Attributes:
+        skipped (int): how many wrong steps were left out.
+    """
+
+    def __init__(
+        self,
+        model: Cell,
+        check: Check,
+        gradients: bool,
+        policy: str = "raise",
+        bundle: str | os.PathLike[str] | None = None,
+        eager: bool = False,
+    ):
         super().__init__(model, check, gradients)
+        self.policy, self.bundle, self.skipped = policy, bundle, 0
+        self._eager, self._args, self._passing = eager, (), False
         self._search: Any = None
         self._flags: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._before = []
@@ -125,19 +161,22 @@ class _CellGuard(Guard):
 
     def __enter__(self) -> _CellGuard:
         self._hooks.on()
-        self._search = Search(self.check, self.model, eager=False).__enter__()
+        self._search = Search(self.check, self.model, eager=self._eager).__enter__()
         return self
 
     def __exit__(self, *exception: Any) -> None:
         self._search.__exit__(*exception)
         self._hooks.off()
-        self._before = []
+        self._before, self._args = [], ()
+        if isinstance(exception[1], Fault):
+            shorten(exception[1], keep=1)
 
     def _begin(self, cell, args):
         if STATE.trace is None and not STATE.functional:
             trained, rest = state_of(self.model)
             self._before = [(tensor, tensor._value) for tensor in (*trained.values(), *rest.values())]
-            self._search.first = None
+            self._args = args
+            self._search.forget()
 
     def _after(self, place, cell, args, output):
         self.look(place, [t._value for t in tensors_in([output])])
@@ -152,12 +191,20 @@ class _CellGuard(Guard):
         self.look(place, [grad._value])
         return grad  # so that it is part of the program
 
-    def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
+    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         for tensor, value in self._before:
             tensor._value = value
         monitor = STATE.monitor
-        first = monitor.first if isinstance(monitor, Search) else None
-        raise first or place.fault(self.check)
+        name = f"the {'output' if place.phase == 'forward' else 'gradient'} of {place.path or 'the model'}"
+        fault = (monitor.fault(values, name) if isinstance(monitor, Search) else None) or place.fault(self.check)
+        if self.bundle is not None:
+            # Off the tape.
+            args = jax.tree.map(lambda v: wrap(v._value) if isinstance(v, Tensor) else v, self._args, is_leaf=is_leaf)
+            self._written(self.model, args, {})
+            fault.bundle = os.fspath(self.bundle)
+        if self.policy == "skip":
+            fault.add_note("policy='skip' leaves out steps that are compiled: ms.jit(step), or graph mode.")
+        raise fault
 
     # ---- in a program
 
@@ -187,22 +234,50 @@ class _CellGuard(Guard):
         flags.found.clear()
 
     def _check_flag(self, places, numbers, wrong, *rows):
-        if np.asarray(wrong):
+        if np.asarray(wrong) and not self._passing:
             found = [i for at, row in zip(numbers, rows) for i, measured in zip(at, row) if self.check.raised(measured)]
             raise _Rejected(self, places[min(found)])
 
-    def explain(self, place: Place, run: Callable[[], Any]) -> None:
+    def passed(self, rejected: _Rejected, finish: Callable[[], Any]) -> Any:
+        """The result of a wrong step that is left out.
+
+        Raises:
+            RunRejected: the step isn't left out.
+        """
+        if self.policy != "skip":
+            raise rejected
+        self.skipped += 1
+        self._passing = True
+        try:
+            return finish()
+        finally:
+            self._passing = False
+
+    def explain(self, rejected: _Rejected, run: Callable[[], Any]) -> None:
         """Run a step in PyNative mode, in which its fault was raised, and raise it.
 
         Raises:
             Fault: always.
         """
-        with Search(self.check, self.model):
-            try:
+        if self.bundle is not None and rejected.call is not None:
+            self._written(*rejected.call)
+        bundle, self.bundle = self.bundle, None
+        try:
+            with Search(self.check, self.model):
                 run()
-            except Fault as fault:
-                raise fault from None
-        raise place.fault(self.check, "in PyNative mode, the same step has no such value")
+        except Fault as found:
+            fault = found
+        else:
+            fault = rejected.place.fault(self.check, "in PyNative mode, the same step has no such value")
+        finally:
+            self.bundle = bundle
+        fault.bundle = None if bundle is None or rejected.call is None else os.fspath(bundle)
+        shorten(fault)
+        raise fault from None
+
+    def _written(self, step, args, kwargs):
+        assert self.bundle is not None
+        bundle_of_cells(self.model, step, args, kwargs, self.check, self.gradients).write(self.bundle)
 
 
 class _Rejected(RunRejected):
@@ -210,5 +285,8 @@ class _Rejected(RunRejected):
         super().__init__(f"a {guard.check.what} in {place.path}")
         self.guard, self.place = guard, place
 
+    def passed(self, finish: Callable[[], Any]) -> Any:
+        return self.guard.passed(self, finish)
+
     def again(self, run: Callable[[], Any]) -> Any:
-        return self.guard.explain(self.place, run)
+        return self.guard.explain(self, run)

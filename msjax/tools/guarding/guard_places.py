@@ -14,6 +14,7 @@ from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.compile.trace import in_program, program_here
 from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
 from msjax.hooks.values import ARRAYS
+from msjax.hooks.worker import WORKER
 from msjax.ops.function.control.gradient import HookBackward
 from msjax.tools.checking import Check
 from msjax.tools.fault import Fault
@@ -28,6 +29,17 @@ class Place(NamedTuple):
 
     def fault(self, check: Check, note: str = "") -> Fault:
         return Fault(check.what, self.phase, self.path, cls=self.cls, note=note)
+
+
+class _Look:
+    """Looks at a flag when it has arrived; a hook with a name for messages."""
+
+    def __init__(self, guard: Guard, place: Place):
+        self.guard, self.place = guard, place
+        self.__qualname__ = "tools.guard"
+
+    def __call__(self, flag: Any) -> None:
+        self.guard.arrived(self.place, flag)
 
 
 class Guard:
@@ -49,15 +61,15 @@ class Guard:
             return
         if not any(map(is_tracer, values)):
             if self.check(values):
-                self.found(place, args)
+                self.found(place, values, args)
             return
         program = program_here()
         if program is not None:
             self._flag(program, place, values)
         else:
             # As an observer: by a callback under jax.jit, as an output in hooks.jit.
-            arrived, flag = functools.partial(self._arrived, place), self._flag_of(values)
-            run_traced_hook(ARRAYS, arrived, NO_SUBJECT, (flag,), "guard", observe=True, carried=())
+            arrived, flag = _Look(self, place), self._flag_of(values)
+            run_traced_hook(ARRAYS, arrived, NO_SUBJECT, (flag,), "hook", observe=True, carried=())
 
     def looked_at(self, place: Place, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The arguments of a call in a program that jax compiles, so that the gradients with respect to them are looked at, too: there,
@@ -76,15 +88,17 @@ class Guard:
     def _flag_of(self, values):
         return functools.reduce(jnp.logical_or, map(self.check.traced, values))
 
-    def _arrived(self, place, flag):
-        if bool(flag):
+    def arrived(self, place: Place, flag: Any) -> None:
+        """Raise the fault of a place whose flag is raised, in a program that jax compiled."""
+        # Of all places that are wrong in a run, the first is told.
+        if bool(flag) and not isinstance(WORKER.failures.first, Fault):
             raise place.fault(self.check, _COMPILED_BY_JAX)
 
     def _flag(self, program, place, values):
         """Look at the values by a flag of a program that msjax compiles."""
-        program.after_run(functools.partial(self._arrived, place), (self._flag_of(values),), "guard")
+        program.after_run(functools.partial(self.arrived, place), (self._flag_of(values),), "guard")
 
-    def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
+    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         """Raise the fault of a place that is wrong."""
         raise NotImplementedError
 

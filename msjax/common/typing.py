@@ -1,0 +1,116 @@
+"""Types for annotations that name Tensors, Parameters and data types: what operators and layers take and return.
+
+A leaf: it imports nothing of Tensor's at run time, so that every file may import it. The aliases are text at run time, and types
+for a type checker.
+
+Example:
+    >>> import msjax as ms
+    >>> from msjax.common.typing import TensorHook
+    >>> def halved(grad: ms.Tensor) -> ms.Tensor:
+    ...     return grad / 2
+    >>> hook: TensorHook = halved
+    >>> handle = ms.Tensor(1.0).register_hook(hook)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+from msjax.base.typing import Attribute, Axes
+
+if TYPE_CHECKING:
+    import jax
+    import numpy as np
+
+    from msjax.common.dtype import Type
+    from msjax.common.initializer import Initializer
+    from msjax.common.parameter import Parameter
+    from msjax.common.tensor import Tensor
+
+__all__ = [
+    "ArrayLike",
+    "BinaryMethod",
+    "BinaryOperator",
+    "DTypeLike",
+    "InitLike",
+    "KernelDecorator",
+    "MethodOfManyNames",
+    "ParametersLike",
+    "Shape",
+    "TensorHook",
+    "TensorLike",
+    "UnaryOperator",
+    "UnaryOperatorOfX",
+]
+
+# What an operator takes for an operand.
+TensorLike: TypeAlias = "Tensor | jax.Array | np.ndarray[Any, Any] | np.generic[Any] | complex"
+# What Tensor() and msjax.numpy take for data: operands, and nested lists of them.
+ArrayLike: TypeAlias = "TensorLike | Sequence[Any]"
+# What fills a Parameter: an initializer or its name, data, or one number.
+InitLike: TypeAlias = "Initializer | ArrayLike | str"
+Shape: TypeAlias = "int | Sequence[int] | Tensor"
+# What an optimizer updates: Parameters, or groups of them with their settings.
+ParametersLike: TypeAlias = "Iterable[Parameter] | Iterable[dict[str, Any]]"
+DTypeLike: TypeAlias = "Type | np.dtype[Any] | type[Any] | str"
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R", covariant=True)
+
+
+class TensorHook(Protocol):
+    """A function for `Tensor.register_hook`: it takes the gradient, and returns another one or None."""
+
+    def __call__(self, grad: Tensor, /) -> Tensor | None: ...
+
+
+class KernelDecorator(Protocol):
+    """A decorator, made by `operator(...)`, that makes a kernel of jax arrays a function of Tensors with the same parameters."""
+
+    @overload
+    def __call__(self, kernel: Callable[_P, jax.Array], /) -> Callable[_P, Tensor]: ...
+    @overload
+    def __call__(self, kernel: Callable[_P, tuple[jax.Array, jax.Array]], /) -> Callable[_P, tuple[Tensor, Tensor]]: ...
+    @overload
+    def __call__(
+        self, kernel: Callable[_P, tuple[jax.Array, jax.Array, jax.Array]], /
+    ) -> Callable[_P, tuple[Tensor, Tensor, Tensor]]: ...
+    @overload
+    def __call__(self, kernel: Callable[_P, tuple[jax.Array, ...]], /) -> Callable[_P, tuple[Tensor, ...]]: ...
+    @overload
+    def __call__(self, kernel: Callable[_P, Any], /) -> Callable[_P, Any]: ...
+
+
+class UnaryOperator(Attribute["Callable[[], Tensor]"], Protocol):
+    """An elementwise operator of one Tensor; as an attribute of Tensor, a method without arguments."""
+
+    def __call__(self, input: TensorLike) -> Tensor: ...
+
+
+class UnaryOperatorOfX(Attribute["Callable[[], Tensor]"], Protocol):
+    """An elementwise operator of one Tensor that MindSpore calls x."""
+
+    def __call__(self, x: TensorLike) -> Tensor: ...
+
+
+class BinaryMethod(Protocol):
+    """A method of a Tensor that takes another one or a number."""
+
+    def __call__(self, other: TensorLike) -> Tensor: ...
+
+
+class BinaryOperator(Attribute[BinaryMethod], Protocol):
+    """An elementwise operator of two Tensors or numbers."""
+
+    def __call__(self, input: TensorLike, other: TensorLike) -> Tensor: ...
+
+
+class MethodOfManyNames(Protocol[_P, _R]):
+    """A method whose arguments have other names, too; type checkers know those of the function only."""
+
+    @overload
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    @overload
+    def __call__(self, *args: TensorLike | Axes | None, **kwargs: TensorLike | Axes | Type | None) -> _R: ...

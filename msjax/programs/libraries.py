@@ -1,0 +1,257 @@
+"""The libraries that traced functions reach, jax and numpy: whether they are what their files say, and what the files say.
+
+Programs on disk are found without tracing. So where somebody has replaced a function of a library, as tests and debugging do, this has
+to show without tracing, too. A library's state is a digest of what its modules hold under each name: functions by their place in
+the library's files, classes with their methods. A function from elsewhere is foreign: then nothing is stored or read.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import operator
+import os
+import sys
+import sysconfig
+import threading
+import types
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+# Packages whose functions programs may be made of: they are what they are for the content of their files.
+LIBRARIES = ("jax", "jaxlib", "numpy", "ml_dtypes", "opt_einsum", "scipy")
+# What traced functions take from them. The modules that define what these hold are looked at, too.
+_PUBLIC = (
+    *("jax", "jax.numpy", "jax.lax", "jax.nn", "jax.core", "jax.dtypes"),
+    *("numpy", "math", "operator", "functools", "itertools", "builtins"),
+)
+# Others, such as `print`, are replaced by consoles and notebooks, and don't matter.
+_BUILTINS = frozenset(
+    "abs all any bool callable complex dict divmod enumerate filter float frozenset getattr hasattr hash id int isinstance issubclass "
+    "iter len list map max min next object pow property range repr reversed round set slice sorted str sum super tuple type zip".split()
+)
+_RULES = ("jax.interpreters.ad", "jax.interpreters.batching", "jax.interpreters.mlir", "jax.interpreters.partial_eval")
+
+
+class Foreign(ValueError):
+    """A function of a library was replaced by one from elsewhere."""
+
+
+# ---- one value
+
+
+@functools.lru_cache(8192)
+def place(file: str) -> str | None:
+    """The place of a source file that belongs to msjax, a library or the standard library, the same on every machine; None for others."""
+    for name in ("msjax", *LIBRARIES):
+        folder = _folder(name)
+        if folder and file.startswith(folder):
+            return f"{name}/{file[len(folder) :]}"
+    if file.startswith("<frozen "):
+        return file
+    standard = sysconfig.get_path("stdlib") + os.sep
+    inner = file[len(standard) :] if file.startswith(standard) else ""
+    return f"python/{inner}" if inner and not inner.startswith(("site-packages", "dist-packages")) else None
+
+
+@functools.cache
+def _folder(name):
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return os.path.dirname(file) + os.sep if file else ""
+
+
+def identity(value: Any, depth: int = 3) -> Any:
+    """What tells a value of a library from all others: a text, or nested tuples of texts and numbers.
+
+    Args:
+        depth: so deep, functions in closures and in partial functions are looked at.
+
+    Raises:
+        Foreign: it is a function, or holds one, that is neither a library's, nor msjax's or Python's own.
+    """
+    cls = value.__class__
+    if cls is types.FunctionType:
+        return _of_function(value, depth)
+    if cls is functools.partial:
+        held = [*value.args, *value.keywords.values()]
+        inner = [identity(v, depth - 1) for v in held if callable(v)] if depth else []
+        return "partial", identity(value.func, depth), *inner
+    if cls in (float, complex, str, bool, int):
+        return cls.__name__, repr(value)
+    if cls is types.ModuleType:
+        return "module", value.__name__
+    if cls is types.MethodType:
+        return "method", identity(value.__func__, depth)
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    inner = getattr(value, "__wrapped__", None) if depth else None
+    inner = identity(inner, depth - 1) if inner.__class__ is types.FunctionType else None
+    module = getattr(value, "__module__", None)
+    owners = [cls.__module__, module] if isinstance(value, type) else [cls.__module__]
+    if not all(str(owner).partition(".")[0] in _OWNERS for owner in owners):
+        raise Foreign(f"{name or cls.__qualname__} of {owners[-1]}")
+    return cls.__name__, name if isinstance(name, str) else None, inner
+
+
+# Packages of the classes whose instances and subclasses libraries hold.
+_OWNERS = frozenset(
+    (
+        *(
+            "msjax",
+            "nanobind",
+            *LIBRARIES,
+            *"builtins abc collections contextlib dataclasses enum functools itertools logging".split(),
+        ),
+        *"math operator re threading types typing weakref _frozen_importlib _frozen_importlib_external _sitebuiltins _thread".split(),
+    )
+)
+
+
+def _of_function(fn, depth):
+    code = fn.__code__
+    file = code.co_filename
+    where = place(file)
+    if where is None:
+        # Methods of data classes and of named tuples are made of texts.
+        owner = str(fn.__globals__.get("__name__")).partition(".")[0]
+        if file[:1] != "<" or not (owner in LIBRARIES or owner.startswith("namedtuple_") or owner in _OWNERS):
+            raise Foreign(f"{fn.__qualname__} of {file}")
+        return fn.__qualname__, zlib.crc32(code.co_code), code.co_names
+    found = fn.__qualname__, where, code.co_firstlineno
+    if depth and fn.__closure__:
+        held = [_content(cell) for cell in fn.__closure__]
+        return *found, *[identity(v, depth - 1) for v in held if callable(v)]
+    return found
+
+
+def _content(cell):
+    try:
+        return cell.cell_contents
+    except ValueError:  # empty
+        return None
+
+
+# ---- modules
+
+
+def _of_module(module):
+    """(name, identity) of what a module holds, with the methods of its classes."""
+    own, package = module.__name__, hasattr(module, "__path__")
+    for name, value in sorted(vars(module).items()):
+        cls = value.__class__
+        # Counters, flags and other objects of a module change; submodules that were not imported yet are missing.
+        if name.startswith("__") or cls in (int, bool) or not (callable(value) or cls in (float, complex, str, types.ModuleType)):
+            continue
+        if (package and cls is types.ModuleType) or (own == "builtins" and name not in _BUILTINS):
+            continue
+        if len(name) == 1 and isinstance(value, type):
+            continue  # what a loop over a set has left
+        yield name, identity(value)
+        if isinstance(value, type):
+            if value.__module__ == own:
+                yield name, list(_members(value))
+        elif cls.__module__.partition(".")[0] == "jax" and hasattr(value, "__dict__"):
+            # A primitive, or a function with its own derivative.
+            yield name, [(key, identity(v)) for key, v in sorted(vars(value).items()) if v.__class__ is types.FunctionType]
+
+
+def _members(cls) -> Iterator[tuple[str, Any]]:
+    for name, value in vars(cls).items():
+        if isinstance(value, (staticmethod, classmethod)):
+            value = value.__func__
+        elif isinstance(value, property):
+            value = value.fget
+        if value.__class__ in (types.FunctionType, int, float, str, bool) and name not in _TEXTS:
+            yield name, identity(value)
+
+
+_TEXTS = ("__doc__", "__module__", "__firstlineno__")
+
+
+def _check_rules(module):
+    """Check that the rules of jax's primitives are not foreign functions."""
+    for table in list(vars(module).values()):
+        if table.__class__ is dict:
+            for primitive, rule in list(table.items()):
+                if primitive.__class__.__name__ == "Primitive" and place(_file_of(primitive)) is not None:
+                    identity(rule)
+
+
+def _file_of(primitive):
+    """The file of a primitive's implementation, which says whose it is."""
+    code = getattr(getattr(primitive, "impl", None), "__code__", None)
+    return "<frozen primitive>" if code is None else code.co_filename
+
+
+class LibraryState:
+    """The state of the libraries, looked at again when a module holds something else under a name than before.
+
+    Each program asks for it. So of the modules that nobody but jax itself uses, each question looks at some only, and all of them before
+    programs are written to disk.
+    """
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._turn = 0
+        # {name of a module: (what it holds, in order, the digest of that; None if something is foreign)}.
+        self._modules: dict[str, tuple[tuple[Any, ...], bytes | None]] = {}
+        self._others: list[str] = []
+        self._digest: str | None = None
+
+    def digest(self, *, thorough: bool = False) -> str | None:
+        """The digest of the state; None if something in it is foreign.
+
+        Args:
+            thorough: look at the classes, rules and objects in the modules again, too.
+        """
+        with self._lock:
+            if self._modules and not thorough:
+                self._turn = (self._turn + 1) % _TURNS
+                asked = [*_ALWAYS, *self._others[self._turn :: _TURNS]]
+                changed = [name for name in asked if not _is_same(sys.modules[name], self._modules[name][0])]
+                if not changed:
+                    return self._digest
+            else:
+                changed = _names()
+                self._others = [name for name in changed if name not in _ALWAYS]
+                self._modules.clear()
+            for name in changed:
+                self._modules[name] = _look_at(sys.modules[name])
+            found = [digest for _, digest in self._modules.values()]
+            self._digest = None if None in found else hashlib.sha256(b"".join(found)).hexdigest()
+            return self._digest
+
+
+# What other functions of jax are made of, and users replace; and in how many turns all the others are looked at.
+_ALWAYS = ("jax.numpy", "jax.lax", "jax.nn")
+_TURNS = 16
+
+
+def _is_same(module, held):
+    values = module.__dict__.values()
+    return len(values) == len(held) and all(map(operator.is_, values, held))
+
+
+def _names():
+    """The names of the modules that are looked at: the same in every process, whatever else was imported."""
+    names = dict.fromkeys(name for name in (*_PUBLIC, *_RULES) if name in sys.modules)
+    for name in list(names):
+        for value in list(vars(sys.modules[name]).values()):
+            module = getattr(value, "__module__", None)
+            if isinstance(module, str) and module.startswith(("jax.", "numpy._core.", "numpy.lib._")) and module in sys.modules:
+                names[module] = None
+    return sorted(names)
+
+
+def _look_at(module):
+    held = tuple(vars(module).values())
+    try:
+        content = repr(list(_of_module(module)))
+        if module.__name__ in _RULES:
+            _check_rules(module)
+    except Foreign:
+        return held, None
+    return held, hashlib.sha256(content.encode()).digest()
+
+
+LIBRARY_STATE = LibraryState()
