@@ -48,7 +48,6 @@ TESTED_IN = {
     "everything": "test_importing.py",
     "device_context": "base/test_precision.py",
     "hal": "test_runtime.py",
-    "mindrecord": "dataset/test_sources.py",
     "parallel": "test_compat.py",
     "version": "test_compat.py",
 }

@@ -40,6 +40,7 @@ class Op:
         differentiable: False if no gradient ever flows through the operator.
         shape_error: the exception that MindSpore raises for shapes that don't match.
         runs_cells: whether cells with hooks may run within it.
+        made_of: of an operator that may be made anew each time that some code runs, what all of these have in common; None of others.
 
     Attributes:
         jit: compiles its functions; None for the usual way, that of its group of processes for an operator with collectives.
@@ -57,6 +58,7 @@ class Op:
         "differentiable",
         "shape_error",
         "runs_cells",
+        "made_of",
         "jit",
         "accumulation_order",
         "programs",
@@ -74,6 +76,7 @@ class Op:
         shape_error: type[Exception] = ValueError,
         jit: Callable[..., Any] | None = None,
         runs_cells: bool = False,
+        made_of: Hashable = None,
     ):
         self.name: str = name
         self.fn = fn
@@ -81,6 +84,7 @@ class Op:
         self.differentiable: bool = differentiable
         self.shape_error = shape_error
         self.runs_cells: bool = runs_cells
+        self.made_of = made_of
         self.jit = jit
         self.accumulation_order: tuple[int, ...] | None = None
         self.programs = ProgramCache(self.bind, jit, name)

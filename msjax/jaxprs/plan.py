@@ -246,7 +246,7 @@ class Planner:
         self.statistic = statistic
         self.lines = lines
         self.operations = operations
-        self.sources = SourceLines() if lines or operations else None
+        self.sources = SourceLines()
         self.module: tuple[str, int] = "", 0  # the path of the module around, and which call of it this is
         self.functions: list[str] = []  # of jax, of which the equation is the last operation
         self.counts = {}
@@ -328,7 +328,7 @@ class Planner:
             return self._operation(eqn, primitive.name, "operation", line, path, barrier)
         blocks, functions, module = [], self.functions, self.module
         for body in rule.bodies(eqn):
-            at = line or (self.sources.of_library(eqn, body.closed) if self.sources else None)
+            at = line or (self.sources.of_library(eqn, body.closed) if self.lines or self.operations else None)
             blocks.append(self.block(body.closed, (*path, body.label), at, barrier or body.barrier, hidden or body.recomputed))
         here, self.functions, self.module = None, functions, module
         if self.operations and "name" in eqn.params and eqn.outvars and not hidden and len(blocks) == 1:

@@ -90,7 +90,11 @@ def pure_of(model: Any) -> Pure:
     if pure is not None:
         return pure
     owner = getattr(model, "__self__", None)
-    anchor = Same(model.apply) if isinstance(model, tuple) else Same(model) if owner is None else (Same(owner), model.__name__)
+    if owner is not None:
+        anchor = Same(owner), model.__name__
+    else:
+        # A haiku transform is a tuple of functions.
+        anchor = Same(getattr(model, "apply", model) if isinstance(model, tuple) else model)
     return Pure(anchor, (), lambda state, options, args, kwargs: (*options.of_function(fn)(*args, **kwargs), None), _nothing)
 
 

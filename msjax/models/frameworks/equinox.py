@@ -152,7 +152,7 @@ def _is_method(cls, name):
     return inspect.isfunction(getattr(cls, name, None)) or (callable(static) and hasattr(type(static), "__get__"))
 
 
-def why_not_hooked(module: equinox.Module) -> str | None:
+def why_not_hooked(module: object) -> str | None:
     """Why a module takes no hooks; None if it does."""
     if _is_method(type(module), "__call__"):
         return None

@@ -262,5 +262,8 @@ arcsin: UnaryOperatorOfX = unary(
     floats=True,
     parameter="x",
 )
-arccos, arctan = acos, atan
-arcsinh, arccosh, arctanh = asinh, acosh, atanh
+arccos = acos
+arctan = atan
+arcsinh = asinh
+arccosh = acosh
+arctanh = atanh
