@@ -13,7 +13,6 @@ from msjax.base.errors import callable_name, describe
 from msjax.base.state import STATE, Scope
 from msjax.base.typing import PyTree
 from msjax.common.node import Leaf, place_on_tape
-from msjax.common.parameter import Parameter
 from msjax.common.tape import Node
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.hooks.dialect import DIALECTS
@@ -91,8 +90,8 @@ class GradientScope:
             values[i], places[i] = _map_tensors(lambda t, r=i in positions: mark(t, r), values[i])
         return tuple(values[:n]), dict(zip(names, values[n:])), [places[p] for p in positions]
 
-    def weights(self, parameters: Iterable[Parameter]) -> list[Leaf]:
-        """Mark Parameters as leaves; returns one leaf for each, the same leaf for a Parameter that is listed twice."""
+    def weights(self, parameters: Iterable[Tensor]) -> list[Leaf]:
+        """Mark Parameters, or other variables, as leaves; returns one leaf for each, the same leaf for one that is listed twice."""
         leaves = []
         for parameter in parameters:
             node = parameter._node

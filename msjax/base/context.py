@@ -26,6 +26,7 @@ PYNATIVE_MODE = 1
 STRICT, COMPATIBLE, LAX = 0, 1, 2
 
 DIALECTS = ("tutorial", "mindspore-2.10", "mindspore-1")
+RANDOM_NUMBERS = ("mindspore", "jax")
 DEVICE_TARGETS = ("CPU", "GPU", "TPU", "Ascend", "Davinci")
 
 # Settings of MindSpore programs that have no counterpart in XLA: stored, so that they can be read back, without effect.
@@ -98,6 +99,7 @@ class _Settings:
             )
         self.hook_queue_bytes = 256 << 20
         self.program_cache_size = 8192
+        self.random_numbers = "mindspore"
         self.enable_compile_cache = False
         self.compile_cache_path = ""
         self.compile_cache_bytes = 1 << 30
@@ -132,6 +134,9 @@ def set_context(**kwargs: Any) -> None:
         gpu_config (dict): "matmul_allow_tf32" and "conv_allow_tf32": whether operands of float32 may be rounded to TF32 on GPUs (and to
             bfloat16 on TPUs). The first is jax's own setting, `jax_default_matmul_precision`, for all of this process. By default,
             jax rounds both; programs of `msjax run` and `install_as_mindspore` round those of convolutions only, as MindSpore does.
+        random_numbers (str): "mindspore" (the default) draws MindSpore's numbers from a seed that was set: orders of rows, initial weights,
+            dropout, and outside of compiled programs other random operators. "jax" draws from numpy's generators on the host and from jax's
+            elsewhere.
         **kwargs: MindSpore's other settings are accepted and kept, without effect.
 
     Raises:
@@ -218,6 +223,13 @@ def _set_program_cache_size(value):
     SETTINGS.program_cache_size = check_positive_int(value, "program_cache_size", "set_context")
 
 
+def _set_random_numbers(value):
+    if value not in RANDOM_NUMBERS:
+        raise ValueError(f"For 'set_context', 'random_numbers' should be one of {', '.join(RANDOM_NUMBERS)}, but got {value!r}.")
+    SETTINGS.random_numbers = value
+    programs_changed()
+
+
 def _set_compile_cache(value):
     SETTINGS.enable_compile_cache = check_bool(value, "enable_compile_cache", "set_context")
     _update_compile_cache()
@@ -295,6 +307,7 @@ _SETTERS = {
     "hook_dialect": _set_dialect,
     "hook_queue_bytes": _set_hook_queue_bytes,
     "program_cache_size": _set_program_cache_size,
+    "random_numbers": _set_random_numbers,
     "enable_compile_cache": _set_compile_cache,
     "compile_cache_path": _set_compile_cache_path,
     "compile_cache_bytes": _set_compile_cache_bytes,

@@ -20,13 +20,15 @@ def cell_path(cells: Sequence[Any] | None = None) -> str:
         return ""
     if hasattr(stack[-1], "hook_path"):  # a module of another framework, which knows its path
         return stack[-1].hook_path
-    root = stack[0]
-    path = type(root).__name__
+    # Modules of other frameworks know their paths; cells that they call are named from there.
+    first = max((i for i, owner in enumerate(stack) if hasattr(owner, "hook_path")), default=0)
+    root = stack[first]
+    path = root.hook_path.rpartition(" (")[0] if hasattr(root, "hook_path") else type(root).__name__
     holder = root
-    for cell in stack[1:]:
+    for cell in stack[first + 1 :]:
         if cell is holder:
             continue
-        for name, member in holder.cells_and_names():
+        for name, member in [] if hasattr(holder, "hook_path") else holder.cells_and_names():
             if member is cell and name:
                 path += "." + name
                 break
@@ -79,9 +81,9 @@ def describe(value: Any) -> str:
 
 
 def near(text: str, names: Iterable[str]) -> str:
-    """A sentence's part that lists the names most like a text, to begin a list of all; empty if none is like it."""
+    """The end of a sentence, which lists the names most like a text; empty if none is like it."""
     found = difflib.get_close_matches(text, list(names), n=3, cutoff=0.6)
-    return f"near it are {', '.join(map(repr, found))}; " if found else ""
+    return f"; nearest to {text!r}: {', '.join(map(repr, found))}" if found else ""
 
 
 def callable_name(fn: Callable[..., Any]) -> str:

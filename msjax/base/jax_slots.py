@@ -13,6 +13,7 @@ import copy
 import functools
 import io
 import pickle
+import re
 import warnings
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -28,7 +29,7 @@ from jax.extend import source_info_util
 from jax.interpreters import mlir
 
 # The versions of jax with which all of this was seen to work.
-CHECKED = ("0.10.2", "0.12.0")
+CHECKED = ("0.9.2", "0.10.2", "0.12.0")
 
 
 def _core(name: str) -> Any:
@@ -87,12 +88,15 @@ try:
     # The effects of an equation that has none.
     NO_EFFECTS = _core("no_effects")
 
+    # ``with take_current_trace() as trace`` is the innermost transformation that is under way.
+    take_current_trace = _core("take_current_trace")
+
     # What jax notes of a function that it traced.
     DebugInfo = _core("DebugInfo")
 except AttributeError as error:
     raise ImportError(
         f"jax {jax.__version__} has no {error.name!r} in {getattr(error.obj, '__name__', error.obj)}, which msjax needs. "
-        f"msjax/base/jax_slots.py was checked with jax {' and '.join(CHECKED)}."
+        f"msjax/base/jax_slots.py was checked with jax {', '.join(CHECKED)}."
     ) from error
 
 
@@ -101,7 +105,7 @@ except AttributeError as error:
 
 def current_trace() -> Any:
     """jax's object for the innermost transformation that is under way; one for computing at once if there is none."""
-    with jax.extend.core.take_current_trace() as trace:
+    with take_current_trace() as trace:
         return trace
 
 
@@ -116,6 +120,11 @@ def trace_of(value: Any) -> Any:
 def settings() -> dict[str, Any]:
     """jax's settings by name, as they are for this thread."""
     return jax.config.values
+
+
+def setting(name: str) -> Any:
+    """The value of one of jax's settings, as it is for this thread."""
+    return getattr(jax.config, name)
 
 
 # ---- jaxprs
@@ -183,6 +192,20 @@ class _NoTraceback:
 def name_stack_of(eqn: jax.extend.core.JaxprEqn) -> str:
     """The scopes of `jax.named_scope` around an equation, and the transformations that made it, as a text."""
     return str(eqn.source_info.name_stack)
+
+
+def module_scope(path: str, call: int) -> Any:
+    """A context manager that notes, with each operation within, that it belongs to call number `call` of the module of a path."""
+    return jax.named_scope(f"msjax<{path}|{call}>")
+
+
+_MODULE_SCOPE = re.compile(r"msjax<([^>|]*)\|(\d+)>")
+
+
+def marked_scope(eqn: jax.extend.core.JaxprEqn) -> tuple[str, int] | None:
+    """(path, number of the call) of the innermost `module_scope` around an equation; None if there is none in its jaxpr."""
+    found = _MODULE_SCOPE.findall(name_stack_of(eqn))
+    return (found[-1][0], int(found[-1][1])) if found else None
 
 
 def file_of(closed: jax.extend.core.ClosedJaxpr) -> str:
@@ -311,7 +334,7 @@ def compiler_flags() -> bytes:
     """The flags that XLA has read from XLA_FLAGS, and its defaults for all others, as bytes that differ where they do."""
     from jax.experimental import serialize_executable
 
-    options = serialize_executable.xc.CompileOptions()
+    options = serialize_executable.xc.CompileOptions()  # pyright: ignore[reportPrivateImportUsage]
     options.executable_build_options.debug_options  # noqa: B018  # without it, they are left out
     return options.SerializeAsString()
 
@@ -358,7 +381,7 @@ def _unpickler():
                 found = super().find_class(module, name)
                 of = str(getattr(found, "__module__", "")).partition(".")[0]
                 is_class = isinstance(found, type) and of in ("jax", "jaxlib")
-                if not (is_class or found is np.dtype or (of == "jax" and name.startswith("_unpickle_"))):
+                if not (is_class or found is np.dtype or (of == "jax" and name.lstrip("_").startswith("unpickle_"))):
                     raise pickle.UnpicklingError(f"an executable should not need {module}.{name}")
                 _ALLOWED[module, name] = found
             return found

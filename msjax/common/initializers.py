@@ -15,7 +15,7 @@ from msjax.base.checks import check_one_of, is_int, is_number
 from msjax.base.errors import describe
 from msjax.base.typing import JaxArray
 from msjax.common.arrays import as_array
-from msjax.common.seeds import normal, numpy_generator, truncated_normal, uniform
+from msjax.common.seeds import normal, permutation, truncated_normal, uniform
 from msjax.common.typing import DTypeLike, InitLike
 
 
@@ -305,8 +305,8 @@ class Orthogonal(Initializer):
         if len(shape) < 2:
             raise ValueError(f"For 'Orthogonal', the shape should have at least two axes, but is {shape}.")
         rows, columns = shape[0], math.prod(shape[1:])
-        flat = numpy_generator().standard_normal((max(rows, columns), min(rows, columns)))
-        q, r = np.linalg.qr(flat)
+        flat = normal(1.0, (rows, columns))
+        q, r = np.linalg.qr(flat.T if rows < columns else flat)
         # The signs of r's diagonal make all orthogonal matrices equally likely.
         q *= np.sign(np.diag(r))
         return self.gain * (q.T if rows < columns else q).reshape(shape)
@@ -331,7 +331,7 @@ class Sparse(Initializer):
         values = normal(self.sigma, shape)
         zeros = math.ceil(self.sparsity * shape[0])
         for column in values.T:
-            column[numpy_generator().permutation(shape[0])[:zeros]] = 0
+            column[permutation(shape[0])[:zeros]] = 0
         return values
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Self
 
 import jax
@@ -13,7 +14,8 @@ from msjax.base.errors import describe
 from msjax.base.state import LOCK
 from msjax.base.typing import JaxArray
 from msjax.common.buffer import Buffer
-from msjax.common.seeds import random_seed, seed_numpy_generator
+from msjax.common.op_seeds import OP_SEEDS
+from msjax.common.seeds import follow_numpy, random_seed, seed_numpy_generator
 from msjax.common.tensor import Tensor, wrap
 from msjax.programs.cache import ProgramCache, run_cached
 
@@ -71,6 +73,8 @@ class _DefaultGenerator(Generator):
 
     def manual_seed(self, seed: int) -> Self:
         seed_numpy_generator(seed)
+        # What was seeded last counts.
+        OP_SEEDS.program = None
         return super().manual_seed(seed)
 
 
@@ -79,7 +83,10 @@ _SEED: dict[str, int | None] = {"seed": None, "data": None}
 
 
 def set_seed(seed: int) -> None:
-    """Seed every source of randomness: initializers, random operators and Dropout, data pipelines, and numpy's global generator.
+    """Seed every source of randomness: initializers, random operators and Dropout, data pipelines, numpy's and Python's global generators.
+
+    The same seed gives MindSpore's initial weights, orders of rows and dropout masks, and outside of compiled programs its normal,
+    uniform and integer numbers; see ``ms.set_context(random_numbers=...)``.
 
     Args:
         seed (int): a non-negative int.
@@ -95,9 +102,9 @@ def set_seed(seed: int) -> None:
         1
     """
     _SEED["seed"] = check_int(seed, "seed", "set_seed", low=0)
-    set_data_seed(seed % 2**32)
     default_generator.manual_seed(seed)
-    np.random.seed(seed % 2**32)
+    set_data_seed(seed % 2**32)
+    OP_SEEDS.start(seed)
 
 
 def get_seed() -> int | None:
@@ -106,8 +113,11 @@ def get_seed() -> int | None:
 
 
 def set_data_seed(seed: int) -> None:
-    """Seed data pipelines alone; `set_seed` does so, too."""
+    """Seed data pipelines, and the global generators of numpy and Python, from which their functions draw; `set_seed` does so, too."""
     _SEED["data"] = seed
+    follow_numpy()
+    random.seed(seed)
+    np.random.seed(seed)
 
 
 def data_seed() -> int | None:
@@ -122,7 +132,9 @@ def manual_seed(seed: int) -> Generator:
 
 def get_rng_state() -> Tensor:
     """The state of the default generator, a Tensor; see `set_rng_state`."""
-    return wrap(default_generator.state._value)
+    state = wrap(default_generator.state._value)
+    vars(state)["_op_seeds"] = OP_SEEDS.snapshot()
+    return state
 
 
 def set_rng_state(state: Tensor) -> None:
@@ -150,6 +162,7 @@ def set_rng_state(state: Tensor) -> None:
             f"shape {state._value.shape} and {state.dtype}."
         )
     here._value = state._value
+    OP_SEEDS.put_back(vars(state).get("_op_seeds", (None, {})))
 
 
 def initial_seed() -> int | None:

@@ -1,28 +1,61 @@
-"""The numpy generator that initializers draw from, its seed, and its distributions."""
+"""What initializers draw from, its seed, and its distributions.
+
+By default these are MindSpore's numbers: each draw takes a seed from numpy's global generator and its numbers from Philox. With
+``ms.set_context(random_numbers="jax")``, they come from a generator of numpy.
+"""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+
+from msjax.base.context import SETTINGS
+from msjax.common.generators import philox
+
+_SEED_END = 2**63 - 1
 
 
 class _Source:
-    """Holds the generator in use; seeding puts a new one in its place."""
+    """The generator in use; seeding puts a new one in its place.
+
+    Attributes:
+        generator: numpy's.
+        seeded_alone: whether it was seeded by itself, without numpy's global generator.
+    """
 
     def __init__(self):
         self.generator = np.random.default_rng()
+        self.seeded_alone = False
 
 
 _SOURCE = _Source()
 
 
 def numpy_generator() -> np.random.Generator:
-    """The generator that initializers draw from."""
+    """The generator of numpy that initializers may draw from."""
     return _SOURCE.generator
 
 
 def seed_numpy_generator(seed: int) -> None:
     """Make initializers draw from a new generator with this seed."""
-    _SOURCE.generator = np.random.default_rng(seed)
+    _SOURCE.generator, _SOURCE.seeded_alone = np.random.default_rng(seed), True
+
+
+def follow_numpy() -> None:
+    """Make initializers draw their seeds from numpy's global generator, as at first."""
+    _SOURCE.seeded_alone = False
+
+
+def _next_seed():
+    """The seed of the next draw, as MindSpore takes it from numpy's global generator."""
+    if _SOURCE.seeded_alone:
+        return int(_SOURCE.generator.integers(1, _SEED_END, endpoint=True))
+    return int(np.random.randint(1, _SEED_END + 1, dtype=np.int64))
+
+
+def _mindspores():
+    return SETTINGS.random_numbers == "mindspore"
 
 
 def random_seed() -> int:
@@ -32,16 +65,22 @@ def random_seed() -> int:
 
 def uniform(limit: float, shape: tuple[int, ...]) -> np.ndarray:
     """Float32 numbers, uniform in [-limit, limit)."""
+    if _mindspores():
+        return philox.uniform(_next_seed(), math.prod(shape), -limit, limit).reshape(shape)
     return (numpy_generator().random(shape, np.float32) * 2 - 1) * np.float32(limit)
 
 
 def normal(sigma: float, shape: tuple[int, ...], mean: float = 0.0) -> np.ndarray:
     """Float32 numbers of a normal distribution."""
+    if _mindspores():
+        return philox.normal(_next_seed(), math.prod(shape), mean, sigma).reshape(shape)
     return numpy_generator().standard_normal(shape, np.float32) * np.float32(sigma) + np.float32(mean)
 
 
 def truncated_normal(sigma: float, mean: float, low: float, high: float, shape: tuple[int, ...]) -> np.ndarray:
     """Normal numbers in [low, high] by the inverse of their distribution, which works for intervals far from the mean, too."""
+    if _mindspores():
+        return philox.truncated_normal(_next_seed(), math.prod(shape), mean, sigma, low, high).reshape(shape)
     from scipy.special import ndtr, ndtri
 
     # The upper tail is mirrored, since probabilities near one have few digits.
@@ -49,3 +88,21 @@ def truncated_normal(sigma: float, mean: float, low: float, high: float, shape: 
     first, last = ((mean - high) / sigma, (mean - low) / sigma) if flip else ((low - mean) / sigma, (high - mean) / sigma)
     values = ndtri(numpy_generator().uniform(ndtr(first), ndtr(last), shape))
     return np.clip((-values if flip else values) * sigma + mean, low, high)
+
+
+def global_uniform(limit: float, shape: tuple[int, ...]) -> np.ndarray:
+    """Float32 numbers, uniform in [-limit, limit), of numpy's global generator itself, from which MindSpore's recurrent layers draw."""
+    if _mindspores() and not _SOURCE.seeded_alone:
+        return np.random.uniform(-limit, limit, shape).astype(np.float32)
+    return uniform(limit, shape)
+
+
+def skip_global_normals(shape: tuple[int, ...]) -> None:
+    """Draw normal numbers from numpy's global generator for nothing, where MindSpore does so."""
+    if _mindspores() and not _SOURCE.seeded_alone:
+        np.random.standard_normal(shape)
+
+
+def permutation(count: int) -> np.ndarray:
+    """The numbers below `count`, mixed."""
+    return np.random.permutation(count) if _mindspores() and not _SOURCE.seeded_alone else numpy_generator().permutation(count)

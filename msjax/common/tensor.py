@@ -380,8 +380,8 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
     return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
 
-def wrap(value: JaxArray, node: Node | None = None, oidx: int = 0, _new: Callable[..., Any] = object.__new__) -> Tensor:
-    """A Tensor around a jax array, without checks; on the tape, it is output number `oidx` of `node`."""
+def wrap(value: JaxArray | None, node: Node | None = None, oidx: int = 0, _new: Callable[..., Any] = object.__new__) -> Tensor:
+    """A Tensor around a jax array, or None where a value comes later, without checks; on the tape, it is output number `oidx` of `node`."""
     tensor = _new(Tensor)
     tensor._value = value
     if node is not None:

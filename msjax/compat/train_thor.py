@@ -4,6 +4,4 @@ from msjax.base.lazy import on_first_use
 
 _SENTENCE = "msjax has no second-order optimizer; nn.Lamb and nn.AdamWeightDecay are first-order ones for the same networks."
 
-__all__ = ["ConvertModelUtils", "ConvertNetUtils", "ModelThor"]  # noqa: F822
-
-__getattr__, __dir__ = on_first_use(__name__, dict.fromkeys(__all__, _SENTENCE))
+__getattr__, __dir__ = on_first_use(__name__, dict.fromkeys(("ConvertModelUtils", "ConvertNetUtils", "ModelThor"), _SENTENCE))

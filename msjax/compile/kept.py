@@ -5,7 +5,7 @@ import gc
 import sys
 import types
 
-import jax
+import jax.core
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from msjax.common.tensor import Tensor

@@ -18,9 +18,8 @@ from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.tensor import Tensor
-from msjax.common.typing import TensorLike
 from msjax.compile.debugger import RefuseDebuggers
-from msjax.compile.events import MARK, Boundary, Text
+from msjax.compile.events import MARK, Text
 from msjax.compile.printing import TEXT_IS_USED, Placeholder, goes_to_print
 from msjax.hooks.batching import put_event
 from msjax.hooks.events import Event, OwnCall
@@ -28,7 +27,9 @@ from msjax.hooks.template import Template
 from msjax.hooks.values import ARRAYS
 
 if TYPE_CHECKING:
-    from msjax.nn.cell import Cell
+    from flax import nnx
+
+    from msjax.common.bases import CellBase
 
 
 class NeedsPyNative(BaseException):
@@ -125,7 +126,7 @@ class Trace(Tracing):
     def __exit__(self, *_exception) -> None:
         self._debuggers.__exit__()
         STATE.scope.open = False
-        self._swap.__exit__()  # pyright: ignore[reportOptionalMemberAccess]
+        self._swap.__exit__()
         sys.stdout = self._stdout
         ACTIVITY.add(traces=-1)
         LOCK.release()
@@ -155,8 +156,8 @@ class Trace(Tracing):
         if is_cell(owner):
             self.see_cell(owner)
 
-    def see_cell(self, cell: Cell) -> None:
-        """A cell that is called: all its Tensors are the program's variables."""
+    def see_cell(self, cell: CellBase | nnx.Module) -> None:
+        """A cell or an nnx module that is called: all its Tensors are the program's variables."""
         if id(cell) in self.cells:
             return
         self.cells[id(cell)] = cell, {name: value for name, value in vars(cell).copy().items() if isinstance(value, Tensor)}
@@ -202,10 +203,7 @@ class Trace(Tracing):
         for fn in self._ends:
             fn(changed)
 
-    def guard(self) -> Boundary | None:
-        return Boundary(self) if self.here() else None
-
-    def mark(self, tensor: TensorLike, kind: str, spec: str) -> str:
+    def mark(self, tensor: Tensor, kind: str, spec: str) -> str:
         """The placeholder for a Tensor's text, which each run fills in; text that is not printed at once is refused."""
         frame = sys._getframe(1)
         while frame is not None and frame.f_globals.get("__name__", "").startswith("msjax.common."):
@@ -278,7 +276,7 @@ class Capture:
         return getattr(self._stream, name)
 
 
-def cell_tensors(cell: Cell) -> Iterator[Any]:
+def cell_tensors(cell: CellBase | nnx.Module) -> Iterator[Tensor]:
     """The Tensors that are attributes of one cell, in lists, tuples and dicts, too."""
     for value in vars(cell).copy().values():
         if isinstance(value, Tensor):

@@ -64,6 +64,7 @@ class Iterator:
         self._dataset: Pipeline | None = dataset
         self._num_epochs = num_epochs
         self._seed, self._epoch, self._pools = draw_seed(), 0, Pools()
+        self._kept: dict[tuple[int, ...], dict[str, Any]] = {}
         self._rows: abc.Iterator[abc.Sequence[Any]] | None = None
 
     def __iter__(self) -> Self:
@@ -79,7 +80,7 @@ class Iterator:
                 )
         try:
             if self._rows is None:
-                run = Run.start(self._seed, self._epoch, self._pools)
+                run = Run.start(self._seed, self._epoch, self._pools, self._kept)
                 self._rows = iter(self._dataset._rows(run))  # pyright: ignore[reportOptionalMemberAccess]
             row = next(self._rows)
         except StopIteration:

@@ -8,8 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from msjax.base.context import SETTINGS
 from msjax.dataset import config
+from msjax.dataset.draws import Draws, MindSporeDraws, NumpyDraws
 from msjax.dataset.pools import Pools
+
+# {the place of a dataset: what it keeps from pass to pass}
+_Kept = dict[tuple[int, ...], dict[str, Any]]
 
 
 class Run:
@@ -18,22 +23,44 @@ class Run:
     A run is known by a key: the seed, the epoch, and the way from the end of the pipeline to one dataset. Each dataset draws
     from a generator of this key, so that a seed gives the same rows in every run, whatever the workers do.
 
-    `pools` are the workers of the iterator that reads; None where each operation starts its own and ends them with the epoch.
+    `pools` are the workers of the iterator that reads; None where each operation starts its own and ends them with the epoch. `kept` is
+    what datasets keep from pass to pass of this iterator, by their `place`, the way to them.
     """
 
-    __slots__ = ("epoch", "key", "pools")
+    __slots__ = ("epoch", "kept", "key", "place", "pools")
 
-    def __init__(self, key: tuple[Any, ...], epoch: int, pools: Pools | None = None):
-        self.key, self.epoch, self.pools = key, epoch, pools
+    def __init__(self, key: tuple[Any, ...], epoch: int, pools: Pools | None, kept: _Kept, place: tuple[int, ...]):
+        self.key, self.epoch, self.pools, self.kept, self.place = key, epoch, pools, kept, place
 
     @classmethod
-    def start(cls, seed: int, epoch: int, pools: Pools | None = None) -> Run:
+    def start(cls, seed: int, epoch: int, pools: Pools | None = None, kept: _Kept | None = None) -> Run:
         """The run of a whole pipeline."""
-        return cls((seed, epoch), epoch, pools)
+        return cls((seed, epoch), epoch, pools, {} if kept is None else kept, ())
 
     def child(self, number: int = 0) -> Run:
-        """The run of an input, or of one of several passes over it."""
-        return Run((*self.key, number), self.epoch, self.pools)
+        """The run of an input."""
+        return Run((*self.key, number), self.epoch, self.pools, self.kept, (*self.place, number))
+
+    def again(self, number: int) -> Run:
+        """The run of one of several passes over an input."""
+        return Run((*self.key, number), self.epoch, self.pools, self.kept, (*self.place, 0))
+
+    def fresh(self) -> Run:
+        """The same run with nothing kept, which gives the same rows once more."""
+        return Run(self.key, self.epoch, self.pools, {}, self.place)
+
+    def draws(self) -> Draws:
+        """What this dataset draws in this run: MindSpore's numbers where a seed was set."""
+        seed = config.get_seed()
+        if seed == config.DEFAULT_SEED or SETTINGS.random_numbers != "mindspore":
+            return NumpyDraws(self.rng())
+        return MindSporeDraws(seed, self.kept.setdefault(self.place, {}))
+
+    def shared_draws(self) -> Draws:
+        """`draws` that shards in other processes have, too, even when no seed was set."""
+        if SETTINGS.random_numbers != "mindspore":
+            return NumpyDraws(self.shared_rng())
+        return MindSporeDraws(config.get_seed() + 1, self.kept.setdefault(self.place, {}))
 
     def rng(self) -> np.random.Generator:
         """A generator for this dataset in this run."""

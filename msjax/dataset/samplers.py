@@ -147,8 +147,8 @@ class RandomSampler(BuiltinSampler):
         self.replacement: bool = check_bool(replacement, "replacement", "RandomSampler")
 
     def _positions(self, size, run, labels):
-        rng = run.rng()
-        return self._cut(rng.integers(size, size=size) if self.replacement and size else rng.permutation(size))
+        draws = run.draws()
+        return self._cut(draws.repeating(size) if self.replacement else draws.order(size))
 
 
 class SubsetSampler(BuiltinSampler):
@@ -210,7 +210,8 @@ class SubsetRandomSampler(SubsetSampler):
     _shuffled = True
 
     def _positions(self, size, run, labels):
-        return self._cut(run.rng().permutation(self._checked()))
+        indices = self._checked()
+        return run.draws().mixed(indices, self.num_samples or len(indices))
 
 
 class WeightedRandomSampler(BuiltinSampler):
@@ -256,7 +257,7 @@ class WeightedRandomSampler(BuiltinSampler):
                 f"WeightedRandomSampler: {count} rows can't be drawn without replacement, as {np.count_nonzero(weights)} weights are "
                 "not zero."
             )
-        return run.rng().choice(len(weights), count, self.replacement, weights / weights.sum())
+        return run.draws().weighted(weights, count, self.replacement)
 
 
 class DistributedSampler(BuiltinSampler):
@@ -299,7 +300,7 @@ class DistributedSampler(BuiltinSampler):
                 f"DistributedSampler: 'shard_id' should be in [0, num_shards) and 'offset' at most 'num_shards', but got "
                 f"num_shards={shards}, shard_id={shard}, offset={self.offset}."
             )
-        order = run.shared_rng().permutation(size) if self.shuffle else np.arange(size)
+        order = run.shared_draws().order(size) if self.shuffle else np.arange(size)
         if self.offset >= 0:
             return self._cut(order[(shard - self.offset) % shards :: shards])
         each = -(-size // shards)

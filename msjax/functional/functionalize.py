@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.base.errors import describe
+from msjax.base.typing import PyTreeDef
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
@@ -66,12 +67,14 @@ def functionalize(
     )
 
 
-def pure_apply(net: Cell, forward: Callable[..., Any]) -> Callable[..., Any]:
+def pure_apply(net: Cell, forward: Callable[..., Any], on_tape: bool = True) -> Callable[..., Any]:
     """The function `apply` of `functionalize`.
 
     Args:
         net (Cell): the network whose values are replaced.
         forward (callable): what runs with them; the network, or a function that calls it. It runs again when jax differentiates.
+        on_tape (bool): False leaves hooks of gradients in identities of jax: a network on the tape is one `jax.custom_vjp`, into which
+            no gradient from outside goes.
     """
 
     def apply(params, buffers, *args, **kwargs):
@@ -79,7 +82,7 @@ def pure_apply(net: Cell, forward: Callable[..., Any]) -> Callable[..., Any]:
         trained, rest = state_of(net)
         values = [*_matched(params, trained, "params").values(), *_matched(buffers, rest, "buffers").values()]
         call = _Call(net, forward, args, kwargs, list(rest.values()))
-        results = _run(call, [*trained.values(), *rest.values()], values)
+        results = _run(call, [*trained.values(), *rest.values()], values, on_tape)
         n = len(results) - len(rest)
         return call.output(results[:n]), dict(zip(rest, results[n:]))
 
@@ -157,7 +160,7 @@ class _Call:
     """
 
     def __init__(
-        self, net: Cell, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], state: dict[str, Any]
+        self, net: Cell, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], state: list[Tensor]
     ):
         self.net = net
         self.forward = forward
@@ -165,7 +168,8 @@ class _Call:
         self.leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_leaf)
         self.places = [i for i, leaf in enumerate(self.leaves) if _is_array(leaf)]
         self.arrays = [_raw(self.leaves[i]) for i in self.places]
-        self.made = None
+        # How the result fits together, and its leaves, with _PLACE for those that are arrays.
+        self.made: tuple[PyTreeDef, list[Any]] = None, []
 
     def __call__(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         """(Tensors of the result, Tensors of the state), for `run_taped`."""
@@ -191,9 +195,9 @@ _PLACE = object()
 _HOOKED_WITHIN: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def _run(call, variables, values):
+def _run(call, variables, values, on_tape):
     """The values of the result and the state; on the tape where gradients pass hooks."""
-    if _needs_tape(call.net, variables):
+    if on_tape and _needs_tape(call.net, variables):
         return run_taped(variables, values, call.arrays, call)
     with Installed(variables, values, False) as installed, CallbackBatch() as calls:
         outputs, state = call([wrap(a) for a in call.arrays])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from msjax.models.functions import hook_gradient as hook_gradient, probe as probe, with_hooks as with_hooks
     from msjax.models.hooked import hooked as hooked
     from msjax.models.jit import jit as jit
+    from msjax.models.kept import compile as compile
     from msjax.models.module_hooks import (
         path as path,
         register_backward_hook as register_backward_hook,
@@ -28,7 +29,17 @@ if TYPE_CHECKING:
         register_forward_pre_hook as register_forward_pre_hook,
     )
     from msjax.models.module_paths import paths as paths
+    from msjax.models.monitor import Monitored as Monitored, monitor as monitor, rms as rms
     from msjax.models.operations import ops as ops
+    from msjax.models.patching import PatchSweep as PatchSweep, attribute as attribute, patch_sweep as patch_sweep
+    from msjax.models.registered import (
+        Registered as Registered,
+        check as check,
+        registered as registered,
+        remove_all as remove_all,
+        without as without,
+    )
     from msjax.models.run_with_cache import run_with_cache as run_with_cache
+    from msjax.models.verbs import ablate as ablate, steer as steer
 else:
     __getattr__, __dir__ = on_first_use(__name__, None)

@@ -37,7 +37,7 @@ _KNOWN: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 # The Pythons whose bytecode is read here. Of another one, nothing is known of a hook before it has run.
-READ = ((3, 11), (3, 12), (3, 13))
+READ = ((3, 11), (3, 12), (3, 13), (3, 14))
 
 
 def observes(fn: Callable[..., Any], observe: bool | None = None, traced: bool | None = None) -> bool:

@@ -48,7 +48,7 @@ class HostNeeded(Exception):
         why: a sentence.
     """
 
-    def __init__(self, what: str, error: Exception):
+    def __init__(self, what: HookLabel, error: Exception):
         self.why: str = f"{what} returns a value, for which it needs concrete values ({str(error).splitlines()[0]})"
         super().__init__(self.why)
 
@@ -65,7 +65,7 @@ def run_traced_hook(
     owners: Sequence[Any] | None = None,
     carries: int = -1,
     carried: PyTree = None,
-    check: Callable[..., Any] | None = None,
+    check: Callable[..., Any] = lambda result, _given: result,
     slot: Slot | None = None,
 ) -> tuple[Any, Any]:
     """Run one hook of a program that is being traced.
@@ -80,7 +80,8 @@ def run_traced_hook(
         owners: the owners of hooks around it; those under way by default.
         carries: the number of the argument whose values go on through the network.
         carried: what goes on through the network, where that is no single argument.
-        check: of a backward hook, a function of what it returned and that argument, to the argument's replacement.
+        check: of a backward hook, a function of what it returned and that argument, to the argument's replacement;
+            by default what it returned.
         slot: the slot that the hook stands in, if it is a registered observer.
 
     Returns:
@@ -111,7 +112,7 @@ def run_traced_hook(
         nothing = values.is_nothing(result)
         changed = (nothing or result is carried) and attempt.undo()
         # Text that msjax's own programs print is part of them already.
-        if changed or (nothing and trace is None):
+        if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
             # What ``found.setdefault("x", output)`` returns replaces nothing either.
             return None, _observe(values, fn if nothing else _Ignoring(fn), subject, args, what, carried)
         attempt.keep()

@@ -61,13 +61,15 @@ class CallbackSite:
             def through_jax(*values):
                 return jax.pure_callback(lambda *v: list(on_host(*map(np.asarray, v))), shapes, *values)
 
-            return [r for rs in mlir.lower_fun(through_jax, multiple_results=True)(ctx, *operands) for r in _flat(rs)]
+            # A context takes the tokens of one rule; the caller's is for its own.
+            rule = mlir.lower_fun(through_jax, multiple_results=True)
+            return [r for rs in rule(ctx.replace(avals_in=ctx.avals_in), *operands) for r in _flat(rs)]
         sharding = self._sharding() if self.sharded else None
         return jax_slots.emit_callback(ctx, on_host, operands, avals, has_side_effect=has_side_effect, sharding=sharding)
 
     def _sharding(self):
         """(attribute, its text) that say where the callback runs."""
-        if not jax.config.jax_use_shardy_partitioner:
+        if not jax_slots.setting("jax_use_shardy_partitioner"):
             return "mhlo.sharding", '"{manual}"' if self._manual else '"{maximal device=0}"'
         if self._manual:
             shardings = [f"<mesh<[]>, [{', '.join(['{}'] * aval.ndim)}]>" for aval in self.ctx.avals_out]

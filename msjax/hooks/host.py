@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.core
 import jax.extend.core
 import jax.numpy as jnp
 import numpy as np
@@ -120,7 +121,7 @@ _groups = itertools.count(1 << 32)  # jax counts its own groups from 0
 
 
 def _lower_alike(ctx, given, value):
-    if jax.config.jax_use_shardy_partitioner and jax_slots.device_count(ctx) > 1:
+    if jax_slots.setting("jax_use_shardy_partitioner") and jax_slots.device_count(ctx) > 1:
         jax_slots.emit_sharding_group((given, value), next(_groups))
     return [value]
 

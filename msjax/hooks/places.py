@@ -6,12 +6,15 @@ function that nobody captures has none in its program.
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self, TypeVar
 
 import jax
+import jax.core
 import jax.extend.core
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +23,7 @@ from jax.interpreters import ad, batching, mlir
 from msjax.base import jax_slots
 from msjax.base.errors import describe
 from msjax.base.typing import JaxArray, PyTree
+from msjax.hooks.place_names import Part
 
 # Part of the key of every cache of jax: a function inside of another jax.jit is traced again when it is captured for the
 # first time. Made when msjax is imported, since jax forgets all that it has traced so far when a context is added.
@@ -32,7 +36,7 @@ HOOKED_WITH = jax_slots.user_context(None)
 class _Local(threading.local):
     """The capture that traces a function in this thread, or None."""
 
-    capture = None
+    capture: Tracing | None = None
 
 
 _LOCAL = _Local()
@@ -54,24 +58,109 @@ class Edits:
 
 
 class Tracing:
-    """A context in which `site` names values, and edits them."""
+    """A context in which `site` names values, and edits them.
 
-    def __init__(self, edits: Edits):
+    Args:
+        edits: the edits.
+        parts: (pattern of a path, Part) of the parts of modules that are places.
+        scopes: whether operations note in which module they are.
+    """
+
+    def __init__(self, edits: Edits, parts: Sequence[tuple[str, Part]] = (), scopes: bool = False):
         self.edits = edits
+        self.parts = tuple(dict.fromkeys(parts))
+        self.scopes = scopes
+        self._calls: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         self.before, _LOCAL.capture = _LOCAL.capture, self
         if self.before is not None:
             # A captured function that calls another one edits its sites, too.
             self.edits = Edits((*self.edits.rows, *(r for r in self.before.edits.rows if r not in self.edits.rows)))
+            self.parts = tuple(dict.fromkeys((*self.parts, *self.before.parts)))
+            self.scopes = self.scopes or self.before.scopes
         # Without edits, one capture can use what another one has traced of inner functions.
-        self.key = TRACED_FOR(self.edits if self.edits.rows else True)
+        edits = self.edits if self.edits.rows else True
+        self.key = TRACED_FOR((edits, self.parts, self.scopes) if self.parts or self.scopes else edits)
         self.key.__enter__()
         return self
 
     def __exit__(self, *exception: Any) -> None:
         _LOCAL.capture = self.before
         self.key.__exit__(*exception)
+
+    def parts_of(self, path: str, side: str) -> list[Part]:
+        """The parts of a module's inputs or outputs that are places."""
+        return [part for paths, part in self.parts if part.side == side and fnmatch.fnmatchcase(path, paths)]
+
+    def scope_of(self, path: str) -> Any:
+        """A context manager around a call of a module."""
+        if not self.scopes:
+            return contextlib.nullcontext()
+        call = self._calls[path] = self._calls.get(path, -1) + 1
+        return jax_slots.module_scope(path, call)
+
+
+def module_call(
+    path: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], named: bool = True
+) -> Any:
+    """Call a module; within a capture, its output and those parts of its values that are asked for are places.
+
+    Args:
+        path: the module's path.
+        function (callable): the call.
+        named: whether the output as a whole is a place.
+    """
+    if _LOCAL.capture is None:
+        return function(*args, **kwargs)
+    with scope_of(path):
+        args, kwargs = with_inputs(path, args, kwargs)
+        out = function(*args, **kwargs)
+    out = with_outputs(path, out)
+    return site(path, out) if named else out
+
+
+def scope_of(path: str) -> Any:
+    """A context manager around a call of a module, in which its operations note that they belong to it."""
+    return contextlib.nullcontext() if _LOCAL.capture is None else _LOCAL.capture.scope_of(path)
+
+
+def with_inputs(
+    path: str, args: tuple[Any, ...], kwargs: dict[str, Any], name: Callable[[str, Any], Any] | None = None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a module, of which those parts have become places that the capture under way asks for.
+
+    Args:
+        name (callable, optional): names a value, as `site` does.
+    """
+    for part in [] if _LOCAL.capture is None else _LOCAL.capture.parts_of(path, "in"):
+        if part.keys and isinstance(part.keys[0], str):
+            kwargs = _with_part(path, part, kwargs, name)
+        elif part.keys:
+            args = _with_part(path, part, args, name)
+        else:
+            one = len(args) == 1
+            new = (name or site)(f"{path}{part.text}", args[0] if one else args)
+            args = (new,) if one else tuple(new)
+    return args, kwargs
+
+
+def with_outputs(path: str, out: Any, name: Callable[[str, Any], Any] | None = None) -> Any:
+    """The same of a module's output."""
+    for part in [] if _LOCAL.capture is None else _LOCAL.capture.parts_of(path, "out"):
+        out = _with_part(path, part, out, name)
+    return out
+
+
+def _with_part(path, part, value, name):
+    try:
+        inner = part.of(value)
+    except (KeyError, IndexError, AttributeError, TypeError) as error:
+        what = "arguments" if part.side == "in" else "output"
+        raise ValueError(
+            f"For 'capture', there is no place {path + part.text!r}: the {what} of the module: {describe(value)}."
+        ) from error
+    return part.put(value, (name or site)(f"{path}{part.text}", inner))
 
 
 def is_tracing() -> bool:
@@ -120,7 +209,7 @@ def site(name: str, value: _T) -> _T:
     return jax.tree.unflatten(treedef, leaves)
 
 
-def is_array(leaf: object) -> bool:
+def is_array(leaf: Any) -> bool:
     """Whether a leaf of a pytree is an array that jax can trace."""
     return hasattr(leaf, "shape") and hasattr(leaf, "dtype") and leaf.dtype != jax.dtypes.float0
 
@@ -158,7 +247,7 @@ class LoopIndex:
     def __getitem__(self, level: int) -> JaxArray:
         return index_p.bind(*self._leaves, level=int(level), name=self._name)
 
-    def __len__(self) -> int:
+    def __len__(self) -> NoReturn:
         raise TypeError(
             f"How many loops are around the place {self._name!r} is known only when the program has been traced: write index[0] "
             "for the outermost loop, index[-1] for the innermost, and don't unpack the index."

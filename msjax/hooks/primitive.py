@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
+import jax.core
 import jax.extend.core
 import jax.numpy as jnp
 import numpy as np
@@ -47,7 +48,7 @@ def _abstract(*avals, bound, kept):
 
 def _jvp(primals, tangents, **params):
     out = hook_p.bind(*primals, **params)
-    return out, ad.Zero.from_primal_value(out)
+    return out, ad.Zero(jax.core.ShapedArray((), jax.dtypes.float0))
 
 
 ad.primitive_jvps[hook_p] = _jvp
@@ -67,6 +68,8 @@ def _lower(ctx, *operands, bound, kept):
     if earlier is not None:
         operands, avals, bound = earlier.with_events(operands, avals, bound)
         results = earlier.results
+    elif merges:
+        operands, results = _after_latest(notes, operands)
     sharded = site.sharded
 
     def on_host(*values):
@@ -153,7 +156,7 @@ def _take_over(notes, operands, avals):
     emitted = notes.get(_EMITTED)
     if emitted is None or not emitted.alone or emitted.block != jax_slots.current_block():
         return None
-    if not any(o == emitted.results[0] for o in operands):
+    if not any(o in emitted.results for o in operands):
         return None
     if sum(a.size * a.dtype.itemsize for a in (*emitted.avals, *avals)) > LARGE:
         return None
@@ -161,6 +164,15 @@ def _take_over(notes, operands, avals):
         return None
     jax_slots.replace_by_constant(emitted.call, _DONE)
     return emitted
+
+
+def _after_latest(notes, operands):
+    """(operands, results) of a callback that comes after the module's latest one, if it depends on it, or on one that it has taken over: the
+    results of those are constants."""
+    emitted = notes.get(_EMITTED)
+    if emitted is None or emitted.block != jax_slots.current_block() or not any(o in emitted.results for o in operands):
+        return operands, []
+    return [emitted.results[0] if o in emitted.results else o for o in operands], emitted.results
 
 
 # The operations by which a Tensor depends on a callback: see msjax.hooks.batching.

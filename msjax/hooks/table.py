@@ -188,10 +188,8 @@ class GlobalHooks:
 GLOBAL = GlobalHooks()
 
 
-def register(
-    owner: HookOwner, kind: str, fn: Callable[..., Any] | tuple[Callable[..., Any], ...], prepend: bool = False, **options: Any
-) -> RemovableHandle:
-    """Add a hook to `owner._hooks` and return its handle.
+def register(owner: HookOwner, kind: str, fn: Any, prepend: bool = False, **options: Any) -> RemovableHandle:
+    """Add a hook to `owner._hooks` and return its handle; of the kind saved_tensors, `fn` is the pair of functions.
 
     Raises:
         TypeError, ValueError: see `check_hook`.

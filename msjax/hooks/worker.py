@@ -280,7 +280,7 @@ class _Worker:
         Raised in the callback, it would become an error of XLA's.
         """
         self.drop()
-        main = threading.main_thread().ident
+        main = threading.main_thread().ident or 0
 
         def left():
             at = sys._current_frames().get(main)
@@ -347,11 +347,13 @@ class _Failures:
 
     def raise_first(self):
         error, count, lines = self.first, self._count, self._lines
+        if error is None:
+            return
         self.first, self._count, self._lines, self.stopped = None, 0, {}, False
         if count > 1:
-            error.add_note(f"{count} calls of hooks failed:")  # pyright: ignore[reportOptionalMemberAccess]
+            error.add_note(f"{count} calls of hooks failed:")
             for line, times in lines.items():
-                error.add_note(f"  {times} times: {line}" if times > 1 else f"  {line}")  # pyright: ignore[reportOptionalMemberAccess]
+                error.add_note(f"  {times} times: {line}" if times > 1 else f"  {line}")
         raise error
 
 

@@ -68,7 +68,7 @@ def custom_vjp(
     def call(ins: Sequence[JaxArray], index: tuple[Any, ...], probes: tuple[Any, ...]):
         return interpreter.run(block, ins, index, probes)
 
-    def forward(ins: Sequence[JaxArray], index: tuple[Any, ...], probes: tuple[Any, ...]):
+    def forward(ins: Sequence[Any], index: tuple[Any, ...], probes: tuple[Any, ...]):
         # The user's rule gives no derivative with respect to what the function closes over, so only what is differentiated counts.
         at = [i for i, p in enumerate(ins) if p.perturbed and _inexact(p.value)]
         ins, index, probes = jax.tree.map(lambda p: p.value, (ins, index, probes), is_leaf=lambda p: hasattr(p, "perturbed"))
@@ -104,7 +104,7 @@ def custom_vjp(
 class _Numbers:
     """Which inputs are differentiated, and the shapes of all."""
 
-    def __init__(self, at: list[int], shapes: tuple[Any, ...]):
+    def __init__(self, at: Sequence[int], shapes: tuple[Any, ...]):
         self.at, self.shapes = at, shapes
 
 

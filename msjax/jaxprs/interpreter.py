@@ -10,7 +10,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from msjax.base import jax_slots
-from msjax.base.typing import JaxArray, PyTree
+from msjax.base.typing import JaxArray, PyTree, PyTreeDef
 from msjax.hooks.places import Tracing, edited, is_array, is_tracing, place_p, tap_p
 from msjax.jaxprs.plan import Counter, Here, Plain, Planner, plain
 
@@ -73,16 +73,26 @@ class Interpreter:
                     at += n
                     got.append(values)
                 else:
-                    n = sum(len(f.probes) for f in step.found)
+                    n = sum(len(f.probes) for f in (step.found if step.here is None else step.found[:-1]))
                     outs, values = step.rule.run(self, step, ins, index, list(probes[at : at + n]))
                     at += n
                     got += values
+                    if step.here is not None:
+                        n = len(step.here.found.probes)
+                        outs, values = self._at_place(step.here, outs, index, probes[at : at + n])
+                        at += n
+                        got.append(values)
             env.update(zip(step.eqn.outvars, outs))
         return [read(v) for v in jaxpr.outvars], got
 
     def _here(self, step, ins, index, probes):
         eqn, found = step.eqn, step.found
         values = ins if found.kind == "site" or eqn.primitive.name == "name" else self.bind(eqn, ins)
+        return self._at_place(step, values, index, probes)
+
+    def _at_place(self, step, values, index, probes):
+        """(the values of a place that the program goes on with, those that leave it)"""
+        eqn, found = step.eqn, step.found
         if found.edits:
             value = edited(found.name, jax.tree.unflatten(found.tree, values), found.edits, index)
             values = [jnp.asarray(v) for v in jax.tree.leaves(value)]
@@ -124,7 +134,12 @@ class Program:
         inputs: the arrays among the arguments; other arguments are part of the program.
     """
 
-    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], context: Any):
+    # How the function's result fits together, its leaves, None where they are arrays, and the numbers of those.
+    _treedef: PyTreeDef
+    _leaves: list[Any]
+    _at: list[int]
+
+    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], context: Any):
         leaves, treedef = jax.tree.flatten((args, kwargs))
         at = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
         self.inputs = [leaves[i] for i in at]

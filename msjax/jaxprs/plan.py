@@ -15,6 +15,7 @@ import numpy as np
 from msjax.base import jax_slots
 from msjax.base.errors import describe
 from msjax.base.typing import JaxArray
+from msjax.hooks.place_names import OperationName, Part, asks_for_operations, matches_place, split_part
 from msjax.hooks.places import Measure, index_p, place_p
 from msjax.jaxprs.source_lines import SourceLines
 
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
 class Patterns:
     """Which names are selected: a pattern (fnmatch), several, or a function of the name.
 
-    Single operations, whose names have an "@", are selected only by patterns with an "@".
+    Single operations are selected only by patterns with an "@" (their names with source lines) or a "/" (those with modules), parts of
+    modules only by patterns that end in ":in", ":out[1]" and the like.
+
+    Attributes:
+        lines, operations: whether single operations are asked for, by the one or the other.
+        parts: (pattern of a path, Part) of the parts of modules that are asked for.
     """
 
     def __init__(self, select: str | Iterable[str] | Callable[[str], bool], what: str = "select"):
@@ -34,7 +40,7 @@ class Patterns:
         if isinstance(select, str):
             select = [select]
         if isinstance(select, (list, tuple, set, frozenset)) and all(isinstance(p, str) for p in select):
-            self.patterns: list[str] = list(select)
+            self.patterns: list[str | Callable[[str], bool]] = list(select)
         elif callable(select):
             self.patterns = [select]
         else:
@@ -42,7 +48,10 @@ class Patterns:
                 f"For 'capture', '{what}' should be a pattern, a list of patterns or a function, but got {describe(select)}."
             )
         self.matched = set()
-        self.operations: bool = any(isinstance(p, str) and "@" in p for p in self.patterns)
+        texts = [p for p in self.patterns if isinstance(p, str)]
+        self.lines: bool = any("@" in text for text in texts)
+        self.operations: bool = any(map(asks_for_operations, texts))
+        self.parts: list[tuple[str, Part]] = [(path, part) for path, part in map(split_part, texts) if part is not None]
 
     def __call__(self, *names: str) -> bool:
         """True if one of a place's names counts; it is remembered which patterns have matched."""
@@ -54,18 +63,19 @@ class Patterns:
         """True if a name counts."""
         return any(_matches(pattern, name) for pattern in self.patterns)
 
-    def unmatched(self) -> list[str]:
+    def looks_at(self, path: str) -> bool:
+        """True if something of the module of this path counts: its output, a part of its values, or an operation in it."""
+        return self.operations or self.match(path) or any(fnmatch.fnmatchcase(path, paths) for paths, _ in self.parts)
+
+    def unmatched(self) -> list[str | Callable[[str], bool]]:
         """The patterns that have matched nothing."""
         return [p for i, p in enumerate(self.patterns) if i not in self.matched]
 
 
 def _matches(pattern, name):
     if not isinstance(pattern, str):
-        return "@" not in name and pattern(name)
-    if "@" in name and "@" not in pattern:
-        return False
-    # A name may have brackets of its own, as nnx's checkpoint names may.
-    return name == pattern or fnmatch.fnmatchcase(name, pattern)
+        return "@" not in name and not isinstance(name, OperationName) and pattern(name)
+    return matches_place(pattern, name)
 
 
 class Shape(NamedTuple):
@@ -76,8 +86,8 @@ class Shape(NamedTuple):
     varying: frozenset[Any] = frozenset()
 
     @classmethod
-    def of(cls, aval: jax.core.ShapedArray) -> Shape:
-        """That of an abstract value."""
+    def of(cls, aval: Any) -> Shape:
+        """That of an abstract value with a shape and a dtype."""
         return cls(aval.shape, aval.dtype, jax_slots.varying_axes(aval))
 
     def zeros(self) -> JaxArray | np.ndarray:
@@ -159,7 +169,7 @@ class Plain:
     run: Callable[..., Any]
     invars: list[jex.Var]
     outvars: list[jex.Var]
-    eqns: list[jex.JaxprEqn]
+    eqns: Sequence[jex.JaxprEqn]
 
 
 @dataclass
@@ -179,23 +189,31 @@ class Counter:
 
 @dataclass
 class Inside:
-    """An equation with places in jaxprs of its own."""
+    """An equation with places in jaxprs of its own.
+
+    Attributes:
+        found: those places, as they are seen from outside; last, the equation's own result if `here` says that it is a place, too.
+    """
 
     eqn: jex.JaxprEqn
     rule: Rule
     blocks: list[Block]
     found: list[Found]
+    here: Here | None = None
 
 
 @dataclass
 class Listed:
-    """A place that a program has, selected or not."""
+    """A place that a program has, selected or not; shape and dtype are None if it has several values."""
 
     name: str
     kind: str
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    shape: tuple[int, ...] | None
+    dtype: np.dtype[Any] | None
     path: str
+    module: str | None = None
+    call: int = 0
+    places: tuple[str, ...] = ()
 
 
 class Planner:
@@ -207,7 +225,8 @@ class Planner:
         edits (Edits): which are edited; those of sites have been applied when the function was traced.
         gradients (bool): True if gradients of the places are wanted.
         statistic: from an array to a pytree of arrays, or None.
-        operations (bool): True to count single operations as places.
+        lines (bool): True to count single operations as places, by their source lines.
+        operations (bool): True to count them by their modules, and functions with a jit of their own as well.
     """
 
     def __init__(
@@ -217,6 +236,7 @@ class Planner:
         edits: Edits | None = None,
         gradients: bool = False,
         statistic: Callable[..., Any] | None = None,
+        lines: bool = False,
         operations: bool = False,
     ):
         self.rules = rules
@@ -224,7 +244,11 @@ class Planner:
         self.edits = edits
         self.gradients = gradients
         self.statistic = statistic
-        self.lines = SourceLines() if operations else None
+        self.lines = lines
+        self.operations = operations
+        self.sources = SourceLines()
+        self.module: tuple[str, int] = "", 0  # the path of the module around, and which call of it this is
+        self.functions: list[str] = []  # of jax, of which the equation is the last operation
         self.counts = {}
         self.listed = []
         self.programs = {}
@@ -246,8 +270,14 @@ class Planner:
             barrier: why no value can leave it, or None.
             hidden: True if what it computes has been computed before, so that its places are no places.
         """
-        block, steps, plain, key = Block(closed), [], [], [id(closed)]
+        block, steps, plain = Block(closed), [], []
+        key: list[Any] = [id(closed)]
+        around = self.module
+        ending = self.sources.ending(closed.jaxpr.eqns) if self.operations else []
         for i, eqn in enumerate(closed.jaxpr.eqns):
+            if self.operations:
+                self.module = jax_slots.marked_scope(eqn) or around
+                self.functions = ending[i]
             step = self._step(eqn, path, line, barrier, hidden)
             if step is None:
                 plain.append(eqn)
@@ -266,15 +296,18 @@ class Planner:
             else:
                 block.found += step.found
                 block.indexed = block.indexed or any(b.indexed for b in step.blocks)
-                key.append((i, *(id(b.steps) for b in step.blocks)))
+                own = () if step.here is None else (replace(step.here.found, name="", edits=()), *map(id, step.here.found.edits))
+                block.indexed = block.indexed or bool(step.here is not None and step.here.found.edits)
+                key.append((i, *(id(b.steps) for b in step.blocks), *own))
+        self.module = around
         if steps:
             if plain:
                 steps.append(plain)
             # A jaxpr that is used several times in the same way (a layer with a jit of its own) stays one program.
-            key = tuple(key)
-            if key not in self.programs:
-                self.programs[key] = _segments(closed.jaxpr, steps)
-            block.steps = self.programs[key]
+            used = tuple(key)
+            if used not in self.programs:
+                self.programs[used] = _segments(closed.jaxpr, steps)
+            block.steps = self.programs[used]
         return block
 
     def _step(self, eqn, path, line, barrier, hidden):
@@ -290,36 +323,57 @@ class Planner:
             inner = list(jax_slots.inner_jaxprs(eqn.params))
             for jaxpr in inner:
                 self.block(close(jaxpr), (*path, primitive.name), line, barrier or f"a {primitive.name}", hidden)
-            if inner or self.lines is None or not eqn.outvars or hidden:
+            if inner or not (self.lines or self.operations) or not eqn.outvars or hidden:
                 return None
-            return self._place(eqn, self.lines.name(eqn, line), "operation", path, barrier)
-        blocks = []
+            return self._operation(eqn, primitive.name, "operation", line, path, barrier)
+        blocks, functions, module = [], self.functions, self.module
         for body in rule.bodies(eqn):
-            at = line or (self.lines.of_library(eqn, body.closed) if self.lines else None)
+            at = line or (self.sources.of_library(eqn, body.closed) if self.lines or self.operations else None)
             blocks.append(self.block(body.closed, (*path, body.label), at, barrier or body.barrier, hidden or body.recomputed))
+        here, self.functions, self.module = None, functions, module
+        if self.operations and "name" in eqn.params and eqn.outvars and not hidden and len(blocks) == 1:
+            here = self._operation(eqn, eqn.params["name"], "function", line, path, barrier)
         touched = any(block.steps for block in blocks)
         if not touched and rule.has_own_derivative and self.edits is not None and self.edits.rows:
             # jax would call the user's rule of derivation when the edits are forgotten.
             touched = any(_has_edited(e) for block in blocks for e in block.closed.jaxpr.eqns)
         if not touched:
-            return None
-        return Inside(eqn, rule, blocks, rule.found(eqn, [b.found for b in blocks]))
+            return here
+        found = list(rule.found(eqn, [b.found for b in blocks]))
+        return Inside(eqn, rule, blocks, found if here is None else [*found, here.found], here)
 
     def _named(self, eqn, kind, path, barrier, hidden):
         name = eqn.params["name"]
         # What jax.grad of nested checkpoints computes for the first time may be part of what it computes again.
-        return None if hidden and name in self.counts else self._place(eqn, name, kind, path, barrier)
+        return None if hidden and name in self.counts else self._place(eqn, [name], kind, path, barrier)
 
-    def _place(self, eqn, name, kind, path, barrier):
+    def _numbered(self, name):
         count = self.counts[name] = self.counts.get(name, -1) + 1
-        numbered = f"{name}#{count}" if count else name
+        return type(name)(f"{name}#{count}") if count else name
+
+    def _operation(self, eqn, name, kind, line, path, barrier):
+        names = [self.sources.name(eqn, line)] if self.lines and kind == "operation" else []
+        if self.operations:
+            names += [OperationName(f"{self.module[0]}/{own}") for own in dict.fromkeys([name, *self.functions])]
+        return self._place(eqn, names, kind, path, barrier)
+
+    def _place(self, eqn, names, kind, path, barrier):
+        """The step of a place, if one of its names is selected or edited.
+
+        Args:
+            names: by which it may be asked for; it is called by the first that is.
+        """
+        names = [(name, self._numbered(name)) for name in names]
         outs = [v.aval for v in eqn.outvars]
         single = outs[0] if len(outs) == 1 else None
-        self.listed.append(Listed(numbered, kind, getattr(single, "shape", None), getattr(single, "dtype", None), "/".join(path)))
+        places = [numbered for name, numbered in names if isinstance(name, OperationName)]
+        shape, dtype = getattr(single, "shape", None), getattr(single, "dtype", None)
+        self.listed.append(Listed(names[0][1], kind, shape, dtype, "/".join(path), *self.module, tuple(places)))
         edits = ()
         if self.edits is not None:
-            edits = tuple(fn for selects, fn in self.edits.rows if selects(name, numbered))
-        selected = self.select(name, numbered)
+            edits = tuple(fn for selects, fn in self.edits.rows if any(selects(*both) for both in names))
+        asked = [numbered for name, numbered in names if self.select(name, numbered)]
+        selected, numbered = bool(asked), (asked or [names[0][1]])[0]
         if not selected and not (edits and kind != "site"):
             return None
         if barrier is not None:
@@ -377,7 +431,7 @@ def _has_edited(eqn):
 
 def close(jaxpr: jex.Jaxpr | jex.ClosedJaxpr) -> jex.ClosedJaxpr:
     """A ClosedJaxpr; jax keeps jaxprs that close over nothing as they are."""
-    return jaxpr if hasattr(jaxpr, "jaxpr") else jex.ClosedJaxpr(jaxpr, ())
+    return jaxpr if isinstance(jaxpr, jex.ClosedJaxpr) else jex.ClosedJaxpr(jaxpr, ())
 
 
 def _segments(jaxpr, steps):

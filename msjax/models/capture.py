@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.base.errors import check_callable, describe
+from msjax.base.errors import check_callable, describe, near
+from msjax.hooks.place_names import split_part
 from msjax.hooks.places import Edits, Tracing
 from msjax.jaxprs.control_flow import rules
 from msjax.jaxprs.interpreter import Interpreter, Program
@@ -98,6 +99,21 @@ def capture(
     """
     fn = as_function(fn)
     check_callable(fn, "capture")
+    options = capture_options(select, gradients, statistic, loss, edit, max_steps, stop_after)
+    framework = framework_of_function(fn)
+    return options.of_function(fn) if framework is None else framework.capture(fn, options)
+
+
+def capture_options(
+    select: Any = "*",
+    gradients: bool = False,
+    statistic: Any = None,
+    loss: Any = None,
+    edit: Any = None,
+    max_steps: int | None = None,
+    stop_after: str | None = None,
+) -> Options:
+    """What a capture was asked for, checked; see `capture`."""
     if statistic is not None:
         # jax keeps it in a table: a partial is hashable, whatever it calls.
         statistic = functools.partial(statistic)
@@ -106,8 +122,7 @@ def capture(
         raise ValueError(
             "For 'capture', there are no gradients with 'stop_after': nothing is computed from which they could come."
         )
-    framework = framework_of_function(fn)
-    return options.of_function(fn) if framework is None else framework.capture(fn, options)
+    return options
 
 
 class Options(NamedTuple):
@@ -126,6 +141,11 @@ class Options(NamedTuple):
     def patterns(self):
         """All patterns of places."""
         return [self.select, *(pattern for pattern, _ in self.edits.rows), *([] if self.stop is None else [self.stop])]
+
+    @property
+    def parts(self):
+        """(pattern of a path, Part) of the parts of modules that are places."""
+        return [part for pattern in self.patterns for part in pattern.parts]
 
     def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Captured]]:
         """The capturing function of a function of arrays."""
@@ -161,7 +181,9 @@ def _edits(edit):
 
 def _capturing(fn, options):
     def run(*args, **kwargs):
-        program = Program(fn, args, kwargs, Tracing(options.edits))
+        patterns = options.patterns
+        scopes = any(pattern.operations for pattern in patterns)
+        program = Program(fn, args, kwargs, Tracing(options.edits, options.parts, scopes))
         table = rules(options.max_steps)
         planner = Planner(
             table,
@@ -169,7 +191,8 @@ def _capturing(fn, options):
             options.edits,
             options.gradients,
             options.statistic,
-            operations=any(pattern.operations for pattern in options.patterns),
+            lines=any(pattern.lines for pattern in patterns),
+            operations=scopes,
         )
         block = planner.block(program.closed)
         _check_selected(options, planner)
@@ -213,11 +236,14 @@ def _check_selected(options, planner):
     for patterns, what in wanted:
         unmatched = patterns.unmatched()
         if unmatched or not patterns.patterns:
-            names = list(dict.fromkeys([*options.names, *(place.name for place in planner.listed)]))
+            by_module = any("/" in str(pattern) for pattern in unmatched)
+            listed = [name for place in planner.listed for name in (by_module and place.places) or (place.name,)]
+            names = list(dict.fromkeys([*options.names, *listed]))
             there = f"there are {', '.join(map(repr, names[:50]))}" if names else "there is none: name values with ms.hooks.site"
             more = f" and {len(names) - 50} more" if len(names) > 50 else ""
             by = ", ".join(map(repr, unmatched or [patterns.given]))
-            raise ValueError(f"For 'capture', {what} {by}; {there}{more}.")
+            close = near(split_part(str(unmatched[0]))[0], names) if unmatched else ""
+            raise ValueError(f"For 'capture', {what} {by}; {there}{more}{close}.")
 
 
 def _captured(places, got, grads=()):

@@ -77,5 +77,7 @@ def as_function(fn: Any) -> Any:
     name = unhooked(fn)
     if name is None:
         return fn
+    if name == "equinox" and framework_of(fn) is None:
+        return importlib.import_module("msjax.models.frameworks.equinox").captured(fn)
     model = hooked(fn)
     return model if name == "equinox" else model.apply

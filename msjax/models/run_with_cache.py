@@ -7,6 +7,8 @@ from typing import Any
 
 from msjax.models.capture import capture
 from msjax.models.frameworks.framework import framework_of_function
+from msjax.models.hooked import unhooked
+from msjax.models.kept import compile
 
 
 def run_with_cache(
@@ -45,7 +47,10 @@ def run_with_cache(
         >>> print(out, list(cache))
         None ['0']
     """
-    run = capture(model, where, edit=edit, stop_after=stop_after)
     framework = framework_of_function(model)
+    if stop_after is not None and (framework is not None or unhooked(model) is not None):
+        # What isn't needed, the compiler leaves out; the program is kept. A plain function may close over other values each time.
+        return None, compile(model, where, edit=edit, stop_after=stop_after)(*args, **kwargs)[1].activations
+    run = capture(model, where, edit=edit, stop_after=stop_after)
     out, found = run(*args, **kwargs) if framework is None else framework.run(model, run, args, kwargs)
     return out, found.activations

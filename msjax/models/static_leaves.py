@@ -25,14 +25,15 @@ class Split:
         """That of a model."""
         leaves, treedef = jax.tree.flatten(model)
         at = tuple(i for i, leaf in enumerate(leaves) if isinstance(leaf, (jax.Array, np.ndarray)))
-        others = tuple(leaf for i, leaf in enumerate(leaves) if i not in at)
+        arrays = set(at)
+        others = tuple(leaf for i, leaf in enumerate(leaves) if i not in arrays)
         return cls([leaves[i] for i in at], (treedef, at, others))
 
     def joined(self) -> PyTree:
         """The model."""
         treedef, at, others = self.rest
-        arrays, others = iter(self.arrays), iter(others)
-        return jax.tree.unflatten(treedef, [next(arrays if i in at else others) for i in range(treedef.num_leaves)])
+        places, arrays, others = set(at), iter(self.arrays), iter(others)
+        return jax.tree.unflatten(treedef, [next(arrays if i in places else others) for i in range(treedef.num_leaves)])
 
 
 jax.tree_util.register_pytree_node(Split, lambda s: (s.arrays, s.rest), lambda rest, arrays: Split(arrays, rest))

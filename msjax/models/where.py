@@ -26,7 +26,7 @@ def no_match(modules: dict[str, Any], where: Where, who: str) -> ValueError:
     there = ", ".join(map(repr, list(modules)[:30])) + (", ..." if len(modules) > 30 else "")
     texts = [text for text in (where if isinstance(where, (list, tuple)) else [where]) if isinstance(text, str)]
     close = near(texts[0], modules) if texts else ""
-    return ValueError(f"For '{who}', no module matches where={where!r}; {close}the paths are {there}.")
+    return ValueError(f"For '{who}', no module matches where={where!r}; the paths are {there}{close}.")
 
 
 def selected_calls(

@@ -220,7 +220,8 @@ class LibraryState:
             for name in changed:
                 self._modules[name] = _look_at(sys.modules[name])
             found = [digest for _, digest in self._modules.values()]
-            self._digest = None if None in found else hashlib.sha256(b"".join(found)).hexdigest()
+            known = [digest for digest in found if digest is not None]
+            self._digest = hashlib.sha256(b"".join(known)).hexdigest() if len(known) == len(found) else None
             return self._digest
 
 

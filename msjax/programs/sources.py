@@ -133,7 +133,7 @@ def _files_in(folder: str, inner: str, package: str, without: tuple[str, ...]) -
         if entry.name.endswith(".py"):
             status = entry.stat()
             other = compiled.get(entry.name[:-3])
-            older = other is not None and other.stat().st_mtime_ns <= status.st_ctime_ns
-            yield _File(entry.path, f"{package}/{name}", status, other.path if older else None)
+            older = None if other is None or other.stat().st_mtime_ns > status.st_ctime_ns else other.path
+            yield _File(entry.path, f"{package}/{name}", status, older)
         elif entry.is_dir() and entry.name != "__pycache__" and name not in without:
             yield from _files_in(entry.path, f"{name}/", package, without)

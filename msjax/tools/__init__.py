@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from msjax.tools.describing import hooks_of as hooks_of
     from msjax.tools.display import tree as tree
     from msjax.tools.fault import Fault as Fault, Statistics as Statistics
-    from msjax.tools.guards import guard as guard
+    from msjax.tools.guarding.guards import guard as guard
+    from msjax.tools.guarding.replaying import replay as replay
     from msjax.tools.nan_search import find_nan as find_nan
     from msjax.tools.recording import Record as Record, record as record
-    from msjax.tools.replaying import replay as replay
     from msjax.tools.summarize import Summary as Summary, SummaryRow as SummaryRow, summary as summary
-    from msjax.tools.watching import Watch as Watch, watch as watch
+    from msjax.tools.watching import Watch as Watch, rules as rules, watch as watch
     from msjax.tools.watching.sinks import WatchRow as WatchRow
 else:
     __getattr__, __dir__ = on_first_use(__name__, None)

@@ -21,7 +21,9 @@ class Row:
         shape_a, shape_b: the shapes.
         difference: the largest difference, relative to the largest value (or, if that is small, to what rounding makes of a zero);
             NaN where shapes differ or one side is missing.
-        same: whether they agree.
+        same: whether they agree; False where one side is missing, which is no difference of values.
+        layout: how the axes of `a` have to be ordered to be those of `b`, if they differ in that; else "".
+        class_a, class_b: the classes of the cells whose outputs they are, or that hold them; None if they are not known.
     """
 
     kind: str
@@ -31,11 +33,21 @@ class Row:
     shape_b: tuple[int, ...] | None
     difference: float
     same: bool
+    layout: str = ""
+    class_a: str | None = None
+    class_b: str | None = None
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether one side has no counterpart."""
+        return self.a is None or self.b is None
 
     def __str__(self) -> str:
-        if self.a is None or self.b is None:
+        if self.one_sided:
             return f"{self.kind} {_shown(self.a if self.b is None else self.b)} is only in {'a' if self.b is None else 'b'}"
         names = _shown(self.a) if self.a == self.b else f"{_shown(self.a)} / {_shown(self.b)}"
+        if self.layout:
+            return f"{self.kind} {names} {list(self.shape_a or ())}: {self.layout}"
         if self.shape_a != self.shape_b:
             return f"{self.kind} {names}: shapes {list(self.shape_a or ())} and {list(self.shape_b or ())}"
         return f"{self.kind} {names} {list(self.shape_a or ())}: {self.difference:.3g} of the largest value"
@@ -48,20 +60,27 @@ class Comparison:
         rows (list of Row): activations in order of execution, gradients in order of the backward pass, then the others.
         first_forward, first_backward (Row): the first activation, and the first gradient, that differs; None if none does.
         first_state (Row): the first parameter or buffer that differs.
+        only_in_a, only_in_b (list of Row): what the other side lacks.
+        first_own_error (Row): the first cell of b whose output differs when all before it is as in a, so that errors of earlier cells
+            are not in it; None if none does, or if b is a record.
     """
 
-    def __init__(self, rows: list[Row], frameworks: tuple[str, str]):
+    def __init__(self, rows: list[Row], frameworks: tuple[str, str], first_own_error: Row | None = None):
         self.rows = rows
+        self.first_own_error = first_own_error
+        self.only_in_a = [row for row in rows if row.b is None]
+        self.only_in_b = [row for row in rows if row.a is None]
         self.frameworks = frameworks
         self.first_forward = self._first("activation")
         self.first_backward = self._first("gradient", "parameter_gradient")
         self.first_state = self._first("parameter", "buffer")
 
     def _first(self, *kinds):
-        return next((row for row in self.rows if row.kind in kinds and not row.same), None)
+        return next((row for row in self.rows if row.kind in kinds and not row.same and not row.one_sided), None)
 
     def __bool__(self) -> bool:
-        return all(row.same for row in self.rows)
+        both = [row for row in self.rows if not row.one_sided]
+        return bool(both or not self.rows) and all(row.same for row in both)
 
     def _verdict(self):
         firsts = [
@@ -70,17 +89,36 @@ class Comparison:
             ("parameters and buffers", self.first_state),
         ]
         told = [f"First difference, {name}: {row}" for name, row in firsts if row is not None]
-        return told or [f"All {len(self.rows)} arrays agree."]
+        if self.first_own_error is not None:
+            told.append(f"First cell with an error of its own: {self.first_own_error}")
+        apart = [
+            f"Only in {side}: {', '.join(dict.fromkeys(_shown(row.a if row.b is None else row.b) for row in rows))}"
+            for side, rows in (("a", self.only_in_a), ("b", self.only_in_b))
+            if rows
+        ]
+        both = [row for row in self.rows if not row.one_sided]
+        if not told:
+            layouts = sum(bool(row.layout) for row in both)
+            said = f", {layouts} of them in another layout" if layouts else ""
+            told = [
+                f"All {len(both)} arrays agree{said}."
+                if both or not self.rows
+                else "Nothing has a counterpart on the other side."
+            ]
+        return told + apart
 
     def _cells(self):
         for row in self.rows:
+            if row.one_sided:
+                continue
             shapes = [s for s in (row.shape_a, row.shape_b) if s is not None]
             shape = " / ".join(str(list(s)) for s in (shapes[:1] if shapes[:1] == shapes[1:] else shapes))
             difference = "" if np.isnan(row.difference) else f"{row.difference:.2g}"
             first = row in (self.first_forward, self.first_backward, self.first_state)
             verdict = "same" if row.same else "FIRST DIFFERENCE" if first else "differs"
-            one = row.a == row.b
-            yield row.kind, _shown(row.a) if one else f"{_shown(row.a)} / {_shown(row.b)}", shape, difference, verdict
+            one, classes = row.a == row.b, list(dict.fromkeys(filter(None, (row.class_a, row.class_b))))
+            name = _shown(row.a) if one else f"{_shown(row.a)} / {_shown(row.b)}"
+            yield row.kind, name, " / ".join(classes), shape, difference, f"{verdict}{f', {row.layout}' if row.layout else ''}"
 
     def __rich__(self) -> Any:
         from rich import box
@@ -92,15 +130,14 @@ class Comparison:
         # In a narrow terminal, long names are folded, not cut.
         least = min(24, max((len(cells[1]) for cells in rows), default=0))
         for i, name in enumerate(_columns(self.frameworks)):
-            folded: Any = {"overflow": "fold", "min_width": least} if i == 1 else {}
-            table.add_column(name, no_wrap=name == "shape", **folded)
+            table.add_column(name, no_wrap=name in ("shape", ""), overflow="fold", min_width=least if i == 1 else None)
         for cells in rows:
-            style = "bold red" if cells[-1] == "FIRST DIFFERENCE" else "red" if cells[-1] == "differs" else ""
+            style = "bold red" if cells[-1].startswith("FIRST") else "red" if cells[-1].startswith("differs") else ""
             table.add_row(*(Text(text, style) for text in cells))
-        return Group(*map(Text, self._verdict()), table)
+        return Group(*map(Text, self._verdict()), *([] if self else [table]))
 
     def __str__(self) -> str:
-        return printed(self)
+        return printed(self, width=80)
 
     __repr__ = __str__
 
@@ -108,9 +145,11 @@ class Comparison:
         head = "".join(f"<th style='text-align:left'>{html.escape(name)}</th>" for name in _columns(self.frameworks))
         rows = ""
         for cells in self._cells():
-            color = "" if cells[-1] == "same" else ";color:#c22"
+            color = "" if cells[-1].startswith("same") else ";color:#c22"
             rows += "<tr>" + "".join(f"<td style='text-align:left{color}'>{html.escape(c)}</td>" for c in cells) + "</tr>"
         verdict = "".join(f"<p>{html.escape(line)}</p>" for line in self._verdict())
+        if self:
+            return verdict
         return f"{verdict}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
@@ -119,4 +158,4 @@ def _shown(name):
 
 
 def _columns(frameworks):
-    return ("kind", f"{frameworks[0]} / {frameworks[1]}", "shape", "difference", "")
+    return ("kind", f"{frameworks[0]} / {frameworks[1]}", "class", "shape", "difference", "")

@@ -25,12 +25,14 @@ class Recorder:
     Attributes:
         order: (name, class) of each call of a module; the second call of "relu" is "relu#1".
         arrays: {"activation/relu": array}: a kind of KINDS, and a name; of several arrays of one call, "lstm[0]", "lstm[1]".
+        types: {"activation/relu": "bfloat16"}: of arrays of a type that numpy lacks, that type.
     """
 
     def __init__(self, framework: str):
         self.framework = framework
         self.order: list[tuple[str, str]] = []
         self.arrays: dict[str, np.ndarray] = {}
+        self.types: dict[str, str] = {}
         self._calls: dict[str, int] = {}
         self._waiting: dict[str, list[str]] = {}
 
@@ -50,7 +52,9 @@ class Recorder:
 
     def values(self, kind: str, named: dict[str, Any]) -> None:
         """Keep parameters, their gradients or buffers."""
-        self.arrays.update({f"{kind}/{name}": as_numpy(value) for name, value in named.items() if value is not None})
+        for name, value in named.items():
+            if value is not None:
+                self._put(f"{kind}/{name}", value)
 
     def inputs(self, inputs: Any) -> None:
         """Keep the inputs that are arrays, by their numbers."""
@@ -59,13 +63,19 @@ class Recorder:
     def _keep(self, kind, name, arrays):
         for i, array in enumerate(arrays):
             if array is not None:
-                self.arrays[f"{kind}/{name}[{i}]" if len(arrays) > 1 else f"{kind}/{name}"] = as_numpy(array)
+                self._put(f"{kind}/{name}[{i}]" if len(arrays) > 1 else f"{kind}/{name}", array)
+
+    def _put(self, name, value):
+        if "bfloat16" in str(getattr(value, "dtype", "")).lower():
+            self.types[name] = "bfloat16"
+        self.arrays[name] = as_numpy(value)
 
     def write(self, path: Any) -> None:
         """Write a safetensors file."""
         from safetensors.numpy import save_file
 
         metadata = {"format": "msjax record 1", "framework": self.framework, "order": json.dumps(self.order)}
+        metadata["types"] = json.dumps(self.types)
         save_file({name: np.ascontiguousarray(a) for name, a in self.arrays.items()}, str(path), metadata)
 
 
@@ -73,7 +83,7 @@ def as_numpy(value: Any) -> np.ndarray:
     """A tensor of any framework as a numpy array; types that numpy lacks become Float32."""
     for method in ("detach", "cpu"):
         value = getattr(value, method, lambda value=value: value)()
-    if "bfloat16" in str(getattr(value, "dtype", "")):
+    if "bfloat16" in str(getattr(value, "dtype", "")).lower():
         value = value.float() if hasattr(value, "float") else np.asarray(value).astype(np.float32)
     return np.array(value.asnumpy() if hasattr(value, "asnumpy") else value)
 

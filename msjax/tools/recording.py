@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -40,17 +41,25 @@ class Record(foreign.Recorder):
         """Read a file that `record` or the recorders of other frameworks wrote.
 
         Raises:
-            ValueError: the file is no record.
+            FileNotFoundError, ValueError: there is no such file, it is no record, or is cut off.
         """
-        from safetensors import safe_open
+        from safetensors import SafetensorError, safe_open
 
-        with safe_open(str(path), "numpy") as file:
-            metadata = file.metadata() or {}
-            if not metadata.get("format", "").startswith("msjax record"):
-                raise ValueError(f"The file {path} is no record: it was written by something else than tools.record.")
-            found = cls(metadata["framework"])
-            found.order = [(name, kind) for name, kind in json.loads(metadata["order"])]
-            found.arrays = {name: file.get_tensor(name) for name in file.keys()}
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"There is no file {str(path)!r}.")
+        try:
+            with safe_open(str(path), "numpy") as file:
+                metadata = file.metadata() or {}
+                if not metadata.get("format", "").startswith("msjax record"):
+                    raise ValueError(f"The file {path} is no record: it was written by something else than tools.record.")
+                found = cls(metadata["framework"])
+                found.order = [(name, kind) for name, kind in json.loads(metadata["order"])]
+                found.types = json.loads(metadata.get("types", "{}"))
+                found.arrays = {name: file.get_tensor(name) for name in file.keys()}
+        except SafetensorError as error:
+            size = os.path.getsize(path)
+            what = "is empty" if not size else "is no record, or is cut off"
+            raise ValueError(f"The file {str(path)!r} ({size:,} bytes) {what}: {error}") from error
         return found
 
     def of(self, kind: str) -> dict[str, np.ndarray]:
@@ -100,7 +109,7 @@ def record(
     if framework is not None:
         made = getattr(foreign, f"record_{framework}")(model, *inputs, gradients=gradients, loss=loss, path=path)
         found = Record(framework)
-        found.order, found.arrays = made.order, made.arrays
+        found.order, found.arrays, found.types = made.order, made.arrays, made.types
         return found
     found = Record("msjax")
     found.inputs(inputs)

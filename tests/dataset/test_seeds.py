@@ -64,8 +64,8 @@ def test_without_a_seed_each_run_differs():
     assert values(data) != values(data)
 
 
-def test_two_shuffles_of_one_pipeline_draw_differently():
-    ds.config.set_seed(4)
+def test_two_shuffles_of_one_pipeline_draw_differently_without_a_seed():
+    config.set_data_seed(None)
     a = ds.NumpySlicesDataset({"a": np.arange(30)}, shuffle=False).shuffle(30)
     b = ds.NumpySlicesDataset({"b": np.arange(30)}, shuffle=False).shuffle(30)
     rows = list(ds.zip((a, b)).create_dict_iterator(num_epochs=1, output_numpy=True))

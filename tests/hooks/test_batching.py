@@ -7,6 +7,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
+from msjax.hooks.primitive import hook_p
 
 
 def unrelated():
@@ -118,3 +119,9 @@ def test_calls_of_a_function_that_is_called_twice_stay_in_order():
     np.testing.assert_array_equal(program(jnp.ones(2)), [4, 4])
     ms.hooks.barrier()
     assert log == [("inner", 2.0), ("a", 2.0), ("b", 2.0), ("inner", 4.0)]
+
+
+def test_the_primitive_of_hooks_has_no_tangent():
+    # Its operands are stopped before; a program that jax made of one without that is differentiated, too.
+    out, tangent = jax.jvp(lambda v: hook_p.bind(v, bound=(), kept=False), (jnp.ones(2),), (jnp.ones(2),))
+    assert out.dtype == bool and tangent.shape == () and tangent.dtype == jax.dtypes.float0

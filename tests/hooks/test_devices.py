@@ -155,3 +155,15 @@ def test_what_each_of_two_processes_sees():
         assert seen[0][f"{around}-traced-modifier"] == ["True", "times3"] and seen[1][f"{around}-traced-modifier"] == ["True"]
     assert seen[0]["jit-host-modifier"] == ["8", "times3"] and seen[1]["jit-host-modifier"] == []
     assert seen[0]["shard_map-host-modifier"] == [*seen[1]["shard_map-host-modifier"], "times3"] == ["2"] * 2 + ["times3"]
+
+
+def test_observers_of_sharded_programs_are_lowered_for_every_platform():
+    net = nn.SequentialCell(nn.Tanh(), nn.Sigmoid())
+    for cell in net:
+        cell.register_forward_hook(lambda cell, inputs, output: None)
+        cell.register_backward_hook(lambda cell, gi, go: None)
+    apply, params, buffers = ms.functionalize(net)
+    f = jax.jit(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))
+    traced = f.trace(jax.device_put(jnp.ones((8, 4), jnp.float32), split()))
+    for platform, call in {"cpu": "callback", "cuda": "callback", "tpu": "stablehlo.send"}.items():
+        assert traced.lower(lowering_platforms=(platform,)).as_text().count(call) >= 1

@@ -138,3 +138,26 @@ def test_code_that_is_read():
     assert not classify.only_observes(lambda m, a, o: (None, o)[1])
     assert not classify.only_observes(lambda m, a, o: found.setdefault("x", o))
     assert classify.computes(lambda m, a, o: o * 2) and not classify.computes(lambda m, a, o: jax.tree.map(log.append, o))
+
+
+def _clip(module, grad_input, grad_output):
+    if grad_input[0] is not None:
+        return (jnp.clip(grad_input[0], -1, 1),)
+
+
+@pytest.mark.parametrize(
+    "hook", [_clip, lambda module, gi, go: (None if gi[0] is None else jnp.clip(gi[0], -1, 1),)], ids=["if", "tuple"]
+)
+def test_a_modifier_that_has_nothing_to_modify_is_no_callback(hook):
+    """The input of the first layer needs no gradient."""
+    graph, state = nnx.split(nnx.Sequential(*(nnx.Linear(2, 2, rngs=nnx.Rngs(0)) for _ in range(2))))
+
+    def loss(state):
+        model = nnx.merge(graph, state)
+        hooks.register_backward_hook(model, hook, "layers.*")
+        return (model(X) * 100).sum()
+
+    step = jax.jit(jax.grad(loss))
+    assert "callback" not in step.lower(state).as_text()
+    gradient = step(state)["layers"][0]["bias"][...]
+    np.testing.assert_allclose(np.abs(gradient), [1, 1])

@@ -86,7 +86,8 @@ def test_what_takes_no_hooks_is_an_error_at_registration():
 def test_errors_name_the_function_and_near_names():
     model = nnx.Sequential(nnx.Linear(2, 2, rngs=nnx.Rngs(0)))
     with pytest.raises(
-        ValueError, match=r"'register_forward_pre_hook', no module matches where='layer.0'; near it are 'layers.0'"
+        ValueError,
+        match=r"'register_forward_pre_hook', no module matches where='layer.0'; the paths are '', 'layers.0'; nearest to 'layer.0': 'layers.0'",
     ):
         hooks.register_forward_pre_hook(model, print, "layer.0")
 

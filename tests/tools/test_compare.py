@@ -122,10 +122,12 @@ def test_modules_and_functions():
     net[0].weight.set_data(ms.Tensor(np.asarray(model.layers[0].kernel[...]).T))
     net[0].bias.set_data(ms.Tensor(np.zeros(3, "float32")))
     both = compare(found, record(net, x), names={"layers.0": "0", "layers.0.kernel": "0.weight"})
-    # The kernel is the transposed weight; the ReLU is a module on one side only.
+    # The kernel is the transposed weight, which is said; the ReLU is a module on one side only.
     wrong = {(row.a, row.b) for row in both.rows if not row.same and row.kind in ("activation", "parameter")}
     assert [row.same for row in both.rows if row.a == "layers.0.bias"] == [True, True]
-    assert wrong == {("layers.0.kernel", "0.weight"), (None, "1")}, both
+    assert wrong == {(None, "1")} and both, both
+    assert [row.layout for row in both.rows if row.a == "layers.0.kernel"] == ["transposed", "transposed"]
+    assert str(both) == "All 8 arrays agree, 2 of them in another layout.\nOnly in b: 1"
     assert record(lambda x: ms.hooks.site("double", x * 2), jnp.ones(2)).of("gradient")["double"].tolist() == [1, 1]
 
 
@@ -177,11 +179,80 @@ def test_reports():
     assert "FIRST DIFFERENCE" in text and "First difference, forward: activation 1 [1, 2]: 0.332" in text
     assert "<table>" in found._repr_html_()
     assert [row.b for row in found.rows if row.a is None and row.kind == "activation"] == ["2"]
-    assert "First difference, backward: gradient 2 is only in b" in text
+    assert "First difference, backward: gradient 0 [1, 2]" in text and "Only in b: 2" in text
+    assert "First cell with an error of its own: activation 1 [1, 2]" in text and "ReLU" in text and "Sigmoid" in text
+    assert max(map(len, text.splitlines())) <= 80, text
+
+
+def test_first_error_of_its_own():
+    """What comes behind an error differs, too, but has none of its own; a second error is seen as one."""
+
+    class Scaled(nn.Cell):
+        def __init__(self, by):
+            super().__init__()
+            self.by = by
+
+        def construct(self, x):
+            return x * self.by
+
+    def net(*factors):
+        return nn.SequentialCell(*[Scaled(by) for by in factors])
+
+    x = np.ones((1, 2), "float32")
+    original = record(net(1.0, 2.0, 3.0, 4.0), x)
+    port = net(1.0, 2.5, 3.0, 4.5)
+    found = compare(original, port)
+    assert [row.a for row in found.rows if not row.same and row.kind == "activation"] == ["1", "2", "3", ""]
+    assert (found.first_own_error.a, found.first_own_error.difference) == ("1", 0.2)
+    port[1].by = 2.0
+    assert compare(original, port).first_own_error.a == "3" and not hooks_of(port[3])
+    model = nnx.Sequential(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), nnx.Linear(2, 2, rngs=nnx.Rngs(1)))
+    other = nnx.clone(model)
+    other.layers[1].bias[...] = jnp.ones(2, "float32")
+    assert compare(model, other, x).first_own_error.a == "layers.1"
+
+
+def test_layouts_of_convolutions():
+    kernel, image = np.random.default_rng(0).normal(size=(2, 3, 4, 5)), np.random.default_rng(1).normal(size=(1, 3, 4, 2))
+    one, other = Record("torch"), Record("flax")
+    for made, transpose in ((one, False), (other, True)):
+        made.call("conv", "Conv", [image.transpose(0, 2, 3, 1) if transpose else image])
+        made.values(
+            "parameter", {"conv.kernel" if transpose else "conv.weight": kernel.transpose(2, 3, 1, 0) if transpose else kernel}
+        )
+    found = compare(one, other)
+    assert found and [row.layout for row in found.rows] == ["NCHW and NHWC", "OIHW and HWIO"]
+    other.arrays["parameter/conv.kernel"] = other.arrays["parameter/conv.kernel"] + 1
+    assert not compare(one, other)
+
+
+def test_parameters_follow_their_cells():
+    """Two cells that stand in each other's place by name, and are paired by `names`."""
+    a, b = nn.SequentialCell(_dense(2, 2), _dense(2, 2)), nn.SequentialCell(_dense(2, 2), _dense(2, 2))
+    a[1].weight.set_data(a[1].weight * 2)
+    b[0].weight.set_data(b[0].weight * 2)
+    x = np.ones((1, 2), "float32")
+    found = compare(record(a, x), record(b, x), names={"0": "1", "1": "0"})
+    pairs = {(row.a, row.b): row.same for row in found.rows if row.kind == "parameter"}
+    assert pairs == {
+        ("0.weight", "1.weight"): True,
+        ("0.bias", "1.bias"): True,
+        ("1.weight", "0.weight"): True,
+        ("1.bias", "0.bias"): True,
+    }
+
+
+def test_tolerance_of_what_computed_it():
+    """A result that is cast to Float32 was computed in BFloat16 all the same."""
+    one, other = Record("msjax"), Record("msjax")
+    for made, noise in ((one, 0.0), (other, 0.01)):
+        made.call("half", "Dense", [jnp.ones(3, jnp.bfloat16)])
+        made.call("", "Net", [np.ones(3, "float32") + np.float32(noise)])
+    assert compare(one, other) and not compare(one, other, rtol=1e-4)
 
 
 def test_names_in_a_narrow_terminal():
-    row = Row("parameter_gradient", "a" * 20, "b" * 20, (2,), (2,), 0.0, True)
+    row = Row("parameter_gradient", "a" * 20, "b" * 20, (2,), (2,), 0.5, False)
     text = printed(Comparison([row], ("torch", "msjax")), width=60)
     assert "a" * 20 in text and "b" * 20 in text, text
 
@@ -196,6 +267,13 @@ def test_errors(tmp_path):
     save_file({"x": np.ones(1)}, tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match="is no record"):
         compare(tmp_path / "other.safetensors", nn.ReLU())
+    whole = (tmp_path / "other.safetensors").read_bytes()
+    for name, content, expected in (("empty", b"", "is empty"), ("cut", whole[:-3], "cut off"), ("text", b"a,b\n", "no record")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=rf"{name}' .* bytes\) .*{expected}"):
+            compare(tmp_path / name, nn.ReLU())
+    with pytest.raises(FileNotFoundError, match="There is no file"):
+        Record.read(tmp_path / "none")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -10,9 +10,12 @@ from flax import linen, nnx
 
 import msjax as ms
 from msjax import hooks, nn, train
-from msjax.tools import hooks_of, watch
+from msjax.tools import hooks_of, rules, watch
 from msjax.tools.texts import printed
+from msjax.tools.watching import handle
 from msjax.tools.watching.report import bars
+from msjax.tools.watching.rules import RuleBroken
+from msjax.tools.watching.sinks import SCALARS, WatchRow
 from msjax.tools.watching.statistics import rows_of, statistics
 
 
@@ -63,20 +66,25 @@ def test_statistics_of_arrays_of_all_sizes():
     values = [random.normal(3, 2, shape).astype("float32") for shape in [(1,), (255,), (256,), (3, 100), (129, 129)]]
     values += [np.full(5, 2, "float16"), np.zeros(0, "float32"), np.array([3 + 4j, 0], "complex64"), np.float32([1, np.nan, 3])]
     table = np.asarray(jax.jit(statistics, static_argnums=1)([jnp.asarray(v) for v in values], 4))
-    for value, (mean, std, norm, zeros, low, high, *counts) in zip([*values[:6], np.abs(values[7])], table[[*range(6), 7]]):
+    for value, (mean, std, norm, zeros, low, high, nan, infinite, *counts) in zip(
+        [*values[:6], np.abs(values[7])], table[[*range(6), 7]]
+    ):
         value = value.astype("float64")
         expected = [value.mean(), value.std(), np.linalg.norm(value.ravel()), (value == 0).mean(), value.min(), value.max()]
         np.testing.assert_allclose([mean, std, norm, zeros, low, high], expected, rtol=2e-5, atol=1e-6)
+        assert nan == infinite == 0
         edges = (value.min(), value.max()) if value.min() < value.max() else (value.min(), value.min() + 1)
         np.testing.assert_array_equal(counts, np.histogram(value, 4, edges)[0])
-    assert not table[6].any() and np.isnan(table[8][:3]).all()
+    assert not table[6].any() and np.isnan(table[8][:3]).all() and table[8][4:].tolist() == [1, 3, 1, 0, 1, 0, 0, 1]
+    of_large = np.asarray(statistics([jnp.asarray(values[4]).at[0, 0].set(np.nan).at[1].set(np.inf)], 4))[0]
+    assert of_large[6:8].tolist() == [1, 129] and of_large[8:].sum() == 129 * 128 - 1 and np.isfinite(of_large[4:6]).all()
 
 
 def test_rows_of_infinite_values():
     """They have no edges of a histogram, and numpy warns of nothing."""
-    table = np.float32([[np.nan, np.nan, np.inf, 0, -np.inf, 2, 0, 0], [1.5, 0.5, 1.6, 0, 1, 2, 3, 3]])
+    table = np.float32([[np.nan, np.nan, np.inf, 0, np.nan, np.nan, 0, 2, 0, 0], [1.5, 0.5, 1.6, 0, 1, 2, 0, 0, 3, 3]])
     one, other = rows_of(7, [("activation", "a"), ("gradient", "b")], table)
-    assert (one.step, one.kind, one.name, one.scalars[2:]) == (7, "activation", "a", (np.inf, 0, -np.inf, 2))
+    assert (one.step, one.kind, one.name, one.scalars[2:4], one.inf) == (7, "activation", "a", (np.inf, 0), 2)
     assert other.histogram.counts.tolist() == [3, 3] and other.histogram.edges.tolist() == [1, 1.5, 2]
 
 
@@ -259,3 +267,106 @@ def test_wrong_arguments():
         watch(net, to=3)
     with pytest.raises(ValueError, match="no module matches"):
         watch(net, where="fc")
+
+
+@pytest.mark.parametrize("jit", [nnx.jit, jax.jit, ms.hooks.jit])
+def test_written_from_a_program_of_jax(jit, tmp_path):
+    model, written = nnx.Sequential(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), nnx.relu), []
+    if jit is jax.jit:
+        graphdef, _ = nnx.split(model)
+        gradient = nnx.grad(lambda m, x: m(x).sum())
+        step = jax.jit(lambda state, x: gradient(nnx.merge(graphdef, state), x))
+    else:
+        step = jit(nnx.grad(lambda m, x: m(x).sum()))
+    to = [str(tmp_path / "rows.csv"), lambda data, step: written.append(step)]
+    with watch(model, every=2, what=("activation", "parameter"), to=to) as watched:
+        for _ in range(4):
+            step(nnx.state(model) if jit is jax.jit else model, jnp.ones((1, 2)))
+            watched.next_step()
+    lines = (tmp_path / "rows.csv").read_text().splitlines()
+    assert set(written) == {2, 4} and lines[0].endswith("min,max,nan,inf") and len(lines) == 1 + len(watched.rows)
+
+
+def test_tensorboard_has_the_last_rows_after_the_block(tmp_path):
+    net, step = network()
+    with watch(net, every=1, what="activation", where="0", to=str(tmp_path)):
+        for _ in range(3):
+            step(X)
+    (file,) = tmp_path.iterdir()
+    assert file.read_bytes().count(b"activation/0/norm") == 3
+
+
+def test_destination_that_fails(capfd):
+    """It gets no more rows, and nothing is left for the end of the program."""
+    net, step = network()
+
+    def full(data, step):
+        raise OSError("disk full")
+
+    watched = watch(net, every=1, what="parameter", to=full)
+    with pytest.raises(OSError, match="disk full") as raised:
+        for _ in range(3):
+            step(X)
+        watched.remove()
+    assert raised.value.__notes__[0].startswith("watch: 'to' failed at step 1 and gets no more rows")
+    watched.remove()
+    assert watched not in handle._OPEN and len({row.step for row in watched.rows}) >= 1
+
+
+def test_compiled_at_the_start():
+    net, step = network()
+    step = ms.jit(step)
+    with watch(net, every=10):
+        step(X)
+        step(X)
+        compiled = step.compilations()
+        for _ in range(20):
+            step(X)
+        assert step.compilations() == compiled
+
+
+def test_wrong_values_in_the_table():
+    net = nn.SequentialCell(nn.ReLU(), nn.Tanh())
+    with watch(net, every=1, what="activation") as watched:
+        net(ms.Tensor([1.0, np.nan, np.inf, 2.0, 2.5], ms.float32))
+    row = next(row for row in watched.rows if row.name == "0")
+    assert (row.nan, row.inf, row.min, row.max, row.histogram.counts.sum()) == (1, 1, 1, 2.5, 3)
+    text = str(watched)
+    assert "NaN" in text and "inf" in text and max(map(len, text.splitlines())) <= 80 and "NaN</th>" in watched._repr_html_()
+
+
+def test_rules():
+    told = []
+
+    def tell(path, message, step):
+        told.append((path, message, step))
+
+    relu = nn.SequentialCell(nn.Dense(1, 1, "ones", "zeros"), nn.ReLU())
+    with watch(relu, every=1, what="activation", rules=[rules.dead(steps=2, then=tell)]):
+        for value in (1.0, -1.0, -1.0, -1.0, 1.0):
+            relu(ms.Tensor([[value]], ms.float32))
+    assert told == [(path, "100% of the values are 0, at 2 steps in a row", 3) for path in ("1", "")]
+
+    def row(kind, name, step, **values):
+        return WatchRow(step, kind, name, **{**dict.fromkeys(SCALARS, 0.0), **values}, histogram=None)
+
+    rule = rules.gradient_norm(10, after=3, then=tell)
+    told.clear()
+    for step, norm in enumerate([1.0, 2.0, 3.0, 4.0, 30.0, np.nan]):
+        rule([row("gradient", "fc", step, norm=norm, nan=float(norm != norm)), row("activation", "fc", step, norm=1e9)])
+    assert told == [("fc", "the norm is 30, 12 times the median 2.5", 4), ("fc", "the norm is nan: 1 NaN, 0 infinite", 5)]
+    with pytest.warns(
+        UserWarning, match="watch: rule update_ratio, step 3, update of w: its norm is 0[.]5 times that of the Parameter"
+    ):
+        rules.update_ratio()([row("parameter", "w", 3, norm=2.0), row("update", "w", 3, norm=1.0)])
+    with pytest.raises(
+        RuleBroken, match=r"rule float16_range, step 1, activation of a: values up to 7e\+04: Float16 ends"
+    ) as raised:
+        rules.float16_range(then="raise")([row("activation", "a", 1, max=7e4)])
+    assert (raised.value.rule, raised.value.path, raised.value.step) == ("float16_range", "a", 1)
+    with pytest.raises(ValueError, match="the rule update_ratio needs what="):
+        watch(relu, what="activation", rules=[rules.update_ratio()])
+    with pytest.raises(ValueError, match="'then' should be 'warn', 'raise' or a function, but got str 'stop'"):
+        rules.dead(then="stop")
+    with pytest.raises(TypeError, match=r"'rules' should be rules of tools\.rules"):
+        watch(relu, rules=[3])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,19 +29,22 @@ class ShuffleDataset(Dataset):
         return True
 
     def _rows(self, run):
-        return buffered_shuffle(self._inputs[0]._rows(run.child()), self._buffer_size, run.rng())
+        draws = run.draws()
+        slot = draws.slots(lambda: int(self._count(1)))
+        yield from buffered_shuffle(self._inputs[0]._rows(run.child()), self._buffer_size, slot)
+        draws.end_pass()
 
 
-def buffered_shuffle(rows: Iterator[Any], size: int, rng: np.random.Generator) -> Iterator[Any]:
-    """The rows of an iterator, each drawn from a buffer of the next `size` ones."""
+def buffered_shuffle(rows: Iterator[Any], size: int, slot: Callable[[int], int]) -> Iterator[Any]:
+    """The rows of an iterator, each drawn from a buffer of the next `size` ones by a function that draws a number below its argument."""
     rows = iter(rows)
     buffer = list(itertools.islice(rows, size))
-    for row in rows:
-        at = int(rng.integers(len(buffer)))
-        chosen, buffer[at] = buffer[at], row
+    while buffer:
+        at = slot(len(buffer))
+        chosen, buffer[at] = buffer[at], buffer[-1]
+        buffer.pop()
         yield chosen
-    for at in rng.permutation(len(buffer)):
-        yield buffer[at]
+        buffer.extend(itertools.islice(rows, 1))
 
 
 class RepeatDataset(Dataset):
@@ -61,7 +64,7 @@ class RepeatDataset(Dataset):
     def _rows(self, run):
         for number in itertools.count() if self._times < 0 else range(self._times):
             empty = True
-            for row in self._inputs[0]._rows(run.child(number)):
+            for row in self._inputs[0]._rows(run.again(number)):
                 empty = False
                 yield row
             if empty:
@@ -114,7 +117,7 @@ class PartDataset(Dataset):
         return len(self._indices)
 
     def _rows(self, run):
-        rows = self._inputs[0]._rows(self._run)
+        rows = self._inputs[0]._rows(self._run.fresh())
         indices = self._indices
         if (np.diff(indices) == 1).all():
             yield from itertools.islice(rows, int(indices[0]), int(indices[-1]) + 1)
@@ -129,11 +132,18 @@ def split(dataset: Dataset, sizes: Sequence[int] | Sequence[float], randomize: b
     """See `Dataset.split`."""
     total = len(dataset)
     counts: list[int] = _part_sizes(sizes, total)
-    order = np.random.default_rng((seed, total)).permutation(total) if randomize else np.arange(total)
     ends = np.cumsum(counts)
     run = Run.start(seed, 0)
+    order = _order_of_split(dataset, total, run) if randomize else np.arange(total)
     parts = [order[end - count : end] for end, count in zip(ends, counts)]
     return tuple(dataset._subset(part) or PartDataset(dataset, part, run) for part in parts)
+
+
+def _order_of_split(dataset, total, run):
+    draws = run.draws()
+    if dataset._subset(np.arange(total)) is not None:
+        return draws.order(total)
+    return np.array(list(buffered_shuffle(iter(range(total)), total, draws.slots())))
 
 
 def _part_sizes(sizes: Any, total: int) -> Any:

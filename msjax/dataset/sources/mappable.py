@@ -10,6 +10,7 @@ import numpy as np
 from msjax.base.checks import check_bool, check_int
 from msjax.dataset.checks import LARGEST, check_pool
 from msjax.dataset.dataset import Dataset
+from msjax.dataset.draws import NumpyDraws
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.samplers import (
     BuiltinSampler,
@@ -133,7 +134,11 @@ class _Sizing:
     def rng():
         return np.random.default_rng(0)
 
-    shared_rng = rng
+    @classmethod
+    def draws(cls):
+        return NumpyDraws(cls.rng())
+
+    shared_draws = draws
 
     def child(self):
         return self

@@ -14,6 +14,7 @@ from msjax.base.checks import check_int, check_str, is_int
 from msjax.base.errors import describe
 from msjax.dataset.checks import check_list, check_workers
 from msjax.dataset.dataset import Dataset
+from msjax.dataset.draws import NumpyDraws
 from msjax.dataset.enums import Shuffle
 from msjax.dataset.operations.order import buffered_shuffle
 from msjax.dataset.sources.files import refuse_cache
@@ -78,7 +79,7 @@ class _LinesDataset(Dataset):
         readers = [self._of_worker(files[i :: self._together], rng) for i in range(min(self._together, len(files)))]
         rows = _in_turn(readers)
         if self._shuffle == Shuffle.GLOBAL:
-            rows = buffered_shuffle(rows, _BUFFER, rng)
+            rows = buffered_shuffle(rows, _BUFFER, NumpyDraws(rng).slots())
         if self._shards is not None:
             rows = self._of_shard(rows)
         return itertools.islice(rows, self._limit)
@@ -86,7 +87,7 @@ class _LinesDataset(Dataset):
     def _of_worker(self, files, rng):
         for path in files:
             rows = self._read(path)
-            yield from buffered_shuffle(rows, _BUFFER, rng) if self._shuffle == Shuffle.INFILE else rows
+            yield from buffered_shuffle(rows, _BUFFER, NumpyDraws(rng).slots()) if self._shuffle == Shuffle.INFILE else rows
 
     def _of_shard(self, rows):
         total = sum(map(self._file_count, self._files))

@@ -13,12 +13,17 @@ import jax
 from msjax.base.arrays import is_tracer
 from msjax.models.array_hooks import SITE
 from msjax.models.frameworks.registry import Registry, Site, key_name, named_leaves
-from msjax.models.where import call_name, selected_calls
+from msjax.models.where import call_name, selected_calls, why_not_called
 
 
 def hooked(model: equinox.Module) -> equinox.Module:
     """A copy of an equinox model, with the same leaves, that takes hooks."""
     return _copy(model, (), _OfModules())
+
+
+def captured(model: equinox.Module) -> equinox.Module:
+    """A copy for one capture; those of models of one structure are of one structure."""
+    return _copy(model, (), _NOBODYS)
 
 
 class _OfModules(Registry):
@@ -31,6 +36,19 @@ class _OfModules(Registry):
         _walk(model, (), lambda path, module: found.setdefault(".".join(path), module))
         return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
 
+    def unhookable(self, model):
+        found = {}
+        for path, module in _every(model, ()):
+            if hasattr(module, SITE):
+                why = why_not_called(module) or why_not_hooked(module)
+            elif hasattr(module, "__wrapped__"):
+                why = "equinox made it of a function: hook the module that calls it"
+            else:
+                why = why_not_called(module)
+            if why is not None:
+                found[".".join(path)] = why
+        return found
+
     def weights(self, model, inputs):
         """The arrays in the model; trained are those of floating-point numbers."""
         return [(name, leaf, equinox.is_inexact_array(leaf)) for name, leaf in named_leaves(model)]
@@ -39,6 +57,10 @@ class _OfModules(Registry):
         # By the paths in the whole model, if only a part of it was given.
         chosen = selected_calls(modules, row.where, row.who, why_not=why_not_hooked)
         row.calls = {call_name(getattr(module, SITE).path, method) for _, module, method in chosen}
+
+
+# That of copies on which nobody registers hooks.
+_NOBODYS = _OfModules()
 
 
 def _modules(value, path):
@@ -53,6 +75,14 @@ def _walk(module, path, visit):
     for name in _dynamic_fields(module):
         for inner_path, inner in _modules(getattr(module, name), (*path, name)):
             _walk(inner, inner_path, visit)
+
+
+def _every(module, path):
+    """(path, module) of a module and all inside, whether they take hooks or not."""
+    yield path, module
+    for name in _dynamic_fields(module):
+        for inner_path, inner in _modules(getattr(module, name), (*path, name)):
+            yield from _every(inner, inner_path)
 
 
 def _copy(module, path, registry):
@@ -122,7 +152,7 @@ def _is_method(cls, name):
     return inspect.isfunction(getattr(cls, name, None)) or (callable(static) and hasattr(type(static), "__get__"))
 
 
-def why_not_hooked(module: equinox.Module) -> str | None:
+def why_not_hooked(module: object) -> str | None:
     """Why a module takes no hooks; None if it does."""
     if _is_method(type(module), "__call__"):
         return None

@@ -8,11 +8,28 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from msjax.hooks.table import Hook
+from msjax.hooks.table import Hook, HookTable
 from msjax.models.handle import ModuleHandle
-from msjax.models.where import Where
+from msjax.models.where import Where, why_not_called
+
+
+class Pure(NamedTuple):
+    """What is called as a model, with its state as an argument.
+
+    Attributes:
+        anchor: what is no part of the state; programs are found by it.
+        state: a pytree.
+        run: ``run(state, options, args, kwargs)`` captures as `msjax.models.capture.Options` say, and returns (the result, Captured, the
+            new state).
+        done: takes the new state, which becomes the model's.
+    """
+
+    anchor: Any
+    state: Any
+    run: Callable[..., tuple[Any, Any, Any]]
+    done: Callable[[Any], None]
 
 
 class Framework:
@@ -38,6 +55,27 @@ class Framework:
         """
         raise NotImplementedError
 
+    def tables(self, model: Any) -> dict[str, HookTable]:
+        """{path, or that of a method: its hooks} of the calls that have hooks."""
+        raise NotImplementedError
+
+    def remove(self, model: Any, hook: Hook) -> None:
+        """Take a hook off all modules."""
+        raise NotImplementedError
+
+    def take_off(self, model: Any) -> Any:
+        """Take all hooks off, for a while; returns what `put_back` needs."""
+        raise NotImplementedError
+
+    def put_back(self, model: Any, kept: Any) -> None:
+        """Put the hooks on that were taken off, but for those that were removed meanwhile."""
+        raise NotImplementedError
+
+    def unhookable(self, model: Any) -> dict[str, str]:
+        """{path: why} of the modules that take no hooks."""
+        paths = self.paths(model)
+        return {path: why for path, module in paths.items() if (why := why_not_called(module)) is not None}
+
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
         """The function that `hooks.capture` returns for a model; see `msjax.models.capture.Options`."""
         raise NotImplementedError
@@ -45,6 +83,10 @@ class Framework:
     def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """(a function of arrays that computes what the model does, its first arguments: the model's state, if the caller gives none)."""
         return model, ()
+
+    def pure(self, model: Any) -> Pure | None:
+        """A model with its state as an argument; None if what `as_function` of `msjax.models.hooked` makes of it has none."""
+        return None
 
     def run(self, model: Any, captured: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """Call what `capture` has returned for a model like the model; returns (result, what was captured)."""

@@ -18,15 +18,17 @@ from flax import nnx
 
 from msjax.base import jax_slots
 from msjax.base.flax_slots import delete_static, set_static, when_made, without_attribute
+from msjax.base.state import programs_changed
+from msjax.hooks.sites import HookSite
 from msjax.hooks.slots import changing
-from msjax.hooks.table import EMPTY, Hook, HookTable
+from msjax.hooks.table import CALL_KINDS, EMPTY, Hook, HookTable
 from msjax.models.array_hooks import SITE, call_with_array_hooks
-from msjax.models.frameworks.framework import Framework, add_framework
+from msjax.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.models.frameworks.nnx_modules import callable_modules, nnx_modules
-from msjax.models.frameworks.nnx_outputs import module_and_method, pure_call
+from msjax.models.frameworks.nnx_outputs import is_module_or_method, module_and_method, pure_call
 from msjax.models.handle import ModuleHandle
 from msjax.models.subclasses import subclasses
-from msjax.models.where import Where, selected_calls
+from msjax.models.where import Where, call_name, selected_calls, why_not_called
 
 
 class NnxModels(Framework):
@@ -36,7 +38,7 @@ class NnxModels(Framework):
         return isinstance(model, nnx.Module)
 
     def owns_function(self, fn: Any) -> bool:
-        return module_and_method(fn) is not None
+        return is_module_or_method(fn)
 
     def paths(self, model: Any) -> dict[str, Any]:
         return callable_modules(model)
@@ -48,7 +50,7 @@ class NnxModels(Framework):
             f"register_{kind}_hook",
             lambda: ((".".join(path), module) for path, module in nnx_modules(model)),
         )
-        places, known, new_table = [], None, None
+        places, known, new_table = [], None, EMPTY
         with changing():
             for name, module, method in chosen:
                 place = _place_of(module, name)
@@ -59,16 +61,44 @@ class NnxModels(Framework):
                 places.append(place)
         return ModuleHandle(hook.id, [functools.partial(_remove, places, hook)])
 
+    def tables(self, model: Any) -> dict[str, HookTable]:
+        return {
+            call_name(".".join(path), method): place.table_of(method)
+            for path, module in nnx_modules(model)
+            if (place := _present_place(module)) is not None
+            for method in place.tables
+        }
+
+    def remove(self, model: Any, hook: Hook) -> None:
+        _remove([place for _, module in nnx_modules(model) if (place := _present_place(module)) is not None], hook)
+
+    def take_off(self, model: Any) -> Any:
+        places = [place for _, module in nnx_modules(model) if (place := _present_place(module)) is not None]
+        kept = [(place, place.tables) for place in places]
+        with changing():
+            for place in places:
+                place.change({})
+        return kept
+
+    def put_back(self, model: Any, kept: Any) -> None:
+        with changing():
+            for place, before in kept:
+                tables = {method: merged for method, table in before.items() if (merged := _left_of(table)) is not EMPTY}
+                for method, table in place.tables.items():  # those that came meanwhile
+                    for kind in CALL_KINDS:
+                        for hook in getattr(table, kind):
+                            tables[method] = tables.get(method, EMPTY).add(kind, hook)
+                place.change(tables)
+
+    def unhookable(self, model: Any) -> dict[str, str]:
+        modules = {".".join(path): module for path, module in nnx_modules(model)}
+        return {path: why for path, module in modules.items() if (why := why_not_called(module)) is not None}
+
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
         module, method = module_and_method(model)
 
         def run(*args, **kwargs):
-            patterns = options.patterns
-            texts = [text for pattern in patterns for text in pattern.patterns]
-            call, state = pure_call(module, method, lambda path: any(p.match(path) for p in patterns), texts)
-            names = tuple(".".join(path) for path, inner in nnx_modules(module) if callable(inner))
-            captured = options.of_pure_call(names, call)
-            result, found = captured(state, args, kwargs)
+            result, found = _captured(module, method, options, args, kwargs)
             if result is None:
                 return None, found
             out, new = result
@@ -77,9 +107,28 @@ class NnxModels(Framework):
 
         return run
 
+    def pure(self, model: Any) -> Pure | None:
+        module, method = module_and_method(model)
+
+        def run(state, options, args, kwargs):
+            result, found = _captured(nnx.merge(*state), method, options, args, kwargs)
+            return (None, found, None) if result is None else (result[0], found, result[1])
+
+        return Pure(("nnx", method), nnx.split(module), run, lambda new: nnx.update(module, new))
+
     def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        call, state = pure_call(*module_and_method(model), lambda path: False)
+        call, state = pure_call(*module_and_method(model), lambda path: True)
         return lambda state, *args, **kwargs: call(state, args, kwargs), (state,)
+
+
+def _captured(module, method, options, args, kwargs):
+    """((the result, the part of the state that has changed) or None, Captured)"""
+    patterns = options.patterns
+    texts = [text for pattern in patterns for text in pattern.patterns]
+    texts += [path for pattern in patterns for path, _ in pattern.parts]
+    call, state = pure_call(module, method, lambda path: any(p.looks_at(path) for p in patterns), texts)
+    names = tuple(".".join(path) for path, inner in nnx_modules(module) if callable(inner))
+    return options.of_pure_call(names, call)(state, args, kwargs)
 
 
 class _Place:
@@ -116,6 +165,7 @@ class _Place:
         if self.detached:
             tables = {method: left for method, table in tables.items() if (left := _left_of(table)) is not EMPTY}
         self.tables = tables
+        programs_changed()
         site = _Site(self, tuple((method, table.key) for method, table in tables.items())) if tables else None
         module = self.module()
         if module is not None:
@@ -153,6 +203,14 @@ class _Place:
         copies[number] = weakref.ref(module, lambda _: copies.pop(number, None))
 
 
+def _present_place(module):
+    """The _Place of a module that has hooks; of a copy, an own one."""
+    site = vars(module).get(SITE)
+    if site is None or site.place is None:
+        return None
+    return site.place if site.place.module() is module else _place_of(module, site.place.path)
+
+
 def _left_of(table):
     """A table without the hooks that were removed from the module that it was copied from."""
     for hook in [hook for hook in table.all() if hook.removed]:
@@ -183,7 +241,7 @@ def _place_of(module, path):
     return places[path]
 
 
-class _Site:
+class _Site(HookSite):
     """The attribute of a hooked nnx module, and so a part of its definition. Equal sites share a compiled program.
 
     Attributes:
@@ -200,17 +258,17 @@ class _Site:
     @property
     def path(self) -> str:
         """The module's path in its model."""
-        return self.place.path
+        return "" if self.place is None else self.place.path
 
     @property
     def hook_path(self) -> str:
         """As errors name the module."""
-        return f"{self.place.path or 'the model'} ({self.place.cls.__name__})"
+        return "a copy without hooks" if self.place is None else f"{self.place.path or 'the model'} ({self.place.cls.__name__})"
 
     @property
     def tables(self) -> dict[str, HookTable]:
         """{name of a method: its present hooks}."""
-        return self.place.tables
+        return {} if self.place is None else self.place.tables
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Site) and self.place is other.place and self.key == other.key

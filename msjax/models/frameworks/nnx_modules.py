@@ -20,7 +20,9 @@ def callable_modules(model: nnx.Module) -> dict[str, Any]:
 
 def nnx_modules(model: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     """(path, module) of an nnx module and those inside, each once: those of nnx.iter_modules, outer ones first, in a tenth of its time."""
-    kinds, seen, stack = {}, set(), [((), model, _kind(model))]
+    kinds: dict[type, int] = {}
+    seen: set[int] = set()
+    stack: list[tuple[tuple[str, ...], Any, int]] = [((), model, _kind(model))]
     while stack:
         path, value, kind = stack.pop()
         if id(value) in seen:
@@ -41,7 +43,7 @@ def nnx_modules(model: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
             kind = kinds.get(type(v))
             if kind is None:
                 kind = kinds[type(v)] = _kind(v)
-            if kind is not _LEAF and not (is_object and is_module_state(name)):
+            if kind is not _LEAF and not (is_object and is_module_state(str(name))):
                 inner.append((str(name), v, kind))
         if len(inner) > 1:
             inner.sort(key=_by_number_or_name, reverse=True)

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from msjax.hooks.places import site
+from msjax.hooks.places import module_call, site
 from msjax.models.frameworks.nnx_modules import nnx_modules
 from msjax.models.subclasses import subclasses
 from msjax.models.where import call_name, named_methods
@@ -18,12 +18,14 @@ from msjax.models.where import call_name, named_methods
 _PATH = "msjax_path"
 
 
-def module_and_method(fn: Callable[..., Any] | nnx.Module) -> tuple[nnx.Module, str] | None:
-    """(module, name of the method) if `fn` is an nnx module or a method of one, else None."""
-    if isinstance(fn, nnx.Module):
-        return fn, "__call__"
-    owner = getattr(fn, "__self__", None)
-    return (owner, fn.__name__) if isinstance(owner, nnx.Module) else None
+def is_module_or_method(fn: object) -> bool:
+    """Whether a function is an nnx module, or a method of one."""
+    return isinstance(fn, nnx.Module) or isinstance(getattr(fn, "__self__", None), nnx.Module)
+
+
+def module_and_method(fn: Any) -> tuple[nnx.Module, str]:
+    """(module, name of the method) of an nnx module or a method of one."""
+    return (fn, "__call__") if isinstance(fn, nnx.Module) else (fn.__self__, fn.__name__)
 
 
 def pure_call(
@@ -92,6 +94,6 @@ def _naming(cls, method):
     @functools.wraps(own)
     def call(self, *args, **kwargs):
         path = getattr(self, _PATH)
-        return site(call_name(path, method), own(self, *args, **kwargs))
+        return module_call(call_name(path, method), functools.partial(own, self), args, kwargs)
 
     return call

@@ -15,12 +15,15 @@ from typing import Any
 
 import jax
 
-from msjax.hooks.places import HOOKED_WITH, is_tracing, site
+from msjax.base.state import programs_changed
+from msjax.hooks.places import HOOKED_WITH, is_tracing, module_call
+from msjax.hooks.sites import WITH_HOOKS, HookSite
 from msjax.hooks.slots import changing
 from msjax.hooks.table import EMPTY, Hook, HookTable, Same
 from msjax.models.array_hooks import call_with_array_hooks
-from msjax.models.frameworks.framework import Framework, add_framework
+from msjax.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.models.handle import ModuleHandle
+from msjax.models.static_leaves import is_equinox
 from msjax.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
 
 _NUMBERS = itertools.count()
@@ -53,7 +56,7 @@ class _Row:
         return f"register_{self.kind}_hook"
 
 
-class Site:
+class Site(HookSite):
     """Stands on a module, as the attribute `array_hooks.SITE`, for its path and the hooks of its model.
 
     Attributes:
@@ -90,18 +93,24 @@ class Registry:
     """The hooks of a hooked model.
 
     Attributes:
+        number: no other Registry has it.
         modules: {path: module} of those that have run so far, for models that make their modules while they run.
     """
 
     def __init__(self):
         self.modules: dict[str, Any] = {}
-        self._number = next(_NUMBERS)
+        self.number = next(_NUMBERS)
         self._rows: tuple[_Row, ...] = ()
         self._tables: dict[str, HookTable] = {}
-        weakref.finalize(self, _use, self._number, None).atexit = False
+        weakref.finalize(self, _use, self.number, None).atexit = False
 
     # Whether all modules are known before the model runs: then two hooks on the same ones are on the same ones forever.
     complete = False
+
+    @property
+    def hooks(self) -> list[Hook]:
+        """All of them, in the order of registration."""
+        return [row.hook for row in self._rows]
 
     @property
     def key(self) -> tuple[Any, ...] | None:
@@ -109,7 +118,7 @@ class Registry:
         if not self._rows:
             return None
         return (
-            self._number,
+            self.number,
             *[
                 (row.kind, row.prepend, frozenset(row.calls) if self.complete else _where_key(row.where), row.hook.key)
                 for row in self._rows
@@ -136,14 +145,34 @@ class Registry:
 
     def remove(self, id: int) -> None:
         """Take a hook off; nothing happens if it is gone already."""
-        for row in self._rows:
-            row.hook.removed = row.hook.removed or row.hook.id == id
         self._set(tuple(row for row in self._rows if row.hook.id != id))
 
     def _set(self, rows):
         with changing():
             self._rows, self._tables = rows, {}
-            _use(self._number, self.key)
+            (WITH_HOOKS.add if rows else WITH_HOOKS.discard)(self)
+            programs_changed()
+            _use(self.number, self.key)
+
+    def present(self) -> dict[str, HookTable]:
+        """{name of a call: its hooks}; hooks for modules that have not run yet are at what they were registered for."""
+        calls = dict.fromkeys(call for row in self._rows for call in sorted(row.calls))
+        waiting = {str(row.where): EMPTY.add(row.kind, row.hook) for row in self._rows if not row.calls}
+        return {call: self.table(call) for call in calls} | waiting
+
+    def taken_off(self) -> tuple[_Row, ...]:
+        """Take all hooks off; returns their rows."""
+        rows = self._rows
+        self._set(())
+        return rows
+
+    def put_back(self, rows: tuple[_Row, ...]) -> None:
+        """Put hooks on again that were taken off, before those that came meanwhile."""
+        self._set((*[row for row in rows if not row.hook.removed], *self._rows))
+
+    def unhookable(self, model: object) -> dict[str, str]:
+        """{path: why} of the modules that take no hooks."""
+        return {}
 
     def see(self, path: str, module: object) -> None:
         """Note a module that runs."""
@@ -201,13 +230,20 @@ class Registry:
             method: the name of the method.
         """
         name = call_name(path, method)
+        if not is_tracing():
+            return self._call(path, module, function, args, kwargs, later, name)
+        called = functools.partial(self._called, path, module, function, later, name)
+        return module_call(name, called, args, kwargs, named=method == "__call__")
+
+    def _called(self, path, module, function, later, name, *args, **kwargs):
+        return self._call(path, module, function, args, kwargs, later, name)
+
+    def _call(self, path, module, function, args, kwargs, later, name):
         if self.table(name):
             kept = module if later is None else later()
             own = Site(self, path, type(module).__name__)
-            out = call_with_array_hooks(function, args, kwargs, module, lambda: kept, own, lambda: self.table(name))
-        else:
-            out = function(*args, **kwargs)
-        return site(path, out) if method == "__call__" and is_tracing() else out
+            return call_with_array_hooks(function, args, kwargs, module, lambda: kept, own, lambda: self.table(name))
+        return function(*args, **kwargs)
 
 
 def _where_key(where):
@@ -234,10 +270,10 @@ def registry_of(model: object) -> Registry | None:
     return getattr(model, "msjax_registry", None)
 
 
-def _remove(ref, id):
-    registry = ref()
+def _remove(ref, hook):
+    registry, hook.removed = ref(), True
     if registry is not None:
-        registry.remove(id)
+        registry.remove(hook.id)
 
 
 class HookedModels(Framework):
@@ -252,10 +288,36 @@ class HookedModels(Framework):
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
         registry = model.msjax_registry
         registry.register(model, kind, hook, where, prepend)
-        return ModuleHandle(hook.id, [functools.partial(_remove, weakref.ref(registry), hook.id)])
+        return ModuleHandle(hook.id, [functools.partial(_remove, weakref.ref(registry), hook)])
+
+    def tables(self, model: Any) -> dict[str, HookTable]:
+        return model.msjax_registry.present()
+
+    def remove(self, model: Any, hook: Hook) -> None:
+        model.msjax_registry.remove(hook.id)
+
+    def take_off(self, model: Any) -> Any:
+        return model.msjax_registry.taken_off()
+
+    def put_back(self, model: Any, kept: Any) -> None:
+        model.msjax_registry.put_back(kept)
+
+    def unhookable(self, model: Any) -> dict[str, str]:
+        return model.msjax_registry.unhookable(model)
 
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
         return options.of_function(model)
+
+    def pure(self, model: Any) -> Pure | None:
+        if not is_equinox(model):
+            return None
+        return Pure(
+            "equinox", model, lambda state, options, args, kwargs: (*options.of_function(state)(*args, **kwargs), None), _keep
+        )
+
+
+def _keep(_new):
+    """The state has no changes."""
 
 
 add_framework(HookedModels())

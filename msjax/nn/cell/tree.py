@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from flax import nnx
 
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 _VERSIONS = itertools.count(1)
 
+_C = TypeVar("_C")
+
 
 class CellType(type(nnx.Module)):
     """The class of cell classes: tells compiled programs when an attribute of such a class changes."""
 
-    def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls: type[_C], /, *args: Any, **kwargs: Any) -> _C:
         if "cls" in kwargs:
             # flax's metaclass calls its own parameter `cls`: an argument of that name passes through it by position only.
             given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)

@@ -13,6 +13,8 @@ from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
+from msjax.ops.dispatch.streams import mask_stream, streams_are_open
+from msjax.ops.function.nn_func.dropouts import dropout_from_state
 
 __all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout2dExt", "Dropout3d", "DropoutExt"]
 
@@ -57,6 +59,7 @@ class Dropout(Cell):
                 raise ValueError(f"For 'Dropout', 'p' should be in [0, 1), but got {p}.")
         self.p = p
         self.keep_prob = keep_prob
+        self._masks = mask_stream()
 
     def construct(self, x: Tensor) -> Tensor:
         if not self.training:
@@ -66,6 +69,8 @@ class Dropout(Cell):
             return x
         if check_tensor(x, "x", "Dropout").dtype.kind not in "fc":
             raise TypeError(f"For 'Dropout', the input should be of floats, but its dtype is {x.dtype}.")
+        if self._masks is not None and streams_are_open():
+            return dropout_from_state(x, self._masks.next_state(x.shape), p)
         return ops.dropout(x, p)
 
     def extend_repr(self) -> str:

@@ -14,6 +14,7 @@ from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import Uniform, initializer
 from msjax.common.parameter import Parameter
+from msjax.common.seeds import skip_global_normals
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
@@ -159,6 +160,7 @@ class _RNNCellBase(Cell):
         self.has_bias: bool = check_bool(has_bias, "has_bias", who)
         self._kind = kind
         rows, bound = STEPS[kind][1] * hidden_size, Uniform(1 / math.sqrt(hidden_size))
+        skip_global_normals((rows * (input_size + hidden_size + (2 if has_bias else 0)),))
         self.weight_ih: Parameter = Parameter(initializer(bound, (rows, input_size), dtype), name="weight_ih")
         self.weight_hh: Parameter = Parameter(initializer(bound, (rows, hidden_size), dtype), name="weight_hh")
         self.bias_ih: Parameter | None = Parameter(initializer(bound, (rows,), dtype), name="bias_ih") if has_bias else None

@@ -7,9 +7,11 @@ import math
 from msjax import ops
 from msjax.base.checks import check_bool, check_float, check_one_of, check_positive_int
 from msjax.common import dtype as mstype
+from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
-from msjax.common.initializer import Uniform, initializer
 from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.seeds import global_uniform
+from msjax.common.tensor import wrap
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.dropout import Dropout
@@ -49,12 +51,16 @@ class _RNNBase(Cell):
         rows = STEPS[kind][1] * hidden_size
         directions = 2 if bidirectional else 1
         suffixes = [f"_l{layer}{end}" for layer in range(num_layers) for end in ("", "_reverse")[:directions]]
-        bound = Uniform(1 / math.sqrt(hidden_size))
-        for name in _KINDS if has_bias else _KINDS[:2]:
-            for i, suffix in enumerate(suffixes):
-                inputs = input_size if i < directions else hidden_size * directions
+        kinds = _KINDS if has_bias else _KINDS[:2]
+        drawn = {}  # layer by layer, as MindSpore draws them; the Parameters come kind by kind
+        for i, suffix in enumerate(suffixes):
+            inputs = input_size if i < directions else hidden_size * directions
+            for name in kinds:
                 shape = {"weight_ih": (rows, inputs), "weight_hh": (rows, hidden_size)}.get(name, (rows,))
-                setattr(self, name + suffix, Parameter(initializer(bound, shape, dtype), name=name + suffix))
+                drawn[name, suffix] = wrap(as_array(global_uniform(1 / math.sqrt(hidden_size), shape), dtype))
+        for name in kinds:
+            for suffix in suffixes:
+                setattr(self, name + suffix, Parameter(drawn[name, suffix], name=name + suffix))
         self._suffixes = tuple(suffixes)
 
     def _list(self, name):

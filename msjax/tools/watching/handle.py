@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.base.checks import check_int
+from msjax.base.errors import describe
 from msjax.base.state import STATE
 from msjax.hooks.worker import barrier
 from msjax.models.where import Where
@@ -19,7 +20,8 @@ from msjax.nn.cell.base import Cell
 from msjax.tools.watching.collecting import Collector, Names
 from msjax.tools.watching.places import CellPlaces, ModulePlaces
 from msjax.tools.watching.report import WatchReport
-from msjax.tools.watching.sinks import WatchRow, sink_of
+from msjax.tools.watching.rules import Rule
+from msjax.tools.watching.sinks import WatchRow, close, sink_of
 from msjax.tools.watching.statistics import rows_of
 from msjax.train.callback.callback import Callback
 
@@ -27,12 +29,20 @@ KINDS = ("activation", "gradient", "parameter", "update")
 
 
 def watch(
-    model: Any, every: int = 100, what: str | Iterable[str] | None = None, to: Any = None, *, where: Where = "*", bins: int = 30
+    model: Any,
+    every: int = 100,
+    what: str | Iterable[str] | None = None,
+    to: Any = None,
+    *,
+    where: Where = "*",
+    bins: int = 30,
+    rules: Iterable[Rule] = (),
 ) -> Watch:
     """Compute statistics of a network while it trains: mean, deviation, norm, share of zeros, smallest and largest value, histogram.
 
     At every so many steps, its cells have hooks that compute the statistics; in compiled code, as part of the program, which gives
-    out a few numbers for each place. At the other steps these hooks are off, and the program is the one without statistics.
+    out a few numbers for each place. At the other steps these hooks are off, and the program is the one without statistics. The program
+    with statistics is compiled at the second step, whose statistics are dropped.
 
     Args:
         model: a Cell, each call of which counts as a step; or a flax nnx module, or what `hooks.hooked` made of a model of linen,
@@ -48,6 +58,8 @@ def watch(
             be written a step or two later.
         where: which cells, as for `hooks.register_forward_hook`: a glob over paths, a type, a function, or a list. Default: all.
         bins (int): of a histogram. Default: 30.
+        rules (iterable of Rule): those of `tools.rules`, each of which warns, raises or calls a function where it is broken: when the
+            statistics of a step have come, which may be a step or two later.
 
     Returns:
         A `Watch`: a handle, a context manager, and a callback of ``train.Model``, which then counts the Model's training steps.
@@ -66,7 +78,7 @@ def watch(
         >>> print([(row.step, row.kind, row.name) for row in watched.rows])
         [(2, 'activation', '1'), (4, 'activation', '1')]
     """
-    return Watch(model, every, what, to, where, bins)
+    return Watch(model, every, what, to, where, bins, rules)
 
 
 class Watch(WatchReport, Callback):
@@ -76,7 +88,16 @@ class Watch(WatchReport, Callback):
         step (int): the number of the present step, from 1.
     """
 
-    def __init__(self, model: Any, every: int, what: str | Iterable[str] | None, to: Any, where: Where, bins: int):
+    def __init__(
+        self,
+        model: Any,
+        every: int,
+        what: str | Iterable[str] | None,
+        to: Any,
+        where: Where,
+        bins: int,
+        rules: Iterable[Rule] = (),
+    ):
         places = CellPlaces if isinstance(model, Cell) else ModulePlaces
         self.every: int = check_int(every, "every", "watch", low=1)
         self.model, self.step = model, 1
@@ -87,6 +108,14 @@ class Watch(WatchReport, Callback):
         self._collector = Collector(bins, lambda: self._places.tensors(), self._ran)
         self._places: Any = places(model, where, self.what, self._collector.take, self._collector.program)
         self.what = self._places.what(self.what, required=what is not None)
+        self._rules = list(rules)
+        for rule in self._rules:
+            if not isinstance(rule, Rule):
+                raise TypeError(f"For 'watch', 'rules' should be rules of tools.rules, but got {describe(rule)}.")
+            if not set(rule.needs) <= set(self.what):
+                raise ValueError(
+                    f"For 'watch', the rule {rule.name} needs what={list(rule.needs)}, but 'what' is {list(self.what)}."
+                )
         # Whether next_step() was called; whether the network was called since the step began.
         self._counted, self._called, self._armed = False, False, False
         self._old, self._waiting = None, None
@@ -112,8 +141,9 @@ class Watch(WatchReport, Callback):
             warnings.warn("watch: next_step() was not called, so that no step was counted after the first", stacklevel=2)
         self._end_step()
         self._disarm()
-        self._write(wait=True)
         _OPEN.discard(self)
+        self._write(wait=True)
+        close(self._sink)
 
     def __exit__(self, *_exception: Any) -> None:
         self.remove()
@@ -191,7 +221,9 @@ class Watch(WatchReport, Callback):
             self._write(wait=False)
 
     def _arm(self):
-        if self.step % self.every == 0 and not self._armed:
+        # The second step has statistics, too, which nobody gets: their program is compiled now, not in the midst of training. The first
+        # step may still set up state that programs are compiled for.
+        if (self.step % self.every == 0 or self.step == 2) and not self._armed:
             self._armed = True
             self._collector.parameters = frozenset(self.what)
             self._places.on()
@@ -224,21 +256,38 @@ class Watch(WatchReport, Callback):
         late = [(k, n, v) for k in kinds if k in self.what for n, v in kinds[k].items() if (k, n) not in there]
         if late:
             found.append(([(k, n) for k, n, _ in late], self._collector.statistics([v for _, _, v in late])))
-        if found:
+        if found and step % self.every == 0:
             self._unwritten.append((step, found))
 
     def _write(self, wait: bool):
         """Write the statistics of earlier steps: all of them, or, not to wait for the device, those that have been computed."""
         while self._unwritten:
             step, found = self._unwritten[0]
-            if not wait and (self._sink is None or not all(table.is_ready() for _, table in found)):
+            if not wait and (not (self._sink or self._rules) or not all(_is_ready(table) for _, table in found)):
                 return  # without a destination, rows are made when somebody asks for them
             del self._unwritten[0]
             names = [name for names, _ in found for name in names]
             rows = rows_of(step, names, np.concatenate([np.atleast_2d(np.asarray(table)) for _, table in found]))
             self._rows += rows
             if self._sink is not None:
-                self._sink(step, rows)
+                self._send(step, rows)
+            for rule in self._rules:
+                rule(rows)
+
+    def _send(self, step, rows):
+        sink, self._sink = self._sink, None  # one that fails gets no more
+        try:
+            sink(step, rows)  # pyright: ignore[reportOptionalCall]
+        except Exception as error:
+            error.add_note(f"watch: 'to' failed at step {step} and gets no more rows; all of them are in .rows")
+            raise
+        self._sink = sink
+
+
+def _is_ready(table: Any) -> bool:
+    # What came by a callback is an array of numpy.
+    is_ready = getattr(table, "is_ready", None)
+    return is_ready is None or is_ready()
 
 
 _OPEN: weakref.WeakSet[Watch] = weakref.WeakSet()  # those that nobody has removed

@@ -11,7 +11,7 @@ import numpy as np
 from msjax.tools.texts import printed
 from msjax.tools.watching.sinks import WatchRow
 
-_COLUMNS = ("kind", "name", "norm", "mean", "deviation", "zeros", "from", "to", "histogram")
+_COLUMNS = ("kind", "name", "norm", "mean", "deviation", "zeros", "from", "to", "NaN", "inf", "histogram")
 _OF_WIDE_TABLES = ("deviation", "from", "to")
 _WIDE = 110  # characters
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -36,7 +36,16 @@ class WatchReport:
         for row in self._latest():
             numbers = [f"{value:.3g}" for value in (row.norm, row.mean, row.std)]
             name = row.name or "(network)"
-            yield row.kind, name, *numbers, f"{row.zeros:.0%}", f"{row.min:.3g}", f"{row.max:.3g}", bars(row.histogram.counts)
+            yield (
+                row.kind,
+                name,
+                *numbers,
+                f"{row.zeros:.0%}",
+                f"{row.min:.3g}",
+                f"{row.max:.3g}",
+                *(f"{n:.0f}" for n in (row.nan, row.inf)),
+                bars(row.histogram.counts),
+            )
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         from rich import box
@@ -44,7 +53,7 @@ class WatchReport:
         from rich.text import Text
 
         table = Table(box=box.SIMPLE, title=self._title(), title_justify="left")
-        shown = [name for name in _COLUMNS if options.max_width >= _WIDE or name not in _OF_WIDE_TABLES]
+        shown = [name for name in self._columns() if options.max_width >= _WIDE or name not in _OF_WIDE_TABLES]
         for name in shown:
             justify = "left" if name in ("kind", "name", "histogram") else "right"
             table.add_column(name, justify=justify, no_wrap=name != "name", overflow="fold")
@@ -53,16 +62,30 @@ class WatchReport:
             table.add_row(*(Text(by_name[name]) for name in shown))
         yield table
 
+    def _columns(self):
+        """Those of the table: numbers of wrong values only if there are some."""
+        none = {
+            name for name, attribute in (("NaN", "nan"), ("inf", "inf")) if not any(getattr(r, attribute) for r in self._latest())
+        }
+        return [name for name in _COLUMNS if name not in none]
+
     def __str__(self) -> str:
-        return printed(self)
+        return printed(self, width=80)
 
     def __repr__(self) -> str:
         return f"<watch of {len(self.rows)} statistics>"
 
     def _repr_html_(self):
-        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in _COLUMNS)
+        columns = self._columns()
+        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in columns)
         rows = "".join(
-            "<tr>" + "".join(f"<td style='text-align:left;white-space:pre'>{html.escape(c)}</td>" for c in cells) + "</tr>"
+            "<tr>"
+            + "".join(
+                f"<td style='text-align:left;white-space:pre'>{html.escape(c)}</td>"
+                for name, c in zip(_COLUMNS, cells)
+                if name in columns
+            )
+            + "</tr>"
             for cells in self._cells()
         )
         return f"<b>{self._title()}</b><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

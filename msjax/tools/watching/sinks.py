@@ -17,7 +17,7 @@ from msjax.base.errors import describe
 from msjax.train.summary import tensorboardx
 
 _OTHERWISE = "A .csv file or a function as 'to' needs nothing."
-SCALARS = ("mean", "std", "norm", "zeros", "min", "max")
+SCALARS = ("mean", "std", "norm", "zeros", "min", "max", "nan", "inf")
 
 
 class Histogram(NamedTuple):
@@ -34,8 +34,10 @@ class WatchRow(NamedTuple):
         step: the number of the step, from 1.
         kind: "activation", "gradient", "parameter" or "update".
         name: the cell's path (with "#1" for its second call), or the Parameter's.
-        mean, std, norm, min, max: of the values; NaN in the values makes them NaN.
+        mean, std, norm: of the values; NaN in the values makes them NaN.
         zeros: the share of values that are 0.
+        min, max: of the finite values; NaN if there are none.
+        nan, inf: how many values are NaN, and infinite.
         histogram: of the finite values.
     """
 
@@ -48,6 +50,8 @@ class WatchRow(NamedTuple):
     zeros: float
     min: float
     max: float
+    nan: float
+    inf: float
     histogram: Histogram
 
     @property
@@ -71,18 +75,15 @@ def sink_of(to: Any) -> Sink:
         TypeError: the destination is none.
     """
     if isinstance(to, (list, tuple)):
-        sinks = [sink_of(one) for one in to]
-        return lambda step, rows: [sink(step, rows) for sink in sinks]
+        return _Several([sink_of(one) for one in to])
     if to is None:
         return lambda step, rows: None
     if to == "plot":
         return LivePlot()
     if isinstance(to, (str, os.PathLike)):
-        return (
-            _Csv(os.fspath(to))
-            if os.fspath(to).endswith(".csv")
-            else _TensorBoard(tensorboardx("watch", _OTHERWISE).SummaryWriter(os.fspath(to)))
-        )
+        if os.fspath(to).endswith(".csv"):
+            return _Csv(os.fspath(to))
+        return _TensorBoard(tensorboardx("watch", _OTHERWISE).SummaryWriter(os.fspath(to)), own=True)
     if hasattr(to, "add_scalar") and hasattr(to, "add_histogram_raw"):
         return _TensorBoard(to)
     if callable(to):
@@ -90,6 +91,25 @@ def sink_of(to: Any) -> Sink:
     raise TypeError(
         f"For 'watch', 'to' should be a folder for TensorBoard, a .csv file, a SummaryWriter, 'plot' or a function, but got {describe(to)}."
     )
+
+
+def close(sink: Any) -> None:
+    """End what a sink has opened itself, so that all is in its files."""
+    if hasattr(sink, "close"):
+        sink.close()
+
+
+class _Several:
+    def __init__(self, sinks):
+        self.sinks = sinks
+
+    def __call__(self, step, rows):
+        for sink in self.sinks:
+            sink(step, rows)
+
+    def close(self):
+        for sink in self.sinks:
+            close(sink)
 
 
 class _Csv:
@@ -104,8 +124,15 @@ class _Csv:
 
 
 class _TensorBoard:
-    def __init__(self, writer):
-        self.writer = writer
+    def __init__(self, writer, own=False):
+        self.writer, self.own = writer, own
+
+    def close(self):
+        # tensorboardX writes in a thread of its own; a writer of the user's stays open.
+        if self.own:
+            self.writer.close()
+        else:
+            self.writer.flush()
 
     def __call__(self, step, rows):
         for row in rows:

@@ -16,7 +16,8 @@ _SMALL, _ROW = 16384, 256
 
 
 def statistics(values: Sequence[jax.Array], bins: int) -> jax.Array:
-    """mean, deviation, norm, share of zeros, min, max, and the counts of a histogram between the last two, of each of some arrays.
+    """mean, deviation, norm, share of zeros, min and max of the finite values, the numbers of NaN and infinite values, and the counts of
+    a histogram between min and max, of each of some arrays.
 
     Small arrays are looked at together: if each had kernels of its own, these would take longer to start than to run.
 
@@ -25,7 +26,7 @@ def statistics(values: Sequence[jax.Array], bins: int) -> jax.Array:
         bins: of the histograms.
 
     Returns:
-        Float32, shape (number of arrays, 6 + bins); zeros for an empty array.
+        Float32, shape (number of arrays, 8 + bins); zeros for an empty array.
     """
     small = [i for i, value in enumerate(values) if 0 < value.size <= _SMALL]
     found: list[Any] = [jnp.zeros(len(SCALARS) + bins, jnp.float32)] * len(values)
@@ -44,14 +45,22 @@ def _real(value):
 
 def _of_one(value, bins):
     """The statistics of one array. It keeps its shape: in a program it may lie in memory in another order than that of its axes."""
-    low, high = value.min(), value.max()
+    finite, nan = jnp.isfinite(value), jnp.isnan(value)
+    low, high = jnp.where(finite, value, jnp.inf).min(), jnp.where(finite, value, -jnp.inf).max()
     mean = value.mean()
     deviation = jnp.sqrt(((value - mean) ** 2).mean())
     place = jnp.clip(((value - low) * (bins / jnp.where(high > low, high - low, 1))).astype(jnp.int32), 0, bins - 1)
-    place = jnp.where(jnp.isfinite(value), place, bins)
+    place = jnp.where(finite, place, bins)
     counts = jnp.zeros(bins + 1, jnp.int32).at[place].add(1, mode="promise_in_bounds")[:-1]
-    scalars = [mean, deviation, jnp.sqrt((value * value).sum()), (value == 0).mean(dtype=jnp.float32), low, high]
+    scalars = [mean, deviation, jnp.sqrt((value * value).sum()), (value == 0).mean(dtype=jnp.float32)]
+    wrong = nan.sum(dtype=jnp.float32), (~finite & ~nan).sum(dtype=jnp.float32)
+    scalars += [_or_nan(low), _or_nan(high), *wrong]
     return jnp.concatenate([jnp.stack(scalars), counts.astype(jnp.float32)])
+
+
+def _or_nan(end):
+    """The smallest or largest finite value; NaN where there is none."""
+    return jnp.where(jnp.isfinite(end), end, jnp.nan)
 
 
 def _side_by_side(values):
@@ -77,17 +86,19 @@ def _of_rows(rows, owner, lengths, bins):
         return of_arrays[owner][:, None]
 
     infinite = jnp.full(count, jnp.inf, jnp.float32)
-    low = infinite.at[owner].min(jnp.where(there, rows, jnp.inf).min(1))
-    high = (-infinite).at[owner].max(jnp.where(there, rows, -jnp.inf).max(1))
-    zeros = (there & (rows == 0)).sum(1, dtype=jnp.float32)
-    total, squares, zeros = per_array(jnp.stack([rows.sum(1), (rows * rows).sum(1), zeros], 1)).T
+    finite, nan = there & jnp.isfinite(rows), jnp.isnan(rows)
+    low = infinite.at[owner].min(jnp.where(finite, rows, jnp.inf).min(1))
+    high = (-infinite).at[owner].max(jnp.where(finite, rows, -jnp.inf).max(1))
+    found = [there & (rows == 0), nan, there & ~finite & ~nan]
+    sums = [rows.sum(1), (rows * rows).sum(1), *(mask.sum(1, dtype=jnp.float32) for mask in found)]
+    total, squares, zeros, nan, infinite = per_array(jnp.stack(sums, 1)).T
     mean = total / size
     deviation = jnp.sqrt(per_array((jnp.where(there, rows - per_row(mean), 0) ** 2).sum(1)) / size)
     scale = bins / jnp.where(high > low, high - low, 1)
     place = jnp.clip(((rows - per_row(low)) * per_row(scale)).astype(jnp.int32), 0, bins - 1) + bins * owner[:, None]
-    place = jnp.where(there & jnp.isfinite(rows), place, count * bins)  # the last is for all that isn't counted
+    place = jnp.where(finite, place, count * bins)  # the last is for all that isn't counted
     counts = jnp.zeros(count * bins + 1, jnp.int32).at[place.ravel()].add(1, mode="promise_in_bounds")
-    scalars = [mean, deviation, jnp.sqrt(squares), zeros / size, low, high]
+    scalars = [mean, deviation, jnp.sqrt(squares), zeros / size, _or_nan(low), _or_nan(high), nan, infinite]
     return jnp.concatenate([jnp.stack(scalars, 1), counts[:-1].reshape(count, bins).astype(jnp.float32)], 1)
 
 

@@ -7,9 +7,11 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.base.typing import JaxArray
+from msjax.common.generators import minstd
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.ops.dispatch.streams import state_of_call
 
 __all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
 
@@ -26,7 +28,13 @@ def _dropout_with_mask(x, key, share, axes, all_dropped):
     return out, jnp.broadcast_to(keep, x.shape)
 
 
+def _dropout_from_state(x, state, share):
+    keep = minstd.kept(state, x.shape, jnp.asarray(share, jnp.float32))
+    return jnp.where(keep, x * (1 / jnp.asarray(share, x.dtype)), jnp.zeros((), x.dtype))
+
+
 _DROPOUT = Op("Dropout", _dropout)
+_DROPOUT_FROM_STATE = Op("Dropout", _dropout_from_state)
 _DROPOUT_WITH_MASK = Op("Dropout", _dropout_with_mask)
 
 
@@ -34,6 +42,11 @@ def _drop(op, x, key, p, axes):
     """`axes`: the axes along which elements are dropped together; () for none."""
     share = 1 - float(p)
     return apply(op, (x, key, share), (axes, share == 0))
+
+
+def dropout_from_state(x: Tensor, state: Tensor | JaxArray, p: float) -> Tensor:
+    """Dropout whose mask is drawn from a state of `MaskStream`."""
+    return apply(_DROPOUT_FROM_STATE, (x, state, 1 - float(p)))
 
 
 def dropout_with_mask(x: Tensor, key: JaxArray, p: float, axes: tuple[int, ...] = ()) -> tuple[Tensor, Tensor]:
@@ -72,6 +85,9 @@ def dropout(input: TensorLike, p: float = 0.5, training: bool = True, seed: int 
     if not training or p == 0:
         return input
     _check("dropout", p)
+    state = state_of_call(seed) if p < 1 else None
+    if state is not None:
+        return dropout_from_state(input, state, p)
     return _drop(_DROPOUT, input, next_key(seed), p, ())
 
 

@@ -129,18 +129,23 @@ def _max_and_place(x, kernel):
     if math.prod(kernel) > _MAX_UNROLLED:
         windows = jnp.moveaxis(tiles, axes, range(-len(axes), 0))
         windows = windows.reshape(*windows.shape[: -len(axes)], -1)
-        return jnp.max(windows, -1), jnp.argmax(windows, -1).astype(jnp.int32)
+        return jnp.max(windows, -1), jnp.argmax(windows, -1).astype(_place_dtype(kernel))
     pieces = []
     for at in np.ndindex(*kernel):
         within = dict(zip(axes, at))
         pieces.append(tiles[tuple([within.get(axis, slice(None)) for axis in range(tiles.ndim)])])
     out = functools.reduce(jnp.maximum, pieces)
-    place = jnp.full(out.shape, len(pieces) - 1, jnp.int32)
+    place = jnp.full(out.shape, len(pieces) - 1, _place_dtype(kernel))
     for i in reversed(range(len(pieces) - 1)):
         # Where the maximum is NaN, an element is it if it is NaN, too.
-        place = jnp.where((pieces[i] == out) | (pieces[i] != pieces[i]), i, place)
-    # XLA would compute the place again for each element of the window.
-    return out, jax.lax.optimization_barrier(place)
+        place = jnp.where((pieces[i] == out) | (pieces[i] != pieces[i]), np.asarray(i, place.dtype), place)
+    # On CPUs, XLA would compute the place again for each element of the window.
+    return out, on_cpu(jax.lax.optimization_barrier, lambda place: place, place)
+
+
+def _place_dtype(kernel):
+    """The smallest integers that count the elements of a window: they are kept for the gradient."""
+    return jnp.int8 if math.prod(kernel) <= 128 else jnp.int32
 
 
 def _spread(x, kernel):
@@ -152,9 +157,9 @@ def _spread(x, kernel):
 
 def _chosen(place, kernel):
     """For each element of windows that don't overlap, whether it is the one at `place` in its window."""
-    own, step = np.int32(0), 1
+    own, step = place.dtype.type(0), 1
     for axis, k in _axes(place.ndim, kernel):
-        steps_within = np.arange(place.shape[axis] * k, dtype=np.int32) % k * np.int32(step)
+        steps_within = (np.arange(place.shape[axis] * k) % k * step).astype(place.dtype)
         own, step = own + steps_within.reshape((-1,) + (1,) * (place.ndim - 1 - axis)), step * k
     return _spread(place, kernel) == own
 

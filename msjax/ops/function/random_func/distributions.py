@@ -10,11 +10,11 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.base.typing import Number
 from msjax.common import dtype as mstype
-from msjax.common.tensor import Tensor
+from msjax.common.tensor import Tensor, wrap as wrap_array
 from msjax.common.typing import DTypeLike
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.ops.function.random_func.sampling import shape_of
+from msjax.ops.function.random_func.sampling import host_integers, host_normal, host_uniform, shape_of
 
 __all__ = ["gamma", "laplace", "normal", "poisson", "random_gamma", "random_poisson", "standard_laplace", "uniform"]
 
@@ -33,7 +33,13 @@ def _uniform(low, high, key, shape, dtype):
     return low.astype(dtype) + (high - low).astype(dtype) * drawn
 
 
+def _uniform_of(low, high, drawn):
+    low, high = as_operand(low), as_operand(high)
+    return drawn * (high - low).astype(jnp.float32) + low.astype(jnp.float32)
+
+
 _UNIFORM = Op("uniform", _uniform)
+_UNIFORM_OF = Op("uniform", _uniform_of)
 
 
 def uniform(
@@ -57,7 +63,16 @@ def uniform(
         >>> print(ops.uniform((3, 1), ms.Tensor([0.0, 1.0]), ms.Tensor(2.0)).shape)
         (3, 2)
     """
-    return apply(_UNIFORM, (minval, maxval, next_key(seed)), (shape_of(shape, "uniform"), mstype.as_dtype(dtype)))
+    sizes, kind = shape_of(shape, "uniform"), mstype.as_dtype(dtype)
+    if kind is mstype.float32:
+        drawn = host_uniform("uniform", seed, sizes)
+        if drawn is not None:
+            return apply(_UNIFORM_OF, (minval, maxval, drawn))
+    elif kind is mstype.int32:
+        drawn = host_integers("uniform", seed, minval, maxval, sizes)
+        if drawn is not None:
+            return wrap_array(drawn)
+    return apply(_UNIFORM, (minval, maxval, next_key(seed)), (sizes, kind))
 
 
 def _normal(mean, stddev, key, shape):
@@ -65,7 +80,12 @@ def _normal(mean, stddev, key, shape):
     return mean + stddev * jax.random.normal(wrap(key), _wide_shape(shape, mean, stddev), jnp.float32)
 
 
+def _normal_of(mean, stddev, drawn):
+    return to_float(mean).astype(jnp.float32) + to_float(stddev).astype(jnp.float32) * drawn
+
+
 _NORMAL = Op("normal", _normal)
+_NORMAL_OF = Op("normal", _normal_of)
 
 
 def normal(shape: Sequence[int], mean: Tensor | Number, stddev: Tensor | Number, seed: int | None = None) -> Tensor:
@@ -83,7 +103,11 @@ def normal(shape: Sequence[int], mean: Tensor | Number, stddev: Tensor | Number,
         >>> print(ops.normal((3, 1), ms.Tensor([0.0, 1.0]), 1.0).shape)
         (3, 2)
     """
-    return apply(_NORMAL, (mean, stddev, next_key(seed)), (shape_of(shape, "normal"),))
+    sizes = shape_of(shape, "normal")
+    drawn = host_normal("normal", seed, sizes)
+    if drawn is not None:
+        return apply(_NORMAL_OF, (mean, stddev, drawn))
+    return apply(_NORMAL, (mean, stddev, next_key(seed)), (sizes,))
 
 
 def _laplace(mean, scale, key, shape):

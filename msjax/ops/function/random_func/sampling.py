@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
+import numpy as np
 
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import is_int
+from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
-from msjax.common.tensor import Tensor
+from msjax.common.generators import minstd
+from msjax.common.generators.mersenne import Mersenne32
+from msjax.common.tensor import Tensor, wrap as wrap_array
 from msjax.common.typing import DTypeLike, Shape, TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.ops.dispatch.streams import drawn_on_host
 
 __all__ = ["rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "standard_normal"]
 
@@ -51,6 +57,39 @@ RANDINT = Op(
 )
 
 
+def host_uniform(name: str, seed: int | None, shape: tuple[int, ...]) -> JaxArray | None:
+    """MindSpore's numbers in [0, 1) as Float32; None where jax's generator draws (`drawn_on_host`)."""
+    count = math.prod(shape)
+    return drawn_on_host(name, seed, lambda found: Mersenne32(found).doubles(count).astype(np.float32).reshape(shape))
+
+
+def host_normal(name: str, seed: int | None, shape: tuple[int, ...]) -> JaxArray | None:
+    """MindSpore's standard normal numbers as Float32; None where jax's generator draws."""
+    return drawn_on_host(name, seed, lambda found: minstd.standard_normal(found, math.prod(shape)).reshape(shape))
+
+
+def host_integers(name: str, seed: int | None, low: Any, high: Any, shape: tuple[int, ...]) -> JaxArray | None:
+    """MindSpore's integers in [low, high), two ints, as Int32; None where jax's generator draws, or the limits are arrays."""
+    low, high = (int(v) if is_int(v) else int(v.item()) if isinstance(v, Tensor) and v.size == 1 else None for v in (low, high))
+    if low is None or high is None or not 0 < high - low < 2**32:
+        return None
+
+    def draw(found):
+        return (Mersenne32(found).below(np.full(math.prod(shape), high - low)) + low).reshape(shape).astype(np.int32)
+
+    return drawn_on_host(name, seed, draw)
+
+
+def _rand(name, seed, shape, dtype):
+    drawn = host_uniform(name, seed, shape)
+    return apply(RAND, (next_key(seed),), (shape, dtype)) if drawn is None else wrap_array(drawn.astype(mstype.to_jax(dtype)))
+
+
+def _randn(name, seed, shape, dtype):
+    drawn = host_normal(name, seed, shape)
+    return apply(RANDN, (next_key(seed),), (shape, dtype)) if drawn is None else wrap_array(drawn.astype(mstype.to_jax(dtype)))
+
+
 def rand(*size: int, dtype: DTypeLike | None = None, seed: int | None = None) -> Tensor:
     """Random numbers, uniform in [0, 1).
 
@@ -67,7 +106,7 @@ def rand(*size: int, dtype: DTypeLike | None = None, seed: int | None = None) ->
         >>> print(ops.rand(2, 3).shape)
         (2, 3)
     """
-    return apply(RAND, (next_key(seed),), (_sizes(size, "rand"), _typed(dtype, "f", mstype.float32, "rand")))
+    return _rand("rand", seed, _sizes(size, "rand"), _typed(dtype, "f", mstype.float32, "rand"))
 
 
 def rand_like(input: TensorLike, seed: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -79,7 +118,7 @@ def rand_like(input: TensorLike, seed: int | None = None, *, dtype: DTypeLike | 
         >>> print(ops.rand_like(ms.Tensor([1.0, 2.0])).shape)
         (2,)
     """
-    return apply(RAND, (next_key(seed),), (input.shape, _typed(dtype, "f", input.dtype, "rand_like")))
+    return _rand("rand_like", seed, input.shape, _typed(dtype, "f", input.dtype, "rand_like"))
 
 
 def randn(*size: int, dtype: DTypeLike | None = None, seed: int | None = None) -> Tensor:
@@ -93,7 +132,7 @@ def randn(*size: int, dtype: DTypeLike | None = None, seed: int | None = None) -
         >>> print(ops.randn(2, 3).shape)
         (2, 3)
     """
-    return apply(RANDN, (next_key(seed),), (_sizes(size, "randn"), _typed(dtype, "f", mstype.float32, "randn")))
+    return _randn("randn", seed, _sizes(size, "randn"), _typed(dtype, "f", mstype.float32, "randn"))
 
 
 def randn_like(input: TensorLike, seed: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -105,7 +144,7 @@ def randn_like(input: TensorLike, seed: int | None = None, *, dtype: DTypeLike |
         >>> print(ops.randn_like(ms.Tensor([1.0, 2.0])).shape)
         (2,)
     """
-    return apply(RANDN, (next_key(seed),), (input.shape, _typed(dtype, "f", input.dtype, "randn_like")))
+    return _randn("randn_like", seed, input.shape, _typed(dtype, "f", input.dtype, "randn_like"))
 
 
 def standard_normal(shape: int | tuple[int, ...] | Tensor, seed: int | None = None) -> Tensor:
@@ -120,7 +159,7 @@ def standard_normal(shape: int | tuple[int, ...] | Tensor, seed: int | None = No
         >>> print(ops.standard_normal((2, 3)).shape)
         (2, 3)
     """
-    return apply(RANDN, (next_key(seed),), (shape_of(shape, "standard_normal"), mstype.float32))
+    return _randn("standard_normal", seed, shape_of(shape, "standard_normal"), mstype.float32)
 
 
 def randint(
@@ -148,6 +187,9 @@ def randint(
 def _randint(low, high, shape, seed: int | None, dtype, name):
     if isinstance(low, int) and isinstance(high, int) and low >= high:
         raise ValueError(f"For '{name}', 'low' should be below 'high', but got {low} and {high}.")
+    drawn = host_integers(name, seed, low, high, shape)
+    if drawn is not None:
+        return wrap_array(drawn.astype(mstype.to_jax(dtype)))
     return apply(RANDINT, (low, high, next_key(seed)), (shape, dtype))
 
 
@@ -167,6 +209,12 @@ def _randperm(key, n, dtype):
     return jax.random.permutation(wrap(key), n).astype(mstype.to_jax(dtype))
 
 
+def _mixed(n, seed):
+    order = list(range(n))
+    Mersenne32(seed).shuffle(order)
+    return order
+
+
 _RANDPERM = Op("randperm", _randperm, differentiable=False)
 
 
@@ -178,12 +226,19 @@ def randperm(n: int | Tensor, seed: int = 0, offset: int = 0, dtype: DTypeLike =
         seed, offset (int): if not both 0, make the order the same in every run of the program. Default: 0.
         dtype (ms.dtype): Default: Int64.
 
+    After `set_seed`, each call in PyNative mode gives the same order of so many integers, as in MindSpore.
+
     Example:
         >>> from msjax import ops
         >>> print(ops.randperm(4).sum())
         6
     """
     (n,) = shape_of(n, "randperm")
+    if not offset:
+        # MindSpore counts no calls here: each one gives the same order.
+        drawn = drawn_on_host("randperm", None, lambda _: np.array(_mixed(n, seed)))
+        if drawn is not None:
+            return wrap_array(drawn.astype(mstype.to_jax(mstype.as_dtype(dtype))))
     return apply(_RANDPERM, (next_key(seed + offset or None),), (n, mstype.as_dtype(dtype)))
 
 

@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from msjax.tools.bundles import ReadBundle
 from msjax.tools.checking import Check, On
 from msjax.tools.fault import Fault
-from msjax.tools.guards import guard
+from msjax.tools.guarding.bundles import ReadBundle
+from msjax.tools.guarding.guards import guard
+from msjax.tools.guarding.steps import cells_of, named_state
 from msjax.tools.nan_search import kept_state, models_of
 from msjax.tools.search.program import search_call
-from msjax.tools.steps import cells_of, named_state
 
 
 def replay(

@@ -7,8 +7,8 @@ from typing import Any
 
 from msjax.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
-from msjax.tools.bundles import Bundle
 from msjax.tools.checking import Check
+from msjax.tools.guarding.bundles import Bundle
 from msjax.tools.nan_search import models_of
 
 

@@ -23,11 +23,11 @@ from msjax.models.hooked import unhooked
 from msjax.nn.cell.base import Cell
 from msjax.tools.checking import Check, On
 from msjax.tools.fault import Fault, not_hooked
-from msjax.tools.guard_places import Guard, Place
+from msjax.tools.guarding.guard_places import Guard, Place
+from msjax.tools.guarding.module_guards import ModuleGuard, guarded
+from msjax.tools.guarding.steps import bundle_of_cells
 from msjax.tools.hook_set import HookSet
-from msjax.tools.module_guards import ModuleGuard, guarded
 from msjax.tools.pynative_search import Search
-from msjax.tools.steps import bundle_of_cells
 
 
 def guard(

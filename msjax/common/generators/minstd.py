@@ -1,0 +1,102 @@
+"""The minimal standard generator (``std::minstd_rand0``): each word is 16807 times the one before, modulo the prime 2**31 - 1.
+
+Since that is a multiplication, any word can be computed by itself. So a program of jax draws a mask of any size in parallel, for less
+than it takes to draw as many words of jax's own generator.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+PRIME = 2**31 - 1
+FACTOR = 16807
+_ROW = 4096  # how many powers of the factor a program has as constants, beside one for each row of so many numbers
+
+
+def first_state(seed: int) -> int:
+    """The state that a seed stands for."""
+    return seed % PRIME or 1
+
+
+def words(seed: int, count: int) -> np.ndarray:
+    """The first words of a seed, an array of uint64."""
+    made = np.array([first_state(seed) * FACTOR % PRIME], np.uint64)
+    while len(made) < count:
+        made = np.concatenate([made, made * np.uint64(pow(FACTOR, len(made), PRIME)) % np.uint64(PRIME)])
+    return made[:count]
+
+
+def unit_floats(numbers: np.ndarray) -> np.ndarray:
+    """Words as float32 numbers in [0, 1)."""
+    return np.minimum((numbers - np.uint64(1)).astype(np.float32) / np.float32(2**31), np.float32(1 - 2**-24))
+
+
+def standard_normal(seed: int, count: int) -> np.ndarray:
+    """Float32 numbers of the standard normal distribution, by Marsaglia's polar method as in GCC's library.
+
+    Example:
+        >>> from msjax.common.generators.minstd import standard_normal
+        >>> standard_normal(5021939587448326713, 2)
+        array([ 0.22797997, -0.95994765], dtype=float32)
+    """
+    pairs = (count + 1) // 2
+    # Of the points in a square, 1 - pi / 4 lie outside of the circle and are drawn again.
+    drawn = 2 * int(pairs * 1.3 + 40)
+    while True:
+        x, y = (np.float32(2) * unit_floats(words(seed, drawn)).reshape(-1, 2) - np.float32(1)).T
+        squares = x * x + y * y
+        inside = np.flatnonzero((squares <= 1) & (squares != 0))[:pairs]
+        if len(inside) == pairs:
+            break
+        drawn *= 2
+    s = squares[inside]
+    scale = np.sqrt(np.float32(-2) * np.log(s) / s)
+    return np.stack([y[inside] * scale, x[inside] * scale], 1).reshape(-1)[:count]
+
+
+def after(state: jax.Array, count: int) -> jax.Array:
+    """The state after so many words, in a program of jax: uint32."""
+    return _product(state, jnp.uint32(pow(FACTOR, count, PRIME)))
+
+
+def kept(state: jax.Array, shape: tuple[int, ...], share: jax.Array) -> jax.Array:
+    """Which elements dropout keeps, in a program of jax: those whose number in [0, 1) is less than the share of those to keep.
+
+    Args:
+        state: the state before the first word, uint32, 0-d.
+        shape: the shape of the mask; the words come in C order.
+        share: float32, 0-d.
+    """
+    count = int(np.prod(shape, dtype=np.int64))
+    rows = -(-count // _ROW)
+    first = _product(state, jnp.asarray(_powers(pow(FACTOR, _ROW, PRIME), 0, rows)))
+    numbers = _product(first[:, None], jnp.asarray(_powers(FACTOR, 1, min(_ROW, count)))[None])
+    floats = (numbers - 1).astype(jnp.float32) * jnp.float32(2.0**-31)
+    return (floats < share).reshape(-1)[:count].reshape(shape)
+
+
+@functools.lru_cache(16)
+def _powers(base, start, count):
+    """The powers of a number from `start` on, an array of uint32."""
+    made = np.array([pow(base, start, PRIME)], np.uint64)
+    while len(made) < count:
+        made = np.concatenate([made, made * np.uint64(pow(base, len(made), PRIME)) % np.uint64(PRIME)])
+    return made[:count].astype(np.uint32)
+
+
+def _product(a, b):
+    """a * b modulo the prime, of uint32 below it: 64-bit types may be switched off, so the product is put together from halves."""
+    a_low, a_high, b_low, b_high = a & 0xFFFF, a >> 16, b & 0xFFFF, b >> 16
+    low, middle, high = a_low * b_low, a_high * b_low + a_low * b_high, a_high * b_high
+    # 2**31 is 1 modulo the prime, so 2**32 is 2, and what lies above 31 bits is added at the bottom.
+    total = _folded(2 * high + ((middle & 0x7FFF) << 16))
+    total = _folded(total + _folded((low & PRIME) + (low >> 31) + (middle >> 15)))
+    return jnp.where(total == PRIME, jnp.uint32(0), total)
+
+
+def _folded(x):
+    return (x & PRIME) + (x >> 31)

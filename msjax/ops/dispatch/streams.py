@@ -1,0 +1,107 @@
+"""MindSpore's random numbers for operators: a stream of dropout masks, and the numbers of one call."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.base.arrays import is_tracer
+from msjax.base.state import LOCK, STATE
+from msjax.base.typing import JaxArray
+from msjax.common.buffer import Buffer
+from msjax.common.generators import minstd
+from msjax.common.op_seeds import OP_SEEDS
+from msjax.common.random import default_generator
+from msjax.common.tensor import Tensor, wrap
+from msjax.ops.dispatch.operator import operator
+
+
+@operator(1, name="DropoutState")
+def _after(state, count):
+    return minstd.after(state, count)
+
+
+class MaskStream:
+    """The masks of one dropout layer or operator. Each shape has masks of its own, beginning with the seed, as in MindSpore.
+
+    The state of a shape is a Buffer, which compiled programs take as an input and return. Setting the program's seed restarts them.
+
+    Args:
+        count (int): the second seed, see `OpSeeds`.
+    """
+
+    __slots__ = ("__weakref__", "_count", "_states")
+
+    def __init__(self, count: int):
+        self._count = count
+        self._states: dict[tuple[int, ...], Buffer] = {}
+        OP_SEEDS.register(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> MaskStream:
+        other = memo[id(self)] = MaskStream(self._count)
+        other._states = copy.deepcopy(self._states, memo)
+        return other
+
+    def restart(self) -> None:
+        """Begin anew from the program's seed, with each shape."""
+        for state in self._states.values():
+            state._value = self._first()
+
+    def _first(self):
+        return jnp.uint32(minstd.first_state(OP_SEEDS.merged(self._count)))
+
+    def next_state(self, shape: tuple[int, ...]) -> Tensor:
+        """The state from which the next mask of a shape is drawn."""
+        with LOCK:
+            state = self._states.get(shape)
+            if state is None:
+                with jax.ensure_compile_time_eval():
+                    state = self._states[shape] = Buffer(self._first())
+            now = wrap(state._value)
+            state._value = _after(state, int(np.prod(shape, dtype=np.int64)))._value
+        return now
+
+
+def mask_stream() -> MaskStream | None:
+    """The stream of a new dropout layer; None where no seed was set."""
+    return MaskStream(OP_SEEDS.next_count("dropout")) if OP_SEEDS.following() else None
+
+
+def streams_are_open() -> bool:
+    """Whether a stream may be drawn from here.
+
+    What is drawn in a loop of jax or under its transformations, and what is drawn again in a second run of a recomputed cell, comes from
+    the default generator, whose state these keep.
+    """
+    if STATE.functional or STATE.saving is not None or not OP_SEEDS.following():
+        return False
+    return not is_tracer(default_generator.state._value) if STATE.trace is None else STATE.trace.here()
+
+
+def state_of_call(seed: int | None) -> JaxArray | None:
+    """The state of the mask of one call of dropout in PyNative mode; None where jax's generator draws, as in `drawn_on_host`."""
+    return drawn_on_host("dropout", seed, lambda found: np.uint32(minstd.first_state(found)))
+
+
+def drawn_on_host(name: str, seed: int | None, draw: Callable[[int], Any]) -> JaxArray | None:
+    """The numbers of one call of an operator in PyNative mode.
+
+    Args:
+        name (str): the operator, as MindSpore counts its calls.
+        seed (int, optional): what the call was given.
+        draw: makes the numbers from a seed of 64 bits.
+
+    Returns:
+        None where jax's generator draws: no seed was set, or the call becomes part of a program. There each run draws anew, and how many
+        words it takes would depend on their values.
+    """
+    if STATE.trace is not None or not streams_are_open():
+        return None
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+        return None  # and jax's generator refuses the seed
+    return jnp.asarray(draw(OP_SEEDS.merged(OP_SEEDS.next_count(name, seed))))

@@ -1,0 +1,89 @@
+"""Compile training steps for chips that are not here, and print what hooks add to them.
+
+    pip install -e '.[dev,accelerators]'
+    JAX_PLATFORMS=cpu python -m tests.accelerators [--targets h100 v5e] [--parts steps scale] [--chips 8 64] [--quick]
+
+Exits with 1 if hooks add a collective or a kernel that is not their own, or a step misses the figures to hold. One process at a
+time can use libtpu.
+"""
+
+import argparse
+import os
+import sys
+import time
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+from tests.accelerators import scale, steps
+from tests.accelerators.targets import Missing, Target
+
+# {target: {chips: the shape of that many}}
+SHAPES = {
+    "h100": {8: "1x1x8", 64: "1x8x8", 256: "1x32x8"},
+    "v5e": {8: "2x4", 64: "8x8", 256: "16x16"},
+}
+# msjax's step against that by hand: the largest ratio of kernels and of temporary memory.
+HELD = 1.02
+# How many collectives of all kinds a delivery may add to the bare step: a statistic of each of two modules is one all-reduce.
+ADDED = {"bare": 0, "statistics": 1, "activations": 0, "forward modifier": 0, "backward modifier": 0, "edit": 0}
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(prog="python -m tests.accelerators", description=__doc__.splitlines()[0])
+    parser.add_argument("--targets", nargs="*", default=list(SHAPES), choices=list(SHAPES))
+    parser.add_argument("--parts", nargs="*", default=["steps", "scale"], choices=["steps", "scale"])
+    parser.add_argument("--chips", nargs="*", type=int, default=[8, 64], choices=[8, 64, 256])
+    parser.add_argument("--quick", action="store_true", help="LeNet-5 alone, and one layout on 8 chips")
+    options = parser.parse_args(argv)
+    failed = []
+    for name in options.targets:
+        try:
+            if "steps" in options.parts:
+                _steps(name, options.quick, failed)
+            if "scale" in options.parts:
+                _scale(name, [8] if options.quick else options.chips, options.quick, failed)
+        except Missing as error:
+            print(f"{name}: left out: {error}", flush=True)
+    print("\n".join(["", "not held:", *failed]) if failed else "\nall figures are held")
+    return 1 if failed else 0
+
+
+def _steps(name, quick, failed):
+    target = Target(name)
+    print(f"\n{name}, one chip: training step, msjax / jax by hand\n{'':14}{'kernels':>16}{'temporary, MB':>22}{'seconds':>9}")
+    for network, case in steps.STEPS.items():
+        if quick and network != "LeNet-5":
+            continue
+        begin = time.time()
+        own, hand = (steps.compiled(target, make(case)) for make in (steps.of_msjax, steps.by_hand))
+        memory = f"{own.temporary / 1e6:.2f} / {hand.temporary / 1e6:.2f}"
+        print(f"{network:14}{f'{own.kernels} / {hand.kernels}':>16}{memory:>22}{time.time() - begin:9.1f}", flush=True)
+        for what, a, b in (("kernels", own.kernels, hand.kernels), ("memory", own.temporary, hand.temporary)):
+            if a > b * HELD:
+                failed.append(f"{name}, {network}: {what} {a} / {b} = {a / b:.3f}, at most {HELD}")
+
+
+def _scale(name, chips, quick, failed):
+    for count in chips:
+        target = Target(name, SHAPES[name][count])
+        for layout in ["both"] if quick else scale.LAYOUTS:
+            print(
+                f"\n{name}, {count} chips, {layout}\n{'':18}{'temporary, MB':>14}{'outputs, MB':>13}{'seconds':>9}  collectives"
+            )
+            bare = None
+            for delivery, added in ADDED.items():
+                begin = time.time()
+                program = scale.compiled(target, delivery, layout)
+                kinds = ", ".join(f"{kind} {n}" for kind, n in program.collectives.items())
+                numbers = f"{program.temporary / 1e6:14.2f}{program.outputs / 1e6:13.2f}{time.time() - begin:9.1f}"
+                print(f"{delivery:18}{numbers}  {kinds}", flush=True)
+                total = sum(program.collectives.values())
+                bare = total if bare is None else bare
+                if total > bare + added:
+                    failed.append(
+                        f"{name}, {count} chips, {layout}, {delivery}: {total} collectives, bare {bare}, at most {added} more"
+                    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
