@@ -82,7 +82,7 @@ def _selects(where, path, module):
     from msjax.models.where import selected
 
     try:
-        return bool(selected({path: module}, where))
+        return bool(selected({path: module}, where, "hook_log"))
     except ValueError:
         return False
 
