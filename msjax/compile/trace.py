@@ -19,7 +19,7 @@ from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.tensor import Tensor
 from msjax.compile.debugger import RefuseDebuggers
-from msjax.compile.events import MARK, Boundary, Text
+from msjax.compile.events import MARK, Text
 from msjax.compile.printing import TEXT_IS_USED, Placeholder, goes_to_print
 from msjax.hooks.batching import put_event
 from msjax.hooks.events import Event, OwnCall
@@ -202,9 +202,6 @@ class Trace(Tracing):
         """The end of the code; see `at_end`."""
         for fn in self._ends:
             fn(changed)
-
-    def guard(self) -> Boundary | None:
-        return Boundary(self) if self.here() else None
 
     def mark(self, tensor: Tensor, kind: str, spec: str) -> str:
         """The placeholder for a Tensor's text, which each run fills in; text that is not printed at once is refused."""

@@ -69,7 +69,7 @@ for epoch in range(2):
 
 # The same with Model.
 model = Model(net, loss_fn, optimizer, metrics={{"accuracy": Accuracy()}})
-model.train(6, train_dataset, callbacks=[LossMonitor(per_print_times=30)])
+model.train(9, train_dataset, callbacks=[LossMonitor(per_print_times=30)])
 print("accuracy", float(model.eval(test_dataset)["accuracy"]))
 """
 
