@@ -53,8 +53,8 @@ TESTED_IN = {
 }
 # Tests of the whole, and what tests need.
 OF_THE_WHOLE = {
-    "accelerators", "architecture", "bench", "differential", "docs", "doctests", "engine", "expected", "importing", "typing",
-    "__init__", "conftest", "printed", "x64",
+    "accelerators", "architecture", "bench", "differential", "docs", "doctests", "engine", "expected", "importing", "kernels",
+    "typing", "__init__", "conftest", "printed", "x64",
 }  # fmt: skip
 
 
