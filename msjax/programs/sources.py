@@ -108,7 +108,9 @@ def _is_accepted(compiled, status):
     if len(compiled) < 16:
         return False
     flags, time_or_hash, size = struct.unpack_from("<III", compiled, 4)
-    return bool(flags) or (time_or_hash, size) == (int(status.st_mtime) & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF)
+    return flags in (1, 3) or (
+        flags == 0 and (time_or_hash, size) == (int(status.st_mtime) & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF)
+    )
 
 
 def _files_of(package, without):
