@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import jax
 
@@ -85,8 +85,8 @@ def _without_effect(name, reason, **parameters):
 
 _REQUIRED = inspect.Parameter.empty
 _BY_JAX = "jax manages memory by itself."
-empty_cache = _without_effect("empty_cache", _BY_JAX)
-set_memory = _without_effect(
+empty_cache: Final = _without_effect("empty_cache", _BY_JAX)
+set_memory: Final = _without_effect(
     "set_memory",
     "the environment variable XLA_PYTHON_CLIENT_MEM_FRACTION sets jax's share of the memory.",
     init_size="2GB",
@@ -95,11 +95,13 @@ set_memory = _without_effect(
     optimize_level="O0",
     huge_page_reserve_size="0GB",
 )
-reset_max_memory_allocated = _without_effect("reset_max_memory_allocated", "jax keeps the largest number of the whole run.")
-reset_max_memory_reserved = _without_effect("reset_max_memory_reserved", "jax keeps the largest number of the whole run.")
-reset_peak_memory_stats = _without_effect("reset_peak_memory_stats", "jax keeps the largest numbers of the whole run.")
-dispatch_threads_num = _without_effect("dispatch_threads_num", "XLA chooses its threads.", threads_num=_REQUIRED)
-set_cpu_affinity = _without_effect(
+reset_max_memory_allocated: Final = _without_effect(
+    "reset_max_memory_allocated", "jax keeps the largest number of the whole run."
+)
+reset_max_memory_reserved: Final = _without_effect("reset_max_memory_reserved", "jax keeps the largest number of the whole run.")
+reset_peak_memory_stats: Final = _without_effect("reset_peak_memory_stats", "jax keeps the largest numbers of the whole run.")
+dispatch_threads_num: Final = _without_effect("dispatch_threads_num", "XLA chooses its threads.", threads_num=_REQUIRED)
+set_cpu_affinity: Final = _without_effect(
     "set_cpu_affinity",
     "start the program with taskset instead.",
     enable_affinity=_REQUIRED,
@@ -107,10 +109,10 @@ set_cpu_affinity = _without_effect(
     module_to_cpu_dict=None,
     bind_file=None,
 )
-set_kernel_launch_group = _without_effect(
+set_kernel_launch_group: Final = _without_effect(
     "set_kernel_launch_group", "XLA launches its kernels.", thread_num=2, kernel_group_num=8
 )
-set_kernel_launch_capture = _without_effect(
+set_kernel_launch_capture: Final = _without_effect(
     "set_kernel_launch_capture", "XLA launches its kernels.", enable_capture_graph=_REQUIRED, op_capture_skip=None
 )
 
@@ -197,7 +199,7 @@ def default_stream() -> Stream:
 
 
 current_stream = communication_stream = default_stream
-set_cur_stream = _without_effect("set_cur_stream", "XLA orders its work by itself.", stream=_REQUIRED)
+set_cur_stream: Final = _without_effect("set_cur_stream", "XLA orders its work by itself.", stream=_REQUIRED)
 
 
 class StreamCtx:

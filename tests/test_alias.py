@@ -91,7 +91,7 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
     from mindspore import RowTensor, ops
     from mindspore.dataset import TFRecordDataset, transforms, vision
     from mindspore.dataset.vision import Inter
-    from mindspore.mindrecord import FileWriter
+    from mindspore.mindrecord import ImageNetToMR
 
     class Own(ds.VOCDataset):
         def __init__(self):
@@ -102,8 +102,7 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
     assert not isinstance(1, TFRecordDataset)
     for make in (
         TFRecordDataset,
-        ds.MindDataset,
-        FileWriter,
+        ImageNetToMR,
         transforms.Plugin,
         vision.AutoAugment,
         RowTensor,

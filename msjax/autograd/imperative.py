@@ -18,6 +18,7 @@ from msjax.base.arrays import is_tracer
 from msjax.base.checks import check_bool
 from msjax.base.errors import check_hook, describe
 from msjax.base.state import ROOT, STATE
+from msjax.base.typing import Attribute, SettableAttribute
 from msjax.common.bases import attached_to, computed, settable
 from msjax.common.node import RootLeaf
 from msjax.common.tape import Node
@@ -312,10 +313,10 @@ _NOT_HERE = (
 class GradientMethods:
     """Gradients that `backward` stores."""
 
-    requires_grad = settable(_requires_grad, _set_requires_grad)
-    is_leaf = computed(_is_leaf)
-    grad_fn = computed(_grad_fn)
-    grad = settable(_grad, _set_grad)
+    requires_grad: SettableAttribute[bool] = settable(_requires_grad, _set_requires_grad)
+    is_leaf: Attribute[bool] = computed(_is_leaf)
+    grad_fn: Attribute[Any] = computed(_grad_fn)
+    grad: SettableAttribute[Tensor | None] = settable(_grad, _set_grad)
     requires_grad_ = requires_grad_
     retain_grad = retain_grad
     register_post_accumulate_grad_hook = register_post_accumulate_grad_hook

@@ -15,7 +15,7 @@ import jax
 from msjax.autograd.monitor import current
 from msjax.autograd.op_errors import raise_op_error
 from msjax.autograd.residuals import Forward, ResidualSpec
-from msjax.autograd.traced_vjp import VJP, TracedVJP
+from msjax.autograd.traced_vjp import VJP, TracedVJP, used_operands
 from msjax.base.arrays import CONCRETE, is_tracer
 from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, ROOT, STATE, Scope
@@ -40,6 +40,7 @@ class Op:
         differentiable: False if no gradient ever flows through the operator.
         shape_error: the exception that MindSpore raises for shapes that don't match.
         runs_cells: whether cells with hooks may run within it.
+        made_of: of an operator that may be made anew each time that some code runs, what all of these have in common; None of others.
 
     Attributes:
         jit: compiles its functions; None for the usual way, that of its group of processes for an operator with collectives.
@@ -57,6 +58,7 @@ class Op:
         "differentiable",
         "shape_error",
         "runs_cells",
+        "made_of",
         "jit",
         "accumulation_order",
         "programs",
@@ -74,6 +76,7 @@ class Op:
         shape_error: type[Exception] = ValueError,
         jit: Callable[..., Any] | None = None,
         runs_cells: bool = False,
+        made_of: Hashable = None,
     ):
         self.name: str = name
         self.fn = fn
@@ -81,6 +84,7 @@ class Op:
         self.differentiable: bool = differentiable
         self.shape_error = shape_error
         self.runs_cells: bool = runs_cells
+        self.made_of = made_of
         self.jit = jit
         self.accumulation_order: tuple[int, ...] | None = None
         self.programs = ProgramCache(self.bind, jit, name)
@@ -327,11 +331,21 @@ class OpNode(Node):
         of = {"kept": self.residuals, "in": self.values, "out": self.out}
         return [of[kind][i] for kind, i in spec.sources]
 
-    def _inputs(self):
-        """The operands at the time of the call; those on the tape as Tensors."""
+    def _inputs(self, cts, given, need, gradient):
+        """The operands at the time of the call; those on the tape as Tensors, unless the gradient does not depend on them.
+
+        The derivative by such an operand is no array of zeros: a slope further back may be infinite, and would make NaN of it.
+        """
         inputs = list(self.values if self.saved is None else self.saved.operands(self))
+        used = None
+        if self.spec is not None and not self.op.runs_cells:
+            used = self.spec.used.get((given, need))
+            if used is None:
+                values = [*inputs, *[ct._value for ct in cts]]
+                used = self.spec.used[given, need] = used_operands(gradient, values)
         for slot, (node, i) in zip(self.pullback.slots, self.edges):
-            inputs[slot] = wrap(inputs[slot], node, i)
+            if used is None or used[slot]:
+                inputs[slot] = wrap(inputs[slot], node, i)
         return inputs
 
     def pull_recorded(self, cts: list[Tensor | None], need: Need) -> list[Tensor | None]:
@@ -340,8 +354,8 @@ class OpNode(Node):
         cts = [c for c in cts if c is not None]
         if self.needs_operands:
             # The gradient depends on the inputs, which an outer scope may differentiate: compute it from the inputs again.
-            inputs = self._inputs()
-            n, slots, fn, int_grad = len(inputs), self.pullback.slots, self.op.bind(self.static), self.op.int_grad
+            slots, fn, int_grad = self.pullback.slots, self.op.bind(self.static), self.op.int_grad
+            n = len(self.values if self.saved is None else self.saved.operands(self))
 
             def gradient_from_inputs(*args):
                 rest = iter(args[n:])
@@ -351,7 +365,7 @@ class OpNode(Node):
 
             key = ("again", self.static, slots, given, need, n)
             gradient = self.op.derived(key, lambda: self._gradient_op(gradient_from_inputs, int_grad))
-            grads = apply(gradient, [*inputs, *cts])
+            grads = apply(gradient, [*self._inputs(cts, given, need, gradient_from_inputs), *cts])
         elif (spec := self.spec) is not None:
             key = ("back", spec, given, need)
             gradient = self.op.derived(key, lambda: self._gradient_op(spec.backward_fn((given, need)), True))

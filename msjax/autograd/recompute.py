@@ -97,7 +97,9 @@ class _Region:
         self.outside: dict[
             int, _Snapshot
         ] = {}  # id: _Snapshot of each Tensor from outside the block that a recorded operator read
-        self.signature: list[tuple[Any, ...]] = []  # (operator, static values, slots) of each recorded operator that keeps values
+        self.signature: list[
+            tuple[Any, ...]
+        ] = []  # (operator or what it is made of, static values, slots, name) of each recorded operator that keeps values
         self.store: Any = None  # after the second run: the residuals of each of those, until they are used
         self.random = default_generator.state._value
         self.buffers = [(buffer, buffer._value) for buffer in _buffers(block)]  # before the first run
@@ -134,14 +136,14 @@ class _Region:
         spec = node.spec
         if spec is None or not spec.sources:
             return
-        seen = (node.op, node.static, node.pullback.slots)
+        seen = (node.op.made_of or node.op, node.static, node.pullback.slots, node.op.name)
         if first:
             node.saved = _Recomputed(self, len(self.signature))
             self.signature.append(seen)
         else:
             n = len(self.store)
             if n >= len(self.signature) or self.signature[n] != seen:
-                expected = f"{self.signature[n][0].name!r}" if n < len(self.signature) else "no further operator"
+                expected = f"{self.signature[n][-1]!r}" if n < len(self.signature) else "no further operator"
                 raise RuntimeError(
                     f"For 'recompute', {callable_name(self.block)} did something else in its second run: it recorded "
                     f"operator {node.op.name!r} where the first run had {expected}."

@@ -93,10 +93,13 @@ class ResidualSpec:
         backwards: the compiled backward for each pair of (for each output, whether it has a gradient; for each of `slots`,
             whether its gradient is needed). It takes the residuals, then the given gradients, and returns the needed ones.
         fresh: True until the backward has been compiled ahead.
+        used: for each pair as in `backwards`, which operands and given gradients the gradient depends on.
         token: the reference to this object in the structure of a program's results.
     """
 
-    __slots__ = ("pull", "sources", "forward", "shapes", "backwards", "needs_values", "fresh", "token", "_treedef", "__weakref__")
+    __slots__ = (
+        "pull", "sources", "forward", "shapes", "backwards", "needs_values", "fresh", "used", "token", "_treedef", "__weakref__",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -114,6 +117,7 @@ class ResidualSpec:
         self.needs_values: bool = any(kind != "kept" for kind, _ in sources)
         self.backwards = ProgramCache(self.backward_fn, forward.jit)
         self.fresh = True
+        self.used: dict[tuple[tuple[bool, ...], Need], tuple[bool, ...]] = {}
         self.token = SpecToken(self)
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
@@ -195,3 +196,14 @@ def recomputed_if_cheap(fn: Callable[..., Any], operands: Sequence[Any]) -> Call
 def _shadow(value):
     x64 = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
     return value.astype(jnp.float64 if x64 else jnp.float32)
+
+
+def used_operands(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[bool, ...]:
+    """For each value, whether what a function of it computes depends on it at all; not for None."""
+    jaxpr = jax.make_jaxpr(fn)(*values).jaxpr
+    needed = {v for v in jaxpr.outvars if not isinstance(v, jex.Literal)}
+    for eqn in reversed(jaxpr.eqns):
+        if not needed.isdisjoint(eqn.outvars):
+            needed.update(v for v in eqn.invars if not isinstance(v, jex.Literal))
+    variables = iter(jaxpr.invars)
+    return tuple([value is not None and next(variables) in needed for value in values])

@@ -20,13 +20,15 @@ def cell_path(cells: Sequence[Any] | None = None) -> str:
         return ""
     if hasattr(stack[-1], "hook_path"):  # a module of another framework, which knows its path
         return stack[-1].hook_path
-    root = stack[0]
-    path = type(root).__name__
+    # Modules of other frameworks know their paths; cells that they call are named from there.
+    first = max((i for i, owner in enumerate(stack) if hasattr(owner, "hook_path")), default=0)
+    root = stack[first]
+    path = root.hook_path.rpartition(" (")[0] if hasattr(root, "hook_path") else type(root).__name__
     holder = root
-    for cell in stack[1:]:
+    for cell in stack[first + 1 :]:
         if cell is holder:
             continue
-        for name, member in holder.cells_and_names():
+        for name, member in [] if hasattr(holder, "hook_path") else holder.cells_and_names():
             if member is cell and name:
                 path += "." + name
                 break

@@ -334,7 +334,7 @@ def compiler_flags() -> bytes:
     """The flags that XLA has read from XLA_FLAGS, and its defaults for all others, as bytes that differ where they do."""
     from jax.experimental import serialize_executable
 
-    options = serialize_executable.xc.CompileOptions()
+    options = serialize_executable.xc.CompileOptions()  # pyright: ignore[reportPrivateImportUsage]
     options.executable_build_options.debug_options  # noqa: B018  # without it, they are left out
     return options.SerializeAsString()
 

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-# Sentences for parts of MindSpore that several of its modules offer and msjax does not.
-NO_MINDRECORD = (
-    "only an outline of the format of MindRecord files is published, so msjax neither reads nor writes them. Let MindSpore write the rows into "
-    "another format once, such as .npz; NumpySlicesDataset or GeneratorDataset then takes them."
-)
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 # What a module imports to use `on_first_use`.
 _NOT_OFFERED = {"TYPE_CHECKING", "on_first_use"}

@@ -137,11 +137,6 @@ class Tracing:
     def entered(self, owner: Any) -> None:
         """Called when the call of an owner of hooks begins."""
 
-    def guard(self) -> Any:
-        """Called at the beginning of a call with hooks that run even if it fails: an object whose method `pending` is told which
-        these are from now on, and `end` that the call is over; None if they are called at once."""
-        return None
-
     def differentiated_by_jax(self) -> bool:
         """Whether jax differentiates this program's own values, where a node that calls hooks with gradients is not on the tape."""
         return False

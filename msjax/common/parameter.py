@@ -55,10 +55,10 @@ class SharedData(Tensor):
     def _value(self, value):
         self._parameter._value = value
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return wrap(self._value).__reduce__()
 
-    def __deepcopy__(self, memo) -> Tensor:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         return memo.setdefault(id(self), wrap(self._value))
 
 

@@ -6,7 +6,7 @@ import inspect
 import operator
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Final
 
 from msjax.base import checks
 from msjax.base.errors import describe
@@ -79,9 +79,9 @@ def _in_range(kind, fixed=None):
     return check_range
 
 
-check_int_range = _in_range(int)
-check_float_range = _in_range((int, float))
-check_number_range = _in_range((int, float))
+check_int_range: Final = _in_range(int)
+check_float_range: Final = _in_range((int, float))
+check_number_range: Final = _in_range((int, float))
 
 
 def _one_sided(kind, rel):
@@ -198,7 +198,7 @@ class Rel:
     INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH
 
 
-Validator = type(
+Validator: Final = type(
     "Validator",
     (),
     {"__doc__": "The checks, as static methods."}

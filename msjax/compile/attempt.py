@@ -24,7 +24,7 @@ from msjax.compile.program import Layout, Program, SignatureChanged, aliases, is
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import NeedsPyNative, Trace
 from msjax.compile.walk import Walk
-from msjax.hooks.batching import CallsAsOutputs
+from msjax.hooks.batching import CallsAsOutputs, calls_are_outputs
 from msjax.hooks.delivery import HookNeedsValue
 from msjax.hooks.template import Template
 from msjax.jaxprs.observers import Observing
@@ -234,11 +234,15 @@ class _Attempt:
         settings: list[object] = []
 
         def program(*values):
-            # jax traces anew for other types, and for other settings of its own, which the jaxpr has from its first time.
-            now = jax_slots.settings_token()
-            if [(v.shape, v.dtype) for v in values] != avals or (settings and settings[0] is not now):
+            if [(v.shape, v.dtype) for v in values] != avals:
                 raise SignatureChanged
-            settings[:] = [now]
+            # jax traces anew for other types, and for other settings of its own, which the jaxpr has from its first time. That the
+            # program becomes part of another one is such a setting, too, but makes no difference.
+            if not calls_are_outputs():
+                now = jax_slots.settings_token()
+                if settings and settings[0] is not now:
+                    raise SignatureChanged
+                settings[:] = [now]
             outs, observed = observing.run(values)
             return layout.leaving(values, [*outs, *observed])
 

@@ -7,6 +7,7 @@ Tensors that it overlooks are found when the program is traced.
 from __future__ import annotations
 
 import collections
+import functools
 import itertools
 import types
 import weakref
@@ -50,7 +51,9 @@ from msjax.compile.guards import (
     log_key,
     static_key,
 )
-from msjax.hooks.table import EMPTY, GLOBAL, HookTable
+from msjax.hooks.delivery import observes
+from msjax.hooks.sites import WITH_HOOKS, HookSite
+from msjax.hooks.table import CALL_KINDS, EMPTY, GLOBAL, Hook, HookTable
 from msjax.processes.groups import PROCESSES, WORLD_NAMES
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
@@ -83,7 +86,7 @@ class Walk:
     """
 
     def __init__(self, roots: list[Any], logs: Collection[int] = ()):
-        self.found: list[Guard] = [Guard(_settings(), None), _hooks_guard(GLOBAL.table, None)]
+        self.found: list[Guard] = [Guard(_settings(), None)]
         self.variables: list[Tensor] = []
         self.modules: list[nnx.Module] = []
         self.containers: list[Any] = []
@@ -92,6 +95,11 @@ class Walk:
         self._visited = {}  # {id of an object, or (id of a namespace, name): its Contents or None}
         self._names = set()
         self._namespaces = []
+        self._hooks(GLOBAL.table)
+        for registry in sorted(WITH_HOOKS, key=lambda registry: registry.number):
+            self.found.append(Guard(registry.key, None))
+            for hook in registry.hooks:
+                self._hook(hook.fn, hook.observe, hook.traced)
         self.follow(roots)
 
     def guards(self) -> Guards:
@@ -116,7 +124,7 @@ class Walk:
         elif isinstance(value, nnx.Module):
             self._module(value)
         elif isinstance(value, HookTable):
-            self.found.append(_hooks_guard(value, self._within))
+            self._hooks(value)
         elif isinstance(value, (tuple, frozenset)):
             seen = _outline(value)
             self.found.append(Guard((kind.__name__, *seen), self._within))
@@ -186,6 +194,24 @@ class Walk:
         if id(tensor) not in self._visited:
             self._visited[id(tensor)] = None
             self.variables.append(tensor)
+            for fn in table.hooks.values() if hooks else ():
+                self._hook(fn, None, None)
+
+    def _hooks(self, table):
+        self.found.append(Hooks(table, self._within, table.all() if table is not EMPTY else []))
+        if table is not EMPTY:
+            for hook in (hook for kind in CALL_KINDS for hook in getattr(table, kind)):
+                self._hook(hook.fn, hook.observe, hook.traced)
+
+    def _hook(self, fn, observe, traced):
+        """Look into a hook that becomes part of a program. An observer is called after each run, whatever it reads then; the tools' own
+        hooks read nothing of the user's."""
+        method = fn
+        while isinstance(method, functools.partial):
+            method = method.func
+        own = isinstance(method, types.MethodType) and is_library(type(method.__self__).__module__)
+        if not own and not observes(fn, observe, traced):
+            self._visit(fn, 1)
 
     def _module(self, module):
         number, cls = _number_of(module), type(module)
@@ -224,7 +250,12 @@ class Walk:
         self._visited[id(value)] = None
         if depth >= _DEPTH or isinstance(value, (type, jax.Array, np.ndarray, np.generic)):
             return
-        if isinstance(value, types.ModuleType):
+        if isinstance(value, Hook):
+            self._hook(value.fn, value.observe, value.traced)
+        elif isinstance(value, HookSite):
+            for table in value.tables.values():
+                self._hooks(table)
+        elif isinstance(value, types.ModuleType):
             if not is_library(value.__name__):
                 self._namespaces.append((vars(value), depth))
         elif isinstance(value, types.FunctionType):
@@ -279,17 +310,20 @@ class Walk:
     def _function(self, function, depth):
         names = names_in(function.__code__)
         self._names.update(names)
+        library = is_library(function.__globals__.get("__name__") or "")
+        # What a library wraps is no step: a function that is compiled, differentiated or lifted lies as deep as it lay before.
+        inside = depth - 1 if library else depth
         for name, variable in zip(function.__code__.co_freevars, function.__closure__ or ()):
-            self._name(_closed_over, _close_over, variable, name, depth)
+            self._name(_closed_over, _close_over, variable, name, inside)
         for name in ("__defaults__", "__kwdefaults__"):
             if getattr(function, name):
                 self._name(getattr, setattr, function, name, depth)
         wrapped = getattr(function, "__wrapped__", None)
         if wrapped is not None:
-            self._visit(wrapped, depth + 1)
+            self._visit(wrapped, depth)
         if function.__dict__:
             self._namespaces.append((vars(function), depth + 1))
-        if is_library(function.__module__ or ""):
+        if library:
             return
         for name in names:
             if name in function.__globals__:
@@ -328,6 +362,12 @@ class Walk:
             self._visit(value, depth + 1)
 
 
+def hooks_within(fn: Any) -> tuple[HookTable, ...] | None:
+    """The hooks of the modules that a function calls, as far as a walk finds them, those of all cells first; None if it calls none."""
+    walk = Walk([fn])
+    return tuple([guard.seen for guard in walk.found if isinstance(guard, Hooks) and guard.hooks]) if walk.modules else None
+
+
 def _outline(values: Iterable[Any]) -> tuple[Any, ...]:
     """What is seen of several values at first sight: their `static_key`, and None for those that have to be looked into."""
     return tuple([
@@ -341,10 +381,6 @@ def _number_of(module: nnx.Module) -> int:
     if number is None:
         number = _NUMBER_OF[module] = next(_NUMBERS)
     return number
-
-
-def _hooks_guard(table: HookTable, within: Contents | None) -> Hooks:
-    return Hooks(table, within, table.all() if table is not EMPTY else [])
 
 
 def _settings():

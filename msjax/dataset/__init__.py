@@ -6,7 +6,7 @@ Nothing here needs more than numpy, except for what decodes, resizes or recolour
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import NO_MINDRECORD, on_first_use
+from msjax.base.lazy import on_first_use
 from msjax.dataset import config as config, operations as operations, text as text, transforms as transforms, vision as vision
 from msjax.dataset.callback import DSCallback as DSCallback
 from msjax.dataset.dataset import Dataset as Dataset
@@ -29,6 +29,7 @@ from msjax.dataset.samplers import (
 from msjax.dataset.sources.cifar import Cifar10Dataset as Cifar10Dataset, Cifar100Dataset as Cifar100Dataset
 from msjax.dataset.sources.generator import GeneratorDataset as GeneratorDataset
 from msjax.dataset.sources.image_folder import ImageFolderDataset as ImageFolderDataset
+from msjax.dataset.sources.mind import MindDataset as MindDataset
 from msjax.dataset.sources.mnist import (
     FashionMnistDataset as FashionMnistDataset,
     KMnistDataset as KMnistDataset,
@@ -38,7 +39,6 @@ from msjax.dataset.sources.numpy_slices import NumpySlicesDataset as NumpySlices
 from msjax.dataset.sources.text_files import CSVDataset as CSVDataset, TextFileDataset as TextFileDataset
 
 _PLACEHOLDERS = {
-    "MindDataset": NO_MINDRECORD,
     "[A-Z]*Dataset": "it doesn't read such files. A GeneratorDataset takes any Python object that does.",
     "[A-Z]*": "the page on data pipelines lists what there is.",
 }

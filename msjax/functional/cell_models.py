@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+from flax import nnx
 
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in
@@ -13,7 +14,9 @@ from msjax.functional.functionalize import functionalize, pure_apply, write_back
 from msjax.hooks.places import scope_of, site, with_inputs, with_outputs
 from msjax.hooks.table import CALL_KINDS, Hook, HookTable, Same
 from msjax.models.frameworks.framework import Framework, Pure, add_framework
+from msjax.models.frameworks.nnx_modules import callable_modules
 from msjax.models.handle import ModuleHandle
+from msjax.models.module_hooks import register_forward_hook
 from msjax.models.where import Where, selected
 from msjax.ops.function.control.from_jax import from_jax
 
@@ -64,16 +67,20 @@ class CellModels(Framework):
             cell._set_hooks(now)
 
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
-        names = tuple(name for name, _ in model.cells_and_names())
+        modules = self.paths(model) | _modules_within(model)
 
         def forward(*args, **kwargs):
             handles = []
             scopes = []
-            for name, cell in model.cells_and_names():
-                if any(pattern.looks_at(name) for pattern in options.patterns):
+            for name, module in modules.items():
+                if not any(pattern.looks_at(name) for pattern in options.patterns):
+                    continue
+                if is_cell(module):
                     before, after = _in_and_out(name, scopes)
-                    handles.append(cell.register_forward_pre_hook(before, with_kwargs=True, prepend=True, traced=True))
-                    handles.append(cell.register_forward_hook(after, traced=True))
+                    handles.append(module.register_forward_pre_hook(before, with_kwargs=True, prepend=True, traced=True))
+                    handles.append(module.register_forward_hook(after, traced=True))
+                else:
+                    handles.append(register_forward_hook(module, _named_array(name), "", traced=True))
             try:
                 return model(*args, **kwargs)
             finally:
@@ -82,7 +89,7 @@ class CellModels(Framework):
                 for handle in handles:
                     handle.remove()
 
-        return options.of_pure_call(names, pure_apply(model, forward))
+        return options.of_pure_call(tuple(modules), pure_apply(model, forward, on_tape=not options.gradients))
 
     def pure(self, model: Any) -> Pure | None:
         def run(state, options, args, kwargs):
@@ -102,6 +109,22 @@ class CellModels(Framework):
         out, buffers = result
         write_back(model, buffers=buffers)
         return out, found
+
+
+def _modules_within(net):
+    """{path: module} of the nnx modules that are attributes of cells, and of all within them."""
+    found = {}
+    for prefix, cell in net.cells_and_names():
+        for name, module in vars(cell).copy().items():
+            if isinstance(module, nnx.Module) and not is_cell(module):
+                start = f"{prefix}.{name}" if prefix else name
+                found |= {f"{start}.{path}" if path else start: inner for path, inner in callable_modules(module).items()}
+    return found
+
+
+def _named_array(name):
+    """The forward hook of a module of jax arrays that makes its output a place."""
+    return lambda module, args, output: site(name, output)
 
 
 def _in_and_out(name, scopes):

@@ -67,12 +67,14 @@ def functionalize(
     )
 
 
-def pure_apply(net: Cell, forward: Callable[..., Any]) -> Callable[..., Any]:
+def pure_apply(net: Cell, forward: Callable[..., Any], on_tape: bool = True) -> Callable[..., Any]:
     """The function `apply` of `functionalize`.
 
     Args:
         net (Cell): the network whose values are replaced.
         forward (callable): what runs with them; the network, or a function that calls it. It runs again when jax differentiates.
+        on_tape (bool): False leaves hooks of gradients in identities of jax: a network on the tape is one `jax.custom_vjp`, into which
+            no gradient from outside goes.
     """
 
     def apply(params, buffers, *args, **kwargs):
@@ -80,7 +82,7 @@ def pure_apply(net: Cell, forward: Callable[..., Any]) -> Callable[..., Any]:
         trained, rest = state_of(net)
         values = [*_matched(params, trained, "params").values(), *_matched(buffers, rest, "buffers").values()]
         call = _Call(net, forward, args, kwargs, list(rest.values()))
-        results = _run(call, [*trained.values(), *rest.values()], values)
+        results = _run(call, [*trained.values(), *rest.values()], values, on_tape)
         n = len(results) - len(rest)
         return call.output(results[:n]), dict(zip(rest, results[n:]))
 
@@ -193,9 +195,9 @@ _PLACE = object()
 _HOOKED_WITHIN: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def _run(call, variables, values):
+def _run(call, variables, values, on_tape):
     """The values of the result and the state; on the tape where gradients pass hooks."""
-    if _needs_tape(call.net, variables):
+    if on_tape and _needs_tape(call.net, variables):
         return run_taped(variables, values, call.arrays, call)
     with Installed(variables, values, False) as installed, CallbackBatch() as calls:
         outputs, state = call([wrap(a) for a in call.arrays])

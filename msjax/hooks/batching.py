@@ -95,6 +95,7 @@ def observe_traced(values: Values, event: Event, arrays: Sequence[Any], carried:
     tied = any(is_tracer(values.raw(leaves[i])) for i in at)
     # jax drops what no result depends on, unless it has an effect; but programs with effects start more slowly.
     kept = not tied and _CALLS.untied is None
+    before = _CALLS.last
     done = _bind(arrays, (Bound(event, tuple(range(len(arrays)))),), None if batch is None else batch.done, kept)
     if tied:
         return _depend(values, carried, done)
@@ -102,6 +103,8 @@ def observe_traced(values: Values, event: Event, arrays: Sequence[Any], carried:
         _CALLS.untied.append(done)
     elif batch is not None:
         batch.kept = done
+    else:
+        _CALLS.last = before  # nothing holds `done`: later calls come after the one before it
     return carried
 
 

@@ -45,6 +45,7 @@ class Event:
         what: how messages name it.
         first: whether it happens before all other events of the run.
         observes: whether it is a call of user code, which may change what programs are compiled for.
+        bounds: whether it changes what is called if a later event fails, see `msjax.hooks.boundaries`.
         collected: whether callbacks bring its values for the code that runs after the program; otherwise it happens at once.
     """
 
@@ -52,6 +53,7 @@ class Event:
     first = False
     observes = False
     collected = False
+    bounds = False
 
     def __call__(self, arrays: Sequence[Any]) -> None:
         """Let it happen, with the values of a run."""

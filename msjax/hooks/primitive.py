@@ -68,6 +68,8 @@ def _lower(ctx, *operands, bound, kept):
     if earlier is not None:
         operands, avals, bound = earlier.with_events(operands, avals, bound)
         results = earlier.results
+    elif merges:
+        operands, results = _after_latest(notes, operands)
     sharded = site.sharded
 
     def on_host(*values):
@@ -154,7 +156,7 @@ def _take_over(notes, operands, avals):
     emitted = notes.get(_EMITTED)
     if emitted is None or not emitted.alone or emitted.block != jax_slots.current_block():
         return None
-    if not any(o == emitted.results[0] for o in operands):
+    if not any(o in emitted.results for o in operands):
         return None
     if sum(a.size * a.dtype.itemsize for a in (*emitted.avals, *avals)) > LARGE:
         return None
@@ -162,6 +164,15 @@ def _take_over(notes, operands, avals):
         return None
     jax_slots.replace_by_constant(emitted.call, _DONE)
     return emitted
+
+
+def _after_latest(notes, operands):
+    """(operands, results) of a callback that comes after the module's latest one, if it depends on it, or on one that it has taken over: the
+    results of those are constants."""
+    emitted = notes.get(_EMITTED)
+    if emitted is None or emitted.block != jax_slots.current_block() or not any(o in emitted.results for o in operands):
+        return operands, []
+    return [emitted.results[0] if o in emitted.results else o for o in operands], emitted.results
 
 
 # The operations by which a Tensor depends on a callback: see msjax.hooks.batching.

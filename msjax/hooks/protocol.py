@@ -7,7 +7,6 @@ of another framework, a plain function.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from msjax.base.context import SETTINGS
 from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, STATE
 from msjax.hooks.backward import BackwardHooks, slot_of
+from msjax.hooks.boundaries import Boundary, call_after_failure
 from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.dialect import DIALECTS
 from msjax.hooks.returns import forward_pre_result
@@ -50,10 +50,11 @@ def call_with_hooks(
     if ACTIVITY.callbacks and not traced:
         barrier()
     table, out, pending = table_of(subject), None, None
-    guard = STATE.trace.guard() if STATE.trace is not None and any(hook.always_call for hook in table.forward) else None
+    # Where the program's run is what may fail.
+    boundary = Boundary.of(values) if any(hook.always_call for hook in table.forward) else None
     try:
-        if guard is not None:
-            guard.pending(_after_failure(values, table.forward, named, args, kwargs, None))
+        if boundary is not None:
+            _may_fail(boundary, table.forward, named, args, kwargs, None)
         if table.forward_pre:
             for number, hook in enumerate(table.forward_pre):
                 slot = slot_of(subject, "forward_pre", number, hook) if traced else None
@@ -64,8 +65,8 @@ def call_with_hooks(
         inputs = values.on_inputs(backward, args) if backward is not None and table.backward else args
         if rules.nodes_around_forward_hooks:
             args = inputs
-        if guard is not None:
-            guard.pending(_after_failure(values, pending, named, args, kwargs, None))
+        if boundary is not None:
+            _may_fail(boundary, pending, named, args, kwargs, None)
         out = function(*inputs, **kwargs)
         # Parameters may be traced although the arguments are not.
         traced = traced or values.being_traced((out,))
@@ -76,22 +77,22 @@ def call_with_hooks(
         while pending:
             hook = pending.pop(0)
             slot = slot_of(subject, "forward", len(table.forward) - len(pending) - 1, hook) if traced else None
-            if guard is not None:
-                guard.pending(_after_failure(values, pending, named, args, kwargs, out))
+            if boundary is not None:
+                _may_fail(boundary, pending, named, args, kwargs, out)
             out = _run_forward_hook(values, hook, named, args, kwargs, out, traced, slot)
         if backward is not None and table.backward and rules.nodes_around_forward_hooks:
             out = values.on_outputs(backward, out, pre=False)
     except Exception:
-        if guard is not None:
-            guard.end()  # code that fails while it is compiled runs in PyNative mode
-        else:
+        if boundary is not None:
+            boundary.end()
+        if boundary is None or STATE.trace is None:  # code that fails while msjax compiles it runs in PyNative mode
             for call in _after_failure(
                 values, table_of(subject).forward if pending is None else pending, named, args, kwargs, out, traced
             ):
                 call_after_failure(*call)
         raise
-    if guard is not None:
-        guard.end()
+    if boundary is not None:
+        boundary.end()
     return values.on_outputs(backward, out, pre=True) if backward is not None and table.backward_pre else out
 
 
@@ -129,22 +130,24 @@ def _given(hook, args, kwargs, out):
     return (args, kwargs, out) if hook.with_kwargs else (args, out)
 
 
-def _after_failure(values, hooks, subject, args, kwargs, out, traced=False):
+def _may_fail(boundary, hooks, subject, args, kwargs, out):
+    """From here on, those of the hooks run if an event fails that have always_call=True, and are not declared part of the program."""
+    hooks = [hook for hook in hooks if hook.always_call and not hook.traced]
+    boundary.pending([h.fn for h in hooks], subject, [_given(h, args, kwargs, out) for h in hooks], [*map(_always, hooks)])
+
+
+def _always(hook):
+    return f"The forward hook {hook.name} (always_call=True){where()}"
+
+
+def _after_failure(values, hooks, subject, args, kwargs, out, traced):
     """What `call_after_failure` is called with if the call fails now: those of the hooks that have always_call=True."""
     calls = []
     for hook in hooks:
         if hook.always_call:
-            who = f"The forward hook {hook.name} (always_call=True){where()}"
+            who = _always(hook)
             if traced:
                 calls.append((_run_forward_hook, (values, hook, subject, args, kwargs, out, True), who))
             else:
                 calls.append((hook.fn, (values.during(subject), *_given(hook, args, kwargs, out)), who))
     return calls
-
-
-def call_after_failure(fn: Callable[..., Any], args: tuple[Any, ...], who: str) -> None:
-    """Run a forward hook that was registered with always_call=True after the call failed; its own failure is a warning."""
-    try:
-        fn(*args)
-    except Exception as error:
-        warnings.warn(f"{who} raised {error!r}, after the call had failed already.", stacklevel=4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -96,15 +97,17 @@ class _Code:
         self._lines: list[str] = []
         self._names: dict[str, Any] = {}
         self._known: dict[int, str] = {}
-        self.boundaries: dict[Any, int] = {}  # see `compile.events.Boundary`
         self._present: dict[Any, str] = {}
         self._begin: list[str] = []
+        self._bounds = any(e.bounds for e in _all(events))
         # Those in loops, and those whose values come by callbacks, stand in a dict.
-        changing = _changing(events)
-        if changing:
+        inside = [*dict.fromkeys(_inside(events))]
+        if changing := [e for e in inside if isinstance(e, SlotCall)]:
             self._begin.append(f"p = {{e: e.present() for e in {self.name(changing)}}}")
         elif any(not isinstance(event, Happens) or event.count is not None or event.lanes for event in events):
             self._begin.append("p = {}")
+        if bounding := [e for e in inside if e.bounds]:
+            self._begin.append(f"p |= {{e: {self.name(functools.partial)}(e.happen, failed) for e in {self.name(bounding)}}}")
         for event in sorted(events, key=lambda e: not (isinstance(e, Happens) and e.event.first)):
             if isinstance(event, Happens) and event.count is None and not event.lanes:
                 event.event.write(self, [f"o[{n}]" for n in event.values])
@@ -135,7 +138,7 @@ class _Code:
 
     def function(self) -> Callable[[Sequence[JaxArray]], Any]:
         lines = [*self._begin, *self._lines, f"return {self._result}"]
-        if self.boundaries:
+        if self._bounds:
             # The innermost call fails first.
             failed = ["except Exception:", "    for call in reversed(failed.values()): call()", "    raise"]
             lines = ["failed = {}", "try:", *[f"    {line}" for line in lines], *failed]
@@ -154,24 +157,22 @@ def _has_callbacks(events):
     return any(isinstance(e, FromCallbacks) or (isinstance(e, Loop) and _has_callbacks(e.events)) for e in events)
 
 
-def _changing(events):
-    """The events in loops and of callbacks that another hook may stand for at the next run."""
-    found = {}
+def _inside(events):
+    """The events in loops, conds and of callbacks."""
     for event in events:
         if isinstance(event, Happens):
-            inner = () if event.count is None and not event.lanes else (event.event,)
+            if event.count is not None or event.lanes:
+                yield event.event
         else:
-            inner = event.events if isinstance(event, FromCallbacks) else _all(event)
-        found |= {e: None for e in inner if isinstance(e, SlotCall)}
-    return list(found)
+            yield from _all([event])
 
 
-def _all(loop):
-    for event in loop.events:
+def _all(events):
+    for event in events:
         if isinstance(event, Happens):
             yield event.event
         else:
-            yield from event.events if isinstance(event, FromCallbacks) else _all(event)
+            yield from event.events if isinstance(event, FromCallbacks) else _all(event.events)
 
 
 def _happen(events, outputs, index, present):

@@ -173,7 +173,9 @@ class PendingProgram:
     def _stored(self, fn, values):
         """(key in the store, `LoadedProgram`), each of them or None."""
         stored_as = STORE.key(self.cache.description, values, quick_options())
-        loaded = None if stored_as is None else STORE.load(stored_as, values, fn)
+        if stored_as is None:
+            return None, None
+        loaded = STORE.load(stored_as, values, fn)
         return stored_as, None if loaded is None else LoadedProgram(self, fn, stored_as, loaded, values)
 
     def _compiled(self, fn, values):

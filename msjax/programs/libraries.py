@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import operator
 import os
 import sys
@@ -140,7 +141,8 @@ def _of_module(module):
     for name, value in sorted(vars(module).items()):
         cls = value.__class__
         # Counters, flags and other objects of a module change; submodules that were not imported yet are missing.
-        if name.startswith("__") or cls in (int, bool) or not (callable(value) or cls in (float, complex, str, types.ModuleType)):
+        kept = callable(value) or cls in (float, complex, str, types.ModuleType) or cls.__name__ == "Primitive"
+        if name.startswith("__") or cls in (int, bool) or not kept:
             continue
         if (package and cls is types.ModuleType) or (own == "builtins" and name not in _BUILTINS):
             continue
@@ -152,7 +154,7 @@ def _of_module(module):
                 yield name, list(_members(value))
         elif cls.__module__.partition(".")[0] == "jax" and hasattr(value, "__dict__"):
             # A primitive, or a function with its own derivative.
-            yield name, [(key, identity(v)) for key, v in sorted(vars(value).items()) if v.__class__ is types.FunctionType]
+            yield name, [(key, identity(v, 1)) for key, v in sorted(vars(value).items()) if v.__class__ is types.FunctionType]
 
 
 def _members(cls) -> Iterator[tuple[str, Any]]:
@@ -218,7 +220,8 @@ class LibraryState:
             for name in changed:
                 self._modules[name] = _look_at(sys.modules[name])
             found = [digest for _, digest in self._modules.values()]
-            self._digest = None if None in found else hashlib.sha256(b"".join(found)).hexdigest()
+            known = [digest for digest in found if digest is not None]
+            self._digest = hashlib.sha256(b"".join(known)).hexdigest() if len(known) == len(found) else None
             return self._digest
 
 
@@ -234,12 +237,12 @@ def _is_same(module, held):
 
 def _names():
     """The names of the modules that are looked at: the same in every process, whatever else was imported."""
-    names = dict.fromkeys(name for name in (*_PUBLIC, *_RULES) if name in sys.modules)
-    for name in list(names):
-        for value in list(vars(sys.modules[name]).values()):
+    names = {name: importlib.import_module(name) for name in (*_PUBLIC, *_RULES)}
+    for public in list(names.values()):
+        for value in list(vars(public).values()):
             module = getattr(value, "__module__", None)
             if isinstance(module, str) and module.startswith(("jax.", "numpy._core.", "numpy.lib._")) and module in sys.modules:
-                names[module] = None
+                names[module] = sys.modules[module]
     return sorted(names)
 
 

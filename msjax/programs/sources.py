@@ -108,7 +108,9 @@ def _is_accepted(compiled, status):
     if len(compiled) < 16:
         return False
     flags, time_or_hash, size = struct.unpack_from("<III", compiled, 4)
-    return bool(flags) or (time_or_hash, size) == (int(status.st_mtime) & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF)
+    return flags in (1, 3) or (
+        flags == 0 and (time_or_hash, size) == (int(status.st_mtime) & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF)
+    )
 
 
 def _files_of(package, without):
@@ -131,7 +133,7 @@ def _files_in(folder: str, inner: str, package: str, without: tuple[str, ...]) -
         if entry.name.endswith(".py"):
             status = entry.stat()
             other = compiled.get(entry.name[:-3])
-            older = other is not None and other.stat().st_mtime_ns <= status.st_ctime_ns
-            yield _File(entry.path, f"{package}/{name}", status, other.path if older else None)
+            older = None if other is None or other.stat().st_mtime_ns > status.st_ctime_ns else other.path
+            yield _File(entry.path, f"{package}/{name}", status, older)
         elif entry.is_dir() and entry.name != "__pycache__" and name not in without:
             yield from _files_in(entry.path, f"{name}/", package, without)

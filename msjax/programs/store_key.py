@@ -142,16 +142,17 @@ class _Settings:
     """The settings of jax that programs depend on, as a text that is made anew when one of them has changed."""
 
     def __init__(self):
-        self._values = self._text = self._usual = None
+        self._values = self._text = self._usual = self._other = None
         self._lock = threading.Lock()
 
     def text(self) -> str | None:
         """The text; None while jax traces, or where a ``with`` statement has changed settings for this thread."""
         if jax_slots.trace_state() != jax_slots.NO_TRACE:
             return None
-        values = _effective()
+        values, token = _effective(), jax_slots.settings_token()
         with self._lock:
-            if values != self._values:
+            # After `jax.clear_caches()`, the same settings have another token.
+            if values != self._values or (token is not self._usual and token is not self._other):
                 usual = []
                 # A new thread has the settings of the whole process.
                 thread = threading.Thread(target=lambda: usual.extend([jax_slots.settings_token(), _effective()]))
@@ -164,7 +165,8 @@ class _Settings:
                 known = values == usual[1] and values.get("jax_default_device") in (None, only_device()) and "0x" not in text
                 known = known and not any(values.get(name) for name in _CHECKS)
                 self._values, self._usual, self._text = values, usual[0], text if known else None
-            return self._text if jax_slots.settings_token() is self._usual else None
+                self._other = token
+            return self._text if token is self._usual else None
 
 
 _SETTINGS = _Settings()

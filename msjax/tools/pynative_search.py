@@ -15,6 +15,7 @@ from msjax.base.state import STATE
 from msjax.base.typing import PyTree
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.models.module_paths import paths
 from msjax.tools.checking import Check
 from msjax.tools.fault import Fault, Passed, Statistics
 from msjax.tools.search.causes import causes
@@ -260,17 +261,25 @@ class Search(Monitor):
         for cell in reversed(cells):
             if id(cell) in self._names:
                 return self._names[id(cell)], type(cell).__name__
-        return (None, "") if not cells else (_path_from(cells), type(cells[-1]).__name__)
+        return (None, "") if not cells else _path_from(cells)
 
 
 _BEFORE = "{} was wrong before anything was computed"
 
 
-def _path_from(cells):
-    for name, cell in cells[0].cells_and_names():
-        if cell is cells[-1]:
-            return name
-    return type(cells[-1]).__name__
+def _path_from(owners):
+    """(path, class) of the innermost owner of hooks: a module of another framework knows its path; that of a cell starts from the
+    outermost cell, or from the module around it."""
+    last = owners[-1]
+    if hasattr(last, "hook_path"):
+        path, _, cls = last.hook_path.rpartition(" (")
+        return path, cls.rstrip(")")
+    cls = type(last).__name__
+    around = next((owner for owner in reversed(owners) if hasattr(owner, "hook_path")), None)
+    module = owners[0] if around is None else getattr(getattr(around, "place", None), "module", lambda: None)()
+    inside = {} if module is None else {id(one): name for name, one in paths(module).items()}
+    name = inside.get(id(last), cls)
+    return ".".join(filter(None, (around.path, name))) if around is not None else name, cls
 
 
 def _first(mask):

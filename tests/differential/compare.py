@@ -10,7 +10,9 @@ from tests.differential.generate import INSIDE, LOOPS
 from tests.differential.ways import WAYS, run
 
 REFERENCE = "pynative"
-REFERENCES = (REFERENCE, "everything")
+REFERENCES = (REFERENCE, "everything", "inputs")
+# What runs under jax's own transformations, on arrays.
+BY_JAX = ("functional", "functional_jit", "objects", "objects_jit")
 
 
 def differences(case, source, ways):
@@ -25,6 +27,10 @@ def differences(case, source, ways):
             # One Tensor at two positions is one leaf here, what gradient functions return is apart from .backward(), and leaves
             # can't be written to.
             found += _differ(case, way, run(source, "everything"), run(source, way))
+        elif way.startswith("objects"):
+            hooked = any(hook["on"][0] == "weight" for hook in case["hooks"])
+            if _can_be_functional(case) and case["wanted"][0] and not hooked and not _statements(case) & {"state", "norm"}:
+                found += _differ(case, way, run(source, "inputs"), run(source, way))
         elif way != "backward" and (not way.startswith("functional") or _can_be_functional(case)):
             found += _differ(case, way, expected, run(source, way))
     return found
@@ -47,7 +53,7 @@ def show(way, path):
     """Print what the program at a path gives in the reference and in a way, stage by stage."""
     with open(path) as file:
         source = file.read()
-    for name in "everything" if way == "backward" else REFERENCE, way:
+    for name in _reference(way), way:
         for number, stage in enumerate(run(source, name)):
             print(
                 f"---- {name}, stage {number}",
@@ -61,10 +67,16 @@ def show(way, path):
             print(*stage.warnings, *filter(None, [stage.error]))
 
 
-ALL = [*(way for way in WAYS if way not in REFERENCES), "without"]
+def _reference(way):
+    return "everything" if way == "backward" else "inputs" if way.startswith("objects") else REFERENCE
 
 
-COMPILED = ("jit", "graph", "functional_jit")
+# The objects themselves under jax's transformations: asked for by name, since hooks there get None in other places than on the tape.
+OBJECTS = ("objects", "objects_jit")
+ALL = [*(way for way in WAYS if way not in (*REFERENCES, *OBJECTS)), "without"]
+
+
+COMPILED = ("jit", "graph", "functional_jit", "objects_jit")
 
 
 def in_turn(ways, number):
@@ -83,7 +95,7 @@ def _differ(case, way, expected, found, logs=True):
 
 
 def _stage(case, way, a, b, logs):
-    functional = way.startswith("functional")
+    functional = way in BY_JAX
     # What is printed of traced values under someone else's jit is jax's business.
     log, found = ([e for e in stage.log if not functional or e[0] != "print"] for stage in (a, b))
     if a.error is not None or b.error is not None:
@@ -98,7 +110,7 @@ def _stage(case, way, a, b, logs):
         if way in COMPILED and log and log[-1][0] in _in_loops(case, log):
             return None  # which call fails first depends on the loops that the program lacks
         always = any(hook["options"].get("always_call") for hook in case["hooks"])
-        if not logs or way == "backward" or (way == "functional_jit" and (always or not found)):
+        if not logs or way == "backward" or (way in ("functional_jit", "objects_jit") and (always or not found)):
             return None
         return _log(case, way, log, found[: len(log)] if functional else found)
     for w in b.warnings:
@@ -114,7 +126,7 @@ def _stage(case, way, a, b, logs):
 def _log(case, way, a, b):
     if way == "backward":
         a, b = (_as_backward(case, log) for log in (a, b))
-    functional = way.startswith("functional")
+    functional = way in BY_JAX
     if functional:
         a, b = ([entry for entry in log if not _unreached(case, entry)] for log in (a, b))
     if way in COMPILED or functional:
@@ -134,7 +146,7 @@ def _log(case, way, a, b):
         # Under someone else's jit, loops that don't use one another's results have no order between them; nor have a loop and
         # its gradient, if that is the same for all values.
         loops = any(s[1] in LOOPS for cell in case["cells"] for s in cell["body"])
-        return None if way == "functional_jit" and loops else ("log: order", detail)
+        return None if way in ("functional_jit", "objects_jit") and loops else ("log: order", detail)
     return (
         "log: "
         + ", ".join(

@@ -5,10 +5,10 @@ A case is a dict of plain values, so that the shrinker can change it:
 cells    a list; cell 0 is the network, and a cell calls only cells behind it. Each is a dict:
          inputs (kinds of the positional arguments), keywords (number of Tensors passed by name), output (kind), returns
          (variables), body (statements), weights (shapes and whether they require a gradient), states (number of Parameters
-         that construct writes to), norms (number of BatchNorm layers), recompute (whether its inner values are computed again),
-         bprop (None, or a factor).
-hooks    a list of dicts: on (["cell", i], ["every"] for hooks of all cells, ["weight", i, k], ["input", i], or ["inside"] for those
-         that statements name), kind, action, options, since and until (numbers of stages).
+         that construct writes to), norms (number of BatchNorm layers), modules (for each nnx module, whether it has an inner one),
+         recompute (whether its inner values are computed again), bprop (None, or a factor).
+hooks    a list of dicts: on (["cell", i], ["every"] for hooks of all cells, ["weight", i, k], ["input", i], ["module", i, k, path],
+         or ["inside"] for those that statements name), kind, action, options, since and until (numbers of stages).
 same     whether the first two inputs are one Tensor.
          Actions: observe, modify, print (and modify), cut (return a constant), raise (after it was noted), remove (itself).
 stages   "grad" or "forward", one call of the network each.
@@ -23,6 +23,8 @@ import random
 CELL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
 # What fewer cases have.
 RARE = ("norm", "in_place_argument", "inner_grad", "scan", "vmap", "fail")
+# What only cases with nnx modules have.
+WITH_MODULES = ("module",)
 STATEMENTS = (*"unary binary scale weight constant stop tap tap2 insert tensor_hook in_place int print state".split(), *RARE)
 # Statements that call another cell.
 LOOPS = ("scan", "vmap")
@@ -33,9 +35,16 @@ INSIDE = ("tap", "tap2", "insert", "tensor_hook")
 PURE = ("unary", "binary", "scale", "constant", "stop", *INSIDE, "in_place", "int")
 
 
-def case(seed, number):
-    """The case of this number."""
-    return _Case(random.Random(f"{seed}/{number}")).make()
+def case(seed, number, modules=False):
+    """The case of this number.
+
+    Args:
+        modules: True for one whose cells call nnx modules with hooks, too.
+    """
+    made = _Case(random.Random(f"{seed}/{number}")).make()
+    if modules:
+        add_modules(made, random.Random(f"{seed}/{number}/modules"))
+    return made
 
 
 class _Case:
@@ -93,6 +102,7 @@ class _Case:
             "weights": [],
             "states": 0,
             "norms": 0,
+            "modules": [],
             "recompute": False,
             "looped": None,
             "bprop": None,
@@ -256,3 +266,69 @@ class _Case:
         results = [self.new() for _ in range(2 if what == "tap2" else 1)]
         scope["f"] += results
         return [[results, what, operands, detail]]
+
+
+# Statements in which one float Tensor can stand for another.
+_ANY_OPERAND = (
+    "unary",
+    "binary",
+    "scale",
+    "weight",
+    "constant",
+    "stop",
+    "call",
+    "to_int",
+    "int",
+    "tap",
+    "tap2",
+    "insert",
+    "module",
+)
+
+
+def add_modules(case, rng):
+    """Let cells call nnx modules, and put hooks on these."""
+    for i, cell in enumerate(case["cells"]):
+        while not cell["looped"] and cell["bprop"] is None and not cell["recompute"] and rng.random() < (0.5 if i else 0.7):
+            _add_module(case, i, rng)
+
+
+def _add_module(case, i, rng):
+    cell = case["cells"][i]
+    at = rng.randint(0, len(cell["body"]))
+    operand, result = rng.choice(_floats(cell, at)), f"u{sum(s[1] == 'module' for c in case['cells'] for s in c['body'])}"
+    k = len(cell["modules"])
+    if k and rng.random() < 0.3:
+        k = rng.randrange(k)  # a second call of the same module
+    else:
+        cell["modules"].append(rng.random() < 0.5)
+        for _ in range(rng.choice([0, 1, 1, 2, 3])):
+            case["hooks"].append(_hook_of_module(case, i, k, rng))
+    later = [(s[2], n) for s in cell["body"][at:] if s[1] in _ANY_OPERAND for n, v in enumerate(s[2]) if v == operand]
+    later += [(cell["returns"], n) for n, v in enumerate(cell["returns"]) if v == operand]
+    # Where the operand isn't used any more, a result of the cell is the module's.
+    for names, n in [place for place in later if rng.random() < 0.7] or [(cell["returns"], -1)]:
+        names[n] = result
+    cell["body"].insert(at, [[result], "module", [operand], k])
+
+
+def _floats(cell, at):
+    """The float variables before a statement."""
+    names = [f"a{k}" for k, kind in enumerate(cell["inputs"]) if kind == "f"]
+    names += [f"a{k}_{half}" for k, kind in enumerate(cell["inputs"]) if kind in "td" for half in (0, 1)]
+    names += [f"k{k}" for k in range(cell["keywords"])]
+    return (names + [v for s in cell["body"][:at] if s[1] != "to_int" for v in s[0]])[-4:]
+
+
+def _hook_of_module(case, i, k, rng):
+    stages, kind = len(case["stages"]), rng.choice(CELL_KINDS)
+    since = 0 if rng.random() < 0.7 else rng.randrange(stages)
+    options = {name: True for name in ("prepend", "with_kwargs") if kind.startswith("forward") and rng.random() < 0.25}
+    return {
+        "on": ["module", i, k, rng.choice(["", "inner"]) if case["cells"][i]["modules"][k] else ""],
+        "kind": kind,
+        "action": rng.choice(["observe", "observe", "modify", rng.choice(["modify", "cut"])]),
+        "options": options,
+        "since": since,
+        "until": None if rng.random() < 0.7 else rng.randint(since + 1, stages),
+    }

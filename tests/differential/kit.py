@@ -3,10 +3,12 @@
 import re
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from flax import nnx
 
 import msjax as ms
-from msjax import nn, ops
+from msjax import hooks, nn, ops
 
 LOG = []
 # The cells of the network that runs now, by number.
@@ -31,9 +33,22 @@ def shown(value):
         return {name: shown(v) for name, v in value.items()}
     if isinstance(value, nn.Cell):
         return next((f"cell {i}" for i, cell in enumerate(CELLS) if cell is value), "another object")
+    if isinstance(value, nnx.Module):
+        return next((name for name, module in _modules() if module is value), "another object")
+    if isinstance(value, jax.Array):
+        return np.asarray(value)
     if isinstance(value, str):
         return "text"
     return value
+
+
+def _modules():
+    """(name, nnx module) of all in the cells."""
+    for i, cell in enumerate(CELLS):
+        for name, module in vars(cell).items():
+            if isinstance(module, Module | nnx.Linear):
+                yield f"module {i} {name}", module
+                yield f"inner module {i} {name}", getattr(module, "inner", None)
 
 
 def note(name, *values):
@@ -44,6 +59,8 @@ def times(value, factor):
     """All floating-point Tensors in a value, multiplied; None and others stay."""
     if isinstance(value, ms.Tensor):
         return value * factor if value.is_floating_point() else value
+    if isinstance(value, jax.Array | np.ndarray):
+        return value * factor
     if isinstance(value, tuple):
         return tuple(times(v, factor) for v in value)
     if isinstance(value, dict):
@@ -55,6 +72,8 @@ def cut(value):
     """A constant in the place of the first Tensor in a value; gradients become zeros."""
     if isinstance(value, ms.Tensor):
         return ops.zeros_like(value) if value.is_floating_point() else value
+    if isinstance(value, jax.Array | np.ndarray):
+        return jnp.zeros_like(value)
     if isinstance(value, tuple) and value:
         return (cut(value[0]), *value[1:])
     if isinstance(value, dict):
@@ -95,6 +114,30 @@ def integers(seed):
 def weight(seed, shape, requires_grad=True):
     value = np.random.RandomState(100 + seed).uniform(-1, 1, shape).astype("float32")
     return ms.Parameter(ms.Tensor(value), name=f"w{seed}", requires_grad=requires_grad)
+
+
+class Module(nnx.Module):
+    """An nnx module with one in it."""
+
+    def __init__(self, seed):
+        self.inner = _linear(seed)
+
+    def __call__(self, x):
+        return jnp.tanh(self.inner(x)) + x
+
+
+def _linear(seed):
+    value = jnp.asarray(np.random.RandomState(200 + seed).uniform(-1, 1, (3, 3)), "float32")
+    return nnx.Linear(3, 3, kernel_init=lambda *_: value, rngs=nnx.Rngs(0))
+
+
+def module(seed, nested):
+    return Module(seed) if nested else _linear(seed)
+
+
+def hook_module(module, kind, hook, path, **options):
+    """Put a hook on an nnx module; its handle."""
+    return getattr(hooks, f"register_{kind}_hook")(module, hook, path, **options)
 
 
 def tensors_in(value):

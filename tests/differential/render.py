@@ -48,6 +48,9 @@ def _registration(number, hook):
     if hook["on"][0] == "every":
         return f"nn.register_cell_{hook['kind']}_hook(h{number})"
     options = "".join(f", {name}={value}" for name, value in hook["options"].items())
+    if hook["on"][0] == "module":
+        _, i, k, path = hook["on"]
+        return f"hook_module(cells[{i}].m{k}, {hook['kind']!r}, h{number}, {path!r}{options})"
     if hook["on"][0] == "weight":
         return f"cells[{hook['on'][1]}].w{hook['on'][2]}.register_hook(h{number})"
     return f"cells[{hook['on'][1]}].register_{hook['kind']}_hook(h{number}{options})"
@@ -90,6 +93,7 @@ def _cell(i, cell, cells):
     lines += [f"        self.c{j} = c{j}" for j in children]
     for k, (shape, requires_grad) in enumerate(cell["weights"]):
         lines.append(f"        self.w{k} = weight({10 * i + k}, {shape}{'' if requires_grad else ', False'})")
+    lines += [f"        self.m{k} = module({10 * i + k}, {nested})" for k, nested in enumerate(cell.get("modules", []))]
     lines += [f"        self.n{k} = nn.BatchNorm1d(3, eps=0.1)" for k in range(cell["norms"])]
     if cell["recompute"]:
         lines.append("        self.recompute()")
@@ -164,6 +168,8 @@ def _statement(statement, cell, cells):
         case "scan" | "vmap":
             loop = LOOPS[what].format(call=f"self.c{detail}(ms.Tensor(carry))")
             return [f"{target} = ms.from_jax(lambda value: {loop})({one})"]
+        case "module":
+            return [f"{target} = ms.from_jax(self.m{detail})({one})"]
         case "inner_grad":
             return [f"{target} = ms.grad(self.c{detail})({', '.join(operands)})"]
         case "stop":

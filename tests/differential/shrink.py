@@ -114,7 +114,7 @@ def _drop_stage(case, s):
 def _drop_cell(case, i):
     for number in reversed(range(len(case["hooks"]))):
         on = case["hooks"][number]["on"]
-        if on[0] in ("cell", "weight") and on[1] == i:
+        if on[0] in ("cell", "weight", "module") and on[1] == i:
             _drop_hook(case, number)
     for s in [s for s in case["cells"][i]["body"] if s[1] in INSIDE]:
         _drop_inside_hook(case, s)
@@ -124,7 +124,7 @@ def _drop_cell(case, i):
             if s[1] in CALLS and s[3] > i:
                 s[3] -= 1
     for hook in case["hooks"]:
-        if hook["on"][0] in ("cell", "weight") and hook["on"][1] > i:
+        if hook["on"][0] in ("cell", "weight", "module") and hook["on"][1] > i:
             hook["on"][1] -= 1
 
 
@@ -156,6 +156,18 @@ def _drop_statement(case, i, k):
         cell["returns"] = [instead if v in results else v for v in cell["returns"]]
     if what in ("state", "norm"):
         cell[f"{what}s"] -= 1
+        for s in cell["body"]:
+            if s[1] == what and s[3] > detail:
+                s[3] -= 1
+    if what == "module" and sum(s[1] == what and s[3] == detail for s in cell["body"]) == 1:
+        for number in reversed(range(len(case["hooks"]))):
+            on = case["hooks"][number]["on"]
+            if on[0] == "module" and on[1] == i:
+                if on[2] == detail:
+                    _drop_hook(case, number)
+                elif on[2] > detail:
+                    on[2] -= 1
+        del cell["modules"][detail]
         for s in cell["body"]:
             if s[1] == what and s[3] > detail:
                 s[3] -= 1

@@ -195,10 +195,13 @@ class Functional(_Way):
 
         return call, params, buffers, {i: leaves[i]._value for i in at}
 
+    def write_back(self, buffers):
+        ms.write_back(self.net, None, buffers)
+
     def forward(self, args, kwargs):
         call, params, buffers, arrays = self.prepare(args, kwargs)
         out, buffers = self.wrap(call)(params, buffers, list(arrays.values()))
-        ms.write_back(self.net, None, buffers)
+        self.write_back(buffers)
         return out, ()
 
     def grad(self, args, kwargs):
@@ -216,12 +219,53 @@ class Functional(_Way):
 
         wanted = ({i: arrays[i] for i in positions}, {name: params[name] for name in weights})
         (of_inputs, of_weights), (out, after) = self.wrap(jax.grad(loss, has_aux=True))(wanted, params, arrays)
-        ms.write_back(self.net, None, after)
+        self.write_back(after)
         return out, [*(of_inputs[i] for i in positions), *(of_weights[name] for name in weights)]
 
 
 class FunctionalJit(Functional):
     """`ms.functionalize` under `jax.jit(jax.grad(...))`."""
+
+    def wrap(self, function):
+        return jax.jit(function)
+
+
+class Inputs(Grad):
+    """`ms.value_and_grad` of the inputs only, with weights that are constants, as jax has them: the reference of the objects under jax's
+    transformations."""
+
+    def __init__(self, net, positions, weights):
+        super().__init__(net, positions, False)
+        for parameter in net.get_parameters():
+            parameter.requires_grad = False
+
+
+class Objects(Functional):
+    """The network's own objects under `jax.grad`, not compiled; with respect to the inputs only."""
+
+    def __init__(self, net, positions, weights):
+        super().__init__(net, positions, False)
+
+    def prepare(self, args, kwargs):
+        leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=lambda v: isinstance(v, ms.Tensor))
+        at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, ms.Tensor)]
+
+        def call(params, buffers, arrays):
+            given = list(leaves)
+            for i, array in zip(at, arrays):
+                given[i] = ms.Tensor(array)
+            args, kwargs = jax.tree.unflatten(structure, given)
+            out = self.net(*args, **kwargs)
+            return jax.tree.map(lambda t: t._value, out, is_leaf=lambda v: isinstance(v, ms.Tensor)), None
+
+        return call, {}, None, {i: leaves[i]._value for i in at}
+
+    def write_back(self, buffers):
+        """The objects' own."""
+
+
+class ObjectsJit(Objects):
+    """The network's own objects under `jax.jit(jax.grad(...))`."""
 
     def wrap(self, function):
         return jax.jit(function)
@@ -235,4 +279,7 @@ WAYS = {
     "graph": Grad,
     "functional": Functional,
     "functional_jit": FunctionalJit,
+    "inputs": Inputs,
+    "objects": Objects,
+    "objects_jit": ObjectsJit,
 }

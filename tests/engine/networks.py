@@ -1,12 +1,12 @@
 """The same network in each framework: ``first`` (2 to 3), ``body`` with ``inner`` (3 to 3) and a tanh, ``last`` (3 to 1).
 
 ``body`` and ``body.inner`` get the hooks. The layer before them has weights, so that what goes into them is on a Cell's tape. All
-weights are the same numbers.
+weights are the same numbers. What there is inside of the body is a `variant`: hooks on values, a gradient of its own, a failure.
+This file has Cells and nnx modules, in one another.
 """
 
-import equinox
-import flax.linen as linen
-import haiku
+import contextlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,22 +15,63 @@ from flax import nnx
 import msjax as ms
 from msjax import hooks, nn, ops
 
-WEIGHTS = {
+_WEIGHTS = {
     "first": np.array([[0.5, -0.25, 0.75], [1.0, 0.125, -0.5]], "float32"),
     "inner": np.array([[0.5, 0.25, -0.75], [-0.125, 1.0, 0.5], [0.375, -0.5, 0.25]], "float32"),
     "last": np.array([[1.0], [-0.5], [0.25]], "float32"),
 }
-X = np.array([[1.0, -2.0], [0.5, 0.25]], "float32")
+_X = np.array([[1.0, -2.0], [0.5, 0.25]], "float32")
+# What hooks have noted in this run.
+LOG = []
+
+
+class Failed(Exception):
+    """What hooks and networks raise."""
+
+
+class Variant:
+    """What networks are made of now: what is inside of the body, and the type of all floats."""
+
+    inside, dtype = None, "float32"
+
+
+@contextlib.contextmanager
+def variant(inside, dtype):
+    before = Variant.inside, Variant.dtype
+    Variant.inside, Variant.dtype = inside, dtype
+    try:
+        yield
+    finally:
+        Variant.inside, Variant.dtype = before
+
+
+def weight(name):
+    return jnp.asarray(_WEIGHTS[name], Variant.dtype)
+
+
+def example():
+    return jnp.asarray(_X, Variant.dtype)
+
+
+def shown(value):
+    """A hook's argument, with arrays in the place of Tensors."""
+
+    def array(v):
+        return np.asarray(v._value if isinstance(v, ms.Tensor) else v)
+
+    return jax.tree.map(array, value, is_leaf=lambda v: isinstance(v, ms.Tensor))
+
+
+def note_inside(gradient):
+    LOG.append(("inside", "", shown(gradient)))
+
+
+# ---- Cells
 
 
 def _dense(name):
-    weight = WEIGHTS[name]
-    return nn.Dense(*weight.shape, weight_init=ms.Tensor(weight.T), bias_init="zeros")
-
-
-def _linear(name):
-    weight = WEIGHTS[name]
-    return nnx.Linear(*weight.shape, kernel_init=lambda *_: jnp.asarray(weight), rngs=nnx.Rngs(0))
+    given = weight(name)
+    return nn.Dense(*given.shape, weight_init=ms.Tensor(given.T), has_bias=False, dtype=ms.Tensor(given).dtype)
 
 
 class CellBody(nn.Cell):
@@ -39,20 +80,138 @@ class CellBody(nn.Cell):
         self.inner = _dense("inner")
 
     def construct(self, x, scale=1.0):
-        return ops.tanh(self.inner(x)) * scale
+        return self.after(ops.tanh(self.inner(x))) * scale
+
+    def after(self, y):
+        """What a variant has inside of the body."""
+        return y
 
 
-class CellNet(nn.Cell):
-    """A network of Cells, in which the body is a Cell or a function of Tensors."""
+class Tapped(CellBody):
+    """With ops.HookBackward: twice one that sees the gradient, and between them one that changes it."""
 
-    def __init__(self, body):
+    def __init__(self):
         super().__init__()
-        self.first = _dense("first")
-        self.body = body
-        self.last = _dense("last")
+        self.taps = [
+            ops.HookBackward(note_inside),
+            ops.HookBackward(lambda grads: (grads[0] * 3,)),
+            ops.HookBackward(note_inside),
+        ]
+
+    def after(self, y):
+        for tap in self.taps:
+            y = tap(y)
+        return y
+
+
+class Inserted(CellBody):
+    """With ops.InsertGradientOf, alike."""
+
+    def __init__(self):
+        super().__init__()
+        self.see = ops.InsertGradientOf(note_inside)
+        self.times = ops.InsertGradientOf(lambda grad: grad * 3)
+
+    def after(self, y):
+        return self.see(self.times(self.see(y)))
+
+
+class WithTensorHooks(CellBody):
+    """With Tensor.register_hook, alike."""
+
+    def after(self, y):
+        for hook in (note_inside, lambda grad: grad * 3, note_inside):
+            y = y * 1.0
+            y.register_hook(hook)
+        return y
+
+
+class _OwnGradient(nn.Cell):
+    def construct(self, x):
+        return x * 1.0
+
+    def bprop(self, x, out, dout):
+        return (dout * 3,)
+
+
+class WithBprop(CellBody):
+    """With a cell that has a gradient of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.own = _OwnGradient()
+
+    def after(self, y):
+        return self.own(y)
+
+
+class Failing(CellBody):
+    def after(self, y):
+        raise Failed("the body")
+
+
+CELL_BODIES = {
+    None: CellBody,
+    "tap": Tapped,
+    "insert": Inserted,
+    "tensor_hook": WithTensorHooks,
+    "bprop": WithBprop,
+    "call_fails": Failing,
+}
+
+
+def cell_body():
+    return CELL_BODIES[Variant.inside]()
+
+
+class InCell(nn.Cell):
+    """A network of Cells around a body.
+
+    Args:
+        body: a Cell, or an nnx module.
+        lifted: a function of Tensors that calls the body, if that is no Cell.
+    """
+
+    def __init__(self, body, lifted=None):
+        super().__init__()
+        self.first, self.last = _dense("first"), _dense("last")
+        self.body, self.lifted = body, lifted
+        self.scale = ms.Tensor(jnp.ones((), Variant.dtype))
 
     def construct(self, x):
-        return self.last(self.body(self.first(x)))
+        call = self.body if self.lifted is None else self.lifted
+        return self.last(call(self.first(x), scale=self.scale))
+
+
+class NnxInCell(InCell):
+    """The body is an nnx module."""
+
+    def construct(self, x):
+        return self.last(ms.from_jax(self.body)(self.first(x), scale=self.scale))
+
+
+# ---- modules of jax arrays
+
+
+def inside_of_arrays(y):
+    """What a variant has inside of a body of jax arrays."""
+    if Variant.inside == "hook_gradient":
+        for hook in (note_inside, lambda grad: grad * 3, note_inside):
+            y = hooks.hook_gradient(hook)(y)
+    if Variant.inside == "call_fails":
+        raise Failed("the body")
+    return y
+
+
+def one():
+    return jnp.ones((), Variant.dtype)
+
+
+def _linear(name):
+    given = weight(name)
+    return nnx.Linear(
+        *given.shape, kernel_init=lambda *_: given, use_bias=False, dtype=given.dtype, param_dtype=given.dtype, rngs=nnx.Rngs(0)
+    )
 
 
 class NnxBody(nnx.Module):
@@ -60,119 +219,42 @@ class NnxBody(nnx.Module):
         self.inner = _linear("inner")
 
     def __call__(self, x, *, scale=1.0):
-        return jnp.tanh(self.inner(x)) * scale
+        return inside_of_arrays(jnp.tanh(self.inner(x))) * scale
 
 
-class NnxNet(nnx.Module):
-    def __init__(self):
-        self.first, self.body, self.last = _linear("first"), NnxBody(), _linear("last")
+class InNnx(nnx.Module):
+    """A network of nnx modules around a body."""
 
-    def __call__(self, x):
-        return self.last(self.body(self.first(x)))
-
-
-class NnxInCell(CellNet):
-    def construct(self, x):
-        return self.last(ms.from_jax(self.body)(self.first(x)))
-
-
-def _linen_dense(name):
-    return linen.Dense(WEIGHTS[name].shape[1], kernel_init=lambda *_: jnp.asarray(WEIGHTS[name]), name=name)
-
-
-class LinenBody(linen.Module):
-    @linen.compact
-    def __call__(self, x, *, scale=1.0):
-        return jnp.tanh(_linen_dense("inner")(x)) * scale
-
-
-class LinenNet(linen.Module):
-    @linen.compact
-    def __call__(self, x):
-        return _linen_dense("last")(LinenBody(name="body")(_linen_dense("first")(x)))
-
-
-class EquinoxLinear(equinox.Module):
-    weight: jax.Array
-
-    def __init__(self, name):
-        self.weight = jnp.asarray(WEIGHTS[name])
+    def __init__(self, body):
+        self.first, self.body, self.last = _linear("first"), body, _linear("last")
 
     def __call__(self, x):
-        return x @ self.weight
+        return self.last(self.body(self.first(x), scale=one()))
 
 
-class EquinoxBody(equinox.Module):
-    inner: EquinoxLinear
+class CellInNnx(InNnx):
+    """The body is a Cell."""
+
+    def __call__(self, x):
+        return self.last(self.body(ms.Tensor(self.first(x)), scale=ms.Tensor(one()))._value)
+
+
+class NnxAroundCell(nnx.Module):
+    """A module that calls a Cell, which is its body; for a Cell around it."""
 
     def __init__(self):
-        self.inner = EquinoxLinear("inner")
+        self.body = cell_body()
 
     def __call__(self, x, *, scale=1.0):
-        return jnp.tanh(self.inner(x)) * scale
+        return self.body(ms.Tensor(x), scale=ms.Tensor(scale))._value
 
 
-class EquinoxNet(equinox.Module):
-    first: EquinoxLinear
-    body: EquinoxBody
-    last: EquinoxLinear
+class CellAroundNnx(nn.Cell):
+    """A Cell that calls an nnx module, which is its body; for an nnx module around it."""
 
     def __init__(self):
-        self.first, self.body, self.last = EquinoxLinear("first"), EquinoxBody(), EquinoxLinear("last")
+        super().__init__()
+        self.body = NnxBody()
 
-    def __call__(self, x):
-        return self.last(self.body(self.first(x)))
-
-
-def _haiku_linear(name):
-    return haiku.Linear(WEIGHTS[name].shape[1], w_init=lambda *_: jnp.asarray(WEIGHTS[name]), name=name)
-
-
-class HaikuBody(haiku.Module):
-    def __call__(self, x, *, scale=1.0):
-        return jnp.tanh(_haiku_linear("inner")(x)) * scale
-
-
-class HaikuNet(haiku.Module):
-    def __call__(self, x):
-        return _haiku_linear("last")(HaikuBody(name="body")(_haiku_linear("first")(x)))
-
-
-def haiku_transform(module, name):
-    return hooks.hooked(haiku.without_apply_rng(haiku.transform(lambda x: module(name=name)(x))))
-
-
-def by_hand(body_in=1, inner_in=1, inner_out=1, body_out=1, backward=False):
-    """The sum of the network's outputs as a function of its input, with factors in the places of hooks.
-
-    Args:
-        body_in, inner_in, inner_out, body_out: what the inputs and outputs of both modules are multiplied with.
-        backward: True multiplies the gradients there instead.
-    """
-
-    def times(factor, value):
-        # An identity whose gradient is multiplied.
-        return value * factor + jax.lax.stop_gradient(value - value * factor) if backward else value * factor
-
-    def total(x):
-        hidden = times(inner_in, times(body_in, x @ WEIGHTS["first"]))
-        y = times(body_out, jnp.tanh(times(inner_out, hidden @ WEIGHTS["inner"])))
-        return (y @ WEIGHTS["last"]).sum()
-
-    return total
-
-
-def calls_by_hand():
-    """{kind of hook: what it gets from the inner module and from the body}, in the order of the calls."""
-    hidden = X @ WEIGHTS["first"]
-    inner = hidden @ WEIGHTS["inner"]
-    body = np.tanh(inner)
-    of_body = np.ones((2, 1), "float32") @ WEIGHTS["last"].T
-    of_inner = of_body * (1 - body**2)
-    of_hidden = of_inner @ WEIGHTS["inner"].T
-    return {
-        "forward_pre": [((hidden,),), ((hidden,),)],
-        "forward": [((hidden,), inner), ((hidden,), body)],
-        "backward_pre": [((of_body,),), ((of_inner,),)],
-        "backward": [((of_hidden,), (of_inner,)), ((of_hidden,), (of_body,))],
-    }
+    def construct(self, x, scale=1.0):
+        return ms.from_jax(self.body)(x, scale=scale)

@@ -49,6 +49,66 @@ def test_elu_near_zero(fn):
     check(fn, ([0.0, -0.0, -1e-6, 1e-6, -INF, INF],), [0, 0, -1e-6, 1e-6, -1, INF], [1, 1, 1 - 1e-6, 1, 0, 1])
 
 
+def test_selu_and_celu_near_zero():
+    scale = 1.0507009873554805
+    check(ops.selu, ([0.0, -0.0, INF, NAN],), [0, 0, INF, NAN], [scale] * 4)
+    check(lambda x: ops.celu(x, 2.0), ([0.0, -0.0, INF, -INF],), [0, 0, INF, -2], [1, 1, 1, 0])
+
+
+def test_sign_and_magnitude_of_nan():
+    check(ops.sign, ([NAN, -INF, -0.0],), [0, -1, 0], [0, 0, 0])
+    check(ops.abs, ([NAN, -INF, -0.0],), [NAN, INF, 0], [0, -1, 0])
+
+
+def test_hypot_beside_an_infinity():
+    check(ops.hypot, ([INF, 1.0, 3.0], [1.0, -INF, 4.0]), [INF, INF, 5], [NAN, 0, 0.6], [0, NAN, 0.8])
+
+
+def test_bessel_functions_at_zero_and_far_away():
+    for fn in (ops.i0, ops.bessel_i0):
+        check(fn, ([0.0, 1e4, -1e4],), [1, INF, INF], [0, INF, -INF])
+    check(ops.bessel_i1, ([0.0, 1e4],), [0, INF], [0.5, NAN])
+    check(ops.bessel_k1e, ([INF, 0.0],), [0, INF], [0, NAN])
+
+
+def test_gamma_at_its_pole():
+    check(ops.lgamma, ([0.0, -0.0, 2.0],), [INF, INF, 0], [-INF, INF, 0.42278433])
+    check(ops.digamma, ([0.0, -0.0],), [-INF, INF], [INF, INF])
+
+
+def test_gradients_outside_of_the_limits():
+    check(ops.logit, ([0.5, 3.0, -1.0, 1.0],), [0, NAN, NAN, INF], [4, NAN, NAN, INF])
+    check(lambda x: ops.clamp(x, -1.0, 1.0), ([NAN, -1.0, 2.0, 0.5],), [NAN, -1, 1, 0.5], [0, 1, 0, 1])
+    check(ops.hardtanh, ([NAN, -1.0, 2.0, 0.5],), [NAN, -1, 1, 0.5], [1, 0.5, 0, 1])
+    check(ops.angle, ([INF, -INF, 2.0],), [0, np.pi, 0], [0, 0, 0])
+
+
+def test_the_weight_of_prelu_beside_infinities():
+    check(ops.prelu, ([INF, 2.0, -3.0], [0.5]), [INF, 2, -1.5], [1, 1, 0.5], [-3])
+
+
+def second(fn, *operands):
+    """The gradients of the sum of all gradients of a function."""
+    tensors = [Tensor(np.array(v, np.float32)) for v in operands]
+    at = tuple(range(len(tensors)))
+
+    def total(*values):
+        found = ms.grad(lambda *v: fn(*v).sum(), at)(*values)
+        return sum(g.sum() for g in (found if isinstance(found, tuple) else (found,)))
+
+    found = ms.grad(total, at)(*tensors)
+    return [g.asnumpy() for g in (found if isinstance(found, tuple) else (found,))]
+
+
+def test_second_derivatives_pass_no_zeros_on():
+    """What a gradient does not depend on gets no gradient: zeros, times an infinite slope, would be NaN."""
+    np.testing.assert_allclose(second(lambda x: ops.exp2(x) * 2, [INF, 0.0])[0], [INF, 2 * np.log(2) ** 2], rtol=1e-6)
+    np.testing.assert_allclose(second(lambda x: ops.reciprocal(x) * 3, [0.0, 1.0])[0], [INF, 6.0])
+    for found in second(ops.dot, [1.0, NAN], [3.0, 2.0]):
+        np.testing.assert_allclose(found, [1.0, 1.0])
+    np.testing.assert_allclose(second(lambda x: nn.Softsign()(x) * 1.0, [0.0, 1.0])[0], [0.0, -0.25])
+
+
 def test_add_layer_norm():
     x, y = np.random.RandomState(0).rand(2, 2, 4).astype("float32")
     gamma, beta = np.arange(8, dtype=np.float32).reshape(2, 4)

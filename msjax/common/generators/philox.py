@@ -112,7 +112,7 @@ def truncated_normal(seed: int, count: int, mean: float, sigma: float, low: floa
     Example:
         >>> from msjax.common.generators.philox import truncated_normal
         >>> truncated_normal(1, 2, 0.0, 1.0, -2.0, 2.0)
-        array([-1.6550884, -0.610603 ], dtype=float32)
+        array([-1.6550884 , -0.61060303], dtype=float32)
     """
     from scipy.special import ndtr, ndtri
 

@@ -14,6 +14,7 @@ from msjax.dataset.operations.combine import ConcatDataset, FlatMapDataset, ZipD
 from msjax.dataset.operations.map import MapDataset
 from msjax.dataset.operations.order import RepeatDataset, ShuffleDataset, SkipDataset, TakeDataset, split as split_dataset
 from msjax.dataset.operations.padding import BucketBatchByLengthDataset, PaddedBatchDataset
+from msjax.dataset.operations.saving import save
 from msjax.dataset.run import draw_seed
 
 
@@ -363,7 +364,7 @@ def split(self: Dataset, sizes: Sequence[int] | Sequence[float], randomize: bool
 
 for _method in (
     concat, map, batch, padded_batch, bucket_batch_by_length, shuffle, repeat, take, skip, filter, flat_map, project, rename, apply,
-    split,
+    split, save,
 ):  # fmt: skip
     setattr(Dataset, _method.__name__, _method)
 for _name, _method in (("zip", _zip), ("__add__", _add)):

@@ -18,6 +18,8 @@ from flax import nnx
 
 from msjax.base import jax_slots
 from msjax.base.flax_slots import delete_static, set_static, when_made, without_attribute
+from msjax.base.state import programs_changed
+from msjax.hooks.sites import HookSite
 from msjax.hooks.slots import changing
 from msjax.hooks.table import CALL_KINDS, EMPTY, Hook, HookTable
 from msjax.models.array_hooks import SITE, call_with_array_hooks
@@ -163,6 +165,7 @@ class _Place:
         if self.detached:
             tables = {method: left for method, table in tables.items() if (left := _left_of(table)) is not EMPTY}
         self.tables = tables
+        programs_changed()
         site = _Site(self, tuple((method, table.key) for method, table in tables.items())) if tables else None
         module = self.module()
         if module is not None:
@@ -238,7 +241,7 @@ def _place_of(module, path):
     return places[path]
 
 
-class _Site:
+class _Site(HookSite):
     """The attribute of a hooked nnx module, and so a part of its definition. Equal sites share a compiled program.
 
     Attributes:

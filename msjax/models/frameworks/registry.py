@@ -15,7 +15,9 @@ from typing import Any
 
 import jax
 
+from msjax.base.state import programs_changed
 from msjax.hooks.places import HOOKED_WITH, is_tracing, module_call
+from msjax.hooks.sites import WITH_HOOKS, HookSite
 from msjax.hooks.slots import changing
 from msjax.hooks.table import EMPTY, Hook, HookTable, Same
 from msjax.models.array_hooks import call_with_array_hooks
@@ -54,7 +56,7 @@ class _Row:
         return f"register_{self.kind}_hook"
 
 
-class Site:
+class Site(HookSite):
     """Stands on a module, as the attribute `array_hooks.SITE`, for its path and the hooks of its model.
 
     Attributes:
@@ -91,18 +93,24 @@ class Registry:
     """The hooks of a hooked model.
 
     Attributes:
+        number: no other Registry has it.
         modules: {path: module} of those that have run so far, for models that make their modules while they run.
     """
 
     def __init__(self):
         self.modules: dict[str, Any] = {}
-        self._number = next(_NUMBERS)
+        self.number = next(_NUMBERS)
         self._rows: tuple[_Row, ...] = ()
         self._tables: dict[str, HookTable] = {}
-        weakref.finalize(self, _use, self._number, None).atexit = False
+        weakref.finalize(self, _use, self.number, None).atexit = False
 
     # Whether all modules are known before the model runs: then two hooks on the same ones are on the same ones forever.
     complete = False
+
+    @property
+    def hooks(self) -> list[Hook]:
+        """All of them, in the order of registration."""
+        return [row.hook for row in self._rows]
 
     @property
     def key(self) -> tuple[Any, ...] | None:
@@ -110,7 +118,7 @@ class Registry:
         if not self._rows:
             return None
         return (
-            self._number,
+            self.number,
             *[
                 (row.kind, row.prepend, frozenset(row.calls) if self.complete else _where_key(row.where), row.hook.key)
                 for row in self._rows
@@ -142,7 +150,9 @@ class Registry:
     def _set(self, rows):
         with changing():
             self._rows, self._tables = rows, {}
-            _use(self._number, self.key)
+            (WITH_HOOKS.add if rows else WITH_HOOKS.discard)(self)
+            programs_changed()
+            _use(self.number, self.key)
 
     def present(self) -> dict[str, HookTable]:
         """{name of a call: its hooks}; hooks for modules that have not run yet are at what they were registered for."""

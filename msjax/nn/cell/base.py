@@ -73,7 +73,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, nnx.Module, metaclass=CellT
     _recompute = None  # the settings of recompute()
     _param_prefix = ""
     _flags = None
-    bprop = None
+    bprop: Callable[..., Any] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # flax does not inherit this setting: each class has to be declared as no pytree.

@@ -19,6 +19,7 @@ from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import arrange
+from msjax.ops.function.math_func.elementary import magnitude
 
 __all__ = ["ClipByNorm", "Flatten", "Identity", "L1Regularizer", "Norm", "OneHot", "Roll", "Unflatten"]
 
@@ -249,7 +250,7 @@ class Norm(Cell):
 
 @operator(numbers=("scale",), name="L1Regularizer")
 def _l1(weights, scale):
-    return scale * jnp.sum(jnp.abs(weights.astype(jnp.promote_types(weights.dtype, jnp.float32))))
+    return scale * jnp.sum(magnitude(weights.astype(jnp.promote_types(weights.dtype, jnp.float32))))
 
 
 class L1Regularizer(Cell):

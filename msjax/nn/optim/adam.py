@@ -21,7 +21,7 @@ __all__ = ["AdaMax", "Adam", "AdamOffload", "AdamWeightDecay", "LazyAdam"]
 class _BiasCorrected(Optimizer):
     """The formula of Adam, LazyAdam and AdamOffload: the learning rate contains the bias correction."""
 
-    constants = ("beta1", "beta2", "eps", "use_nesterov")
+    constants: tuple[str, ...] = ("beta1", "beta2", "eps", "use_nesterov")
 
     def _make(self, beta1, beta2, eps, use_locking, use_nesterov, power):
         who = type(self).__name__
@@ -127,7 +127,7 @@ class AdamWeightDecay(Optimizer):
         weight_decay (float or Cell): Default: 0.0.
     """
 
-    constants = ("beta1", "beta2", "eps")
+    constants: tuple[str, ...] = ("beta1", "beta2", "eps")
     decays_gradient = False
 
     def __init__(
@@ -160,7 +160,7 @@ class AdaMax(Optimizer):
         loss_scale (float): Default: 1.0.
     """
 
-    constants = ("beta1", "beta2", "eps")
+    constants: tuple[str, ...] = ("beta1", "beta2", "eps")
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ class Adagrad(Optimizer):
         weight_decay (float or Cell): Default: 0.0.
     """
 
-    constants = ("update_slots",)
+    constants: tuple[str, ...] = ("update_slots",)
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Adadelta(Optimizer):
         weight_decay (float or Cell): Default: 0.0.
     """
 
-    constants = ("rho", "epsilon")
+    constants: tuple[str, ...] = ("rho", "epsilon")
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class RMSProp(Optimizer):
         weight_decay (float or Cell): Default: 0.0.
     """
 
-    constants = ("decay", "momentum", "epsilon", "centered")
+    constants: tuple[str, ...] = ("decay", "momentum", "epsilon", "centered")
 
     def __init__(
         self, params: ParametersLike, learning_rate: LearningRate = 0.1, decay: float = 0.9, momentum: float = 0.0, epsilon: float = 1e-10,
@@ -133,8 +133,8 @@ class FTRL(Optimizer):
         weight_decay (float or Cell): Default: 0.0.
     """
 
-    constants = ("lr_power", "l1", "l2")
-    spared = ()
+    constants: tuple[str, ...] = ("lr_power", "l1", "l2")
+    spared: tuple[str, ...] = ()
 
     def __init__(
         self, params: ParametersLike, initial_accum: float = 0.1, learning_rate: LearningRate = 0.001, lr_power: float = -0.5, l1: float = 0.0,
@@ -168,7 +168,7 @@ class ProximalAdagrad(Optimizer):
         weight_decay (float or Cell): Default: 0.0.
     """
 
-    constants = ("l1", "l2")
+    constants: tuple[str, ...] = ("l1", "l2")
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ class Lamb(Optimizer):
         weight_decay (float or Cell): Default: 0.0.
     """
 
-    constants = ("beta1", "beta2", "eps")
+    constants: tuple[str, ...] = ("beta1", "beta2", "eps")
     decays_gradient = False
 
     def __init__(
@@ -150,7 +150,15 @@ class AdaFactor(Optimizer):
         loss_scale (float): Default: 1.0.
     """
 
-    constants = ("eps", "clip_threshold", "decay_rate", "beta1", "scale_parameter", "relative_step", "warmup_init")
+    constants: tuple[str, ...] = (
+        "eps",
+        "clip_threshold",
+        "decay_rate",
+        "beta1",
+        "scale_parameter",
+        "relative_step",
+        "warmup_init",
+    )
     decays_gradient = False
 
     def __init__(

@@ -41,7 +41,7 @@ class SGD(Optimizer):
         [0.8]
     """
 
-    constants = ("dampening", "nesterov", "_plain")
+    constants: tuple[str, ...] = ("dampening", "nesterov", "_plain")
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Momentum(Optimizer):
         [0.8]
     """
 
-    constants = ("use_nesterov",)
+    constants: tuple[str, ...] = ("use_nesterov",)
 
     def __init__(
         self,

@@ -96,9 +96,9 @@ class Optimizer(CompiledOptimizer):
     """
 
     # Attributes that the formula reads. A change of one compiles a new program, unless it is a float (see `CompiledStep`).
-    constants: tuple = ()
+    constants: tuple[str, ...] = ()
     # Parameters with one of these in their names have no weight decay, unless in groups.
-    spared = ("beta", "gamma")
+    spared: tuple[str, ...] = ("beta", "gamma")
     state_requires_grad = True
 
     def __init__(
@@ -113,16 +113,17 @@ class Optimizer(CompiledOptimizer):
         self.is_group_lr: bool = any(m.lr is not None for m in found)
         self.global_step: Parameter = Parameter(wrap(jnp.zeros(1, jnp.int32)), name="global_step")
         self.global_step_increase_tensor: Tensor = Tensor([1], self.global_step.dtype)
-        self.map_ = self.hyper_map = map_tuples
+        self.map_ = map_tuples
+        self.hyper_map: Callable[..., Any] = map_tuples
         self._unique = True
         self._set_rates(found, learning_rate, who)
         self._set_decays(found, weight_decay, who)
         self._centralized = tuple(m.centralize for m in found)
-        self.parameters = ParameterTuple([m.parameter for m in found])
+        self.parameters: ParameterTuple = ParameterTuple([m.parameter for m in found])
         vars(self)["_parameters"] = self.parameters
         self.param_length: int = len(found)
         # Optimizers written for MindSpore read these; here the optimizer shards nothing, and gradients are dense.
-        self.optim_filter = (True,) * len(found)
+        self.optim_filter: tuple[bool, ...] = (True,) * len(found)
         self.use_parallel = False
         self._shared = ()
 
@@ -139,6 +140,7 @@ class Optimizer(CompiledOptimizer):
                 rate, name = (base, "learning_rate") if key is None else (groups[key], f"learning_rate_group_{key}")
                 kept[key] = rate_kinds.keep(rate, name, as_schedule=self.is_group_lr and self.dynamic_lr)
         self._rates = tuple(kept[m.group if m.group in groups else None] for m in found)
+        self.learning_rate: Any
         if not self.is_group_lr:
             self.learning_rate = self._rates[0]
         elif self.dynamic_lr:
@@ -178,6 +180,8 @@ class Optimizer(CompiledOptimizer):
 
     def _set_betas(self, beta1, beta2, eps):
         who = type(self).__name__
+        self.beta1: float
+        self.beta2: float
         self.beta1, self.beta2 = (
             check_float(beta, name, who, above=0, below=1) for name, beta in (("beta1", beta1), ("beta2", beta2))
         )
@@ -187,7 +191,7 @@ class Optimizer(CompiledOptimizer):
         super().construct(gradients)
         return (True,) * len(self.parameters)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         # A setting that the program was compiled for may have changed.
         vars(self).pop("_prepared", None)
         super().__setattr__(name, value)

@@ -31,7 +31,7 @@ class ASGD(Optimizer):
         weight_decay (float or Cell): Default: 0.0.
     """
 
-    constants = ("lambd", "alpha", "t0")
+    constants: tuple[str, ...] = ("lambd", "alpha", "t0")
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Rprop(Optimizer):
         weight_decay (float or Cell): Default: 0.0.
     """
 
-    constants = ("etas", "step_sizes")
+    constants: tuple[str, ...] = ("etas", "step_sizes")
 
     def __init__(
         self,

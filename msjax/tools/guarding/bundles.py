@@ -48,7 +48,8 @@ class Bundle:
         before = f"{os.fspath(path)}.part"
         with open(before, "wb") as file:
             # The arrays as bytes: npz knows no BFloat16.
-            np.savez(file, about=np.frombuffer(text.encode(), np.uint8), **{str(i): a for i, a in enumerate(self._arrays)})
+            arrays: dict[str, Any] = {str(i): a for i, a in enumerate(self._arrays)}
+            np.savez(file, about=np.frombuffer(text.encode(), np.uint8), **arrays)
         os.replace(before, path)
 
     def _noted(self, value):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from msjax.base.arrays import is_tracer
 from msjax.common.tensor import Tensor, is_leaf, wrap
-from msjax.compile.trace import in_program, program_here
+from msjax.compile.trace import program_here
 from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
 from msjax.hooks.values import ARRAYS
 from msjax.hooks.worker import WORKER
@@ -77,7 +77,7 @@ class Guard:
         leaves, treedef = jax.tree.flatten(args, is_leaf=is_leaf)
         arrays = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         chosen = [is_tracer(array) and self.check.applies(array) for array in arrays]
-        if not any(chosen) or in_program():
+        if not any(chosen) or program_here() is not None:
             return None
         node = HookBackward(lambda grads: self.look(place, [grads[0]._value]), traced=True)
         for i, leaf in enumerate(leaves):

@@ -57,11 +57,11 @@ class ModuleGuard(Guard):
         if registry_of(self.model) is not None:
             raise place.fault(self.check, "tools.find_nan(model, ...) finds the operation")
         if args is not None:
-            module, args = args
+            module, given = args
             self._hooks.off()
             try:
-                names = argument_names((module, *args), {})
-                _, fault = search(lambda m, *a: m(*a), (module, *args), {}, self.check, [module], names)
+                names = argument_names((module, *given), {})
+                _, fault = search(lambda m, *a: m(*a), (module, *given), {}, self.check, [module], names)
             finally:
                 self._hooks.on()
         if fault is not None and fault.path is not None:
@@ -85,7 +85,6 @@ def guarded(
         flags = [check.traced(v) for v in jax.tree.leaves((out, modules)) if check.applies(v)]
         return out, modules, functools.reduce(jnp.logical_or, flags, jnp.array(False))
 
-    @functools.wraps(fn, updated=())
     def run(*args, **kwargs):
         if policy == "skip" and not state and not _modules(args, kwargs):
             raise ValueError(
@@ -97,7 +96,7 @@ def guarded(
         if wrong and bundle is not None:
             bundle_of_function(args, kwargs, check).write(bundle)
         if wrong and policy == "skip":
-            run.skipped += 1  # pyright: ignore[reportFunctionMemberAccess]
+            guard.skipped += 1
             return _with_arguments(out, args, state or {})
         if wrong:
             _, fault = search_call(fn, args, kwargs, check, models_of(fn, args, kwargs))
@@ -108,8 +107,9 @@ def guarded(
             nnx.update(module, nnx.state(new))
         return out
 
-    run.skipped = 0
-    return run
+    guard: Any = functools.update_wrapper(run, fn, updated=())
+    guard.skipped = 0
+    return guard
 
 
 def _with_arguments(out, args, state):

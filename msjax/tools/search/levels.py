@@ -147,7 +147,7 @@ class _Part:
 
 def run_equation(eqn: jex.JaxprEqn, values: Sequence[Any]) -> list[Any]:
     """The results of one equation as it stands, of values for all its inputs."""
-    invars = [jex.Var(v.aval) for v in eqn.invars]
+    invars: list[Any] = [jex.Var(v.aval) for v in eqn.invars]
     outvars = [jex.Var(v.aval) for v in eqn.outvars]
     one = jax_slots.jaxpr_of(invars, outvars, [eqn.replace(invars=invars, outvars=outvars)], "find_nan")
     with jax_slots.context_of(eqn):

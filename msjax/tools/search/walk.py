@@ -60,23 +60,24 @@ class Walker:
 
     def back(self, value: Any, index: Index, frame: Frame | None = None) -> Trail:
         """The trail of an element of a value of the whole program, or of a frame."""
-        frame, links = frame or self.root, []
+        at: Frame = frame or self.root
+        links: list[Link] = []
         while len(links) < _LONGEST:
-            plan = frame.level.plan
+            plan = at.level.plan
             if isinstance(value, Literal) or value in plan.constants:
-                return Trail(links, (frame.level.read(value), index))
+                return Trail(links, (at.level.read(value), index))
             if value not in plan.producer:
-                if frame.back is None:
+                if at.back is None:
                     return Trail(links, (value, index))
-                frame, value, index = frame.back(plan.inputs.index(value), index)
+                at, value, index = at.back(plan.inputs.index(value), index)
                 continue
             number, out = plan.producer[value]
             step = plan.steps[number]
-            inside, why = self._inside(frame, step, out, index)
+            inside, why = self._inside(at, step, out, index)
             if inside is not None:
-                frame, value, index = inside
+                at, value, index = inside
                 continue
-            links.append(Link(frame, step, out, index))
+            links.append(Link(at, step, out, index))
             found = self._causes(links[-1])
             if not found:
                 return Trail(links, None, why)

@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -285,9 +284,10 @@ class Watch(WatchReport, Callback):
         self._sink = sink
 
 
-def _is_ready(table):
+def _is_ready(table: Any) -> bool:
     # What came by a callback is an array of numpy.
-    return not isinstance(table, jax.Array) or table.is_ready()
+    is_ready = getattr(table, "is_ready", None)
+    return is_ready is None or is_ready()
 
 
 _OPEN: weakref.WeakSet[Watch] = weakref.WeakSet()  # those that nobody has removed

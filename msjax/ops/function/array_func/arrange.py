@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import jax.numpy as jnp
 import numpy as np
@@ -147,9 +147,11 @@ def _atleast(name, fn, doc):
     return function
 
 
-atleast_1d = _atleast("atleast_1d", jnp.atleast_1d, "A Tensor, or each of several, with at least one axis.")
-atleast_2d = _atleast("atleast_2d", jnp.atleast_2d, "A Tensor, or each of several, with at least two axes; new ones in front.")
-atleast_3d = _atleast(
+atleast_1d: Final = _atleast("atleast_1d", jnp.atleast_1d, "A Tensor, or each of several, with at least one axis.")
+atleast_2d: Final = _atleast(
+    "atleast_2d", jnp.atleast_2d, "A Tensor, or each of several, with at least two axes; new ones in front."
+)
+atleast_3d: Final = _atleast(
     "atleast_3d",
     jnp.atleast_3d,
     "A Tensor, or each of several, with at least three axes: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).",

@@ -11,11 +11,36 @@ import jax
 from msjax.autograd.op import Op, apply
 from msjax.base.arrays import is_tracer
 from msjax.base.errors import callable_name, check_callable
-from msjax.base.state import ACTIVITY, STATE
+from msjax.base.state import ACTIVITY, STATE, VERSION
 from msjax.common.tensor import is_tensor
 from msjax.common.tensor_values import TENSORS
+from msjax.compile.walk import hooks_within
 from msjax.hooks.batching import after_calls
 from msjax.hooks.worker import barrier
+
+
+class _Known:
+    """What is known of a lifted function. In slots: programs that use the function are not compiled for it.
+
+    Attributes:
+        structures: those of what it has returned, by the key of the call.
+    """
+
+    __slots__ = ("_fn", "_hooks", "_version", "structures")
+
+    def __init__(self, fn: Callable[..., Any]):
+        self.structures: dict[Any, Any] = {}
+        self._fn = fn
+        self._hooks: tuple[Any, ...] | None = None
+        self._version = VERSION.n
+
+    def hooks(self) -> tuple[Any, ...] | None:
+        """The hooks of the modules that the function calls, since a program has those with which it was traced; None if it calls none, and
+        until something has changed, since most functions are called once."""
+        if self._version != VERSION.n:
+            self._version = VERSION.n
+            self._hooks = hooks_within(self._fn)
+        return self._hooks
 
 
 def from_jax(
@@ -44,7 +69,7 @@ def from_jax(
     check_callable(fn, "from_jax")
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    out_trees = {}
+    known = _Known(fn)
 
     def flat(*operands):
         *leaves, treedef, static_args, static_kwargs, key = operands
@@ -53,10 +78,12 @@ def from_jax(
         for i, value in static_args:
             args.insert(i, value)
         out, tree = jax.tree.flatten(fn(*args, **kwargs, **dict(static_kwargs)))
-        out_trees[key] = tree
+        known.structures[key] = tree
         return tuple(out)
 
-    op = Op(getattr(fn, "__name__", type(fn).__name__), flat, int_grad=False, runs_cells=True)
+    name = getattr(fn, "__name__", type(fn).__name__)
+    # Code that lifts a function each time that it runs means the same operator.
+    op = Op(name, flat, int_grad=False, runs_cells=True, made_of=(name, getattr(fn, "__code__", type(fn))))
 
     @functools.wraps(fn, updated=())
     def lifted(*args, **kwargs):
@@ -65,12 +92,12 @@ def from_jax(
         dynamic = tuple(a for i, a in enumerate(args) if i not in numbers)
         leaves, treedef = jax.tree.flatten((dynamic, kwargs), is_leaf=is_tensor)
         shapes = tuple((leaf.shape, str(leaf.dtype)) if hasattr(leaf, "shape") else type(leaf) for leaf in leaves)
-        key = (treedef, static_args, static_kwargs, shapes)
+        key = (treedef, static_args, static_kwargs, shapes, known.hooks())
         out = apply(op, after_calls(TENSORS, leaves), (treedef, static_args, static_kwargs, key))
-        if key not in out_trees:
+        if key not in known.structures:
             raise RuntimeError(f"The function {callable_name(fn)} left no trace of what it returns.")
         if ACTIVITY.callbacks and STATE.trace is None and not any(is_tracer(v._value) for v in out):
             barrier()  # the hooks of cells in `fn` come before what follows
-        return jax.tree.unflatten(out_trees[key], list(out))
+        return jax.tree.unflatten(known.structures[key], list(out))
 
     return lifted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import jax
 import jax.numpy as jnp
@@ -286,8 +286,8 @@ def _jacobian(transform, who, doc):
     return jacobian_of
 
 
-jacrev = _jacobian(jax.jacrev, "jacrev", "reverse mode: the better choice for fewer outputs than inputs")
-jacfwd = _jacobian(jax.jacfwd, "jacfwd", "forward mode: the better choice for more outputs than inputs")
+jacrev: Final = _jacobian(jax.jacrev, "jacrev", "reverse mode: the better choice for fewer outputs than inputs")
+jacfwd: Final = _jacobian(jax.jacfwd, "jacfwd", "forward mode: the better choice for more outputs than inputs")
 
 
 # ---- directions

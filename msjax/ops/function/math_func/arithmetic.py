@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from typing import Final
 
 import jax
 import jax.numpy as jnp
@@ -307,14 +308,15 @@ def _wide_power(x, y):
     return jnp.power(x, y) if kind_of(x.dtype) == "c" else _float_power(x, y)
 
 
-float_power = binary(
+_float_power_of_any = binary(
     "float_power",
     _wide_power,
     "input to the power of other, computed in Float64 (Complex128 for complex Tensors).",
     ("ops.float_power(ms.Tensor([1, 2, 3]), 2)", "[1. 4. 9.]"),
     int_grad=True,
 )
-float_power = float_power_ext = renamed(float_power, "float_power", exponent="other")
+float_power: Final = renamed(_float_power_of_any, "float_power", exponent="other")
+float_power_ext = float_power
 
 
 @operator(4, int_grad=True)
@@ -371,12 +373,18 @@ def addn(x: Sequence[Tensor]) -> Tensor:
 
 
 accumulate_n = addn
-div = divide = true_divide
+div = true_divide
+divide = true_divide
 true_divide = renamed(true_divide, "true_divide", dividend="input", divisor="other")
-multiply = tensor_mul = tensor_muls = mul
+multiply = mul
+tensor_mul = mul
+tensor_muls = mul
 tensor_add = add
 tensor_sub = sub
-floordiv = tensor_floordiv = floor_divide
-floor_div = renamed(floor_divide, "floor_div", x="input", y="other")
-floormod = tensor_mod = floor_mod
-pows = tensor_pow = pow
+floordiv = floor_divide
+tensor_floordiv = floor_divide
+floor_div: Final = renamed(floor_divide, "floor_div", x="input", y="other")
+floormod = floor_mod
+tensor_mod = floor_mod
+pows = pow
+tensor_pow = pow

@@ -119,6 +119,7 @@ def _k(x, n, scaled):
 
     value = _quadrature(integrand, upper, 160)
     value = value if scaled else value * jnp.exp(-safe)
+    value = jnp.where(x == jnp.inf, 0, value)
     return jnp.where(x > 0, value, jnp.where(x == 0, jnp.inf, jnp.nan)).astype(x.dtype)
 
 
@@ -133,6 +134,16 @@ def _over(y, x):
     return y / jnp.where(x == 0, 1, x)
 
 
+def _slope_at_0(value, x, slope):
+    """`slope`, or at 0 a function with that value and with a slope of 0, as I_0 and I_1 / x have there."""
+    return jnp.where(x == 0, value, slope)
+
+
+# jax's own slope of I_0 at 0 is 1, and NaN where the function itself is infinite.
+_i0 = _with_slope(jsp.i0, lambda x, y: _i1(x))
+_i1 = _with_slope(jsp.i1, lambda x, y: _slope_at_0(0.5, x, _i0(x) - _over(_i1(x), x)))
+_i0e = _with_slope(jsp.i0e, lambda x, y: _i1e(x) - jnp.sign(x) * y)
+_i1e = _with_slope(jsp.i1e, lambda x, y: _slope_at_0(0.5, x, _i0e(x) - y * (jnp.sign(x) + _over(1, x))))
 _j0 = _with_slope(lambda x: _j(jnp.abs(x), 0), lambda x, y: -_j1(x))
 _j1 = _with_slope(lambda x: jnp.sign(x) * _j(jnp.abs(x), 1), lambda x, y: jnp.where(x == 0, 0.5, _j0(x) - _over(y, x)))
 _y0 = _with_slope(lambda x: _y(x, 0), lambda x, y: -_y1(x))
@@ -152,12 +163,10 @@ def _bessel(name, fn, doc, shown):
     return unary(name, _in_float32(fn), doc, (f"ops.{name}(ms.Tensor([0.5, 2.0]))", shown), only_floats=True, parameter="x")
 
 
-bessel_i0: UnaryOperatorOfX = _bessel("bessel_i0", jsp.i0, "The modified Bessel function I of order 0.", "[1.0634834 2.2795851]")
-bessel_i0e: UnaryOperatorOfX = _bessel("bessel_i0e", jsp.i0e, "exp(-|x|) * bessel_i0(x).", "[0.6450353 0.3085083]")
-bessel_i1: UnaryOperatorOfX = _bessel(
-    "bessel_i1", jsp.i1, "The modified Bessel function I of order 1.", "[0.25789434 1.5906369 ]"
-)
-bessel_i1e: UnaryOperatorOfX = _bessel("bessel_i1e", jsp.i1e, "exp(-|x|) * bessel_i1(x).", "[0.1564208  0.21526928]")
+bessel_i0: UnaryOperatorOfX = _bessel("bessel_i0", _i0, "The modified Bessel function I of order 0.", "[1.0634834 2.2795851]")
+bessel_i0e: UnaryOperatorOfX = _bessel("bessel_i0e", _i0e, "exp(-|x|) * bessel_i0(x).", "[0.6450353 0.3085083]")
+bessel_i1: UnaryOperatorOfX = _bessel("bessel_i1", _i1, "The modified Bessel function I of order 1.", "[0.25789434 1.5906369 ]")
+bessel_i1e: UnaryOperatorOfX = _bessel("bessel_i1e", _i1e, "exp(-|x|) * bessel_i1(x).", "[0.1564208  0.21526928]")
 bessel_j0: UnaryOperatorOfX = _bessel("bessel_j0", _j0, "The Bessel function J of order 0.", "[0.9384698  0.22389078]")
 bessel_j1: UnaryOperatorOfX = _bessel("bessel_j1", _j1, "The Bessel function J of order 1.", "[0.24226846 0.5767248 ]")
 bessel_k0: UnaryOperatorOfX = _bessel(
@@ -174,7 +183,7 @@ bessel_y0: UnaryOperatorOfX = _bessel(
 bessel_y1: UnaryOperatorOfX = _bessel("bessel_y1", _y1, "The Bessel function Y of order 1, for x > 0.", "[-1.4714724 -0.1070324]")
 i0: UnaryOperator = unary(
     "i0",
-    _in_float32(jsp.i0),
+    _in_float32(_i0),
     "The modified Bessel function I of order 0.",
     ("ops.i0(ms.Tensor([0.0, 1.0]))", "[1.        1.2660658]"),
     only_floats=True,

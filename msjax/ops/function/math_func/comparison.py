@@ -70,7 +70,11 @@ def approximate_equal(x: TensorLike, y: TensorLike, tolerance: float = 1e-5) -> 
 
 eq = equal
 ne = not_equal
-gt = tensor_gt = greater
-ge = tensor_ge = greater_equal
-lt = tensor_lt = less
-le = tensor_le = less_equal
+gt = greater
+tensor_gt = greater
+ge = greater_equal
+tensor_ge = greater_equal
+lt = less
+tensor_lt = less
+le = less_equal
+tensor_le = less_equal

@@ -20,9 +20,16 @@ imag: UnaryOperator = unary("imag", jnp.imag, "The imaginary part; of real numbe
 conj: UnaryOperator = unary(
     "conj", jnp.conj, "The complex conjugate; of real numbers themselves.", (f"ops.conj({_Z})", "[1.-2.j 3.+1.j]"), int_grad=True
 )
+
+
+def _angle_of_real(x):
+    """A step function, without a gradient; jax's angle of -0.0 is pi, and its gradient at infinities NaN."""
+    return jnp.where(x < 0, jnp.pi, jnp.where(x == x, 0, x)).astype(x.dtype)
+
+
 angle: UnaryOperator = unary(
     "angle",
-    lambda x: jnp.angle(x if kind_of(x.dtype) == "c" else to_float(x)),
+    lambda x: jnp.angle(x) if kind_of(x.dtype) == "c" else _angle_of_real(jax.lax.stop_gradient(to_float(x))),
     "The angle of a complex number in the plane, in (-pi, pi].",
     ("ops.angle(ms.Tensor([1j, -1 + 0j], ms.complex64))", "[1.5707964 3.1415927]"),
 )

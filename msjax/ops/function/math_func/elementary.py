@@ -25,9 +25,14 @@ def _floats_only(fn):
     return lambda x: x if kind_of(x.dtype) in "biu" else fn(x)
 
 
+def _sign(x):
+    # Of NaN it is 0, in jax NaN.
+    return jnp.where(x != x, 0, jnp.sign(x)).astype(x.dtype) if kind_of(x.dtype) == "f" else jnp.sign(x)
+
+
 def _sgn(x):
     if kind_of(x.dtype) != "c":
-        return jnp.sign(x)
+        return _sign(x)
     size = jnp.abs(x)
     return jnp.where(size == 0, 0, x / jnp.where(size == 0, 1, size)).astype(x.dtype)
 
@@ -44,7 +49,7 @@ def _real_abs(x):
 @_real_abs.defjvp
 def _real_abs_jvp(primals, tangents):
     # jax takes the slope at 0 as 1.
-    return _real_abs(primals[0]), jnp.sign(primals[0]) * tangents[0]
+    return _real_abs(primals[0]), _sign(primals[0]) * tangents[0]
 
 
 def magnitude(x: TensorLike) -> JaxArray:
@@ -173,7 +178,7 @@ frac: UnaryOperatorOfX = unary(
     parameter="x",
 )
 sign: UnaryOperator = unary(
-    "sign", jnp.sign, "-1, 0 or 1, as input is negative, zero or positive.", (f"ops.sign({_SIGNED})", "[-1.  0.  1.]")
+    "sign", _sign, "-1, 0 or 1, as input is negative, zero (or NaN) or positive.", (f"ops.sign({_SIGNED})", "[-1.  0.  1.]")
 )
 sgn: UnaryOperator = unary(
     "sgn", _sgn, "The sign; of complex numbers, input / |input|.", (f"ops.sgn({_SIGNED})", "[-1.  0.  1.]")
@@ -202,7 +207,9 @@ def _logit(input, low=None, high=None):
     x = need_floats(input)
     if low is not None:
         x = jnp.where(x < low, low, jnp.where(x > high, high, x)).astype(x.dtype)
-    return jnp.log(x / (1 - x))
+    # Outside of [0, 1] the slope is NaN as the value is.
+    x = x * jnp.where((x < 0) | (x > 1), jnp.asarray(jnp.nan, x.dtype), jnp.ones((), x.dtype))
+    return jnp.log(x) - jnp.log1p(-x)
 
 
 def logit(input: TensorLike, eps: float | None = None) -> Tensor:
@@ -255,5 +262,8 @@ arcsin: UnaryOperatorOfX = unary(
     floats=True,
     parameter="x",
 )
-arccos, arctan = acos, atan
-arcsinh, arccosh, arctanh = asinh, acosh, atanh
+arccos = acos
+arctan = atan
+arcsinh = asinh
+arccosh = acosh
+arctanh = atanh

@@ -78,9 +78,24 @@ atan2: BinaryOperator = binary(
     ("ops.atan2(ms.Tensor([0.0, 1.0]), ms.Tensor([1.0, 0.0]))", "[0.        1.5707964]"),
     floats=True,
 )
+
+
+@jax.custom_jvp
+def _hypot(x, y):
+    return jnp.hypot(x, y)
+
+
+@_hypot.defjvp
+def _hypot_jvp(primals, tangents):
+    # jax's is NaN for a number beside an infinity.
+    (x, y), (dx, dy) = primals, tangents
+    out = _hypot(x, y)
+    return out, x / out * dx + y / out * dy
+
+
 hypot: BinaryOperator = binary(
     "hypot",
-    jnp.hypot,
+    _hypot,
     "sqrt(input**2 + other**2), elementwise, computed without overflow.",
     ("ops.hypot(ms.Tensor([3.0, 5.0]), ms.Tensor([4.0, 12.0]))", "[ 5. 13.]"),
     dtypes=FLOATS_OF_SPECIAL,
@@ -200,6 +215,8 @@ def lerp(input: TensorLike, end: TensorLike, weight: TensorLike) -> JaxArray:
 @operator(3, name="clamp", int_grad=True)
 def _clamp(input, min, max):
     x = as_operand(input)
+    if kind_of(x.dtype) == "f":
+        x = jnp.where(x == x, x, jax.lax.stop_gradient(x))  # no gradient flows to NaN
     if min is not None:
         x, low = promote(x, min)
         x = jnp.where(x < low, low, x)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import jax
 import jax.numpy as jnp
 
@@ -18,10 +20,10 @@ from msjax.ops.methods.inplace import inplace
 
 __all__ = ["bernoulli_", "clamp_", "erfinv_", "exponential_", "inplace_sigmoid", "normal_", "random_", "tanh_", "uniform_"]
 
-clamp_ = inplace(elementwise.clamp)
-erfinv_ = inplace(special.erfinv)
-tanh_ = inplace(elementary.tanh)
-inplace_sigmoid = inplace(sigmoid)
+clamp_: Final = inplace(elementwise.clamp)
+erfinv_: Final = inplace(special.erfinv)
+tanh_: Final = inplace(elementary.tanh)
+inplace_sigmoid: Final = inplace(sigmoid)
 
 
 def _like(x, draw):

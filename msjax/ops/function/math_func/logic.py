@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import jax
 import jax.numpy as jnp
 
@@ -33,19 +35,19 @@ def _of_truths(name, fn, doc, shown) -> BinaryOperator:
     return operator(2, differentiable=False)(named(kernel, name, doc, shown))
 
 
-logical_and = _of_truths(
+logical_and: Final = _of_truths(
     "logical_and",
     jnp.logical_and,
     "input and other, elementwise, as Bool; numbers count as true unless 0.",
     (f"ops.logical_and({_BOOLS})", "[ True False False]"),
 )
-logical_or = _of_truths(
+logical_or: Final = _of_truths(
     "logical_or",
     jnp.logical_or,
     "input or other, elementwise, as Bool; numbers count as true unless 0.",
     (f"ops.logical_or({_BOOLS})", "[ True  True False]"),
 )
-logical_xor = _of_truths(
+logical_xor: Final = _of_truths(
     "logical_xor",
     jnp.logical_xor,
     "True where exactly one of input and other is true.",

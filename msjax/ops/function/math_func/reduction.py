@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import jax
 import jax.numpy as jnp
@@ -135,8 +136,8 @@ def _kept(name, fn):
     return operator(int_grad=True)(kernel)
 
 
-sum_kept = _kept("ReduceSum", jnp.sum)
-prod_kept = _kept("ReduceProd", jnp.prod)
+sum_kept: Final = _kept("ReduceSum", jnp.sum)
+prod_kept: Final = _kept("ReduceProd", jnp.prod)
 
 
 def reduce_sum(x: TensorLike, axis: Axes = ()) -> Tensor:

@@ -32,11 +32,35 @@ erfinv: UnaryOperator = unary(
     ("ops.erfinv(ms.Tensor([0.0, 0.5]))", "[0.         0.47693628]"),
     floats=True,
 )
+
+
+@jax.custom_jvp
+def _digamma(x):
+    # jax has NaN at the pole at 0.
+    return jnp.where(x == 0, -jnp.copysign(jnp.asarray(jnp.inf, x.dtype), x), jax.lax.digamma(x))
+
+
+@_digamma.defjvp
+def _digamma_jvp(primals, tangents):
+    (x,), (dx,) = primals, tangents
+    return _digamma(x), jax.lax.polygamma(jnp.ones_like(x), x) * dx
+
+
+@jax.custom_jvp
+def _lgamma(x):
+    return jax.lax.lgamma(x)
+
+
+@_lgamma.defjvp
+def _lgamma_jvp(primals, tangents):
+    return _lgamma(primals[0]), _digamma(primals[0]) * tangents[0]
+
+
 lgamma: UnaryOperator = unary(
-    "lgamma", jax.lax.lgamma, "log|gamma(input)|.", (f"ops.lgamma({_X})", "[0.5723649 0.       ]"), floats=True
+    "lgamma", _lgamma, "log|gamma(input)|.", (f"ops.lgamma({_X})", "[0.5723649 0.       ]"), floats=True
 )
 digamma: UnaryOperator = unary(
-    "digamma", jax.lax.digamma, "The derivative of lgamma.", (f"ops.digamma({_X})", "[-1.9635102  0.4227843]"), only_floats=True
+    "digamma", _digamma, "The derivative of lgamma.", (f"ops.digamma({_X})", "[-1.9635102  0.4227843]"), only_floats=True
 )
 igamma: BinaryOperator = binary(
     "igamma",

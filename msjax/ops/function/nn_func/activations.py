@@ -14,6 +14,7 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.array_func.indexing import rebind
+from msjax.ops.function.math_func.elementary import magnitude
 from msjax.ops.function.math_func.tables import unary
 
 __all__ = [
@@ -102,7 +103,12 @@ def _choose(condition, number, x):
 
 
 def _softsign(x):
-    return x / (1 + jnp.abs(x))
+    return x / (1 + magnitude(x))
+
+
+def _selu(x):
+    # At 0 it has the slope of the positive side, and of NaN, too: jax's is NaN there.
+    return 1.0507009873554805 * jnp.where(x < 0, 1.6732632423543772 * jnp.expm1(jnp.where(x < 0, x, 0)), x)
 
 
 _X = "ms.Tensor([-1.0, 0.0, 2.0])"
@@ -131,7 +137,7 @@ mish: UnaryOperatorOfX = unary(
 )
 selu: UnaryOperator = unary(
     "selu",
-    jax.nn.selu,
+    _selu,
     "scale * (input_x where positive, alpha * (exp(input_x) - 1) elsewhere), scale 1.0507, alpha 1.6733.",
     (f"ops.selu({_X})", "[-1.1113307  0.         2.101402 ]"),
     floats=True,
@@ -234,7 +240,9 @@ def elu(input_x: TensorLike, alpha: float = 1.0) -> JaxArray:
         >>> print(ops.elu(ms.Tensor([-2.0, 0.5, 2.0])))
         [-0.86466473  0.5         2.        ]
     """
-    return jax.nn.elu(need_floats(input_x), alpha)
+    x = need_floats(input_x)
+    # Of NaN the slope is 1; jax's is NaN.
+    return jnp.where(x <= 0, jnp.asarray(alpha, x.dtype) * jnp.expm1(jnp.where(x <= 0, x, 0)), x)
 
 
 def _check_celu(x, alpha):
@@ -254,7 +262,8 @@ def celu(x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """
     x = need_floats(x)
     # As XLA divides by a constant: by multiplication.
-    return jnp.maximum(x, 0) + alpha * jnp.expm1(jnp.minimum(x, 0) * (1 / jnp.asarray(alpha, x.dtype)))
+    below = alpha * jnp.expm1(jnp.where(x < 0, x, 0) * (1 / jnp.asarray(alpha, x.dtype)))
+    return jnp.where(x < 0, below.astype(x.dtype), x)
 
 
 @operator(numbers=("min_val", "max_val"), tensors=True)
@@ -268,7 +277,8 @@ def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> 
         [-1.   0.5  1. ]
     """
     x = as_operand(input)
-    return jnp.minimum(jnp.maximum(x, jnp.asarray(min_val, x.dtype)), jnp.asarray(max_val, x.dtype))
+    out = jnp.minimum(jnp.maximum(x, jnp.asarray(min_val, x.dtype)), jnp.asarray(max_val, x.dtype))
+    return jnp.where(x == x, out, x)  # the slope of NaN is 1
 
 
 @operator(numbers=("lambd",), tensors=True)
@@ -365,7 +375,8 @@ def prelu(input: TensorLike, weight: TensorLike) -> JaxArray:
         if x.ndim < 2 or x.shape[1] != w.size:
             raise ValueError(f"'weight' should have one element or one for each channel of {x.shape}, but has {w.size}.")
         w = w.reshape((-1,) + (1,) * (x.ndim - 2))
-    return jnp.where(x > 0, x, w * x)
+    # The product is of zeros where x is taken itself: the weight's slope would be NaN at infinity.
+    return jnp.where(x > 0, x, w * jnp.where(x > 0, 0, x))
 
 
 def _rrelu(x, key, lower, upper, equal):

@@ -1,0 +1,205 @@
+"""Programs on disk: folders in which others can write, users without a home, edited sources, XLA's flags."""
+
+import os
+import stat
+
+import jax
+import jax.interpreters.ad
+import pytest
+
+from msjax.base import disk_cache, jax_slots, private_folder
+from msjax.base.private_folder import NotPrivate, make_private
+from msjax.programs import sources, store_key
+
+
+def below(path, *names):
+    for name in names:
+        path = path / name
+        path.mkdir()
+    return path
+
+
+FOLDERS = {
+    "new": (lambda at: at / "a" / "b", True),
+    "there": (lambda at: below(at, "a"), True),
+    "readable": (lambda at: chmod(below(at, "a"), 0o755), True),
+    "writable by all": (lambda at: chmod(below(at, "a"), 0o777), False),
+    "writable by a group": (lambda at: chmod(below(at, "a"), 0o770), False),
+    "sticky, but writable": (lambda at: chmod(below(at, "a"), 0o1777), False),
+    "below a writable one": (lambda at: chmod(below(at, "a"), 0o777) / "b", False),
+    "far below a writable one": (lambda at: chmod(below(at, "a"), 0o777) / "b" / "c" / "d", False),
+    "below a sticky one": (lambda at: chmod(below(at, "a"), 0o1777) / "b", True),
+    "a link": (lambda at: link(below(at, "a"), at / "b"), True),
+    "a link into a writable one": (lambda at: link(chmod(below(at, "a"), 0o777), at / "b") / "c", False),
+    "a link in a writable one": (lambda at: link(below(at, "a"), chmod(below(at, "w"), 0o777) / "b"), False),
+    "a link in a circle": (lambda at: link(at / "b", at / "b"), False),
+    "a relative link": (lambda at: link("a", (below(at, "a"), at / "b")[1]), True),
+    "a way back": (lambda at: below(at, "a", "b") / ".." / ".." / "c", True),
+    "a file": (lambda at: ((at / "a").write_text(""), at / "a")[1], False),
+    "below a file": (lambda at: ((at / "a").write_text(""), at / "a" / "b")[1], False),
+}
+
+
+def chmod(path, mode):
+    path.chmod(mode)
+    return path
+
+
+def link(to, path):
+    os.symlink(to, path)
+    return path
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs owners of files")
+@pytest.mark.parametrize("case", FOLDERS)
+def test_folders_in_which_only_the_user_can_write(case, tmp_path, monkeypatch):
+    # The folders of tests may be writable by the group of a user, who is alone in it.
+    monkeypatch.setattr(private_folder, "_is_own_group", lambda gid: False)
+    make, good = FOLDERS[case]
+    path = make(chmod(tmp_path, 0o700))
+    before = os.umask(0)
+    try:
+        if good:
+            make_private(str(path))
+            assert stat.S_IMODE(os.stat(path).st_mode) & 0o022 == 0
+        else:
+            with pytest.raises(NotPrivate):
+                make_private(str(path))
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs owners of files")
+def test_folders_of_other_users(tmp_path, monkeypatch):
+    path = below(tmp_path, "a")
+    uid, root = os.getuid(), os.stat("/").st_uid
+    monkeypatch.setattr(os, "getuid", lambda: uid + 12345)
+    with pytest.raises(NotPrivate, match="belongs to another user"):
+        make_private(str(path))
+    if uid not in (0, root):
+        with pytest.raises(NotPrivate, match="belongs to another user"):
+            make_private(str(path / "b"))
+
+
+def test_there_is_one_warning_and_nothing_is_stored(tmp_path, monkeypatch):
+    before = {name: jax.config.values[name] for name in ("jax_compilation_cache_dir", "jax_enable_compilation_cache")}
+    monkeypatch.setattr(disk_cache, "_CHOSEN", {})
+    monkeypatch.setattr(disk_cache, "_REFUSED", set())
+    path = chmod(below(tmp_path, "a"), 0o777)
+    try:
+        with pytest.warns(UserWarning, match="Compiled programs are not kept on disk, since whoever can write there") as seen:
+            disk_cache.enable(str(path))
+            disk_cache.enable(str(path))
+        assert len(seen) == 1 and str(path) in str(seen[0].message)
+        assert disk_cache.chosen_folder() == "" and jax.config.values["jax_compilation_cache_dir"] is None
+        assert os.listdir(path) == []
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
+        jax_slots.forget_cache_folder()
+
+
+@pytest.mark.parametrize("home", ["~", "~unknown", "relative"])
+def test_a_user_without_a_home_has_no_folder(home, monkeypatch):
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "MSJAX_COMPILE_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: home)
+    assert disk_cache.folder() == ""
+    monkeypatch.setenv("XDG_CACHE_HOME", "here")
+    assert disk_cache.folder() == ""
+    monkeypatch.setattr(disk_cache, "_REFUSED", set())
+    with pytest.warns(UserWarning, match="this user has no home"):
+        assert disk_cache._private(disk_cache.folder()) == ""
+
+
+# ---- sources
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of one file that counts as one of the sources; the digest of all sources now."""
+    (tmp_path / "attacked").mkdir()
+    source = tmp_path / "attacked" / "__init__.py"
+    source.write_text("NUMBER = 1\n")
+    os.utime(source, (10**9, 10**9))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sources, "_PACKAGES", {"attacked": ()})
+    monkeypatch.setattr(sources, "_IMPORTED", 1 << 62)
+    monkeypatch.setattr(sources, "_RECENT", -(1 << 61))
+    folder = str(tmp_path / "store")
+    return source, lambda: sources.sources_digest(folder), monkeypatch
+
+
+def edit(source, text):
+    """Change a file as tools do that keep its time."""
+    source.write_text(text)
+    os.utime(source, (10**9, 10**9))
+
+
+def test_an_edited_source_of_the_same_size_and_time(package):
+    source, digest, _ = package
+    first = digest()
+    assert first and digest() == first
+    edit(source, "NUMBER = 2\n")
+    second = digest()
+    assert second and second != first
+    edit(source, "NUMBER = 1\n")
+    assert digest() == first
+
+
+def test_sources_are_not_remembered_where_files_have_no_times_of_changes(package, monkeypatch):
+    source, digest, _ = package
+    real = sources._files_of
+
+    def without(package, folders):
+        for file in real(package, folders):
+            numbers = list(file.status)
+            status = os.stat_result(numbers, {"st_mtime_ns": 10**18, "st_ctime_ns": 10**18, "st_mtime": 1e9})
+            yield file._replace(status=status)
+
+    monkeypatch.setattr(sources, "_files_of", without)
+    first = digest()
+    edit(source, "NUMBER = 2\n")
+    assert digest() != first
+
+
+def test_a_compiled_file_that_python_takes_for_the_new_source(package):
+    source, digest, _ = package
+    compiled = source.parent / "__pycache__" / f"__init__.{sources.sys.implementation.cache_tag}.pyc"
+    compiled.parent.mkdir()
+    header = sources.struct.pack("<4sIII", b"magi", 0, 10**9, len("NUMBER = 1\n"))
+    compiled.write_bytes(header + b"the code of 1")
+    os.utime(compiled, (10**9, 10**9))
+    first = digest()
+    compiled.write_bytes(header + b"the code of 2")
+    os.utime(compiled, (10**9, 10**9))
+    assert digest() != first
+    older = sources.struct.pack("<4sIII", b"magi", 0, 10**9 - 1, len("NUMBER = 1\n"))
+    found = set()
+    for code in (b"the code of 1", b"the code of 2"):
+        compiled.write_bytes(older + code)
+        os.utime(compiled, (10**9, 10**9))
+        found.add(digest())
+    assert len(found) == 1
+
+
+def test_a_damaged_memory_of_sources(package, tmp_path):
+    _, digest, _ = package
+    first = digest()
+    (memory,) = (tmp_path / "store").iterdir()
+    for content in (b"", b"0" * 64):
+        memory.write_bytes(content)
+        assert digest() == first
+
+
+def test_xla_says_which_flags_it_has(monkeypatch):
+    flags = jax_slots.compiler_flags()
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    assert jax_slots.compiler_flags() == flags and len(flags) > 100
+    stamp = store_key.process_stamp.__wrapped__
+    monkeypatch.setattr(store_key, "sources_digest", lambda folder: "sources")
+    here = stamp("")
+    monkeypatch.setenv("XLA_FLAGS", "FILE")
+    assert stamp("") == here
+    monkeypatch.setattr(jax_slots, "compiler_flags", lambda: b"others")
+    assert stamp("") != here
