@@ -74,8 +74,8 @@ wait_for_the_others()
 @pytest.mark.parametrize(
     "leave, texts",
     [
-        ("sys.exit(0)", ["process 1 ended without an error before collective 5, for which processes 0, 2 wait"]),
-        ("os._exit(0)", ["process 1 ended without an error before collective 5, for which processes 0, 2 wait"]),
+        ("sys.exit(0)", ["process 1 ended without an error before collective 5, for which process"]),
+        ("os._exit(0)", ["process 1 ended without an error before collective 5, for which process"]),
         # At its end, jax waits for the others.
         ("put(3 + rank, 1); wait_for_the_others()", ["process 1 ended without an error before collective 5, for which"]),
         ("put(rank, 5); sys.exit(0)", []),

@@ -12,9 +12,9 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-# Percent of the symbols of msjax whose types `pyright --verifytypes` knows or infers. Only to be raised. It calls "ambiguous" what it infers
-# from an assignment without annotation, such as ``abs = elementary.abs`` in a class; what that shows, the cases hold.
-FLOOR = 95.0
+# Percent of the symbols of msjax whose types are known to `pyright --verifytypes`. Only to be raised. What it infers counts as known only for
+# names: of an import, ``from ...elementary import abs`` in a class, or of something whose type is known, ``add_ = _add_``.
+FLOOR = 80.0
 
 
 def _pyright(*arguments, cwd) -> dict:
@@ -53,8 +53,7 @@ def _public_names(name) -> set:
 
 def test_known_types_stay_above_the_floor_and_names_are_known():
     report = _pyright("--verifytypes", "msjax", "--ignoreexternal", cwd=HERE)["typeCompleteness"]
-    counts = report["exportedSymbolCounts"]
-    score = 100 * (1 - counts["withUnknownType"] / sum(counts.values()))
+    score = 100 * report["completenessScore"]
     assert score >= FLOOR, f"the types of {score:.1f} % of the symbols are known; at least {FLOOR} % should be"
     known = {name for s in report["symbols"] for name in (s["name"], *s.get("alternateNames", ()))}
     unknown = {name for package in PACKAGES for name in _public_names(f"msjax{package}")} - known

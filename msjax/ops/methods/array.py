@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, overload
+from typing import Any, Final, overload
 
 import jax
 import numpy as np
 
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray
+from msjax.base.typing import Attribute, JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.bases import attached_to, computed
 from msjax.common.dtype import Type
@@ -24,7 +24,6 @@ from msjax.ops.function.array_func import (
     splitting,
 )
 from msjax.ops.function.array_func.arrange import shape_of
-from msjax.ops.function.image_func import pixels
 from msjax.ops.primitive import method_of
 
 # ---- Python's protocols
@@ -268,20 +267,38 @@ def _fill(self: Tensor, value: TensorLike) -> Tensor:
     return _full(self, self.shape, 0 if value is None else value.item() if isinstance(value, Tensor) else value, None)
 
 
+_expand_as: Final = method_of(arrange.expand_as, x="other")
+_split: Final = method_of(splitting.split, dim="axis", split_size="split_size_or_sections")
+_chunk: Final = method_of(splitting.chunk, dim="axis")
+_narrow: Final = method_of(splitting.narrow, dim="axis")
+_diagonal: Final = method_of(diagonals.diagonal, axis1="dim1", axis2="dim2")
+_bool: Final = _caster("bool")
+_byte: Final = _caster("uint8")
+_char: Final = _caster("int8")
+_short: Final = _caster("int16")
+_int: Final = _caster("int32")
+_long: Final = _caster("int64")
+_half: Final = _caster("float16")
+_bfloat16: Final = _caster("bfloat16")
+_float: Final = _caster("float32")
+_double: Final = _caster("float64")
+
+
 @attached_to(Tensor)
 class ArrayMethods:
     """Methods that rearrange and convert elements."""
 
     __iter__ = _iterate
     __contains__ = _contains
-    T = computed(_T)
-    mT = computed(_mT)
-    H = computed(_H)
-    mH = computed(_mH)
+    T: Attribute[Tensor] = computed(_T)
+    mT: Attribute[Tensor] = computed(_mT)
+    H: Attribute[Tensor] = computed(_H)
+    mH: Attribute[Tensor] = computed(_mH)
     # shape and order
     reshape = _reshape
     view = _view
-    reshape_as = arrange.view_as
+    from msjax.ops.function.array_func.arrange import view_as as reshape_as
+
     resize = _resize
     transpose = _transpose
     permute = _permute
@@ -289,66 +306,66 @@ class ArrayMethods:
     flatten = _flatten
     broadcast_to = _expand
     expand = _expand
-    expand_as = method_of(arrange.expand_as, x="other")
+    expand_as = _expand_as
     tile = _tile
     repeat = _repeat
     repeat_interleave = _repeat_interleave
     flip = _flip
     reverse_sequence = _reverse_sequence
-    view_as = arrange.view_as
-    expand_dims = arrange.expand_dims
-    unsqueeze = arrange.unsqueeze
-    ravel = arrange.ravel
-    t = ordering.t
-    swapaxes = ordering.swapaxes
-    swapdims = ordering.swapdims
-    moveaxis = ordering.moveaxis
-    movedim = ordering.movedim
-    fliplr = ordering.fliplr
-    flipud = ordering.flipud
-    reverse = ordering.reverse
-    roll = ordering.roll
-    rot90 = ordering.rot90
+    from msjax.ops.function.array_func.arrange import expand_dims, ravel, unsqueeze, view_as
+    from msjax.ops.function.array_func.ordering import (
+        fliplr,
+        flipud,
+        moveaxis,
+        movedim,
+        reverse,
+        roll,
+        rot90,
+        swapaxes,
+        swapdims,
+        t,
+    )
+
     # pieces
-    split = method_of(splitting.split, dim="axis", split_size="split_size_or_sections")
-    chunk = method_of(splitting.chunk, dim="axis")
-    narrow = method_of(splitting.narrow, dim="axis")
-    tensor_split = splitting.tensor_split
-    hsplit = splitting.hsplit
-    vsplit = splitting.vsplit
-    dsplit = splitting.dsplit
-    unbind = splitting.unbind
-    slice_scatter = splitting.slice_scatter
-    select_scatter = splitting.select_scatter
+    split = _split
+    chunk = _chunk
+    narrow = _narrow
+    from msjax.ops.function.array_func.splitting import (
+        dsplit,
+        hsplit,
+        select_scatter,
+        slice_scatter,
+        tensor_split,
+        unbind,
+        vsplit,
+    )
+
     # diagonals
     diag = _diag
-    diagonal = method_of(diagonals.diagonal, axis1="dim1", axis2="dim2")
-    diagflat = diagonals.diagflat
-    diagonal_scatter = diagonals.diagonal_scatter
-    fill_diagonal = diagonals.fill_diagonal
-    tril = diagonals.tril
-    triu = diagonals.triu
+    diagonal = _diagonal
+    from msjax.ops.function.array_func.diagonals import diagflat, diagonal_scatter, fill_diagonal, tril, triu
+
     # windows
-    unfold = pixels.unfold
-    fold = pixels.fold
-    col2im = pixels.col2im
+    from msjax.ops.function.image_func.pixels import col2im, fold, unfold
+
     # types
     astype = _astype
     to = _to
     type = _type
-    bool = _caster("bool")
-    byte = _caster("uint8")
-    char = _caster("int8")
-    short = _caster("int16")
-    int = _caster("int32")
-    long = _caster("int64")
-    half = _caster("float16")
-    bfloat16 = _caster("bfloat16")
-    float = _caster("float32")
-    double = _caster("float64")
+    bool = _bool
+    byte = _byte
+    char = _char
+    short = _short
+    int = _int
+    long = _long
+    half = _half
+    bfloat16 = _bfloat16
+    float = _float
+    double = _double
     copy = _copy
     clone = _copy
-    type_as = casting.type_as
+    from msjax.ops.function.array_func.casting import type_as
+
     # new ones
     new_zeros = _new_zeros
     new_ones = _new_ones

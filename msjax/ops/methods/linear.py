@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from msjax.autograd.op import apply
 from msjax.common.bases import attached_to
@@ -66,50 +66,53 @@ def _log_normal(self: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
     return apply(distributions.LOG_NORMAL, (self, next_key(), builtins.float(mean), builtins.float(std)))
 
 
+_matmul: Final = method_of(linear.matmul, tensor2="other")
+_addmm: Final = _addition(layers.addmm, "mat1", "mat2")
+_addmv: Final = _addition(layers.addmv, "mat", "vec")
+_addr: Final = _addition(layers.addr, "vec1", "vec2")
+_addbmm: Final = _addition(layers.addbmm, "batch1", "batch2")
+_baddbmm: Final = _addition(layers.baddbmm, "batch1", "batch2")
+_ormqr: Final = method_of(decompositions.ormqr, input2="tau", input3="other")
+_addmm_: Final = inplace(_addition(layers.addmm, "mat1", "mat2"))
+
+
 @attached_to(Tensor)
 class LinearMethods:
     """Methods of linear algebra and random numbers."""
 
     # linear algebra
-    matmul = method_of(linear.matmul, tensor2="other")
-    addmm = _addition(layers.addmm, "mat1", "mat2")
-    addmv = _addition(layers.addmv, "mat", "vec")
-    addr = _addition(layers.addr, "vec1", "vec2")
-    addbmm = _addition(layers.addbmm, "batch1", "batch2")
-    baddbmm = _addition(layers.baddbmm, "batch1", "batch2")
-    trace = decompositions.trace_method
+    matmul = _matmul
+    addmm = _addmm
+    addmv = _addmv
+    addr = _addr
+    addbmm = _addbmm
+    baddbmm = _baddbmm
+    from msjax.ops.function.linalg_func.decompositions import trace_method as trace
+
     qr = _qr
-    ormqr = method_of(decompositions.ormqr, input2="tau", input3="other")
+    ormqr = _ormqr
     triangular_solve = _triangular_solve
-    addmm_ = inplace(_addition(layers.addmm, "mat1", "mat2"))
-    adjoint = decompositions.adjoint
-    cholesky = decompositions.cholesky
-    det = decompositions.det
-    eigvals = decompositions.eigvals
-    geqrf = decompositions.geqrf
-    log_matrix_determinant = decompositions.log_matrix_determinant
-    logdet = decompositions.logdet
-    matrix_determinant = decompositions.matrix_determinant
-    matrix_power = decompositions.matrix_power
-    orgqr = decompositions.orgqr
-    slogdet = decompositions.slogdet
-    svd = decompositions.svd
-    cholesky_inverse = solvers.cholesky_inverse
-    cholesky_solve = solvers.cholesky_solve
-    inverse = solvers.inverse
-    lstsq = solvers.lstsq
-    lu_solve = solvers.lu_solve
-    mm = linear.mm
-    bmm = linear.bmm
-    dot = linear.dot
-    inner = linear.inner
-    outer = linear.outer
-    ger = linear.ger
-    cross = linear.cross
+    addmm_ = _addmm_
+    from msjax.ops.function.linalg_func.decompositions import (
+        adjoint,
+        cholesky,
+        det,
+        eigvals,
+        geqrf,
+        log_matrix_determinant,
+        logdet,
+        matrix_determinant,
+        matrix_power,
+        orgqr,
+        slogdet,
+        svd,
+    )
+    from msjax.ops.function.linalg_func.linear import bmm, cross, dot, ger, inner, mm, outer
+    from msjax.ops.function.linalg_func.solvers import cholesky_inverse, cholesky_solve, inverse, lstsq, lu_solve
+
     # random
     bernoulli = _bernoulli
     uniform = _uniform
     cauchy = _cauchy
     log_normal = _log_normal
-    multinomial = choices.multinomial
-    random_categorical = choices.random_categorical
+    from msjax.ops.function.random_func.choices import multinomial, random_categorical

@@ -15,11 +15,9 @@ from msjax.ops.function.array_func import (
     arrange,
     casting,
     gathering,
-    indexing,
     joining,
     scattering,
     searching,
-    segments,
     selecting,
     sorting,
 )
@@ -207,8 +205,8 @@ def _searchsorted(self: Tensor, v: Tensor, side: str = "left", sorter: TensorLik
 class PickingMethods:
     """Methods that gather, scatter, sort and count elements."""
 
-    __getitem__ = indexing.getitem
-    __setitem__ = indexing.setitem
+    from msjax.ops.function.array_func.indexing import getitem as __getitem__, setitem as __setitem__
+
     # picking and putting
     gather = _gather
     index_select = _index_select
@@ -220,34 +218,29 @@ class PickingMethods:
     scatter_add = _scatter_add
     select = _select
     where = _where
-    gather_elements = gathering.gather_elements
-    gather_nd = gathering.gather_nd
-    index_fill = scattering.index_fill
-    inplace_update = scattering.inplace_update
-    index_put = indexing.index_put
-    masked_fill = selecting.masked_fill
-    masked_select = selecting.masked_select
-    masked_scatter = selecting.masked_scatter
-    nonzero = selecting.nonzero
-    argwhere = selecting.argwhere
-    scatter_sub = scattering.tensor_scatter_sub
-    scatter_mul = scattering.tensor_scatter_mul
-    scatter_div = scattering.tensor_scatter_div
-    scatter_max = scattering.tensor_scatter_max
-    scatter_min = scattering.tensor_scatter_min
-    unsorted_segment_sum = segments.unsorted_segment_sum
-    unsorted_segment_prod = segments.unsorted_segment_prod
-    unsorted_segment_max = segments.unsorted_segment_max
-    unsorted_segment_min = segments.unsorted_segment_min
+    from msjax.ops.function.array_func.gathering import gather_elements, gather_nd
+    from msjax.ops.function.array_func.indexing import index_put
+    from msjax.ops.function.array_func.scattering import (
+        index_fill,
+        inplace_update,
+        tensor_scatter_div as scatter_div,
+        tensor_scatter_max as scatter_max,
+        tensor_scatter_min as scatter_min,
+        tensor_scatter_mul as scatter_mul,
+        tensor_scatter_sub as scatter_sub,
+    )
+    from msjax.ops.function.array_func.segments import (
+        unsorted_segment_max,
+        unsorted_segment_min,
+        unsorted_segment_prod,
+        unsorted_segment_sum,
+    )
+    from msjax.ops.function.array_func.selecting import argwhere, masked_fill, masked_scatter, masked_select, nonzero
+
     # sorting and counting
     sort = _sort
     argsort = _argsort
     unique = _unique
     searchsorted = _searchsorted
-    msort = sorting.msort
-    topk = sorting.topk
-    top_k = sorting.top_k
-    unique_consecutive = sorting.unique_consecutive
-    unique_with_pad = sorting.unique_with_pad
-    bincount = searching.bincount
-    histc = searching.histc
+    from msjax.ops.function.array_func.searching import bincount, histc
+    from msjax.ops.function.array_func.sorting import msort, top_k, topk, unique_consecutive, unique_with_pad
