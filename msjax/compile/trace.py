@@ -17,7 +17,7 @@ from msjax.base.arrays import is_tracer
 from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
-from msjax.common.tensor import Tensor
+from msjax.common.tensor import Tensor, wrap
 from msjax.compile.debugger import RefuseDebuggers
 from msjax.compile.events import MARK, Text
 from msjax.compile.printing import TEXT_IS_USED, Placeholder, goes_to_print
@@ -210,7 +210,7 @@ class Trace(Tracing):
             frame = frame.f_back
         if sys.stdout is not self._capture or not goes_to_print(frame):
             self.refuse(TEXT_IS_USED)
-        self._marks.append(tensor)
+        self._marks.append(wrap(tensor._value))  # what is written into the Tensor later is not printed
         return Placeholder(f"\x02{len(self._marks) - 1}:{kind}:{spec}\x03")
 
     def write(self, text: str) -> None:

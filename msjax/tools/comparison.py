@@ -130,7 +130,9 @@ class Comparison:
         # In a narrow terminal, long names are folded, not cut.
         least = min(24, max((len(cells[1]) for cells in rows), default=0))
         for i, name in enumerate(_columns(self.frameworks)):
-            table.add_column(name, no_wrap=name in ("shape", ""), overflow="fold", min_width=least if i == 1 else None)
+            table.add_column(
+                name, no_wrap=name in ("shape", "difference", ""), overflow="fold", min_width=least if i == 1 else None
+            )
         for cells in rows:
             style = "bold red" if cells[-1].startswith("FIRST") else "red" if cells[-1].startswith("differs") else ""
             table.add_row(*(Text(text, style) for text in cells))

@@ -101,6 +101,16 @@ def test_numpy_scalars_are_compiled_for_by_value():
         assert compiled.compilations() == programs
 
 
+def test_a_text_has_the_value_at_the_time_of_the_print(capsys):
+    def fn(x):
+        print(x)
+        x.mul_(x)
+        return x
+
+    ms.jit(fn)(ms.Tensor([3.0]))
+    assert capsys.readouterr().out == "[3.]\n"
+
+
 def test_always_call_in_a_program_of_hooks_jit():
     net, calls = _net(), []
 
