@@ -175,7 +175,7 @@ def traceback_of(eqn: jax.extend.core.JaxprEqn) -> Any:
 def own_lines() -> Iterator[None]:
     """A context in which equations get the calls that really lead to them, also where jax would give them those of another equation."""
     names = source_info_util.current_name_stack()
-    with source_info_util.user_context(_NoTraceback(), name_stack=names):  # pyright: ignore[reportArgumentType]
+    with source_info_util.user_context(_NoTraceback(), name_stack=names):
         yield
 
 

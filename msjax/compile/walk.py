@@ -362,7 +362,7 @@ class Walk:
             self._visit(value, depth + 1)
 
 
-def hooks_within(fn: Any) -> tuple[HookTable, ...] | None:
+def hooks_within(fn: Any) -> tuple[Any, ...] | None:
     """The hooks of the modules that a function calls, as far as a walk finds them, those of all cells first; None if it calls none."""
     walk = Walk([fn])
     return tuple([guard.seen for guard in walk.found if isinstance(guard, Hooks) and guard.hooks]) if walk.modules else None

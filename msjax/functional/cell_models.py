@@ -67,7 +67,7 @@ class CellModels(Framework):
             cell._set_hooks(now)
 
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
-        modules = self.paths(model) | _modules_within(model)
+        modules: dict[str, Any] = self.paths(model) | _modules_within(model)
 
         def forward(*args, **kwargs):
             handles = []
@@ -76,9 +76,10 @@ class CellModels(Framework):
                 if not any(pattern.looks_at(name) for pattern in options.patterns):
                     continue
                 if is_cell(module):
+                    cell: Any = module
                     before, after = _in_and_out(name, scopes)
-                    handles.append(module.register_forward_pre_hook(before, with_kwargs=True, prepend=True, traced=True))
-                    handles.append(module.register_forward_hook(after, traced=True))
+                    handles.append(cell.register_forward_pre_hook(before, with_kwargs=True, prepend=True, traced=True))
+                    handles.append(cell.register_forward_hook(after, traced=True))
                 else:
                     handles.append(register_forward_hook(module, _named_array(name), "", traced=True))
             try:

@@ -122,7 +122,8 @@ class FileWriter:
             TypeError, ValueError: a row lacks a field, or has a value of another type.
         """
         fields = self._schema()
-        for row in [raw_data] if isinstance(raw_data, dict) else raw_data:
+        rows: list[Any] = [raw_data] if isinstance(raw_data, dict) else list(raw_data)
+        for row in rows:
             if not isinstance(row, dict):
                 raise TypeError(f"For 'write_raw_data', a row should be a dict, but got {describe(row)}.")
             missing = fields.keys() - row.keys()
@@ -162,7 +163,7 @@ class FileWriter:
         pages = _Pages(self._page_size, number)
         places = []
         for i, (plain, blob) in enumerate(rows):
-            raw = format.with_length(msgpack.packb(dict(sorted(plain.items())) or {"id": 0}))
+            raw = format.with_length(bytes(msgpack.packb(dict(sorted(plain.items())) or {"id": 0}) or b""))
             places.append((*pages.put("RAW_DATA", raw, i), *pages.put("BLOB_DATA", format.with_length(blob), i)))
         fields = self._schema()
         header = {
