@@ -61,24 +61,31 @@ def on_first_use(
         imports = _imports_for_others(module)
         return {name: source for source, name in imports if name != "*"}, [source for source, name in imports if name == "*"]
 
-    @functools.cache
+    kept = []
+
     def starred():
-        """The names that the stars stand for, which are put into the module."""
-        found = {}
+        """{name: value} of the names that the stars stand for, which are put into the module as soon as all are there."""
+        if kept:
+            return kept[0]
+        found, whole = {}, True
         for source in map(importlib.import_module, offered()[1]):
             names = getattr(source, "__all__", None)
             names = [name for name in vars(source) if not name.startswith("_")] if names is None else names
             found.update((name, getattr(source, name)) for name in names)
-        for name in found.keys() - offered()[0].keys():
-            own.setdefault(name, found[name])
-        return found.keys()
+            # While a module is being imported, as where it is what leads here, it has not all of its names.
+            whole = whole and not getattr(source.__spec__, "_initializing", False)
+        if whole:
+            for name in found.keys() - offered()[0].keys():
+                own.setdefault(name, found[name])
+            kept.append(found)
+        return found
 
     def __getattr__(name, caller=None):
         named, stars = offered()
         if name == "__all__" and (named or stars):
             # A star imports no modules that weren't imported before.
             later = {offer for offer, source in named.items() if source == door} - own.keys()
-            return sorted(offer for offer in (starred() | named.keys()) - later if not offer.startswith("_"))
+            return sorted(offer for offer in (starred().keys() | named.keys()) - later if not offer.startswith("_"))
         if name in named:
             within = named[name] == door
             source = importlib.import_module(f"{door}.{name}" if within else named[name])
@@ -87,14 +94,15 @@ def on_first_use(
             # `from package import module` calls __getattr__ before it looks for the module.
             if "__path__" in own and importlib.util.find_spec(f"{module}.{name}") is not None:
                 return importlib.import_module(f"{module}.{name}")
-            if name in starred():
-                return own[name]
+            found = starred()
+            if name in found:
+                return own.get(name, found[name])
             if elsewhere is not None and hasattr(importlib.import_module(elsewhere), name):
                 return getattr(importlib.import_module(elsewhere), name)
         return _placeholder_or_error(door, name, placeholders, caller or sys._getframe(1))
 
     def __dir__():
-        return sorted((starred() | offered()[0].keys() | own.keys()) - _NOT_OFFERED)
+        return sorted((starred().keys() | offered()[0].keys() | own.keys()) - _NOT_OFFERED)
 
     return __getattr__, __dir__
 

@@ -72,6 +72,13 @@ def test_a_star_and_dir_have_what_type_checkers_see(package):
     assert {"later", "ready", "Named", "one", "two"} <= set(dir(package)) and not {"TYPE_CHECKING", "private"} & set(dir(package))
 
 
+def test_a_star_of_a_module_that_is_being_imported_has_all_its_names_later(package, tmp_path):
+    """The module asks its package for a name before it has defined its own, as where a part of it is a program's first import."""
+    (tmp_path / "mslazy" / "second.py").write_text("import mslazy\nmslazy.one\n" + FILES["second"])
+    importlib.import_module("mslazy.second")
+    assert (package.two, package.both) == (2, "second")
+
+
 def test_other_names_are_placeholders_or_errors(package):
     assert is_placeholder(package.RowTensor) and is_placeholder(package.private)
     with pytest.raises(NotImplementedError, match=r"doesn't offer mslazy.RowTensor: rows are no more"):
