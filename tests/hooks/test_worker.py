@@ -25,6 +25,14 @@ def hooked(hook):
     return jax.jit(lambda x: apply(params, buffers, x)[0])
 
 
+@pytest.fixture(autouse=True)
+def no_earlier_programs(monkeypatch):
+    """As in a process whose hooks have run no programs with hooks: after each call, the queue waits for those on all devices."""
+    ms.hooks.barrier()
+    monkeypatch.setattr(WORKER, "nested", False)
+    monkeypatch.setattr(WORKER, "sharded", False)
+
+
 @pytest.fixture
 def small_queue():
     before = ms.get_context("hook_queue_bytes")
