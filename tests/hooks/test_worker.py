@@ -31,6 +31,7 @@ def no_earlier_programs(monkeypatch):
     ms.hooks.barrier()
     monkeypatch.setattr(WORKER, "nested", False)
     monkeypatch.setattr(WORKER, "sharded", False)
+    monkeypatch.setattr(WORKER, "_seconds", 0.0)
 
 
 @pytest.fixture
