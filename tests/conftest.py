@@ -63,6 +63,20 @@ def small_heap():
     gc.freeze()
 
 
+@pytest.fixture(autouse=True)
+def same_precision():
+    """What runs as a MindSpore program sets how products are rounded, for its whole process."""
+    import jax
+
+    from msjax.base import precision
+
+    before, allowed = jax.config.jax_default_matmul_precision, (precision.ALLOWED.matmul, precision.ALLOWED.conv)
+    yield
+    if jax.config.jax_default_matmul_precision != before:
+        jax.config.update("jax_default_matmul_precision", before)
+    precision.ALLOWED.matmul, precision.ALLOWED.conv = allowed
+
+
 @pytest.fixture
 def no_alias_left():
     """A test may install msjax as mindspore; the next one starts without."""
