@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -213,9 +214,41 @@ def _needs_tape(net, variables):
         return True
     for _, cell in net.cells_and_names():
         table = hooks_of(cell)
-        if table.backward or table.backward_pre or getattr(cell, "bprop", None) is not None:
+        if table.backward or table.backward_pre or getattr(cell, "bprop", None) is not None or _registers_hooks(type(cell)):
             return True
     return False
+
+
+# {class: what `_registers_hooks` has found}
+_REGISTERS: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def _registers_hooks(cls):
+    """Whether the code of a class of cells says that it registers hooks of Tensors, perhaps of some that were used before: an identity
+    at that place would not see all of their gradient."""
+    if cls in _REGISTERS:
+        return _REGISTERS[cls]
+    methods = [value for base in cls.__mro__ if not _is_own(base.__module__) for value in vars(base).values()]
+    found = any(_names_register_hook(method, 3) for method in methods if isinstance(method, types.FunctionType))
+    return _REGISTERS.setdefault(cls, found)
+
+
+def _names_register_hook(function, depth):
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        if "register_hook" in code.co_names:
+            return True
+        codes += [const for const in code.co_consts if isinstance(const, types.CodeType)]
+        called = [function.__globals__.get(name) for name in code.co_names] if depth else []
+        called = [value for value in called if isinstance(value, types.FunctionType) and not _is_own(value.__module__)]
+        if any(_names_register_hook(value, depth - 1) for value in called):
+            return True
+    return False
+
+
+def _is_own(module):
+    return (module or "").partition(".")[0] in ("msjax", "builtins", "jax", "flax", "numpy")
 
 
 def _is_array(leaf):

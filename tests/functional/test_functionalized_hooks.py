@@ -248,3 +248,41 @@ def test_an_attempt_that_starts_again_on_the_tape_leaves_no_call_in_the_program(
     gradient(jnp.ones((2, 3)))
     ms.hooks.barrier()
     assert log == ["forward"]
+
+
+def _scale(tensor):
+    tensor.register_hook(lambda grad: grad * 10)
+
+
+class _HooksLate(nn.Cell):
+    def construct(self, x):
+        y = x * x
+        x.register_hook(lambda grad: grad * 10)
+        return y
+
+
+class _HooksLateByAHelper(nn.Cell):
+    def construct(self, x):
+        y = x * x
+        _scale(x)
+        return y
+
+
+class _HooksLateInside(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.inner = _HooksLate()
+
+    def construct(self, x):
+        y = x * x
+        self.inner(x)
+        return y
+
+
+@pytest.mark.parametrize("cls", [_HooksLate, _HooksLateByAHelper, _HooksLateInside])
+def test_a_hook_on_a_tensor_that_was_used_before_counts_in_the_first_gradient_too(cls):
+    apply, params, buffers = ms.functionalize(cls())
+    gradient = jax.grad(lambda x: apply(params, buffers, x)[0].sum())
+    x = jnp.ones(2, jnp.float32)
+    np.testing.assert_allclose(gradient(x), [20, 20])
+    np.testing.assert_allclose(jax.jit(gradient)(x), [20, 20])
