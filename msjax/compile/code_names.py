@@ -9,6 +9,7 @@ import types
 import weakref
 from typing import Any, NamedTuple
 
+from msjax.base.code import names_in
 from msjax.base.flax_slots import is_module_state
 from msjax.base.state import VERSION
 from msjax.common.bases import CellBase
@@ -67,15 +68,6 @@ def _is_namespace(module, name):
 def holds_user_data(cls: type) -> bool:
     """Whether what the instances of a class hold is the user's."""
     return _is_namespace(cls.__module__, cls.__qualname__)
-
-
-def names_in(code: types.CodeType) -> dict[str, None]:
-    """The names of globals and attributes in a piece of code and in the functions that it defines, in order."""
-    names = dict.fromkeys(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names.update(names_in(constant))
-    return names
 
 
 def stored_globals(function: object) -> tuple[dict[str, Any], dict[str, Any]]:

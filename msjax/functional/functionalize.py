@@ -10,7 +10,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.base.code import names_in
 from msjax.base.errors import describe
+from msjax.base.state import VERSION
 from msjax.base.typing import PyTreeDef
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
@@ -18,6 +20,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.common.tensor_values import TENSORS
+from msjax.compile.code_names import is_library
 from msjax.functional.taped import Installed, run_taped
 from msjax.hooks.batching import CallbackBatch
 from msjax.hooks.worker import WORKER
@@ -219,36 +222,33 @@ def _needs_tape(net, variables):
     return False
 
 
-# {class: what `_registers_hooks` has found}
-_REGISTERS: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+# {class: (count of changes of cells' classes, what `_registers_hooks` has found)}
+_REGISTERS: weakref.WeakKeyDictionary[type, tuple[int, bool]] = weakref.WeakKeyDictionary()
 
 
 def _registers_hooks(cls):
     """Whether the code of a class of cells says that it registers hooks of Tensors, perhaps of some that were used before: an identity
     at that place would not see all of their gradient."""
-    if cls in _REGISTERS:
-        return _REGISTERS[cls]
-    methods = [value for base in cls.__mro__ if not _is_own(base.__module__) for value in vars(base).values()]
-    found = any(_names_register_hook(method, 3) for method in methods if isinstance(method, types.FunctionType))
-    return _REGISTERS.setdefault(cls, found)
+    known = _REGISTERS.get(cls)
+    if known is None or known[0] != VERSION.classes:
+        methods = [value for base in cls.__mro__ if not is_library(base.__module__) for value in vars(base).values()]
+        known = _REGISTERS[cls] = VERSION.classes, _name_register_hook(list(filter(_is_users, methods)))
+    return known[1]
 
 
-def _names_register_hook(function, depth):
-    codes = [function.__code__]
-    while codes:
-        code = codes.pop()
-        if "register_hook" in code.co_names:
+def _name_register_hook(functions):
+    """Whether the code of one of the functions, or of the users' functions that they call, names it."""
+    for function in functions:
+        names = names_in(function.__code__)
+        if "register_hook" in names:
             return True
-        codes += [const for const in code.co_consts if isinstance(const, types.CodeType)]
-        called = [function.__globals__.get(name) for name in code.co_names] if depth else []
-        called = [value for value in called if isinstance(value, types.FunctionType) and not _is_own(value.__module__)]
-        if any(_names_register_hook(value, depth - 1) for value in called):
-            return True
+        called = filter(_is_users, map(function.__globals__.get, names))
+        functions += [value for value in called if value not in functions]
     return False
 
 
-def _is_own(module):
-    return (module or "").partition(".")[0] in ("msjax", "builtins", "jax", "flax", "numpy")
+def _is_users(value):
+    return isinstance(value, types.FunctionType) and not is_library(value.__module__ or "")
 
 
 def _is_array(leaf):

@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable
 from typing import Any, Self
 
+from msjax.base.code import names_in
 from msjax.base.state import STATE
 from msjax.hooks.classify import users_hook
 
@@ -114,7 +115,7 @@ class Attempt:
             self._visit(value, depth + 1)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self._visit(default, depth + 1)
-        for name in _names(function.__code__):
+        for name in names_in(function.__code__):
             value = function.__globals__.get(name, _MISSING)
             self._names.append((function.__globals__, name, value))
             self._visit(value, depth + 1)
@@ -123,15 +124,6 @@ class Attempt:
 _MISSING = object()
 # Modules whose objects are no user's.
 _NO_STATE = frozenset(("jax", "jaxlib", "numpy", "flax", "builtins", "msjax", "haiku", "equinox"))
-
-
-def _names(code):
-    """The names of globals in a piece of code and in the functions in it."""
-    found = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found |= _names(constant)
-    return found
 
 
 def _put_back(container, before):

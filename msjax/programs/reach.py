@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from msjax.base.code import names_in
 from msjax.programs.libraries import LIBRARIES, Foreign, identity
 
 # What classes hold besides what they do.
@@ -155,7 +156,7 @@ class _Unit:
     def function(self, fn):
         parts = self.parts
         code = parts[0]
-        names = dict.fromkeys(_names_in(code))
+        names = dict.fromkeys(names_in(code))
         found = [self.read(fn.__globals__, name, names) for name in names if name in fn.__globals__]
         for name in names:
             if name not in fn.__globals__ and name in vars(builtins):
@@ -333,16 +334,6 @@ def _content(container):
 
 def _are_same(some, others):
     return len(some) == len(others) and all(map(operator.is_, some, others))
-
-
-@functools.lru_cache(4096)
-def _names_in(code):
-    """The names of globals and attributes in a piece of code and in the functions that it defines, in order."""
-    names = dict.fromkeys(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names.update(dict.fromkeys(_names_in(constant)))
-    return tuple(names)
 
 
 @functools.lru_cache(4096)
