@@ -12,11 +12,11 @@ import msjax as ms
 from msjax import nn, ops
 from msjax.autograd import residuals
 from msjax.autograd.op import Op, apply
-from msjax.base import disk_cache, jax_slots
+from msjax.base import disk_cache
 from msjax.programs import cache, sources, store_key
 from msjax.programs.cache import ProgramCache
 from msjax.programs.description import Description, Undescribable, describe
-from msjax.programs.store import ProgramStore
+from tests.programs.stores import store_in
 
 TANH, SUB, ADD = ops.tanh.op, ops.sub.op, ops.add.op
 F, G = Description("f"), Description("g")
@@ -25,28 +25,8 @@ F, G = Description("f"), Description("g")
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     """A store in an empty folder; jax has an empty one, too."""
-    settings = {
-        "jax_compilation_cache_dir": str(tmp_path / "jax"),
-        "jax_enable_compilation_cache": True,
-        "jax_persistent_cache_min_compile_time_secs": 0.0,
-    }
-    before = {name: jax.config.values[name] for name in settings}
-
-    def use(values):
-        for name, value in values.items():
-            jax.config.update(name, value)
-        jax_slots.forget_cache_folder()
-
-    use(settings)
-    monkeypatch.setattr(disk_cache, "chosen_folder", lambda: str(tmp_path / "msjax"))
-    monkeypatch.setattr(cache, "STORE", ProgramStore())
-    monkeypatch.setattr(cache, "has_idle_core", lambda: False)
-    # So that nobody's editing of the package during the tests matters.
-    monkeypatch.setattr(store_key, "process_stamp", lambda folder: "a version")
-    yield cache.STORE
-    cache.STORE._pending.clear()
-    assert not cache.STORE.unusable
-    use(before)
+    with store_in(tmp_path / "msjax", tmp_path / "jax", monkeypatch) as made:
+        yield made
 
 
 @pytest.fixture

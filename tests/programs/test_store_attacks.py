@@ -28,9 +28,9 @@ from msjax.base import disk_cache, jax_slots
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch import promotion
 from msjax.ops.function.nn_func import activations
-from msjax.programs import bound, cache, libraries, store_key
-from msjax.programs.store import ProgramStore
+from msjax.programs import bound, cache, libraries
 from msjax.programs.store_entry import StoreEntry, read_entry, write_entry
+from tests.programs.stores import store_in
 
 X = np.linspace(-2, 2, 6, dtype=np.float32)
 OPS = {
@@ -63,27 +63,8 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def store(folder, monkeypatch, tmp_path):
     """The store of all tests here; jax has an empty folder, as it tells whether a program was compiled."""
-    settings = {
-        "jax_compilation_cache_dir": str(tmp_path / "jax"),
-        "jax_enable_compilation_cache": True,
-        "jax_persistent_cache_min_compile_time_secs": 0.0,
-    }
-    before = {name: jax.config.values[name] for name in settings}
-
-    def use(values):
-        for name, value in values.items():
-            jax.config.update(name, value)
-        jax_slots.forget_cache_folder()
-
-    use(settings)
-    monkeypatch.setattr(disk_cache, "chosen_folder", lambda: folder)
-    monkeypatch.setattr(cache, "STORE", ProgramStore())
-    monkeypatch.setattr(cache, "has_idle_core", lambda: False)
-    monkeypatch.setattr(store_key, "process_stamp", lambda folder: "a version")
-    yield cache.STORE
-    cache.STORE._pending.clear()
-    assert not cache.STORE.unusable
-    use(before)
+    with store_in(folder, tmp_path / "jax", monkeypatch) as made:
+        yield made
 
 
 @contextlib.contextmanager
