@@ -70,11 +70,11 @@ def same_precision():
 
     from msjax.base import precision
 
-    before, allowed = jax.config.jax_default_matmul_precision, (precision.ALLOWED.matmul, precision.ALLOWED.conv)
+    before, conv = jax.config.jax_default_matmul_precision, precision.ALLOWED.conv
     yield
     if jax.config.jax_default_matmul_precision != before:
         jax.config.update("jax_default_matmul_precision", before)
-    precision.ALLOWED.matmul, precision.ALLOWED.conv = allowed
+    precision.ALLOWED.conv = conv
 
 
 @pytest.fixture

@@ -15,10 +15,9 @@ WHOLE = "highest"
 
 
 class _Allowed:
-    """Whether operands of float32 may be rounded to TF32: True, False, or None for what jax is set to."""
+    """Whether operands of convolutions may be rounded to TF32: True, False, or None for what jax is set to."""
 
     def __init__(self):
-        self.matmul: bool | None = None
         self.conv: bool | None = None
 
 
@@ -37,7 +36,7 @@ def allow_tf32_in_products(value: bool, who: str) -> None:
     """
     import jax
 
-    ALLOWED.matmul = check_bool(value, "matmul_allow_tf32", who)
+    check_bool(value, "matmul_allow_tf32", who)
     jax.config.update("jax_default_matmul_precision", None if value else WHOLE)
 
 

@@ -12,14 +12,12 @@ from msjax.base import precision
 
 
 @pytest.fixture(autouse=True)
-def as_before():
-    before = jax.config.jax_default_matmul_precision
+def as_jax_has_it():
+    """No precision is set at the start; what a test sets of jax's and msjax's is taken back for all tests (conftest.py)."""
     jax.config.update("jax_default_matmul_precision", None)
     yield
-    jax.config.update("jax_default_matmul_precision", before)
     if precision.ALLOWED.conv is not None:
         jax.clear_caches()
-    precision.ALLOWED.matmul = precision.ALLOWED.conv = None
     ms.set_context(gpu_config={})
 
 
