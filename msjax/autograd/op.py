@@ -338,11 +338,12 @@ class OpNode(Node):
         """
         inputs = list(self.values if self.saved is None else self.saved.operands(self))
         used = None
-        if self.spec is not None and not self.op.runs_cells:
-            used = self.spec.used.get((given, need))
+        if not self.op.runs_cells:
+            known = {} if self.spec is None else self.spec.used
+            used = known.get((given, need))
             if used is None:
                 values = [*inputs, *[ct._value for ct in cts]]
-                used = self.spec.used[given, need] = used_operands(gradient, values)
+                used = known[given, need] = used_operands(gradient, values)
         for slot, (node, i) in zip(self.pullback.slots, self.edges):
             if used is None or used[slot]:
                 inputs[slot] = wrap(inputs[slot], node, i)
