@@ -89,7 +89,10 @@ class TensorValues(Values):
             hooks.flags = []
             outputs = through_custom_vjp(self, tensors, hooks.call_hooks, hooks.flags)
         elif base is None:
-            return args
+            if len(set(map(id, tensors))) == len(tensors):
+                return args
+            # One Tensor given twice is two within the call, as behind a node.
+            outputs = [wrap(t._value) for t in tensors]
         if base is not None:
             on_tape = [e is not None or _is_trained(t) for e, t in zip(edges, tensors)]
             outputs = outputs_of(node, outputs, on_tape)

@@ -47,6 +47,18 @@ def _batched(values, axes, *, bound, kept):
 batching.primitive_batchers[hook_p] = _batched
 
 
+class _Untied:
+    """The calls in one trace on which nothing depends yet.
+
+    Attributes:
+        done: the result of the latest one, which comes after the others.
+    """
+
+    def __init__(self):
+        self.trace = jax_slots.current_trace()
+        self.done: JaxArray | None = None
+
+
 class _Calls(threading.local):
     """What this thread knows of the hook calls of the program that it traces.
 
@@ -54,7 +66,7 @@ class _Calls(threading.local):
         last: a weak reference to the result of the latest call. The tracer itself belongs to its trace: the operations that
             use it keep it, and it goes when they do.
         batch: the CallbackBatch under way.
-        untied: while `tie_calls_to` runs, the results of calls that nothing depends on yet.
+        untied: while `tie_calls_to` runs, the calls within.
         outputs: whether a `CallsAsOutputs` is under way.
         dropped: whether it drops the calls.
     """
@@ -62,7 +74,7 @@ class _Calls(threading.local):
     def __init__(self):
         self.last: weakref.ref[JaxArray] | None = None
         self.batch: CallbackBatch | None = None
-        self.untied: list[JaxArray] | None = None
+        self.untied: _Untied | None = None
         self.outputs: bool = False
         self.dropped: bool = False
 
@@ -92,15 +104,21 @@ def observe_traced(values: Values, event: Event, arrays: Sequence[Any], carried:
     if batch is not None and batch.add(event, arrays):
         return carried
     leaves, _, at = values.find(carried)
-    tied = any(is_tracer(values.raw(leaves[i])) for i in at)
+    untied = _CALLS.untied
+    if untied is not None and untied.trace is not jax_slots.current_trace():
+        untied = None
+    tied = untied is None and any(is_tracer(values.raw(leaves[i])) for i in at)
     # jax drops what no result depends on, unless it has an effect; but programs with effects start more slowly.
-    kept = not tied and _CALLS.untied is None
+    kept = not tied and untied is None
     before = _CALLS.last
     done = _bind(arrays, (Bound(event, tuple(range(len(arrays)))),), None if batch is None else batch.done, kept)
+    if batch is not None and jax_slots.trace_of(done) is batch.trace:
+        # Only what jax differentiates belongs to another trace: whatever depends on the batch depends on this call.
+        batch.done = done
     if tied:
         return _depend(values, carried, done)
-    if _CALLS.untied is not None:
-        _CALLS.untied.append(done)
+    if untied is not None:
+        untied.done = done
     elif batch is not None:
         batch.kept = done
     else:
@@ -254,23 +272,41 @@ def calls_are_outputs() -> bool:
 
 @contextlib.contextmanager
 def tie_calls_to(values: Values, group: list[Any]) -> Iterator[None]:
-    """Make values depend on the calls within that no result depends on: their places in the list get new ones."""
+    """Make values depend on the calls within, whatever else becomes of what the calls were given: their places in the list get new ones."""
     outer = _CALLS.untied
-    untied = _CALLS.untied = [] if any(is_tracer(values.raw(v)) for v in group if v is not None) else None
+    untied = _CALLS.untied = _Untied() if any(is_tracer(values.raw(v)) for v in group if v is not None) else None
     try:
         yield
     finally:
         _CALLS.untied = outer
-    for done in untied or ():
-        group[:] = _depend(values, group, done)
+    if untied is not None and untied.done is not None:
+        group[:] = _depend(values, group, untied.done)
+
+
+def latest_call() -> object:
+    """A mark for `after_calls_since`."""
+    return _CALLS.last
+
+
+def after_calls_since(values: Values, tree: PyTree, mark: object) -> PyTree:
+    """Nested containers whose values depend on the calls since a mark, also where they were not computed from what these were given."""
+    last = _CALLS.last
+    if last is None or last is mark or _CALLS.outputs:
+        return tree
+    done = last()
+    if done is None or jax_slots.trace_of(done) is not jax_slots.current_trace():
+        return tree
+    return _depend(values, tree, done)
 
 
 def _depend(values, tree, done):
-    """Nested containers whose traced values are there, as are their gradients, only when the callback has returned."""
+    """Nested containers whose traced values are there, as are their gradients, only when the callback has returned; constants
+    where there is nothing else."""
     leaves, treedef, at = values.find(tree)
-    for i in at:
-        array = values.raw(leaves[i])
-        if is_tracer(array):
+    arrays = [values.raw(leaves[i]) for i in at]
+    constant = not any(map(is_tracer, arrays))
+    for i, array in zip(at, arrays):
+        if constant or is_tracer(array):
             # `done` is always False, which the compiler does not know.
             array = jax.lax.select(jnp.broadcast_to(done, array.shape), jnp.zeros_like(array), array)
             leaves[i] = values.depending(array, leaves[i])

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from msjax.base.arrays import CONCRETE, is_tracer
 from msjax.base.state import STATE, swap
-from msjax.hooks.batching import no_batch
+from msjax.hooks.batching import after_calls_since, no_batch, tie_calls_to
 
 if TYPE_CHECKING:
     from msjax.hooks.values import Values
@@ -62,8 +62,13 @@ def through_custom_vjp(
         for i, ct in zip(at, cts):
             if flags[i] and not isinstance(ct, jax.custom_derivatives.SymbolicZero):
                 grads[i] = values.made(ct)
-        with swap(recording=False), no_batch():
-            grads = function(grads)
+        # A hook may return gradients that don't depend on those that it, or one before it, has looked at.
+        with swap(recording=False), no_batch(), tie_calls_to(values, grads):
+            given = list(grads)
+            grads[:] = function(grads)
+            modified = any(new is not old for new, old in zip(grads, given))
+        if modified:
+            grads = after_calls_since(values, grads, None)
         return tuple(None if grads[i] is None else values.raw(grads[i]) for i in at)
 
     identity.defvjp(forward, backward, symbolic_zeros=True)
