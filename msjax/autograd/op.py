@@ -21,7 +21,7 @@ from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, ROOT, STATE, Scope
 from msjax.common.arrays import as_array
 from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
-from msjax.common.tensor import Tensor, is_tensor, wrap
+from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
 from msjax.hooks.batching import after_calls
 from msjax.hooks.values import ARRAYS
 from msjax.programs.bound import Bound
@@ -142,6 +142,8 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
         if operand.__class__ not in CONCRETE and is_tracer(operand):
             traced = True
     on_tape = on_tape and op.differentiable and STATE.recording
+    if traced:
+        mark_used(operands)
     try:
         return _run(op, operands, values, static, traced, on_tape)
     except Exception as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.interpreters import batching
 
 from msjax.base import jax_slots
-from msjax.base.arrays import is_tracer
+from msjax.base.arrays import is_tracer, known_value
 from msjax.base.state import STATE
 from msjax.base.typing import JaxArray, PyTree
 from msjax.hooks import primitive
@@ -201,18 +201,27 @@ class CallbackBatch:
             self.bytes += value.size * value.dtype.itemsize
         return self.numbers[id(value)]
 
-    def flush(self) -> None:
-        """Put the callback of the calls that were taken into the program."""
+    def flush(self, kept: bool = False) -> None:
+        """Put the callback of the calls that were taken into the program; if `kept`, also where no result depends on them."""
         if not self.events:
             return
         with jax_slots.within_trace(self.trace):
-            self.done = _bind(self.values, tuple(self.events), self.done)
+            self.done = _bind(self.values, tuple(self.events), self.done, kept)
         self._clear()
 
     def add_dependency(self, values: Values, tree: PyTree) -> PyTree:
         """Nested containers whose values depend on the calls."""
-        self.flush()
+        self.flush(kept=not values.find(tree)[2])
         return tree if self.done is None else _depend(values, tree, self.done)
+
+
+def in_one_batch(values: Values, call: Callable[[], PyTree]) -> PyTree:
+    """The result of the outermost call of a Cell where jax traces a program, which depends on the calls of hooks within, also of those
+    that saw what no result depends on. Where the values are known, hooks are called at once."""
+    if _CALLS.batch is not None or _CALLS.outputs or known_value(jnp.zeros(())) is not None:
+        return call()
+    with CallbackBatch() as calls:
+        return calls.add_dependency(values, call())
 
 
 def after_calls(values: Values, tree: PyTree) -> PyTree:

@@ -73,6 +73,9 @@ def through_custom_vjp(
 
     identity.defvjp(forward, backward, symbolic_zeros=True)
     out = list(given)
-    for i, array in zip(at, identity(*[arrays[i] for i in at])):
-        out[i] = values.made(array)
+    passed = identity(*[arrays[i] for i in at])
+    for i, array in zip(at, passed):
+        # What carries no gradient stays apart: jax gives all results of the identity one if any does.
+        if not flags or flags[i]:
+            out[i] = values.made(array)
     return out

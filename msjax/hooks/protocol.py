@@ -121,7 +121,7 @@ def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced, slot, mar
     return after_calls_since(values, new, mark) if traced and new[0] is not args else new
 
 
-def _run_forward_hook(values, hook, subject, args, kwargs, out, traced, slot, mark):
+def _run_forward_hook(values, hook, subject, args, kwargs, out, traced, slot=None, mark=None):
     given = _given(hook, args, kwargs, out)
     if traced:
         result, out = run_traced_hook(

@@ -76,19 +76,22 @@ def _call_under_jax_transform(cell, args, kwargs, tensors):
     leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
     at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
     given = {id(t): t for t in tensors}
+    cells, n = tuple(STATE.owners), len(values)
     # What construct wrote to its arguments; the gradient goes on to what they were, as on the tape.
     written = [(given[k], t._value) for (k, t), value in zip(stopped.items(), before) if t._value is not value]
     position = {id(t): i for i, t in enumerate(tensors)}
     written_at = [position[id(t)] for t, _ in written]
+    # bprop gets its inputs as construct has left them.
+    numbers = {id(t): n + len(at) + k for k, (t, _) in enumerate(written)}
+    kept = [numbers.get(id(t), i) for i, t in enumerate(tensors)] + [n + i for i in range(len(at))]
     results = [jax.lax.stop_gradient(leaves[i]._value) for i in at] + [value for _, value in written]
-    cells, n = tuple(STATE.owners), len(values)
 
     @jax.custom_vjp
     def tie(*both):
         return both[n:]
 
     def forward(*both):
-        return both[n:], both[: n + len(at)]
+        return both[n:], [both[i] for i in kept]
 
     def backward(both, cts):
         inputs = iter(map(wrap, both[:n]))
