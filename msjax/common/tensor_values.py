@@ -120,6 +120,7 @@ class TensorValues(Values):
             hooks.n_outputs = len(tensors)
         outputs = tensors
         if under_jax_transform(map(_value, tensors)):
+            mark_used(tensors)
             outputs = through_custom_vjp(self, tensors, hooks.call_pre_hooks if pre else hooks.keep_under_jax)
         elif base is None:
             return out
