@@ -8,6 +8,7 @@ residuals, and adds a node to the tape. While jax traces, it calls the function 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import jax
@@ -22,7 +23,7 @@ from msjax.base.state import ACTIVITY, ROOT, STATE, Scope
 from msjax.common.arrays import as_array
 from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
 from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
-from msjax.hooks.batching import after_calls
+from msjax.hooks.batching import CallsAsOutputs, after_calls
 from msjax.hooks.values import ARRAYS
 from msjax.programs.bound import Bound
 from msjax.programs.cache import ProgramCache
@@ -358,13 +359,16 @@ class OpNode(Node):
         if self.needs_operands:
             # The gradient depends on the inputs, which an outer scope may differentiate: compute it from the inputs again.
             slots, fn, int_grad = self.pullback.slots, self.op.bind(self.static), self.op.int_grad
+            runs_cells = self.op.runs_cells
             n = len(self.values if self.saved is None else self.saved.operands(self))
 
             def gradient_from_inputs(*args):
                 rest = iter(args[n:])
                 full = [next(rest) if there else None for there in given]
-                grads = TracedVJP(fn, args[:n], slots, int_grad)(full, need)
-                return tuple(g for g in grads if g is not None)
+                # Forward hooks of cells were called in the forward pass.
+                with CallsAsOutputs(dropped=True) if runs_cells else nullcontext():
+                    pull = TracedVJP(fn, args[:n], slots, int_grad)
+                return tuple(g for g in pull(full, need) if g is not None)
 
             key = ("again", self.static, slots, given, need, n)
             gradient = self.op.derived(key, lambda: self._gradient_op(gradient_from_inputs, int_grad))

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.interpreters import batching
 
 from msjax.base import jax_slots
-from msjax.base.arrays import is_tracer, known_value
+from msjax.base.arrays import is_tracer, staged
 from msjax.base.state import STATE
 from msjax.base.typing import JaxArray, PyTree
 from msjax.hooks import primitive
@@ -145,8 +145,10 @@ def _bind(values, bound, done, kept=False):
     """
     before = [] if done is None else [done]
     last = None if _CALLS.last is None else _CALLS.last()
-    if last is not None and last is not done and any(jax_slots.trace_of(v) is jax_slots.trace_of(last) for v in values):
-        before.append(last)
+    if last is not None and last is not done:
+        trace = jax_slots.trace_of(last)
+        if any(jax_slots.trace_of(v) is trace for v in values) or (not values and _is_usable(last)):
+            before.append(last)
     made = hook_p.bind(*values, *before, bound=bound, kept=kept)
     _CALLS.last = weakref.ref(made) if is_tracer(made) else None
     return made
@@ -218,7 +220,7 @@ class CallbackBatch:
 def in_one_batch(values: Values, call: Callable[[], PyTree]) -> PyTree:
     """The result of the outermost call of a Cell where jax traces a program, which depends on the calls of hooks within, also of those
     that saw what no result depends on. Where the values are known, hooks are called at once."""
-    if _CALLS.batch is not None or _CALLS.outputs or known_value(jnp.zeros(())) is not None:
+    if _CALLS.batch is not None or _CALLS.outputs or not staged():
         return call()
     with CallbackBatch() as calls:
         return calls.add_dependency(values, call())
@@ -292,20 +294,15 @@ def tie_calls_to(values: Values, group: list[Any]) -> Iterator[None]:
         group[:] = _depend(values, group, untied.done)
 
 
-def latest_call() -> object:
-    """A mark for `after_calls_since`."""
-    return _CALLS.last
+def after_latest_call(values: Values, tree: PyTree) -> PyTree:
+    """Nested containers whose values depend on the calls so far, where they may not be computed from what these were given."""
+    done = None if _CALLS.last is None or _CALLS.outputs else _CALLS.last()
+    return tree if done is None or not _is_usable(done) else _depend(values, tree, done)
 
 
-def after_calls_since(values: Values, tree: PyTree, mark: object) -> PyTree:
-    """Nested containers whose values depend on the calls since a mark, also where they were not computed from what these were given."""
-    last = _CALLS.last
-    if last is None or last is mark or _CALLS.outputs:
-        return tree
-    done = last()
-    if done is None or jax_slots.trace_of(done) is not jax_slots.current_trace():
-        return tree
-    return _depend(values, tree, done)
+def _is_usable(value):
+    """Whether code may use a tracer here."""
+    return any(jax_slots.trace_of(value) is trace for trace in jax_slots.enclosing_traces())
 
 
 def _depend(values, tree, done):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from msjax.base.arrays import CONCRETE, is_tracer
+from msjax.base.arrays import CONCRETE, is_tracer, staged
 from msjax.base.state import STATE, swap
-from msjax.hooks.batching import after_calls_since, no_batch, tie_calls_to
+from msjax.hooks.batching import after_latest_call, no_batch, tie_calls_to
 
 if TYPE_CHECKING:
     from msjax.hooks.values import Values
@@ -63,12 +63,14 @@ def through_custom_vjp(
             if flags[i] and not isinstance(ct, jax.custom_derivatives.SymbolicZero):
                 grads[i] = values.made(ct)
         # A hook may return gradients that don't depend on those that it, or one before it, has looked at.
-        with swap(recording=False), no_batch(), tie_calls_to(values, grads):
+        # Without any gradient, nothing else tells the hooks that they are called when the program runs.
+        functional = STATE.functional or (all(grad is None for grad in grads) and staged())
+        with swap(recording=False, functional=functional), no_batch(), tie_calls_to(values, grads):
             given = list(grads)
             grads[:] = function(grads)
             modified = any(new is not old for new, old in zip(grads, given))
         if modified:
-            grads = after_calls_since(values, grads, None)
+            grads = after_latest_call(values, grads)
         return tuple(None if grads[i] is None else values.raw(grads[i]) for i in at)
 
     identity.defvjp(forward, backward, symbolic_zeros=True)

@@ -14,7 +14,7 @@ from msjax.base.context import SETTINGS
 from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, STATE
 from msjax.hooks.backward import BackwardHooks, slot_of
-from msjax.hooks.batching import after_calls_since, latest_call
+from msjax.hooks.batching import after_latest_call
 from msjax.hooks.boundaries import Boundary, call_after_failure
 from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.dialect import DIALECTS
@@ -57,13 +57,12 @@ def call_with_hooks(
         if boundary is not None:
             _may_fail(boundary, table.forward, named, args, kwargs, None)
         if table.forward_pre:
-            mark = latest_call()
             for number, hook in enumerate(table.forward_pre):
                 slot = slot_of(subject, "forward_pre", number, hook) if traced else None
-                args, kwargs = _run_forward_pre_hook(values, hook, named, args, kwargs, traced, slot, mark)
+                args, kwargs = _run_forward_pre_hook(values, hook, named, args, kwargs, traced, slot)
             table = table_of(subject)
         backward = BackwardHooks(subject, table_of, values) if table.backward or table.backward_pre else None
-        pending, mark = list(table.forward), None
+        pending = list(table.forward)
         inputs = values.on_inputs(backward, args) if backward is not None and table.backward else args
         if rules.nodes_around_forward_hooks:
             args = inputs
@@ -76,14 +75,12 @@ def call_with_hooks(
             out = values.on_outputs(backward, out, pre=False)
         if ACTIVITY.callbacks and not traced:
             barrier()
-        if traced:
-            mark = latest_call()
         while pending:
             hook = pending.pop(0)
             slot = slot_of(subject, "forward", len(table.forward) - len(pending) - 1, hook) if traced else None
             if boundary is not None:
                 _may_fail(boundary, pending, named, args, kwargs, out)
-            out = _run_forward_hook(values, hook, named, args, kwargs, out, traced, slot, mark)
+            out = _run_forward_hook(values, hook, named, args, kwargs, out, traced, slot)
         if backward is not None and table.backward and rules.nodes_around_forward_hooks:
             out = values.on_outputs(backward, out, pre=False)
     except Exception:
@@ -100,7 +97,7 @@ def call_with_hooks(
     return values.on_outputs(backward, out, pre=True) if backward is not None and table.backward_pre else out
 
 
-def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced, slot, mark):
+def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced, slot):
     given = (args, kwargs) if hook.with_kwargs else (args,)
     if traced:
         result, (args, kwargs) = run_traced_hook(
@@ -118,10 +115,10 @@ def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced, slot, mar
         result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
     new = forward_pre_result(values, hook, result, args, kwargs)
     # The new arguments may not be computed from those that an observer has seen.
-    return after_calls_since(values, new, mark) if traced and new[0] is not args else new
+    return after_latest_call(values, new) if traced and new[0] is not args else new
 
 
-def _run_forward_hook(values, hook, subject, args, kwargs, out, traced, slot=None, mark=None):
+def _run_forward_hook(values, hook, subject, args, kwargs, out, traced, slot=None):
     given = _given(hook, args, kwargs, out)
     if traced:
         result, out = run_traced_hook(
@@ -131,7 +128,7 @@ def _run_forward_hook(values, hook, subject, args, kwargs, out, traced, slot=Non
         result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
     if values.is_nothing(result):
         return out
-    return after_calls_since(values, result, mark) if traced else result
+    return after_latest_call(values, result) if traced else result
 
 
 def _given(hook, args, kwargs, out):

@@ -302,3 +302,33 @@ def test_a_gradient_hook_among_the_members_puts_a_functional_network_on_the_tape
         wrap(jax.grad(lambda p: apply(p, buffers, X)[0].sum()))(params)
         ms.hooks.barrier()
     assert len(log) == 3 and log[0] == log[1] == log[2]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_second_gradient_calls_the_forward_hooks_of_a_module_once(compiled):
+    log, module = [], Module()
+    first = ms.grad(lambda x: ms.from_jax(module)(x))
+    second = ms.grad(lambda x: first(x))
+    with (
+        hooks.register_forward_hook(module, lambda module, inputs, output: log.append("forward")),
+        hooks.register_backward_hook(module, lambda module, grad_input, grad_output: log.append("backward")),
+    ):
+        (ms.jit(lambda x: second(x)) if compiled else second)(ms.Tensor(X))
+    assert log == ["forward", "backward"]
+
+
+def test_hooks_without_any_gradient_are_called_when_the_program_runs_in_its_order():
+    log, module = [], Module()
+
+    def two(net, x):
+        return x, ms.from_jax(module)(x)
+
+    net = Of(two)
+    net.register_forward_pre_hook(lambda cell, inputs: log.append("forward"))
+    net.register_backward_hook(lambda cell, first, second: None)
+    with hooks.register_backward_pre_hook(module, lambda module, grads: log.append(grads)):
+        grad = jax.jit(jax.grad(lambda v: net(ms.Tensor(v))[0].sum()._value))
+        for _ in range(2):
+            grad(X)
+            ms.hooks.barrier()
+    assert log == ["forward", (None,)] * 2
