@@ -109,9 +109,7 @@ def framework_checks():
             # The line is the library's.
             return found if found.called_from is None else Fault(found.what, found.phase, found.path, operation=found.operation, line=found.called_from)  # fmt: skip
 
-        yield Row(
-            f"{name}, a row that isn't there, checks at step 7", guarded, "forward", {"gather", "dynamic_slice"}, loss.__name__
-        )
+        yield Row(f"{name}, a row that isn't there, checks at step 7", guarded, "forward", {"gather", "dynamic_slice"}, line)
 
 
 # ---- Cells, whose steps msjax compiles: Parameters, optimizer and buffers stay as they are
