@@ -81,7 +81,7 @@ def call_recomputed(
     return _Region(block, args, kwargs, second).run(first)
 
 
-def _behind_node(out, back=list, kept=False):
+def _behind_node(out: Any, back: Callable[[list[Any]], list[Any]] = list, kept: bool = False) -> Any:
     """The result of a block behind a node of its own: the hooks of its Tensors are not those of an argument that the block returns."""
     leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
     at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
