@@ -11,6 +11,9 @@ _RANK = ("MS_NODE_ID", "RANK_ID", "OMPI_COMM_WORLD_RANK")
 _LOCAL_RANK = ("DEVICE_ID", "OMPI_COMM_WORLD_LOCAL_RANK")
 _LOCAL_SIZE = ("MSJAX_LOCAL_WORKERS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 _PORT = "8118"
+# How long processes wait for others that have not computed anything yet, in minutes, and at their ends, in seconds: the launcher looks
+# after them meanwhile.
+_PREPARING, _ENDING = 10, 24 * 3600
 
 
 class Place(NamedTuple):
@@ -65,6 +68,11 @@ def join(place: Place) -> None:
     if jax.distributed.is_initialized():
         return
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    # By itself, jax waits two minutes for a process that prepares something before it first computes, and then fails in another one; and five
+    # minutes at the end for one that still works, as the first one does that evaluates the network alone.
+    for name in ("jax_cpu_get_local_topology_timeout_minutes", "jax_cpu_get_global_topology_timeout_minutes"):
+        if name in jax.config.values:
+            jax.config.update(name, _PREPARING)
     # One GPU for each process of this machine; other platforms don't read this. A launcher may have chosen the GPU itself.
     gpus = None if os.environ.get("CUDA_VISIBLE_DEVICES", ",").count(",") == 0 else [place.local_rank]
     jax.distributed.initialize(
@@ -73,6 +81,7 @@ def join(place: Place) -> None:
         place.rank,
         local_device_ids=gpus,
         initialization_timeout=_number(("MS_TOPO_TIMEOUT",), 300),
+        shutdown_timeout_seconds=_ENDING,
     )
 
 
