@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from typing import NamedTuple
 
 # The variables of MindSpore's launcher come first, then those of Open MPI's.
@@ -58,8 +59,8 @@ def join(place: Place) -> None:
 
     Raises:
         SystemExit: this is the scheduler process of MindSpore's launcher, which jax does not need.
-        RuntimeError: jax is in use already, or the others have not come in time (environment variable MS_TOPO_TIMEOUT,
-            in seconds; 300 by default).
+        RuntimeError: jax is in use already, the port at which process 0 listens is taken, or the others have not come in time (environment
+            variable MS_TOPO_TIMEOUT, in seconds; 300 by default).
     """
     if os.environ.get("MS_ROLE") == "MS_SCHED":
         raise SystemExit(0)
@@ -67,6 +68,8 @@ def join(place: Place) -> None:
 
     if jax.distributed.is_initialized():
         return
+    if place.rank == 0:
+        _check_port(place.coordinator)
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     # By itself, jax waits two minutes for a process that prepares something before it first computes, and then fails in another one; and five
     # minutes at the end for one that still works, as the first one does that evaluates the network alone.
@@ -83,6 +86,21 @@ def join(place: Place) -> None:
         initialization_timeout=_number(("MS_TOPO_TIMEOUT",), 300),
         shutdown_timeout_seconds=_ENDING,
     )
+
+
+def _check_port(coordinator):
+    """Check that process 0 can listen at the port of "host:port": jax itself would crash."""
+    port = int(coordinator.rpartition(":")[2])
+    with socket.socket() as probe:
+        # As servers do: the connections of one that has just ended don't matter.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError as error:
+            raise RuntimeError(
+                f"Process 0 can't listen at port {port}, by which the processes find each other ({error.strerror}). "
+                "The environment variable MS_SCHED_PORT chooses another one, for all processes."
+            ) from None
 
 
 def _number(names, default):

@@ -6,6 +6,7 @@ Most processes here are plain Python, which starts quickly.
 import json
 import os
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -18,6 +19,7 @@ import pytest
 import msjax as ms
 from msjax.alias import install_as_mindspore
 from msjax.cli import main
+from msjax.processes.joining import Place, join
 from msjax.processes.launch import launch
 from msjax.processes.progress import Progress
 
@@ -197,3 +199,12 @@ def test_a_script_that_fails_after_a_collective(tmp_path, capfd):
         == "msjax run: process 1 failed with exit status 1; the others were ended: AssertionError: process 1 stops"
     )
     assert "[0] Traceback" not in err and os.path.basename(str(script)) in err
+
+
+def test_a_port_that_is_taken():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(RuntimeError, match=f"Process 0 can't listen at port {port}.*MS_SCHED_PORT"):
+            join(Place(0, 2, 0, 2, f"127.0.0.1:{port}"))

@@ -99,16 +99,8 @@ def _attacks():
 
 ATTACKS = dict(_attacks())
 QUICK = [
-    name
-    for name in ATTACKS
-    if name
-    in (
-        "replaced: a lambda",
-        "replaced: a derivative",
-        "replaced: after the first call",
-        "files: exchanged in turn",
-        "folder: writable by all",
-        "place: no home",
-        "processes: a full disk, after 1000 bytes",
-    )
+    "replaced: a lambda",
+    "files: exchanged in turn",
+    "folder: writable by all",
+    "processes: a full disk, after 1000 bytes",
 ]
