@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.tools.checking import Check, On
+from msjax.tools.checks.finding import find_in_call
 from msjax.tools.fault import Fault
 from msjax.tools.guarding.bundles import ReadBundle
 from msjax.tools.guarding.guards import guard
@@ -72,8 +73,9 @@ def replay(
 
 def _of_function(bundle, step, args, kwargs, check):
     fn = getattr(step, "__wrapped__", step)
-
-    return search_call(fn, args, kwargs, check, models_of(fn, args, kwargs))[1]
+    models, kinds = models_of(fn, args, kwargs), bundle.about.get("checks", ())
+    found = find_in_call(fn, args, kwargs, kinds, models) if kinds else None
+    return found or search_call(fn, args, kwargs, check, models)[1]
 
 
 def _of_cells(bundle, step, args, kwargs, check):
@@ -97,6 +99,10 @@ def _of_cells(bundle, step, args, kwargs, check):
                 )
             variable._value = state[name]
         try:
+            kinds = bundle.about.get("checks", ())
+            if kinds:
+                with guard(model, check.on, False, checks=kinds):
+                    step(*args, **kwargs)
             with guard(model, check.on, bundle.about["gradients"], eager=True):
                 step(*args, **kwargs)
         except Fault as fault:
