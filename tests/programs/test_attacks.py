@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from tests.programs.attacks.case import Case
-from tests.programs.attacks.runs import Forks
-from tests.programs.attacks.table import ATTACKS, QUICK
+from tests.programs.attacks.attack_case import Case
+from tests.programs.attacks.attack_table import ATTACKS, QUICK
+from tests.programs.attacks.script_runs import Forks
 
 
 @pytest.fixture(scope="module")

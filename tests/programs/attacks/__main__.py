@@ -12,9 +12,9 @@ import tempfile
 import time
 import warnings
 
-from tests.programs.attacks.case import Case
-from tests.programs.attacks.runs import Forks
-from tests.programs.attacks.table import ATTACKS, QUICK
+from tests.programs.attacks.attack_case import Case
+from tests.programs.attacks.attack_table import ATTACKS, QUICK
+from tests.programs.attacks.script_runs import Forks
 
 
 def main(argv=None):

@@ -3,7 +3,7 @@
 import shutil
 import time
 
-from tests.programs.attacks.scripts import OPERATORS, PROGRAMS
+from tests.programs.attacks.attacked_scripts import OPERATORS, PROGRAMS
 
 
 def _at_once(count, **options):

@@ -10,7 +10,7 @@ import stat
 import zlib
 from pathlib import Path
 
-from tests.programs.attacks.scripts import OPERATORS, PROGRAMS
+from tests.programs.attacks.attacked_scripts import OPERATORS, PROGRAMS
 
 REFUSAL = "Compiled programs are not kept on disk"
 

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from tests.programs.attacks.files import REFUSAL
-from tests.programs.attacks.runs import environment, run_new
-from tests.programs.attacks.scripts import script
+from tests.programs.attacks.attacked_files import REFUSAL
+from tests.programs.attacks.attacked_scripts import script
+from tests.programs.attacks.script_runs import environment, run_new
 
 
 class Failed(AssertionError):

@@ -2,7 +2,7 @@
 
 import os
 
-from tests.programs.attacks import files, processes, sources
+from tests.programs.attacks import attacked_files as files, attacked_sources as sources, attacking_processes as processes
 from tests.programs.attacks.replaced import REPLACED
 
 
