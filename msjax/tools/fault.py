@@ -198,14 +198,17 @@ class Fault(FloatingPointError):
     def _repr_html_(self):
         rows = "".join(
             f"<tr><td style='text-align:left;opacity:.6'>{name}</td>"
-            f"<td style='text-align:left;font-family:monospace;white-space:pre'>{html.escape(text)}</td></tr>"
+            f"<td style='text-align:left;font-family:monospace;white-space:pre-wrap'>{html.escape(text)}</td></tr>"
             for name, text in self.rows()
         )
         return f"<b style='color:#c22'>{html.escape(self.title)}</b><table>{rows}</table>"
 
 
 def _shortened(chain):
-    """A chain of which the middle is left out if it is long."""
+    """A chain with the first operation of each line, and the origin; the middle is left out if it is long."""
+    places = [(p.phase, p.path, p.line) for p in chain]
+    last = len(chain) - 1
+    chain = [p for i, p in enumerate(chain) if not 0 < i < last or p.line is None or places[i] != places[i - 1]]
     return chain if len(chain) <= 8 else [*chain[:3], f"... {len(chain) - 6} more", *chain[-3:]]
 
 

@@ -21,6 +21,8 @@ def replay(
 ) -> Fault | None:
     """Run the step of a crash bundle again, with the batch, Parameters, optimizer and random state of then, and find its fault.
 
+    jax's settings of 64-bit types, random numbers and the precision of products are those of then meanwhile.
+
     `tools.guard(..., bundle=file)` writes the file. A new process, also on another machine, makes network, optimizer and step as the
     first one did; their values come from the file. When the step has run, what they had before is put back.
 
@@ -59,9 +61,10 @@ def replay(
     if on is None and stored is None:
         raise ValueError(f"For 'replay', give on=..., the function that the guard was given: {bundle.path!r} can't hold it.")
     check = Check(stored if on is None else on, "replay")
-    args, kwargs = bundle.arguments(like)
     run = _of_cells if bundle.about["kind"] == "cells" else _of_function
-    fault = run(bundle, step, args, kwargs, check)
+    with bundle.settings():
+        args, kwargs = bundle.arguments(like)
+        fault = run(bundle, step, args, kwargs, check)
     if show:
         print(
             fault
