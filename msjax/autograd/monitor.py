@@ -54,7 +54,6 @@ class Made(NamedTuple):
 
     Attributes:
         operation: the operator's name.
-        path: the cell that called it, as `cell_path` names it.
         cells: the cells under way, outermost first.
         lines: the user's lines that led there, innermost first.
         operands: the shapes and dtypes of the operands.
@@ -62,11 +61,15 @@ class Made(NamedTuple):
     """
 
     operation: str
-    path: str
     cells: tuple[Any, ...]
     lines: tuple[Line, ...]
     operands: tuple[Any, ...]
     call: int = 0
+
+    @property
+    def path(self) -> str:
+        """The cell that called it, as `cell_path` names it."""
+        return cell_path(self.cells)
 
 
 class Monitor:
@@ -108,7 +111,7 @@ class Monitor:
     def here(self, operation: str, values: Sequence[Any]) -> Made:
         """The origin of a node that is made now."""
         shapes = tuple([(tuple(v.shape), str(v.dtype)) for v in values if hasattr(v, "shape")])
-        return Made(operation, cell_path(), tuple(STATE.owners), user_lines(), shapes)
+        return Made(operation, tuple(STATE.owners), user_lines(), shapes)
 
     def entered(self, owner: Any) -> None:
         """Called when the call of an owner of hooks begins."""

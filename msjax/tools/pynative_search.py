@@ -130,7 +130,7 @@ class Search(Monitor):
         grads = [getattr(g, "_value", g) for g in back]
         if self._is_kept(grads):
             given = [getattr(c, "_value", c) for c in cts]
-            made = self.made.get(node) or Made(node.name, "", (), (), ())
+            made = self.made.get(node) or Made(node.name, (), (), ())
             ran = _Ran(made, "backward", given, grads, node=node, within=self._all[n:])
             self._keep(ran)
             for edge, grad in zip(edges, grads):

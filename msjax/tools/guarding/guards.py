@@ -14,7 +14,7 @@ import numpy as np
 from flax import nnx
 
 from msjax.base.errors import shorten
-from msjax.base.state import STATE
+from msjax.base.state import STATE, VERSION
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.compile.trace import RunRejected
 from msjax.functional.functionalize import state_of
@@ -155,6 +155,8 @@ class _CellGuard(Guard):
         self._search: Any = None
         self._flags: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._before = []
+        self._state: list[Tensor] = []
+        self._version = -1
         self._hooks = HookSet()
         self.checks = CellChecks(model, kinds, self._reject) if kinds else None
         if self.checks is not None:
@@ -187,8 +189,10 @@ class _CellGuard(Guard):
 
     def _begin(self, cell, args):
         if STATE.trace is None and not STATE.functional:
-            trained, rest = state_of(self.model)
-            self._before = [(tensor, tensor._value) for tensor in (*trained.values(), *rest.values())]
+            if self._version != VERSION.n:
+                trained, rest = state_of(self.model)
+                self._state, self._version = [*trained.values(), *rest.values()], VERSION.n
+            self._before = [(tensor, tensor._value) for tensor in self._state]
             self._args = args
             self._search.forget()
 
