@@ -80,7 +80,8 @@ def _smooth_l1_loss(input, target, beta, slope, reduction):
     size = magnitude(input - target)
     if slope is None:
         return reduce_loss(size, reduction)
-    return reduce_loss(jnp.where(size < beta, 0.5 * slope * size * size, size - 0.5 * beta), reduction)
+    near = jnp.where(size >= beta, 0, size)  # so that 0 is not multiplied by an infinite distance in the gradient
+    return reduce_loss(jnp.where(size < beta, 0.5 * slope * near * near, size - 0.5 * beta), reduction)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: str = "none") -> Tensor:
@@ -112,7 +113,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: 
 @operator(2, numbers=("delta",))
 def _huber_loss(input, target, reduction, delta):
     size = magnitude(input - target)
-    return reduce_loss(jnp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
+    near = jnp.where(size > delta, 0, size)
+    return reduce_loss(jnp.where(size <= delta, 0.5 * near * near, delta * (size - 0.5 * delta)), reduction)
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:

@@ -398,10 +398,14 @@ def _adaptive_avg_pool(x, outs):
             x = jnp.mean(x.reshape(*x.shape[:axis], out, size // out, *x.shape[axis + 1 :]), axis + 1)
             continue
         starts, ends = _bounds(size, out)
-        at = np.arange(size)
-        within = (at >= starts[:, None]) & (at < ends[:, None])
-        share = jnp.asarray(within / (ends - starts)[:, None], x.dtype)
-        x = jnp.moveaxis(jnp.tensordot(x, share, (axis, 1)), -1, axis)
+        column = (-1,) + (1,) * (x.ndim - 1 - axis)
+        total = None
+        # No product with a matrix of shares: in each mean, it would have the NaN and infinities of all others.
+        for i in range(int((ends - starts).max())):
+            piece = jnp.take(x, np.minimum(starts + i, ends - 1), axis, mode="clip")
+            piece = jnp.where((starts + i < ends).reshape(column), piece, np.zeros((), x.dtype))
+            total = piece if total is None else total + piece
+        x = total / jnp.asarray(ends - starts, x.dtype).reshape(column)
     return x
 
 
