@@ -239,3 +239,11 @@ def test_the_second_derivative_of_a_bessel_function_beside_zero():
     x = Tensor(np.array([0.0, 1e-30, -1e-12, 1e-5], np.float32))
     slope = ms.grad(lambda x: ms.grad(lambda x: ops.bessel_i1(x).sum())(x).sum())(x)
     np.testing.assert_allclose(slope.asnumpy(), 0, atol=1e-4)  # 3/8 x
+
+
+def test_the_slope_of_sinc_beside_zero():
+    x = np.array([0.0, 1e-30, -1e-6, 1e-3, 0.05], np.float32)
+    slope = -(np.pi**2) / 3 * x * (1 - (np.pi * x) ** 2 / 10 + (np.pi * x) ** 4 / 280)
+    tensor = Tensor(x)
+    np.testing.assert_allclose(ops.sinc(tensor).asnumpy(), np.sinc(x.astype(np.float64)), rtol=1e-6)
+    np.testing.assert_allclose(ms.grad(ops.sinc)(tensor).asnumpy(), slope, rtol=1e-3)

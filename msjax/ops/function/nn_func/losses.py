@@ -218,7 +218,8 @@ def poisson_nll_loss(input: TensorLike, target: TensorLike, log_input: bool, ful
 def _margin_ranking_loss(input1, input2, target, margin, reduction):
     losses = -target * (input1 - input2) + margin
     # The slope is 1 at 0, where that of jnp.maximum is 0.5.
-    return reduce_loss(jnp.where(losses < 0, 0, losses), reduction)
+    rest = jnp.where(losses < 0, 0, jax.lax.stop_gradient(losses))  # NaN has no slope
+    return reduce_loss(jnp.where(losses >= 0, losses, rest), reduction)
 
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:
