@@ -5,12 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-# The variables of MindSpore's launcher come first, then those of Open MPI's.
-_SIZE = ("MS_WORKER_NUM", "RANK_SIZE", "OMPI_COMM_WORLD_SIZE")
-_RANK = ("MS_NODE_ID", "RANK_ID", "OMPI_COMM_WORLD_RANK")
-_LOCAL_RANK = ("DEVICE_ID", "OMPI_COMM_WORLD_LOCAL_RANK")
-_LOCAL_SIZE = ("MSJAX_LOCAL_WORKERS", "OMPI_COMM_WORLD_LOCAL_SIZE")
-_PORT = "8118"
+from msjax.processes.launchers import MSJAX, OTHERS, local_size, number, shown, with_port
 
 
 class Place(NamedTuple):
@@ -38,16 +33,28 @@ def place_in_environment() -> Place:
     Raises:
         ValueError: a variable is missing or is not a fitting number.
     """
-    size = _number(_SIZE, 1)
-    if size == 1:
+    found = MSJAX if number(MSJAX.size) is not None else None
+    found = found or next((v for v in OTHERS if number(v.size) is not None and number(v.rank) is not None), None)
+    size = number(found.size) if found else None
+    if found is None or size is None or size == 1:
         return ALONE
-    rank = _number(_RANK, None)
-    if not 0 <= rank < size:
-        raise ValueError(f"The environment has {_shown(_RANK)} for {_shown(_SIZE)}; ranks are numbers from 0 to {size - 1}.")
-    host = os.environ.get("MS_SCHED_HOST", "127.0.0.1")
-    local_size = _number(_LOCAL_SIZE, size)
-    coordinator = f"{host}:{os.environ.get('MS_SCHED_PORT', _PORT)}"
-    return Place(rank, size, _number(_LOCAL_RANK, rank % local_size), local_size, coordinator)
+    # MindSpore's variables may name the number of processes alone, and another launcher each one's rank.
+    names = [found.rank, *(v.rank for v in OTHERS if found is MSJAX)]
+    known = next((name for name in names if number(name) is not None), None)
+    if known is None:
+        raise ValueError(
+            f"Several processes are to run ({shown(found.size)}), but none of {', '.join(n for v in names for n in v)} "
+            "gives this one's rank."
+        )
+    rank = number(known)
+    if rank is None or not 0 <= rank < size:
+        raise ValueError(f"The environment has {shown(known)} for {shown(found.size)}; ranks are numbers from 0 to {size - 1}.")
+    coordinator = os.environ.get("MS_SCHED_HOST") or found.coordinator()
+    if not coordinator:
+        raise ValueError(f"{found.launcher} started {size} processes, but doesn't say where process 0 is: set MS_SCHED_HOST.")
+    here = local_size(found) or size
+    own = number(found.local_rank)
+    return Place(rank, size, rank % here if own is None else own, here, with_port(coordinator))
 
 
 def join(place: Place) -> None:
@@ -66,27 +73,13 @@ def join(place: Place) -> None:
         return
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     # One GPU for each process of this machine; other platforms don't read this. A launcher may have chosen the GPU itself.
-    gpus = None if os.environ.get("CUDA_VISIBLE_DEVICES", ",").count(",") == 0 else [place.local_rank]
+    # A process that is alone on its machine has all of them.
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES", ",").count(",") == 0
+    gpus = None if chosen or place.local_size == 1 else [place.local_rank]
     jax.distributed.initialize(
         place.coordinator,
         place.size,
         place.rank,
         local_device_ids=gpus,
-        initialization_timeout=_number(("MS_TOPO_TIMEOUT",), 300),
+        initialization_timeout=number(("MS_TOPO_TIMEOUT",)) or 300,
     )
-
-
-def _number(names, default):
-    for name in names:
-        text = os.environ.get(name)
-        if text is not None:
-            if not text.isdecimal():
-                raise ValueError(f"The environment variable {name} should be a number, but is {text!r}.")
-            return int(text)
-    if default is None:
-        raise ValueError(f"Several processes are to run ({_shown(_SIZE)}), but none of {', '.join(names)} gives this one's rank.")
-    return default
-
-
-def _shown(names):
-    return ", ".join(f"{name}={os.environ[name]}" for name in names if name in os.environ)
