@@ -1,9 +1,9 @@
-"""Compile training steps for chips that are not here, and print what hooks add to them.
+"""Compile all operators and training steps for chips that are not here, and print what hooks add to them.
 
     pip install -e '.[dev,accelerators]'
-    JAX_PLATFORMS=cpu python -m tests.accelerators [--targets h100 v5e] [--parts steps scale] [--chips 8 64] [--quick]
+    JAX_PLATFORMS=cpu python -m tests.accelerators [--targets h100 v5e] [--parts operators steps scale] [--chips 8 64] [--quick]
 
-Exits with 1 if hooks add a collective or a kernel that is not their own, or a step misses the figures to hold. One process at a
+Exits with 1 if an operator, layer, loss or optimizer can't be compiled, forward and gradient, that should be, if hooks add a collective or a kernel that is not their own, or a step misses the figures to hold. One process at a
 time can use libtpu.
 """
 
@@ -14,7 +14,9 @@ import time
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from tests.accelerators import scale, steps
+import jax
+
+from tests.accelerators import operators, rows, scale, steps
 from tests.accelerators.targets import Missing, Target
 
 # {target: {chips: the shape of that many}}
@@ -22,6 +24,7 @@ SHAPES = {
     "h100": {8: "1x1x8", 64: "1x8x8", 256: "1x32x8"},
     "v5e": {8: "2x4", 64: "8x8", 256: "16x16"},
 }
+PARTS = ["operators", "steps", "scale"]
 # msjax's step against that by hand: the largest ratio of kernels and of temporary memory.
 HELD = 1.02
 # How many collectives of all kinds a delivery may add to the bare step: a statistic of each of two modules is one all-reduce.
@@ -31,21 +34,50 @@ ADDED = {"bare": 0, "statistics": 1, "activations": 0, "forward modifier": 0, "b
 def main(argv=None):
     parser = argparse.ArgumentParser(prog="python -m tests.accelerators", description=__doc__.splitlines()[0])
     parser.add_argument("--targets", nargs="*", default=list(SHAPES), choices=list(SHAPES))
-    parser.add_argument("--parts", nargs="*", default=["steps", "scale"], choices=["steps", "scale"])
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument(
+        "--dtypes",
+        nargs="*",
+        default=["float32", "bfloat16"],
+        choices=["float32", "bfloat16", "float64"],
+        help="of the operators",
+    )
     parser.add_argument("--chips", nargs="*", type=int, default=[8, 64], choices=[8, 64, 256])
-    parser.add_argument("--quick", action="store_true", help="LeNet-5 alone, and one layout on 8 chips")
+    parser.add_argument("--quick", action="store_true", help="every eighth operator for GPUs, LeNet-5, one layout on 8 chips")
     options = parser.parse_args(argv)
-    failed = []
+    failed, begin = [], time.time()
     for name in options.targets:
         try:
+            if "operators" in options.parts:
+                _operators(name, options.dtypes, options.quick, failed)
             if "steps" in options.parts:
                 _steps(name, options.quick, failed)
             if "scale" in options.parts:
                 _scale(name, [8] if options.quick else options.chips, options.quick, failed)
         except Missing as error:
             print(f"{name}: left out: {error}", flush=True)
-    print("\n".join(["", "not held:", *failed]) if failed else "\nall figures are held")
+    print("\n".join(["", "not held:", *failed]) if failed else "\nall figures are held", f"({time.time() - begin:.0f} s)")
     return 1 if failed else 0
+
+
+def _operators(name, dtypes, quick, failed):
+    target = Target(name)
+    print(f"\n{name}: operators, layers, losses and optimizers, forward and gradient")
+    for dtype in dtypes:
+        begin = time.time()
+        some = [row for row in rows.ROWS if row.traced][:: 8 if quick and target.platform == "cuda" else 1]
+        with jax.enable_x64(dtype == "float64"):
+            programs, refused = operators.all_traced(some, dtype)
+            found = operators.failing(target, programs + operators.optimizer_steps(dtype))
+        wrong = operators.unexpected(name, dtype, found, {program.name for program in programs})
+        failed += [f"{name}, {dtype}: {line}" for line in wrong]
+        print(
+            f"{dtype:9} {len(programs) - len(found)} of {len(programs)} programs compile; "
+            f"{len(refused)} calls refuse the dtype on any platform; {time.time() - begin:.0f} s",
+            flush=True,
+        )
+        for call, error in found.items():
+            print(f"    not compiled: {call}: {error.splitlines()[0][:150]}")
 
 
 def _steps(name, quick, failed):

@@ -13,7 +13,20 @@ from msjax.processes import launchers
 from msjax.processes.joining import ALONE, place_in_environment
 from msjax.processes.launchers import ONE_HOST, Host, host
 
-PREFIXES = ("MS_", "RANK", "OMPI_", "SLURM_", "WORLD_SIZE", "MASTER_", "LOCAL_", "NUM_PROC", "PROCESS_ID", "COORD", "JOB_COMP", "DEVICE_ID")
+PREFIXES = (
+    "MS_",
+    "RANK",
+    "OMPI_",
+    "SLURM_",
+    "WORLD_SIZE",
+    "MASTER_",
+    "LOCAL_",
+    "NUM_PROC",
+    "PROCESS_ID",
+    "COORD",
+    "JOB_COMP",
+    "DEVICE_ID",
+)
 
 
 @pytest.fixture
