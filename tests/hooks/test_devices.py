@@ -12,6 +12,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSh
 
 import msjax as ms
 from msjax import nn
+from msjax.tools.checking import Check
 
 
 def split():
@@ -64,6 +65,17 @@ def test_a_modifier_on_the_host_keeps_the_gradient_s_sharding():
     text = f.lower(x).compile().as_text()
     gathers = {name: len(re.findall(rf" {name}[(.-]", text)) for name in ("all-gather", "all-reduce", "all-to-all")}
     assert gathers["all-gather"] <= 1 and gathers["all-reduce"] <= 1 and not gathers["all-to-all"], gathers
+
+
+def test_flags_see_a_nan_on_any_device():
+    for dtype in (jnp.float32, jnp.float16, jnp.bfloat16, jnp.float64):
+        for number in (0, 5):
+            x = jax.device_put(jnp.ones((8, 2), dtype).at[number, 1].set(jnp.nan), split())
+            for on in ("nan", "inf"):
+                check = Check(on, "guard")
+                assert bool(jax.jit(check.traced)(x)) and not bool(jax.jit(check.traced)(jnp.ones((8, 2), dtype)))
+        infinite = jax.device_put(jnp.ones((8, 2), dtype).at[0, 1].set(-jnp.inf), split())
+        assert [bool(jax.jit(Check(on, "guard").traced)(infinite)) for on in ("nan", "inf")] == [False, True]
 
 
 PROCESS = """
