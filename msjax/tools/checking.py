@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base.arrays import is_at_hand
 from msjax.base.errors import check_callable
 from msjax.base.typing import JaxArray
 
@@ -107,7 +108,7 @@ class Check:
         if callable(self.on):
             return bool(jnp.any(self.on(value)))
         # numpy sees an array on the CPU without a copy, and needs no program for its shape.
-        if next(iter(value.devices())).platform == "cpu" if isinstance(value, jax.Array) else True:
+        if is_at_hand(value):
             value, library = np.asarray(value), np
         else:
             library = jnp

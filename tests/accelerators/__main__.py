@@ -8,6 +8,7 @@ time can use libtpu.
 """
 
 import argparse
+import itertools
 import os
 import sys
 import time
@@ -17,6 +18,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 
 from tests.accelerators import operators, rows, scale, steps
+from tests.accelerators.models import LAYOUTS
 from tests.accelerators.targets import Missing, Target
 
 # {target: {chips: the shape of that many}}
@@ -27,8 +29,6 @@ SHAPES = {
 PARTS = ["operators", "steps", "scale"]
 # msjax's step against that by hand: the largest ratio of kernels and of temporary memory.
 HELD = 1.02
-# How many collectives of all kinds a delivery may add to the bare step: a statistic of each of two modules is one all-reduce.
-ADDED = {"bare": 0, "statistics": 1, "activations": 0, "forward modifier": 0, "backward modifier": 0, "edit": 0}
 
 
 def main(argv=None):
@@ -43,7 +43,11 @@ def main(argv=None):
         help="of the operators",
     )
     parser.add_argument("--chips", nargs="*", type=int, default=[8, 64], choices=[8, 64, 256])
-    parser.add_argument("--quick", action="store_true", help="every eighth operator for GPUs, LeNet-5, one layout on 8 chips")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="every eighth operator for GPUs, for TPUs every fourth in bfloat16; LeNet-5; one layout on 8 chips",
+    )
     options = parser.parse_args(argv)
     failed, begin = [], time.time()
     for name in options.targets:
@@ -65,7 +69,8 @@ def _operators(name, dtypes, quick, failed):
     print(f"\n{name}: operators, layers, losses and optimizers, forward and gradient")
     for dtype in dtypes:
         begin = time.time()
-        some = [row for row in rows.ROWS if row.traced][:: 8 if quick and target.platform == "cuda" else 1]
+        every = 1 if not quick else 8 if target.platform == "cuda" else 1 if dtype == "float32" else 4
+        some = [row for row in rows.ROWS if row.traced][::every]
         with jax.enable_x64(dtype == "float64"):
             programs, refused = operators.all_traced(some, dtype)
             found = operators.failing(target, programs + operators.optimizer_steps(dtype))
@@ -96,16 +101,15 @@ def _steps(name, quick, failed):
 
 
 def _scale(name, chips, quick, failed):
+    heading = f"{'':18}{'temporary, MB':>14}{'outputs, MB':>13}{'seconds':>9}  collectives"
     for count in chips:
         target = Target(name, SHAPES[name][count])
-        for layout in ["both"] if quick else scale.LAYOUTS:
-            print(
-                f"\n{name}, {count} chips, {layout}\n{'':18}{'temporary, MB':>14}{'outputs, MB':>13}{'seconds':>9}  collectives"
-            )
+        for layout, explicit in [("both", False)] if quick else itertools.product(LAYOUTS, (False, True)):
+            print(f"\n{name}, {count} chips, {layout}, {'explicit' if explicit else 'automatic'} axes\n{heading}")
             bare = None
-            for delivery, added in ADDED.items():
+            for delivery, added in scale.ADDED.items():
                 begin = time.time()
-                program = scale.compiled(target, delivery, layout)
+                program = scale.compiled(target, delivery, layout, explicit)
                 kinds = ", ".join(f"{kind} {n}" for kind, n in program.collectives.items())
                 numbers = f"{program.temporary / 1e6:14.2f}{program.outputs / 1e6:13.2f}{time.time() - begin:9.1f}"
                 print(f"{delivery:18}{numbers}  {kinds}", flush=True)
