@@ -114,7 +114,8 @@ def test_operators_run_inside_of_jax_transformations():
 
 def test_operands_on_another_platform_get_no_options_of_cpus():
     device = mock.Mock(platform="gpu")
-    value = mock.Mock(spec=jax.Array, committed=True, is_fully_addressable=True, **{"devices.return_value": {device}})
+    value = mock.Mock(committed=True, is_fully_addressable=True, **{"devices.return_value": {device}})
+    value.__class__ = jax.Array
     assert platform_of([value]) == "gpu" and options_for([value]) == {}
     assert platform_of([1.0, jnp.ones(2)]) == "cpu" and options_for([jnp.ones(2)]) == quick_options()
     # Nor are their values looked at, nor those that another process has a part of.

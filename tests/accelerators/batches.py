@@ -182,7 +182,8 @@ def failing(target, programs, batch=BATCH):
 
 def unexpected(target, dtype, failed, tried):
     """Lines on what fails that should not, does not fail that should, or fails with another error."""
-    names, text = NOT_THERE.get((target, dtype), ((), ""))
+    # What an unknown device lacks is only listed, if it is said so.
+    names, text = (set(failed), "NotImplementedError") if target == "here" else NOT_THERE.get((target, dtype), ((), ""))
     lines = [
         f"{name}: {error.splitlines()[0]}" for name, error in failed.items() if not (name in names and re.match(text, error))
     ]
