@@ -38,6 +38,7 @@ def first_host(hosts: str) -> str:
     """The first name of a list of hosts as Slurm writes it.
 
     Example:
+        >>> from msjax.processes.launchers import first_host
         >>> first_host("node[007-009,12],other"), first_host("a-b,c")
         ('node007', 'a-b')
     """
@@ -198,6 +199,7 @@ def with_port(address: str) -> str:
     """An address with its port: its own, that of MS_SCHED_PORT, or 8118.
 
     Example:
+        >>> from msjax.processes.launchers import with_port
         >>> with_port("node1"), with_port("node1:9000"), with_port("[::1]")
         ('node1:8118', 'node1:9000', '[::1]:8118')
     """
