@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.core
+import jax.numpy as jnp
 
 # Classes known not to be tracers: looking a class up here takes a third of the time of isinstance, and every operator asks.
 CONCRETE: set[type[Any]] = set()
@@ -34,6 +35,11 @@ def is_at_hand(value: Any) -> bool:
     if not isinstance(value, jax.Array):
         return True
     return value.is_fully_addressable and next(iter(value.devices())).platform == "cpu"
+
+
+def staged() -> bool:
+    """Whether jax records what is computed here, to run it later."""
+    return known_value(jnp.zeros(())) is None
 
 
 class TracedValueError(TypeError):

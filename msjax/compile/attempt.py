@@ -229,7 +229,11 @@ class _Attempt:
         )
 
     def program(self):
-        trace, observing, layout = self.trace, Observing(self.jaxpr), Layout()
+        trace, layout = self.trace, Layout()
+        for rewrite in trace.rewrites:
+            with CallsAsOutputs(self.drops_events):
+                self.jaxpr = rewrite(self.jaxpr)
+        observing = Observing(self.jaxpr)
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
         settings: list[object] = []
 
