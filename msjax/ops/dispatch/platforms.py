@@ -11,10 +11,9 @@ import jax.numpy as jnp
 from jax.interpreters import mlir
 
 from msjax.base import jax_slots
+from msjax.hooks.batching import calls_are_outputs
 
 _NAMES = {"cpu": "CPUs", "tpu": "TPUs", "cuda": "NVIDIA's GPUs", "rocm": "AMD's GPUs"}
-
-from msjax.hooks.batching import calls_are_outputs
 
 
 def on_cpu(kernel: Callable[..., Any], otherwise: Callable[..., Any], *values: Any) -> Any:
