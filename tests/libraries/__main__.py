@@ -4,7 +4,7 @@
 
 `PATH` has the libraries' sources, by name: mindcv, mindyolo, mindaudio, and models (MindSpore's official ones). The packages that they
 need are taken from this Python, and from `PATH/packages` if there is one. Nothing is fetched. `--record` runs the programs with another
-Python, which has MindSpore, twice each, and writes what it gave to `losses.json`: which losses, and how many of them its second run gave, too.
+Python, which has MindSpore, twice each, and writes what it gave to `losses.json`: which losses, and how many of them its other run gave, too.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--sources", type=pathlib.Path, required=True, help="the folder of the libraries' sources")
     parser.add_argument("--only", nargs="*", metavar="NAME", help="only programs with one of these in their name")
     parser.add_argument("--record", metavar="PYTHON", help="run with the MindSpore of this Python, and write down its losses")
+    parser.add_argument("--runs", type=int, default=2, metavar="N", help="with --record: how often (default: 2)")
     parser.add_argument("--work", type=pathlib.Path, help="where to work (default: a folder that is deleted at the end)")
     arguments = parser.parse_args(argv)
     chosen = [p for p in PROGRAMS if not arguments.only or any(n.lower() in p.name.lower() for n in arguments.only)]
@@ -49,7 +50,10 @@ def main(argv: list[str] | None = None) -> int:
                 print(f"{program.name}: no source at {source}")
                 failed += 1
             elif arguments.record:
-                runs = [Run(program, source, base / f"recorded {n}", arguments.sources, arguments.record) for n in range(2)]
+                runs = [
+                    Run(program, source, base / f"recorded {n}", arguments.sources, arguments.record)
+                    for n in range(arguments.runs)
+                ]
                 recorded[program.name] = record(runs)
                 print(f"{program.name}: {recorded[program.name]}", flush=True)
                 RECORDED.write_text(json.dumps(recorded, indent=1) + "\n")
@@ -118,16 +122,11 @@ def launcher(python: str | None, workers: int, work: pathlib.Path) -> list[str]:
 
 
 def record(runs: list[Run]) -> dict[str, object]:
-    """What two runs of the real MindSpore gave, for the file."""
-    first, second = runs
-    apart = [abs(a - b) for a, b in zip(first.losses, second.losses, strict=False)]
+    """What runs of the real MindSpore gave, for the file."""
+    first, last = runs[0], runs[-1]
+    apart = [abs(a - b) for a, b in zip(first.losses, last.losses, strict=False)]
     same = next((n for n, difference in enumerate(apart) if difference > SAME), len(apart))
-    found: dict[str, object] = {
-        "losses": first.losses,
-        "same": same,
-        "spread": round(max(apart, default=0.0), 7),
-        "step": round(first.step, 4),
-    }
+    found: dict[str, object] = {"runs": len(runs), "losses": first.losses, "same": same, "step": round(first.step, 4)}
     return found | ({"error": first.error} if first.error else {})
 
 
@@ -145,14 +144,14 @@ def report(name: str, run: Run, real: dict | None) -> bool:
         return bool(there)
     text = f"{name}: ran, {len(run.losses)} losses, {run.step:.3f} s a step"
     if there:
-        text += f"; MindSpore stops after {len(real['losses'])}: {there.splitlines()[-1]}"
-    if not real or not real["losses"]:
+        text += f"; MindSpore stops after {len(real.get('losses', ()))}: {there.splitlines()[-1]}"
+    if not real or not real.get("losses"):
         print(text + ("" if real else "; MindSpore's are not recorded"), flush=True)
         return True
     count = real["same"]
     apart = [abs(a - b) for a, b in zip(run.losses, real["losses"][:count], strict=False)]
     good = len(apart) == count and max(apart, default=0.0) <= CLOSE
-    both = f"two of its own runs are the same in {count} of {len(real['losses'])} losses"
+    both = f"{count} of its {len(real['losses'])} losses are the same in {real['runs']} of its own runs"
     print(
         f"{text}; MindSpore {real['step']:.3f} s, {both}; largest difference from these {max(apart, default=0.0):.2g}", flush=True
     )

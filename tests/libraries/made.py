@@ -9,15 +9,27 @@ import numpy as np
 from PIL import Image
 
 
-def images(folder: pathlib.Path, classes: int = 4) -> None:
-    """Folders of square images, one a class: train with 10 images of each, val with 4."""
+def images(folder: pathlib.Path, classes: int = 4, count: int = 10) -> None:
+    """Folders of square images, one a class: train with `count` images of each, val with 4."""
     generator = np.random.default_rng(3)
-    for split, count in (("train", 10), ("val", 4)):
+    for split, number_of_images in (("train", count), ("val", 4)):
         for label in range(classes):
             place = folder / split / f"class{label}"
             place.mkdir(parents=True, exist_ok=True)
-            for number in range(count):
+            for number in range(number_of_images):
                 Image.fromarray(_picture(generator, label, 40)).save(place / f"{number}.png")
+
+
+def colours(folder: pathlib.Path) -> None:
+    """Folders of images of one colour each, which random crops and mirrors leave as they are: 5 classes, as `images` has them."""
+    generator = np.random.default_rng(8)
+    for split, count in (("train", 10), ("val", 4)):
+        for label in range(5):
+            place = folder / split / f"class{label}"
+            place.mkdir(parents=True, exist_ok=True)
+            for number in range(count):
+                colour = generator.integers(0, 256, 3).astype(np.uint8)
+                Image.fromarray(np.broadcast_to(colour, (40, 40, 3)).copy()).save(place / f"{number}.png")
 
 
 def mnist(folder: pathlib.Path) -> None:
@@ -72,11 +84,11 @@ def coco(folder: pathlib.Path) -> None:
 def sounds(folder: pathlib.Path) -> None:
     """Mixtures of two tones and the tones, as 16-bit files of 8 kHz."""
     generator = np.random.default_rng(7)
-    for split, count in (("tr", 4), ("cv", 2), ("tt", 2)):
+    for split, count in (("train-360", 5), ("dev", 2), ("test", 2)):
         for number in range(count):
-            time = np.arange(16000 + 400 * number) / 8000
+            time = np.arange(32000) / 8000
             tones = [0.3 * np.sin(2 * np.pi * float(f) * time) for f in generator.uniform(100, 900, 2)]
-            for name, wanted in (("mix", tones[0] + tones[1]), ("s1", tones[0]), ("s2", tones[1])):
+            for name, wanted in (("mix_clean", tones[0] + tones[1]), ("s1", tones[0]), ("s2", tones[1])):
                 place = folder / split / name
                 place.mkdir(parents=True, exist_ok=True)
                 with wave.open(str(place / f"{number}.wav"), "wb") as file:
@@ -87,5 +99,7 @@ def sounds(folder: pathlib.Path) -> None:
 
 
 def _picture(generator: np.random.Generator, label: int, size: int) -> np.ndarray:
-    tint = np.array([label % 3 == channel for channel in range(3)]) * 120 + 20 * (label // 3)
-    return (generator.integers(0, 90, (size, size, 3)) + tint).clip(0, 255).astype(np.uint8)
+    """Large patches of many colours: images that differ much, so that a network's first steps don't depend on the last digits."""
+    patches = np.kron(generator.integers(0, 180, (5, 5, 3)), np.ones((size // 5, size // 5, 1), int))
+    tint = np.array([label % 3 == channel for channel in range(3)]) * 40 + 10 * (label // 3)
+    return (patches + tint + generator.integers(0, 15, (size, size, 3))).astype(np.uint8)

@@ -37,9 +37,9 @@ class Program:
     workers: int = 1
 
 
-MINDCV = "--dataset imagenet --data_dir {work}/images --image_resize 32 --batch_size 4 --num_parallel_workers 1 --num_classes 4"
+MINDCV = "--dataset imagenet --data_dir {work}/images --image_resize 64 --batch_size 8 --num_parallel_workers 1 --num_classes 4"
 MINDCV_TRAIN = (
-    f"{MINDCV} --config {{work}}/recipe.yaml --epoch_size 1 --log_interval 1 --opt momentum --lr 0.005 "
+    f"{MINDCV} --config {{work}}/recipe.yaml --epoch_size 1 --log_interval 1 --opt momentum --lr 0.000005 "
     "--warmup_epochs 0 --seed 42 --ckpt_save_dir {work}/saved"
 )
 # The whole image is the crop, so that training has no random images.
@@ -47,12 +47,12 @@ WHOLE = {"scale": [1.0, 1.0], "ratio": [1.0, 1.0], "hflip": 0.0, "color_jitter":
 
 
 def mindcv(
-    name: str, model: str = "mobilenet_v1_025", mode: int = 1, workers: int = 1, validate: bool = False, **recipe: object
+    name: str, model: str = "resnet18", mode: int = 1, workers: int = 1, validate: bool = False, **recipe: object
 ) -> Program:
     """A recipe of mindcv's train.py, with validate.py on what it has saved where that is asked for."""
 
     def make(work: pathlib.Path, source: pathlib.Path) -> None:
-        made.images(work / "images")
+        made.images(work / "images", count=20)
         (work / "recipe.yaml").write_text(yaml.safe_dump({**WHOLE, **recipe}))
 
     commands = [("train.py", *f"{MINDCV_TRAIN} --mode {mode} --model {model}".split())]
@@ -67,8 +67,8 @@ def conv_tasnet(work: pathlib.Path, source: pathlib.Path) -> None:
     made.sounds(work / "sounds")
     settings = {
         "device_target": "CPU", "device_id": 0, "device_num": 1, "continue_train": 0, "in_dir": f"{work}/sounds", "out_dir": f"{work}/lists",
-        "train_dir": f"{work}/lists/tr", "batch_size": 1, "sample_rate": 8000, "segment": 0.5, "L": 20, "N": 16, "B": 8, "H": 16, "P": 3,
-        "X": 2, "R": 1, "C": 2, "norm_type": "gLN", "causal": 0, "mask_nonlinear": "relu", "epochs": 1, "l2": 0.0, "momentum": 0.9,
+        "train_dir": f"{work}/lists/train-360", "batch_size": 2, "sample_rate": 8000, "segment": 4, "L": 20, "N": 16, "B": 8, "H": 16, "P": 3,
+        "X": 2, "R": 1, "C": 2, "norm_type": "gLN", "causal": 0, "mask_nonlinear": "relu", "epochs": 2, "l2": 0.0, "momentum": 0.9,
         "save_folder": f"{work}/saved",
     }  # fmt: skip
     (work / "conv_tasnet.yaml").write_text(yaml.safe_dump(settings))
@@ -124,11 +124,11 @@ PROGRAMS = (
     Program(
         "ResNet-18",
         "models/official/cv/ResNet",
-        lambda work, source: made.images(work / "images", classes=5),
+        lambda work, source: made.colours(work / "images"),
         (
             tuple(
                 "train.py --config_path {source}/config/resnet18_imagenet2012_config.yaml --data_path {work}/images/train --device_target CPU "
-                "--output_dir {work}/saved --epoch_size 10 --batch_size 50 --class_num 5 --train_image_size 32 --mode_name PYNATIVE".split()
+                "--output_dir {work}/saved --epoch_size 10 --batch_size 50 --class_num 5 --train_image_size 32 --lr_max 0.008 --mode_name PYNATIVE".split()
             ),
             tuple(
                 "eval.py --config_path {source}/config/resnet18_imagenet2012_config.yaml --data_path {work}/images/val --device_target CPU "
