@@ -96,6 +96,8 @@ _FORWARDING = {
     for name in names.split()
 }
 _WITH_PARTS = frozenset(name.rpartition(".")[0] for name in _FORWARDING)
+# Where MindSpore's package has a function of the file's name, which is missing here.
+_HIDDEN = frozenset({"mindspore.nn.optim.thor"})
 
 
 def _shown(name):
@@ -136,9 +138,8 @@ def _attach(module, family):
     """
     own = vars(module).get("__getattr__")
     if not hasattr(own, "family"):
-        places = [partial(_part, _shown(module.__name__))]
-        if family is not None:
-            places.append(lambda name: getattr(importlib.import_module(family), name))
+        places = [] if family is None else [lambda name: getattr(importlib.import_module(family), name)]
+        places.append(partial(_part, _shown(module.__name__)))
         module.__getattr__ = _passing_on(_shown(module.__name__), *places, own=own)
         module.__getattr__.family = family
 
@@ -146,7 +147,7 @@ def _attach(module, family):
 def _part(package, name):
     """The forwarding module of a name in a package, which MindSpore's package imports itself."""
     full = f"{package}.{name}"
-    if full in _FORWARDING:
+    if full in _FORWARDING and full not in _HIDDEN:
         return sys.modules.get(full) or importlib.import_module(full)
     raise AttributeError(name)
 

@@ -206,11 +206,21 @@ def _check(options) -> int:
         lacks, files = check_programs(options.paths)
     except (OSError, SyntaxError) as error:
         return _wrong("check", str(error))
-    for lack in lacks:
+    stopping, apart = [lack for lack in lacks if not lack.apart], [lack for lack in lacks if lack.apart]
+    for lack in stopping:
         print(lack)
-    names = len({lack.name for lack in lacks})
-    print(f"{names or 'no'} name{'s' * (names != 1)} that msjax lacks in {files} file{'s' * (files != 1)}")
-    return 1 if lacks else 0
+    if apart:
+        print("only in branches, or imported by programs that can do without:")
+    for lack in apart:
+        print(lack)
+    print(f"{_names(stopping) or 'no names'} that msjax lacks in {files} file{'s' * (files != 1)}", end="")
+    print(f", and {_names(apart)} in branches and optional imports" if apart else "")
+    return 1 if stopping else 0
+
+
+def _names(lacks):
+    number = len({lack.name for lack in lacks})
+    return f"{number} name{'s' * (number != 1)}" if number else ""
 
 
 def _demo(options) -> int:
