@@ -313,7 +313,8 @@ class Planner:
     def _step(self, eqn, path, line, barrier, hidden):
         primitive = eqn.primitive
         if primitive is index_p:
-            return Counter(eqn)
+            # Without edits, the program is written anew, and evaluated later.
+            return None if self.edits is None else Counter(eqn)
         if primitive is place_p:
             return self._named(eqn, "site", path, barrier, hidden)
         if primitive.name == "name":

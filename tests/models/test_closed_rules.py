@@ -141,3 +141,18 @@ def test_models_of_all_frameworks(make):
     np.testing.assert_allclose(found.gradients["first"], np.full(3, 20.0))
     scores = hooks.attribute(model, *params, X, at=["first"], method="gradient x activation")
     np.testing.assert_allclose(scores["first"], 20 * X * 2)
+
+
+def test_beside_an_edit_that_asks_for_the_number_of_an_iteration():
+    def fn(x):
+        w = jnp.sin(x)
+
+        def body(c, _):
+            return times_ten("vjp", w)(hooks.site("c", c)), None
+
+        return jax.lax.scan(body, x, length=2)[0].sum()
+
+    run = hooks.capture(fn, "c", gradients=True, edit={"c": lambda v, i: v * (1 + i[0])})
+    (result, found), w = run(X), np.sin(X)
+    np.testing.assert_allclose(result, np.sum(2 * X * w * w), rtol=1e-6)
+    np.testing.assert_allclose(found.gradients["c"], [200 * w * w, 10 * w], rtol=1e-5)
