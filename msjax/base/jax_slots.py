@@ -117,6 +117,15 @@ def traces_under_way() -> list[Any]:
     return traces
 
 
+def enclosing_traces() -> list[Any]:
+    """jax's objects for the transformations that are under way, from the innermost outward to the first that records a program: code
+    may use the values of all of these."""
+    traces = [current_trace()]
+    while not hasattr(traces[-1], "frame") and getattr(traces[-1], "parent_trace", None) is not None:
+        traces.append(traces[-1].parent_trace)
+    return traces
+
+
 def trace_of(value: Any) -> Any:
     """jax's object for the transformation that a tracer belongs to; None for a value that is no tracer."""
     return getattr(value, "_trace", None)

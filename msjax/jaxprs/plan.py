@@ -306,7 +306,7 @@ class Planner:
             # A jaxpr that is used several times in the same way (a layer with a jit of its own) stays one program.
             used = tuple(key)
             if used not in self.programs:
-                self.programs[used] = _segments(closed.jaxpr, steps)
+                self.programs[used] = segments(closed.jaxpr, steps)
             block.steps = self.programs[used]
         return block
 
@@ -435,7 +435,7 @@ def close(jaxpr: jex.Jaxpr | jex.ClosedJaxpr) -> jex.ClosedJaxpr:
     return jaxpr if isinstance(jaxpr, jex.ClosedJaxpr) else jex.ClosedJaxpr(jaxpr, ())
 
 
-def _segments(jaxpr, steps):
+def segments(jaxpr, steps):
     """The steps, in which lists of equations have become Plain ones."""
     needed = {v for v in jaxpr.outvars if not isinstance(v, jex.Literal)}
     out = []
