@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.core
+import jax.numpy as jnp
 
 # Classes known not to be tracers: looking a class up here takes a third of the time of isinstance, and every operator asks.
 CONCRETE: set[type[Any]] = set()
@@ -27,6 +28,11 @@ def known_value(value: Any) -> Any:
         return value
     value = jax.lax.stop_gradient(value)
     return None if isinstance(value, jax.core.Tracer) else value
+
+
+def staged() -> bool:
+    """Whether jax records what is computed here, to run it later."""
+    return known_value(jnp.zeros(())) is None
 
 
 class TracedValueError(TypeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from typing import NamedTuple
 
 # The variables of MindSpore's launcher come first, then those of Open MPI's.
@@ -11,6 +12,9 @@ _RANK = ("MS_NODE_ID", "RANK_ID", "OMPI_COMM_WORLD_RANK")
 _LOCAL_RANK = ("DEVICE_ID", "OMPI_COMM_WORLD_LOCAL_RANK")
 _LOCAL_SIZE = ("MSJAX_LOCAL_WORKERS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 _PORT = "8118"
+# How long processes wait for others that have not computed anything yet, in minutes, and at their ends, in seconds: the launcher looks
+# after them meanwhile.
+_PREPARING, _ENDING = 10, 24 * 3600
 
 
 class Place(NamedTuple):
@@ -55,16 +59,25 @@ def join(place: Place) -> None:
 
     Raises:
         SystemExit: this is the scheduler process of MindSpore's launcher, which jax does not need.
-        RuntimeError: jax is in use already, or the others have not come in time (environment variable MS_TOPO_TIMEOUT,
-            in seconds; 300 by default).
+        RuntimeError: jax is in use already, the port at which process 0 listens is taken, or the others have not come in time (environment
+            variable MS_TOPO_TIMEOUT, in seconds; 300 by default).
     """
     if os.environ.get("MS_ROLE") == "MS_SCHED":
         raise SystemExit(0)
     import jax
 
+    from msjax.base import jax_slots
+
     if jax.distributed.is_initialized():
         return
+    if place.rank == 0:
+        _check_port(place.coordinator)
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    # By itself, jax waits two minutes for a process that prepares something before it first computes, and then fails in another one; and five
+    # minutes at the end for one that still works, as the first one does that evaluates the network alone.
+    for name in ("jax_cpu_get_local_topology_timeout_minutes", "jax_cpu_get_global_topology_timeout_minutes"):
+        if name in jax_slots.settings():
+            jax.config.update(name, _PREPARING)
     # One GPU for each process of this machine; other platforms don't read this. A launcher may have chosen the GPU itself.
     gpus = None if os.environ.get("CUDA_VISIBLE_DEVICES", ",").count(",") == 0 else [place.local_rank]
     jax.distributed.initialize(
@@ -73,7 +86,23 @@ def join(place: Place) -> None:
         place.rank,
         local_device_ids=gpus,
         initialization_timeout=_number(("MS_TOPO_TIMEOUT",), 300),
+        shutdown_timeout_seconds=_ENDING,
     )
+
+
+def _check_port(coordinator):
+    """Check that process 0 can listen at the port of "host:port": jax itself would crash."""
+    port = int(coordinator.rpartition(":")[2])
+    with socket.socket() as probe:
+        # As servers do: the connections of one that has just ended don't matter.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError as error:
+            raise RuntimeError(
+                f"Process 0 can't listen at port {port}, by which the processes find each other ({error.strerror}). "
+                "The environment variable MS_SCHED_PORT chooses another one, for all processes."
+            ) from None
 
 
 def _number(names, default):

@@ -27,12 +27,12 @@ def launch(command: list[str], workers: int, timeout: float | None) -> int:
     Args:
         command: what each process runs. Its environment says which one it is; see `msjax.processes.joining`.
         workers: how many.
-        timeout: after so many seconds in which no process begins a collective while some wait for others, all are ended. None waits
-            forever.
+        timeout: after so many seconds in which no process begins a collective, or comes to its end, while some wait for others, all are
+            ended. None waits forever.
 
     Returns:
         int, the exit status: 0 if all processes succeed, otherwise that of the first that fails, or 1 if it was killed, hung, or ended while
-        others waited for it.
+        others waited for it; 130 after Ctrl-C.
     """
     with tempfile.NamedTemporaryFile(prefix="msjax-") as file:
         file.write(bytes(Progress.size_of(workers)))
@@ -55,6 +55,10 @@ class _Launcher:
         previous = signal.signal(signal.SIGTERM, _exit) if threading.current_thread() is threading.main_thread() else None
         try:
             return self._watch(timeout)
+        except KeyboardInterrupt:
+            self.quiet = True
+            self.say("interrupted; all processes were ended.")
+            return 128 + signal.SIGINT
         finally:
             self._end_all()
             if previous is not None:
@@ -81,11 +85,15 @@ class _Launcher:
                 return self._missing(missing, counts, left - gone)
             if rank is not None:
                 continue
-            if counts != seen:
-                seen, since = counts, time.monotonic()
-            late = [rank for rank in left if counts[rank] < max(counts)]
+            # At its end, a process waits for all others.
+            places = [count + (each in gone & left) for each, count in enumerate(counts)]
+            if places != seen:
+                seen, since = places, time.monotonic()
+            most = max(places)
+            late = [each for each in left if places[each] < most]
             if timeout is not None and late and time.monotonic() - since > timeout:
-                return self._hung(late, counts, timeout)
+                waiting = [each for each, place in enumerate(places) if place == most]
+                return self._hung(late, waiting, f"collective {most}" if most <= max(counts) else "their ends", timeout)
         return 0
 
     def _missing(self, ranks, counts, left):
@@ -110,11 +118,9 @@ class _Launcher:
         self.say(f"process {rank} {how}{others}{last}")
         return status if status > 0 else 1
 
-    def _hung(self, late, counts, timeout):
-        most = max(counts)
-        waiting = [rank for rank, count in enumerate(counts) if count == most]
+    def _hung(self, late, waiting, where, timeout):
         self.say(
-            f"{_listed(late)} hung: no sign within {timeout:g} s of coming to collective {most}, where {_listed(waiting)} "
+            f"{_listed(late)} hung: no sign within {timeout:g} s of coming to {where}, where {_listed(waiting)} "
             f"waited. The stacks of the threads that hung:"
         )
         for rank in late:
