@@ -8,6 +8,7 @@ residuals, and adds a node to the tape. While jax traces, it calls the function 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import jax
@@ -21,8 +22,8 @@ from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, ROOT, STATE, Scope
 from msjax.common.arrays import as_array
 from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
-from msjax.common.tensor import Tensor, is_tensor, wrap
-from msjax.hooks.batching import after_calls
+from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
+from msjax.hooks.batching import CallsAsOutputs, after_calls
 from msjax.hooks.values import ARRAYS
 from msjax.programs.bound import Bound
 from msjax.programs.cache import ProgramCache
@@ -147,6 +148,8 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
     if huge:
         values = huge_ints_as_floats(values)
     on_tape = on_tape and op.differentiable and STATE.recording
+    if traced:
+        mark_used(operands)
     try:
         return _run(op, operands, values, static, traced, on_tape)
     except Exception as error:
@@ -343,11 +346,12 @@ class OpNode(Node):
         """
         inputs = list(self.values if self.saved is None else self.saved.operands(self))
         used = None
-        if self.spec is not None and not self.op.runs_cells:
-            used = self.spec.used.get((given, need))
+        if not self.op.runs_cells:
+            known = {} if self.spec is None else self.spec.used
+            used = known.get((given, need))
             if used is None:
                 values = [*inputs, *[ct._value for ct in cts]]
-                used = self.spec.used[given, need] = used_operands(gradient, values)
+                used = known[given, need] = used_operands(gradient, values)
         for slot, (node, i) in zip(self.pullback.slots, self.edges):
             if used is None or used[slot]:
                 inputs[slot] = wrap(inputs[slot], node, i)
@@ -360,13 +364,16 @@ class OpNode(Node):
         if self.needs_operands:
             # The gradient depends on the inputs, which an outer scope may differentiate: compute it from the inputs again.
             slots, fn, int_grad = self.pullback.slots, self.op.bind(self.static), self.op.int_grad
+            runs_cells = self.op.runs_cells
             n = len(self.values if self.saved is None else self.saved.operands(self))
 
             def gradient_from_inputs(*args):
                 rest = iter(args[n:])
                 full = [next(rest) if there else None for there in given]
-                grads = TracedVJP(fn, args[:n], slots, int_grad)(full, need)
-                return tuple(g for g in grads if g is not None)
+                # Forward hooks of cells were called in the forward pass.
+                with CallsAsOutputs(dropped=True) if runs_cells else nullcontext():
+                    pull = TracedVJP(fn, args[:n], slots, int_grad)
+                return tuple(g for g in pull(full, need) if g is not None)
 
             key = ("again", self.static, slots, given, need, n)
             gradient = self.op.derived(key, lambda: self._gradient_op(gradient_from_inputs, int_grad))

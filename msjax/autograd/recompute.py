@@ -77,8 +77,21 @@ def call_recomputed(
     if not STATE.recording or any(is_tracer(t._value) for t in tensors_in((args, kwargs))):
         with first:
             out = block(*args, **kwargs)
-        return renewed(out)
+        return _behind_node(out)
     return _Region(block, args, kwargs, second).run(first)
+
+
+def _behind_node(out, back=list, kept=False):
+    """The result of a block behind a node of its own: the hooks of its Tensors are not those of an argument that the block returns."""
+    leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
+    at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+    edges, base = place_on_tape([leaves[i] for i in at])
+    if base is None:
+        return renewed(out)
+    node = FunctionNode(base, edges, len(at), back, "recompute", keeps=[leaves[i] for i in at] if kept else ())
+    for k, (i, edge) in enumerate(zip(at, edges)):
+        leaves[i] = wrap(leaves[i]._value, None if edge is None else node, k)
+    return jax.tree.unflatten(treedef, leaves)
 
 
 class _Region:
@@ -113,18 +126,7 @@ class _Region:
         self.given = None
         with swap(saving=self), context:
             out = self.block(*args, **kwargs)
-        if not self.signature:
-            return renewed(out)
-        leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
-        at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
-        edges, base = place_on_tape([leaves[i] for i in at])
-        if base is None:
-            return renewed(out)
-        node = FunctionNode(base, edges, len(at), self._enter, "recompute", keeps=[leaves[i] for i in at])
-        for k, (i, edge) in enumerate(zip(at, edges)):
-            if edge is not None:
-                leaves[i] = wrap(leaves[i]._value, node, k)
-        return jax.tree.unflatten(treedef, leaves)
+        return _behind_node(out, self._enter, kept=True) if self.signature else _behind_node(out)
 
     def save(self, node, operands, values):
         """Drop the residuals of a node recorded in the first run; store those of the second run."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import jax
+
+from msjax.base import jax_slots
 from msjax.base.errors import check_hook, where
 from msjax.common.bases import attached_to
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor
-from msjax.common.tensor_hooks import HookList
+from msjax.common.tensor import Tensor, used
+from msjax.common.tensor_hooks import HookList, LateHookError
 from msjax.common.tensor_values import TENSORS
 from msjax.common.typing import TensorHook
 from msjax.hooks.handle import RemovableHandle
@@ -29,7 +32,8 @@ def register_hook(self: Tensor, hook: TensorHook) -> RemovableHandle:
 
     Raises:
         TypeError: `hook` is not callable.
-        RuntimeError: the Tensor comes from `ops.stop_gradient`, or is a Parameter that requires no gradient.
+        RuntimeError: the Tensor comes from `ops.stop_gradient`, or is a Parameter that requires no gradient; or jax itself
+            differentiates (`jax.grad` of a call of a Cell), and something was computed from the Tensor before.
 
     Example:
         >>> import msjax as ms
@@ -62,7 +66,8 @@ def register_hook_list(tensor: Tensor) -> HookList:
         hooks = tensor._hooks = HookList()
         if under_jax_transform([tensor._value]):
             # jax differentiates: from now on, the Tensor's value passes through a custom_vjp that runs the hooks.
-            tensor._value = through_custom_vjp(TENSORS, [tensor], hooks.run_each)[0]._value
+            run = _refuse_late(tensor) if used(tensor) else hooks.run_each
+            tensor._value = through_custom_vjp(TENSORS, [tensor], run)[0]._value
     node = tensor._node
     if node is None:
         return hooks
@@ -76,6 +81,23 @@ def register_hook_list(tensor: Tensor) -> HookList:
         if known is not hooks:
             hooks = tensor._hooks = known
     return hooks
+
+
+def _refuse_late(tensor):
+    """For a hook on a Tensor that was used before, where an identity of jax would miss a part of the gradient: raise an error, as soon as
+    it is certain that jax differentiates the Tensor."""
+    error = LateHookError(
+        f"register_hook was called on a Tensor of shape {tensor.shape} and dtype {tensor.dtype}{where()} from which something was "
+        "computed before; where jax itself differentiates the objects, a hook gets the gradient of later uses only. Register it "
+        "before the first use, or differentiate with ms.grad or the function that ms.functionalize returns, where its place makes no difference."
+    )
+    if jax_slots.trace_of(jax.lax.stop_gradient(tensor._value)) is not jax_slots.trace_of(tensor._value):
+        raise error  # the innermost transformation is one that differentiates
+
+    def refuse(_):
+        raise error
+
+    return refuse
 
 
 def hooks(self: Tensor) -> list[TensorHook]:

@@ -7,6 +7,7 @@ and gradients by msjax.autograd: this file has what needs neither. It is longer 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -68,6 +69,8 @@ class Tensor(TensorMethods):
     _grad: Tensor | None = None
     _retains: bool = False
     _stopped: bool = False
+    # A weak reference to the tracer that the value was when something was computed from it; see `used`.
+    _used: Callable[[], Any] | None = None
     _stands_for: Tensor  # of the input of a cell with backward hooks: the caller's Tensor
 
     # numpy's operators defer to Tensor's reflected ones.
@@ -387,6 +390,18 @@ def wrap(value: JaxArray | None, node: Node | None = None, oidx: int = 0, _new: 
     if node is not None:
         tensor._node, tensor._oidx = node, oidx
     return tensor
+
+
+def mark_used(operands: Iterable[Any]) -> None:
+    """Note that something is computed from the present values of those Tensors among the operands that jax traces."""
+    for operand in operands:
+        if isinstance(operand, Tensor) and is_tracer(operand._value):
+            operand._used = weakref.ref(operand._value)
+
+
+def used(tensor: Tensor) -> bool:
+    """Whether something was computed already from the present value, which jax traces."""
+    return tensor._used is not None and tensor._used() is tensor._value
 
 
 def filled_like(value: JaxArray, number: float) -> Tensor:

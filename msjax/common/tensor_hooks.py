@@ -17,6 +17,10 @@ from msjax.hooks.delivery import NO_SUBJECT
 from msjax.hooks.handle import RemovableHandle, new_hook_id
 
 
+class LateHookError(RuntimeError):
+    """A hook came too late to see the whole gradient of its Tensor."""
+
+
 class HookList:
     """The hooks of one Tensor value, in the order of registration.
 

@@ -13,7 +13,7 @@ from msjax.base.state import STATE
 from msjax.common.bases import CellBase
 from msjax.common.node import FunctionNode, place_on_tape, through_node
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor, being_traced, is_leaf, is_tensor, wrap
+from msjax.common.tensor import Tensor, being_traced, is_leaf, is_tensor, mark_used, wrap
 from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
 from msjax.hooks.values import Values
 
@@ -53,7 +53,10 @@ class TensorValues(Values):
     being_traced = staticmethod(being_traced)  # pyright: ignore[reportAssignmentType]
 
     def depending(self, array: Any, value: Any) -> Tensor:
-        return wrap(array, value._node, value._oidx)
+        made = wrap(array, value._node, value._oidx)
+        if value._stopped:
+            made._stopped = True
+        return made
 
     # ---- the first argument of hooks
 
@@ -87,9 +90,13 @@ class TensorValues(Values):
         outputs = tensors
         if under_jax_transform(map(_value, tensors)):
             hooks.flags = []
+            mark_used(tensors)
             outputs = through_custom_vjp(self, tensors, hooks.call_hooks, hooks.flags)
         elif base is None:
-            return args
+            if len(set(map(id, tensors))) == len(tensors):
+                return args
+            # One Tensor given twice is two within the call, as behind a node.
+            outputs = [wrap(t._value) for t in tensors]
         if base is not None:
             on_tape = [e is not None or _is_trained(t) for e, t in zip(edges, tensors)]
             outputs = outputs_of(node, outputs, on_tape)
@@ -113,6 +120,7 @@ class TensorValues(Values):
             hooks.n_outputs = len(tensors)
         outputs = tensors
         if under_jax_transform(map(_value, tensors)):
+            mark_used(tensors)
             outputs = through_custom_vjp(self, tensors, hooks.call_pre_hooks if pre else hooks.keep_under_jax)
         elif base is None:
             return out
@@ -142,6 +150,7 @@ def hook_gradients(tensors: Sequence[Tensor], function: Callable[[list[Any]], li
     edges, base = place_on_tape(tensors)
     outputs = list(tensors)
     if under_jax_transform(map(_value, tensors)):
+        mark_used(tensors)
         outputs = through_custom_vjp(TENSORS, tensors, function)
     if base is not None:
         node = FunctionNode(base, edges, len(tensors), function, label)

@@ -18,7 +18,7 @@ from msjax.compile.walk import Walk
 _REMEMBERED = 4
 
 # What a signature tells of an argument wholly: its shape and dtype, or its value.
-_TOLD_BY_SIGNATURE = (Tensor, jax.Array, np.ndarray, np.generic, *STATIC)
+_TOLD_BY_SIGNATURE = (Tensor, jax.Array, np.ndarray, *STATIC)
 
 
 class Environment:

@@ -13,18 +13,24 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import Any, TypeAlias
 
+import ml_dtypes
 import numpy as np
 
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.hooks.table import Hook
 
-# Classes of values that programs are compiled for: compared by value.
-STATIC = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice)
+# numpy's numbers, dates and texts, which can't change; jax's own types such as bfloat16 included.
+_NAMED = [*np.sctypeDict.values(), *vars(ml_dtypes).values()]
+_SCALARS = frozenset(cls for cls in _NAMED if isinstance(cls, type) and issubclass(cls, np.generic)) - {np.void, np.object_}
 
-# Of those, the ones whose own == is right. Of the others the text is: by it, a NaN equals another one, and 0.0 is not -0.0.
+# Classes of values that programs are compiled for: compared by value.
+STATIC = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice, *_SCALARS)
+
+# Of those, the ones whose own == is right. Of the others the text is: by it, a NaN equals another one, and 0.0 is not -0.0; numpy's have
+# their bytes, and dates their units.
 BY_TEXT = (float, complex, slice)
-BY_VALUE = frozenset(STATIC).difference(BY_TEXT)
+BY_VALUE = frozenset(STATIC).difference(BY_TEXT, _SCALARS)
 
 # Containers that code may change, and whose items have an order.
 _ORDERED = (list, collections.deque)
@@ -38,6 +44,8 @@ Check: TypeAlias = tuple[Callable[[Any, Any], Any], Any, Any, Any]
 
 def static_key(value: Any) -> tuple[type, Any]:
     """What a value of one of the classes `STATIC` is compared by."""
+    if isinstance(value, np.generic):
+        return type(value), (value.dtype, value.tobytes())
     return type(value), repr(value) if isinstance(value, BY_TEXT) else value
 
 

@@ -51,8 +51,6 @@ def _leaf_key(leaf):
         return "array", leaf.shape, leaf.dtype
     if isinstance(leaf, STATIC):
         return static_key(leaf)
-    if isinstance(leaf, np.generic):  # known while the code is traced, as a Python number is
-        return type(leaf), leaf.dtype, leaf.tobytes()
     return "object", id(leaf)
 
 

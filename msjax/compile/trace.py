@@ -87,6 +87,7 @@ class Trace(Tracing):
         missing: {id: (Tensor, its value)} of those that it used, but was not known to use.
         refused: why the program can't be compiled, once that is known.
         may_be_rejected: whether an event may raise `RunRejected`. Then the program writes nothing in the place of what it reads.
+        rewrites: functions from the program, a ClosedJaxpr, to the one that is compiled in its place; they may put events into it.
     """
 
     falls_back = True
@@ -99,6 +100,7 @@ class Trace(Tracing):
         self.refused = None
         self.cells = {}
         self.world = None
+        self.rewrites: list[Callable[[Any], Any]] = []
         self._ends: list[Callable[[list[tuple[Tensor, Any]]], None]] = []
         self._marks: list[Tensor] = []
         self._printed = set()

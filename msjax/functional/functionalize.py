@@ -19,6 +19,7 @@ from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_leaf, wrap
+from msjax.common.tensor_hooks import LateHookError
 from msjax.common.tensor_values import TENSORS
 from msjax.compile.code_names import is_library
 from msjax.functional.taped import Installed, run_taped
@@ -26,6 +27,7 @@ from msjax.hooks.batching import CallbackBatch
 from msjax.hooks.worker import WORKER
 from msjax.nn.cell.base import Cell
 from msjax.nn.cell.hooks import hooks_of
+from msjax.ops.function.control.gradient import HookBackward, InsertGradientOf
 
 # The entry of the buffers that holds the state of the random operators.
 RANDOM = "random_state"
@@ -203,9 +205,15 @@ def _run(call, variables, values, on_tape):
     """The values of the result and the state; on the tape where gradients pass hooks."""
     if on_tape and _needs_tape(call.net, variables):
         return run_taped(variables, values, call.arrays, call)
-    with Installed(variables, values, False) as installed, CallbackBatch() as calls:
-        outputs, state = call([wrap(a) for a in call.arrays])
-        results = [t._value for t in (*calls.add_dependency(TENSORS, outputs), *state)]
+    try:
+        with Installed(variables, values, False) as installed, CallbackBatch() as calls:
+            outputs, state = call([wrap(a) for a in call.arrays])
+            results = [t._value for t in (*calls.add_dependency(TENSORS, outputs), *state)]
+    except LateHookError:
+        if not on_tape:
+            raise
+        _HOOKED_WITHIN.add(call.net)
+        return run_taped(variables, values, call.arrays, call)
     if installed.run.hooks_gradients:
         # This time, the hooks are in identities of jax; from now on, they come in the order of PyNative mode.
         _HOOKED_WITHIN.add(call.net)
@@ -219,16 +227,21 @@ def _needs_tape(net, variables):
         table = hooks_of(cell)
         if table.backward or table.backward_pre or getattr(cell, "bprop", None) is not None or _registers_hooks(type(cell)):
             return True
+        if any(isinstance(value, _GRADIENT_HOOKS) for value in vars(cell).values()):
+            return True
     return False
 
+
+_GRADIENT_HOOKS = HookBackward, InsertGradientOf
+_NAMES = {"register_hook", "HookBackward", "InsertGradientOf"}
 
 # {class: (count of changes of cells' classes, what `_registers_hooks` has found)}
 _REGISTERS: weakref.WeakKeyDictionary[type, tuple[int, bool]] = weakref.WeakKeyDictionary()
 
 
 def _registers_hooks(cls):
-    """Whether the code of a class of cells says that it registers hooks of Tensors, perhaps of some that were used before: an identity
-    at that place would not see all of their gradient."""
+    """Whether the code of a class of cells says that it puts hooks on gradients. An identity at that place would not see all of the
+    gradient of a Tensor that was used before, and none where only the tape has one."""
     known = _REGISTERS.get(cls)
     if known is None or known[0] != VERSION.classes:
         methods = [value for base in cls.__mro__ if not is_library(base.__module__) for value in vars(base).values()]
@@ -240,10 +253,10 @@ def _name_register_hook(functions):
     """Whether the code of one of the functions, or of the users' functions that they call, names it."""
     for function in functions:
         names = names_in(function.__code__)
-        if "register_hook" in names:
+        found = list(map(function.__globals__.get, names))
+        if not _NAMES.isdisjoint(names) or any(isinstance(value, _GRADIENT_HOOKS) for value in found):
             return True
-        called = filter(_is_users, map(function.__globals__.get, names))
-        functions += [value for value in called if value not in functions]
+        functions += [value for value in filter(_is_users, found) if value not in functions]
     return False
 
 

@@ -18,7 +18,7 @@ from jax.custom_derivatives import SymbolicZero
 from msjax.autograd.recording import GradientScope
 from msjax.autograd.traced_tape import TracedTape
 from msjax.base import jax_slots
-from msjax.base.arrays import is_tracer, known_value
+from msjax.base.arrays import is_tracer, staged
 from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
@@ -42,7 +42,7 @@ class FunctionalRun(Tracing):
         self.outer = STATE.trace
         self.world = jax_slots.trace_state()
         # Not under jax.jit: loops run at once, and what jax traces otherwise has its values.
-        self.eager = known_value(jnp.zeros(())) is not None
+        self.eager = not staged()
 
     def here(self) -> bool:
         return jax_slots.trace_state() == self.world

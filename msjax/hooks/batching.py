@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.interpreters import batching
 
 from msjax.base import jax_slots
-from msjax.base.arrays import is_tracer
+from msjax.base.arrays import is_tracer, staged
 from msjax.base.state import STATE
 from msjax.base.typing import JaxArray, PyTree
 from msjax.hooks import primitive
@@ -47,6 +47,18 @@ def _batched(values, axes, *, bound, kept):
 batching.primitive_batchers[hook_p] = _batched
 
 
+class _Untied:
+    """The calls in one trace on which nothing depends yet.
+
+    Attributes:
+        done: the result of the latest one, which comes after the others.
+    """
+
+    def __init__(self):
+        self.trace = jax_slots.current_trace()
+        self.done: JaxArray | None = None
+
+
 class _Calls(threading.local):
     """What this thread knows of the hook calls of the program that it traces.
 
@@ -54,7 +66,7 @@ class _Calls(threading.local):
         last: a weak reference to the result of the latest call. The tracer itself belongs to its trace: the operations that
             use it keep it, and it goes when they do.
         batch: the CallbackBatch under way.
-        untied: while `tie_calls_to` runs, the results of calls that nothing depends on yet.
+        untied: while `tie_calls_to` runs, the calls within.
         outputs: whether a `CallsAsOutputs` is under way.
         dropped: whether it drops the calls.
     """
@@ -62,7 +74,7 @@ class _Calls(threading.local):
     def __init__(self):
         self.last: weakref.ref[JaxArray] | None = None
         self.batch: CallbackBatch | None = None
-        self.untied: list[JaxArray] | None = None
+        self.untied: _Untied | None = None
         self.outputs: bool = False
         self.dropped: bool = False
 
@@ -92,15 +104,21 @@ def observe_traced(values: Values, event: Event, arrays: Sequence[Any], carried:
     if batch is not None and batch.add(event, arrays):
         return carried
     leaves, _, at = values.find(carried)
-    tied = any(is_tracer(values.raw(leaves[i])) for i in at)
+    untied = _CALLS.untied
+    if untied is not None and untied.trace is not jax_slots.current_trace():
+        untied = None
+    tied = untied is None and any(is_tracer(values.raw(leaves[i])) for i in at)
     # jax drops what no result depends on, unless it has an effect; but programs with effects start more slowly.
-    kept = not tied and _CALLS.untied is None
+    kept = not tied and untied is None
     before = _CALLS.last
     done = _bind(arrays, (Bound(event, tuple(range(len(arrays)))),), None if batch is None else batch.done, kept)
+    if batch is not None and jax_slots.trace_of(done) is batch.trace:
+        # Only what jax differentiates belongs to another trace: whatever depends on the batch depends on this call.
+        batch.done = done
     if tied:
         return _depend(values, carried, done)
-    if _CALLS.untied is not None:
-        _CALLS.untied.append(done)
+    if untied is not None:
+        untied.done = done
     elif batch is not None:
         batch.kept = done
     else:
@@ -127,8 +145,10 @@ def _bind(values, bound, done, kept=False):
     """
     before = [] if done is None else [done]
     last = None if _CALLS.last is None else _CALLS.last()
-    if last is not None and last is not done and any(jax_slots.trace_of(v) is jax_slots.trace_of(last) for v in values):
-        before.append(last)
+    if last is not None and last is not done:
+        trace = jax_slots.trace_of(last)
+        if any(jax_slots.trace_of(v) is trace for v in values) or (not values and _is_usable(last)):
+            before.append(last)
     made = hook_p.bind(*values, *before, bound=bound, kept=kept)
     _CALLS.last = weakref.ref(made) if is_tracer(made) else None
     return made
@@ -183,18 +203,27 @@ class CallbackBatch:
             self.bytes += value.size * value.dtype.itemsize
         return self.numbers[id(value)]
 
-    def flush(self) -> None:
-        """Put the callback of the calls that were taken into the program."""
+    def flush(self, kept: bool = False) -> None:
+        """Put the callback of the calls that were taken into the program; if `kept`, also where no result depends on them."""
         if not self.events:
             return
         with jax_slots.within_trace(self.trace):
-            self.done = _bind(self.values, tuple(self.events), self.done)
+            self.done = _bind(self.values, tuple(self.events), self.done, kept)
         self._clear()
 
     def add_dependency(self, values: Values, tree: PyTree) -> PyTree:
         """Nested containers whose values depend on the calls."""
-        self.flush()
+        self.flush(kept=not values.find(tree)[2])
         return tree if self.done is None else _depend(values, tree, self.done)
+
+
+def in_one_batch(values: Values, call: Callable[[], PyTree]) -> PyTree:
+    """The result of the outermost call of a Cell where jax traces a program, which depends on the calls of hooks within, also of those
+    that saw what no result depends on. Where the values are known, hooks are called at once."""
+    if _CALLS.batch is not None or _CALLS.outputs or not staged():
+        return call()
+    with CallbackBatch() as calls:
+        return calls.add_dependency(values, call())
 
 
 def after_calls(values: Values, tree: PyTree) -> PyTree:
@@ -254,23 +283,36 @@ def calls_are_outputs() -> bool:
 
 @contextlib.contextmanager
 def tie_calls_to(values: Values, group: list[Any]) -> Iterator[None]:
-    """Make values depend on the calls within that no result depends on: their places in the list get new ones."""
+    """Make values depend on the calls within, whatever else becomes of what the calls were given: their places in the list get new ones."""
     outer = _CALLS.untied
-    untied = _CALLS.untied = [] if any(is_tracer(values.raw(v)) for v in group if v is not None) else None
+    untied = _CALLS.untied = _Untied() if any(is_tracer(values.raw(v)) for v in group if v is not None) else None
     try:
         yield
     finally:
         _CALLS.untied = outer
-    for done in untied or ():
-        group[:] = _depend(values, group, done)
+    if untied is not None and untied.done is not None:
+        group[:] = _depend(values, group, untied.done)
+
+
+def after_latest_call(values: Values, tree: PyTree) -> PyTree:
+    """Nested containers whose values depend on the calls so far, where they may not be computed from what these were given."""
+    done = None if _CALLS.last is None or _CALLS.outputs else _CALLS.last()
+    return tree if done is None or not _is_usable(done) else _depend(values, tree, done)
+
+
+def _is_usable(value):
+    """Whether code may use a tracer here."""
+    return any(jax_slots.trace_of(value) is trace for trace in jax_slots.enclosing_traces())
 
 
 def _depend(values, tree, done):
-    """Nested containers whose traced values are there, as are their gradients, only when the callback has returned."""
+    """Nested containers whose traced values are there, as are their gradients, only when the callback has returned; constants
+    where there is nothing else."""
     leaves, treedef, at = values.find(tree)
-    for i in at:
-        array = values.raw(leaves[i])
-        if is_tracer(array):
+    arrays = [values.raw(leaves[i]) for i in at]
+    constant = not any(map(is_tracer, arrays))
+    for i, array in zip(at, arrays):
+        if constant or is_tracer(array):
             # `done` is always False, which the compiler does not know.
             array = jax.lax.select(jnp.broadcast_to(done, array.shape), jnp.zeros_like(array), array)
             leaves[i] = values.depending(array, leaves[i])

@@ -14,9 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
-from msjax.base.arrays import TracedValueError, is_tracer, known_value
+from msjax.base.arrays import TracedValueError, is_tracer, known_value, staged
 from msjax.base.state import ACTIVITY, STATE
 from msjax.base.typing import PyTree
 from msjax.hooks.attempt import Attempt
@@ -142,7 +141,7 @@ def _observe(values, fn, subject, args, what, carried, slot=None):
     leaves, treedef, at = values.find(args)
     unknown = [i for i in at if is_tracer(values.raw(leaves[i]))]
     known = [known_value(values.raw(leaves[i])) for i in unknown]
-    if all(k is not None for k in known) and (unknown or not _staged()):
+    if all(k is not None for k in known) and (unknown or not staged()):
         # An eager jax.grad: the values are there.
         if ACTIVITY.callbacks:
             barrier()  # hooks of a loop before this one
@@ -167,11 +166,6 @@ def _observe(values, fn, subject, args, what, carried, slot=None):
 
 def _later(values, subject):
     return () if subject is NO_SUBJECT else (values.later(subject),)
-
-
-def _staged() -> bool:
-    """True where jax records what is computed, to run it later."""
-    return known_value(jnp.zeros(())) is None
 
 
 def _sentence(what):

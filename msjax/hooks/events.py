@@ -43,14 +43,14 @@ class Event:
 
     Attributes:
         what: how messages name it.
-        first: whether it happens before all other events of the run.
+        first: whether it happens before all other events of the run; of several such, those with the larger number come first.
         observes: whether it is a call of user code, which may change what programs are compiled for.
         bounds: whether it changes what is called if a later event fails, see `msjax.hooks.boundaries`.
         collected: whether callbacks bring its values for the code that runs after the program; otherwise it happens at once.
     """
 
     what: Any = ""
-    first = False
+    first: int = False
     observes = False
     collected = False
     bounds = False
@@ -116,7 +116,7 @@ class OwnCall(HookCall):
 
     observes = False
 
-    def __init__(self, fn: Callable[..., Any], args: Template, what: str, first: bool = False):
+    def __init__(self, fn: Callable[..., Any], args: Template, what: str, first: int = False):
         super().__init__(fn, (), args, what)
         self.first = first
 

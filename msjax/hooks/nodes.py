@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from msjax.base.arrays import CONCRETE, is_tracer
+from msjax.base.arrays import CONCRETE, is_tracer, staged
 from msjax.base.state import STATE, swap
-from msjax.hooks.batching import no_batch
+from msjax.hooks.batching import after_latest_call, no_batch, tie_calls_to
 
 if TYPE_CHECKING:
     from msjax.hooks.values import Values
@@ -62,12 +62,22 @@ def through_custom_vjp(
         for i, ct in zip(at, cts):
             if flags[i] and not isinstance(ct, jax.custom_derivatives.SymbolicZero):
                 grads[i] = values.made(ct)
-        with swap(recording=False), no_batch():
-            grads = function(grads)
+        # A hook may return gradients that don't depend on those that it, or one before it, has looked at.
+        # Without any gradient, nothing else tells the hooks that they are called when the program runs.
+        functional = STATE.functional or (all(grad is None for grad in grads) and staged())
+        with swap(recording=False, functional=functional), no_batch(), tie_calls_to(values, grads):
+            given = list(grads)
+            grads[:] = function(grads)
+            modified = any(new is not old for new, old in zip(grads, given))
+        if modified:
+            grads = after_latest_call(values, grads)
         return tuple(None if grads[i] is None else values.raw(grads[i]) for i in at)
 
     identity.defvjp(forward, backward, symbolic_zeros=True)
     out = list(given)
-    for i, array in zip(at, identity(*[arrays[i] for i in at])):
-        out[i] = values.made(array)
+    passed = identity(*[arrays[i] for i in at])
+    for i, array in zip(at, passed):
+        # What carries no gradient stays apart: jax gives all results of the identity one if any does.
+        if not flags or flags[i]:
+            out[i] = values.made(array)
     return out

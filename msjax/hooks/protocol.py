@@ -14,6 +14,7 @@ from msjax.base.context import SETTINGS
 from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, STATE
 from msjax.hooks.backward import BackwardHooks, slot_of
+from msjax.hooks.batching import after_latest_call
 from msjax.hooks.boundaries import Boundary, call_after_failure
 from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.dialect import DIALECTS
@@ -112,10 +113,12 @@ def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced, slot):
         )
     else:
         result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
-    return forward_pre_result(values, hook, result, args, kwargs)
+    new = forward_pre_result(values, hook, result, args, kwargs)
+    # The new arguments may not be computed from those that an observer has seen.
+    return after_latest_call(values, new) if traced and new[0] is not args else new
 
 
-def _run_forward_hook(values, hook, subject, args, kwargs, out, traced=False, slot=None):
+def _run_forward_hook(values, hook, subject, args, kwargs, out, traced, slot=None):
     given = _given(hook, args, kwargs, out)
     if traced:
         result, out = run_traced_hook(
@@ -123,7 +126,9 @@ def _run_forward_hook(values, hook, subject, args, kwargs, out, traced=False, sl
         )
     else:
         result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
-    return out if values.is_nothing(result) else result
+    if values.is_nothing(result):
+        return out
+    return after_latest_call(values, result) if traced else result
 
 
 def _given(hook, args, kwargs, out):

@@ -108,7 +108,7 @@ class _Code:
             self._begin.append("p = {}")
         if bounding := [e for e in inside if e.bounds]:
             self._begin.append(f"p |= {{e: {self.name(functools.partial)}(e.happen, failed) for e in {self.name(bounding)}}}")
-        for event in sorted(events, key=lambda e: not (isinstance(e, Happens) and e.event.first)):
+        for event in sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0):
             if isinstance(event, Happens) and event.count is None and not event.lanes:
                 event.event.write(self, [f"o[{n}]" for n in event.values])
             elif isinstance(event, FromCallbacks):

@@ -26,7 +26,7 @@ class _Planner(Planner):
     """Plans that the values of hook calls leave the program."""
 
     def __init__(self):
-        super().__init__(_RULES, lambda *names: False)
+        super().__init__(RULES, lambda *names: False)
         self.seen = set()
 
     def _step(self, eqn, path, line, barrier, hidden):
@@ -75,7 +75,7 @@ def _checkpoint_again(interpreter, step, ins, index, probes):
 
 
 _CHECKPOINT = rules()["checkpoint"]
-_RULES = {
+RULES = {
     **rules(),
     **dict.fromkeys(("remat2", "checkpoint"), Rule(_CHECKPOINT.bodies, _checkpoint_again)),
     # Nobody differentiates the program any more.
@@ -247,7 +247,7 @@ class Observing:
 
     def _interpreted(self, inputs):
         block = _Planner().block(self.closed)
-        outs, got = _Interpreter(_RULES, Edits()).run(block, inputs)
+        outs, got = _Interpreter(RULES, Edits()).run(block, inputs)
         once = Once()
         values = once.packed(got)
         self.events = _events(block, once.numbers)

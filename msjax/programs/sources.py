@@ -124,8 +124,9 @@ def _files_in(folder: str, inner: str, package: str, without: tuple[str, ...]) -
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     compiled = {}
-    cached = os.path.join(folder, "__pycache__")
-    tag = f".{sys.implementation.cache_tag}.pyc"
+    # Where Python has compiled files, and how it calls them: both depend on its options.
+    cached, name = os.path.split(importlib.util.cache_from_source(os.path.join(folder, "x.py")))
+    tag = name.removeprefix("x")
     with contextlib.suppress(OSError), os.scandir(cached) as found:
         compiled = {entry.name.removesuffix(tag): entry for entry in found if entry.name.endswith(tag)}
     for entry in entries:

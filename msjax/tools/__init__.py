@@ -6,6 +6,7 @@ from msjax.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from msjax.autograd.monitor import detect_anomaly as detect_anomaly
+    from msjax.tools.checks.asserting import check as check
     from msjax.tools.comparing import compare as compare
     from msjax.tools.comparison import Comparison as Comparison
     from msjax.tools.describing import hooks_of as hooks_of

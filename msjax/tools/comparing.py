@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from msjax.base.errors import describe
+from msjax.models.hooked import unhooked
 from msjax.tools.comparison import Comparison, Row
 from msjax.tools.feeding import can_be_fed, outputs_when_fed
 from msjax.tools.recording import Record, record
@@ -137,7 +138,7 @@ def _as_record(value, inputs):
         return value
     if isinstance(value, (str, os.PathLike)):
         return Record.read(value)
-    if callable(value):
+    if callable(value) or unhooked(value) is not None:
         return record(value, *inputs)
     raise TypeError(f"For 'compare', a record, a file or a model is expected, but got {describe(value)}.")
 

@@ -98,6 +98,10 @@ class Fault(FloatingPointError):
         called_from (Line): the user's line, if `line` is one of a library.
         bundle (str): the path of the file that the step was written to; None if it wasn't.
         device (str): where a shard_map ran the operation: the places along the axes of its mesh; None outside of one.
+        message (str): what a check of the user's says; "" for other faults.
+        index, axis, bound (int): of an index out of range: it, the axis that it counts, and how long that is; else None.
+        element (tuple of int): where in the array of indices, of divisors, or of examples of vmaps the wrong one is; () if it is alone.
+        details (list of tuple of str): further lines of the report: (name, text).
     """
 
     brief_traceback = True  # see msjax.base.errors.shorten
@@ -106,13 +110,19 @@ class Fault(FloatingPointError):
         self, what: str, phase: str, path: str | None, *, cls: str = "", operation: str | None = None, line: Line | None = None,
         call: int = 0, step: tuple[int, ...] = (), inputs: Iterable[Statistics] = (), output: Statistics | None = None, note: str = "",
         cause: Fault | None = None, chain: Iterable[Passed] = (), derivative: str | None = None, called_from: Line | None = None,
-        device: str | None = None,
+        device: str | None = None, message: str = "",
     ):  # fmt: skip
         self.what, self.phase, self.path, self.cls = what, phase, path, cls
         self.operation, self.line, self.call, self.step = operation, line, call, tuple(step)
         self.inputs, self.output, self.note, self.cause = list(inputs), output, note, cause
         self.chain, self.derivative, self.called_from, self.device = list(chain), derivative, called_from, device
         self.bundle: str | None = None
+        self.message = message
+        self.element: tuple[int, ...] = ()
+        self.details: list[tuple[str, str]] = []
+        self.index: int | None = None
+        self.axis: int | None = None
+        self.bound: int | None = None
         super().__init__()
 
     def __str__(self) -> str:
@@ -140,6 +150,9 @@ class Fault(FloatingPointError):
             rows.append(("step", ", ".join(map(str, self.step)) + " of the loop around it, from 0"))
         if self.device is not None:
             rows.append(("device", self.device))
+        if self.message:
+            rows.append(("message", self.message))
+        rows += self.details
         if len(self.chain) > 1:
             rows.append(("chain", " <- ".join(map(str, _shortened(self.chain)))))
         if self.output is not None:
@@ -185,14 +198,17 @@ class Fault(FloatingPointError):
     def _repr_html_(self):
         rows = "".join(
             f"<tr><td style='text-align:left;opacity:.6'>{name}</td>"
-            f"<td style='text-align:left;font-family:monospace;white-space:pre'>{html.escape(text)}</td></tr>"
+            f"<td style='text-align:left;font-family:monospace;white-space:pre-wrap'>{html.escape(text)}</td></tr>"
             for name, text in self.rows()
         )
         return f"<b style='color:#c22'>{html.escape(self.title)}</b><table>{rows}</table>"
 
 
 def _shortened(chain):
-    """A chain of which the middle is left out if it is long."""
+    """A chain with the first operation of each line, and the origin; the middle is left out if it is long."""
+    places = [(p.phase, p.path, p.line) for p in chain]
+    last = len(chain) - 1
+    chain = [p for i, p in enumerate(chain) if not 0 < i < last or p.line is None or places[i] != places[i - 1]]
     return chain if len(chain) <= 8 else [*chain[:3], f"... {len(chain) - 6} more", *chain[-3:]]
 
 
@@ -203,11 +219,8 @@ def _folded(name, text):
 
 
 def _from_attributes(attributes):
-    names = (
-        "operation", "line", "call", "step", "inputs", "output", "note", "cls", "cause", "chain", "derivative", "called_from", "device",
-    )  # fmt: skip
-    fault = Fault(attributes["what"], attributes["phase"], attributes["path"], **{n: attributes[n] for n in names})
-    fault.bundle = attributes["bundle"]
+    fault = Fault(attributes["what"], attributes["phase"], attributes["path"])
+    vars(fault).update(attributes)
     return fault
 
 

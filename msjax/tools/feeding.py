@@ -12,21 +12,23 @@ from flax import nnx
 
 from msjax.base.arrays import is_tracer
 from msjax.common.tensor import Tensor, is_leaf, wrap
+from msjax.models.frameworks.registry import registry_of
+from msjax.models.hooked import as_function, hooked, unhooked
 from msjax.models.module_hooks import register_forward_hook
 from msjax.nn.cell.base import Cell
 from msjax.tools.hook_set import names_in
 
 
 def can_be_fed(model: Any) -> bool:
-    """Whether a model can be run so: a Cell or an nnx module."""
-    return isinstance(model, nnx.Module)
+    """Whether a model can be run so: a Cell, an nnx module, or a model of linen, equinox or haiku."""
+    return isinstance(model, nnx.Module) or unhooked(model) is not None or registry_of(model) is not None
 
 
 def outputs_when_fed(model: Any, inputs: Sequence[Any], values: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray]:
     """Run a model; the output of each cell is looked at, and then replaced by the other network's.
 
     Args:
-        model: a Cell or an nnx module.
+        model: one for which `can_be_fed`.
         inputs: what it is called with.
         values: {name of a call, as records have it: the other network's output}.
 
@@ -58,10 +60,11 @@ def outputs_when_fed(model: Any, inputs: Sequence[Any], values: Mapping[str, np.
             for name, cell in model.cells_and_names()
         ]
     else:
+        model = hooked(model)
         name_of = names_in(model)
         handles = [register_forward_hook(model, lambda module, args, out: replaced(name_of(module), out), "*", observe=False)]
     try:
-        model(*inputs)
+        (model if isinstance(model, nnx.Module) else as_function(model))(*inputs)
     finally:
         for handle in handles:
             handle.remove()

@@ -24,9 +24,10 @@ class HookSet:
         # The versions (see `msjax.base.state.Version`) without and with the hooks.
         self._off_at = self._on_at = -1
 
-    def add(self, cell: Any, kind: str, fn: Callable[..., Any]) -> None:
+    def add(self, cell: Any, kind: str, fn: Callable[..., Any], always_call: bool = False) -> None:
         """A hook of a cell; `kind` is "forward", "backward_pre" and so on."""
-        self._of_cells.setdefault(id(cell), _CellHooks(cell)).hooks.append((kind, Hook(new_hook_id(), fn, traced=True)))
+        hook = Hook(new_hook_id(), fn, traced=True, always_call=always_call)
+        self._of_cells.setdefault(id(cell), _CellHooks(cell)).hooks.append((kind, hook))
 
     def add_of_parameter(self, parameter: Any, fn: Callable[[Any], Any]) -> None:
         """A hook of a Parameter's gradient; it has to return the gradient, so that it is part of the program."""

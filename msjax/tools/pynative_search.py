@@ -62,7 +62,12 @@ class Search(Monitor):
         model (Cell, optional): the network that paths start from.
         eager (bool): True if compiled functions run in PyNative mode meanwhile.
         names: {id of an array: what it is called} of arguments.
+
+    Attributes:
+        on_check: called with the Fault of a condition of the user's that doesn't hold, before it is raised; may be None.
     """
+
+    on_check: Callable[[Fault], None] | None = None
 
     def __init__(self, check: Check, model: Cell | None = None, eager: bool = True, names: Mapping[int, str] | None = None):
         super().__init__()
@@ -261,13 +266,13 @@ class Search(Monitor):
         for cell in reversed(cells):
             if id(cell) in self._names:
                 return self._names[id(cell)], type(cell).__name__
-        return (None, "") if not cells else _path_from(cells)
+        return (None, "") if not cells else path_from(cells)
 
 
 _BEFORE = "{} was wrong before anything was computed"
 
 
-def _path_from(owners):
+def path_from(owners):
     """(path, class) of the innermost owner of hooks: a module of another framework knows its path; that of a cell starts from the
     outermost cell, or from the module around it."""
     last = owners[-1]

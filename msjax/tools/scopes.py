@@ -72,11 +72,47 @@ class Scopes:
 
     def of(self, stack: str) -> tuple[str | None, str, int]:
         """(path, class, number of the call) of the innermost module in the name stack of an operation."""
-        found = _SCOPE.findall(stack)
-        if not found:
-            return (None, "", 0)
-        number, call = map(int, found[-1])
-        return (*self._names[number], call)
+        return _of(stack, self._names)
+
+
+class CallScopes:
+    """Names the calls of cells while a program is traced, where hooks tell of them."""
+
+    def __init__(self):
+        self._entered = _Entered([])
+        self._names: list[tuple[str, str]] = []
+        self._numbers: dict[str, int] = {}
+        self._calls: dict[int, int] = {}
+
+    def begin(self) -> None:
+        """A program begins: calls are counted from 1."""
+        self._entered.leave_all()
+        self._calls = {}
+
+    def enter(self, path: str, cls: str) -> None:
+        """A call of the cell of this path and class begins."""
+        number = self._numbers.setdefault(path, len(self._names))
+        if number == len(self._names):
+            self._names.append((path, cls))
+        self._calls[number] = self._calls.get(number, 0) + 1
+        self._entered.enter(f"msjax[{number}.{self._calls[number]}]")
+
+    def leave(self) -> None:
+        """The latest call ends."""
+        if self._entered.scopes:
+            self._entered.leave()
+
+    def of(self, stack: str) -> tuple[str | None, str, int]:
+        """See `Scopes.of`."""
+        return _of(stack, self._names)
+
+
+def _of(stack, names):
+    found = _SCOPE.findall(stack)
+    if not found:
+        return (None, "", 0)
+    number, call = map(int, found[-1])
+    return (*names[number], call)
 
 
 class _Entered:

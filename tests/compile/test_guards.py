@@ -19,6 +19,7 @@ def f32(*values):
 
 
 FACTOR = 2.0
+SCALAR = np.float32(2)
 TABLE = {"a": [1.0, 2.0], "deep": {"er": {"still": {"down": 1.0}}}}
 LONG = [1.0] * 2000
 ARRAY, LARGE = np.array([1.0, 2.0]), np.ones(1 << 15)
@@ -84,6 +85,15 @@ TABLE_OF_CHANGES = {
     # Names
     "a global number": (NEW, of_function(lambda x: x * FACTOR, changed("FACTOR", 3.0), changed("FACTOR", 2.0))),
     "a global number, bound to an equal one": (SAME, of_function(lambda x: x * FACTOR, changed("FACTOR", float("2.0")))),
+    "a scalar of numpy": (
+        NEW,
+        of_function(lambda x: x * SCALAR, changed("SCALAR", np.float32(3)), changed("SCALAR", np.float32(2))),
+    ),
+    "a scalar of numpy, bound to an equal one": (SAME, of_function(lambda x: x * SCALAR, changed("SCALAR", np.float32(2)))),
+    "a scalar of numpy, of another type": (
+        NEW,
+        of_function(lambda x: x * SCALAR, changed("SCALAR", np.float16(2)), changed("SCALAR", np.float32(2))),
+    ),
     "a global that the code doesn't name": (SAME, of_function(lambda x: x * 2, changed("FACTOR", 2.0))),
     "a global class": (NEW, of_function(lambda x: x**CLASS.power, changed("CLASS", Other), changed("CLASS", Settings))),
     "an attribute of a class": (
@@ -134,6 +144,10 @@ TABLE_OF_CHANGES = {
     # Cells
     "a setting of a cell": (NEW, of_net(lambda net: setattr(net, "k", 3.0), lambda net: setattr(net, "k", 2.0))),
     "a setting of a cell, to an equal value": (SAME, of_net(lambda net: setattr(net, "k", 2.0))),
+    "a scalar of numpy as a setting of a cell": (
+        NEW,
+        of_net(lambda net: setattr(net, "k", np.float32(3)), lambda net: setattr(net, "k", 2.0)),
+    ),
     "an item of a cell's list": (
         NEW,
         of_net(lambda net: net.items_.__setitem__(0, 5.0), lambda net: net.items_.__setitem__(0, 2.0)),

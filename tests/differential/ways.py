@@ -231,7 +231,7 @@ class FunctionalJit(Functional):
 
 
 class Inputs(Grad):
-    """`ms.value_and_grad` of the inputs only, with weights that are constants, as jax has them: the reference of the objects under jax's
+    """`ms.value_and_grad` of all inputs, with weights that are constants, as jax has them: the reference of the objects under jax's
     transformations."""
 
     def __init__(self, net, positions, weights):
@@ -239,9 +239,15 @@ class Inputs(Grad):
         for parameter in net.get_parameters():
             parameter.requires_grad = False
 
+    def grad(self, args, kwargs):
+        given = enumerate((*args, *kwargs.values()))
+        self.positions = [i for i, value in given if any(t.is_floating_point() for t in kit.tensors_in(value))]
+        out, grads = super().grad(args, kwargs)
+        return out, [g for g in grads if g.dtype == np.float32]
+
 
 class Objects(Functional):
-    """The network's own objects under `jax.grad`, not compiled; with respect to the inputs only."""
+    """The network's own objects under `jax.grad`, not compiled; with respect to all inputs."""
 
     def __init__(self, net, positions, weights):
         super().__init__(net, positions, False)
@@ -262,6 +268,18 @@ class Objects(Functional):
 
     def write_back(self, buffers):
         """The objects' own."""
+
+    def grad(self, args, kwargs):
+        call, params, buffers, arrays = self.prepare(args, kwargs)
+        floats = {i: array for i, array in arrays.items() if array.dtype == np.float32}
+
+        def loss(wanted):
+            out, _ = call(params, buffers, list({**arrays, **wanted}.values()))
+            leaves = [v for v in jax.tree.leaves(out) if hasattr(v, "dtype") and v.dtype == np.float32]
+            return sum(v.sum() for v in leaves), out
+
+        grads, out = self.wrap(jax.grad(loss, has_aux=True))(floats)
+        return out, list(grads.values())
 
 
 class ObjectsJit(Objects):

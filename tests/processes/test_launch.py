@@ -5,8 +5,11 @@ Most processes here are plain Python, which starts quickly.
 
 import json
 import os
+import signal
+import socket
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -16,6 +19,7 @@ import pytest
 import msjax as ms
 from msjax.alias import install_as_mindspore
 from msjax.cli import main
+from msjax.processes.joining import Place, join
 from msjax.processes.launch import launch
 from msjax.processes.progress import Progress
 
@@ -69,6 +73,32 @@ wait_for_the_others()
         "msjax run: process 1 hung: no sign within 1 s of coming to collective 5, where processes 0, 2 waited."
     )
     assert err[1] == "[1] here"
+
+
+def test_one_that_hangs_at_its_end_is_named(capfd):
+    code = """
+with open(os.environ["MSJAX_PROGRESS"], "r+b") as file:
+    shared = mmap.mmap(file.fileno(), 0)
+    struct.pack_into("q", shared, 8 * rank, 5)
+    if rank != 1:
+        struct.pack_into("q", shared, 8 * (3 + rank), 1)
+signal.signal(signal.SIGUSR1, lambda *_: (print("here", file=sys.stderr, flush=True), os._exit(0)))
+if rank == 2:
+    sys.exit(0)  # waits for nobody
+wait_for_the_others()
+"""
+    assert start(HEAD + code, timeout=1) == 1
+    err = capfd.readouterr().err.splitlines()
+    assert err[0].startswith("msjax run: process 1 hung: no sign within 1 s of coming to their ends, where process 0 waited.")
+    assert err[1] == "[1] here"
+
+
+def test_ctrl_c_ends_all(capfd):
+    threading.Timer(1.0, signal.raise_signal, [signal.SIGINT]).start()
+    begin = time.monotonic()
+    assert start(HEAD + "print('here', flush=True)\nwait_for_the_others()") == 130
+    assert time.monotonic() - begin < 20
+    assert capfd.readouterr().err == "msjax run: interrupted; all processes were ended.\n"
 
 
 @pytest.mark.parametrize(
@@ -169,3 +199,12 @@ def test_a_script_that_fails_after_a_collective(tmp_path, capfd):
         == "msjax run: process 1 failed with exit status 1; the others were ended: AssertionError: process 1 stops"
     )
     assert "[0] Traceback" not in err and os.path.basename(str(script)) in err
+
+
+def test_a_port_that_is_taken():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(RuntimeError, match=f"Process 0 can't listen at port {port}.*MS_SCHED_PORT"):
+            join(Place(0, 2, 0, 2, f"127.0.0.1:{port}"))

@@ -208,7 +208,7 @@ MODELS = {
 
 
 def _name_of(fault):
-    return next(name for name, (fn, *_) in FAULTS.items() if fn is fault)
+    return next((name for name, (fn, *_) in FAULTS.items() if fn is fault), "")
 
 
 def plain_rows():
@@ -387,9 +387,14 @@ def other_rows():
 
 
 def rows():
+    from tests.tools.planted_checks import cell_rows, checked_rows, framework_checks
+
     yield from plain_rows()
     yield from framework_rows()
     yield from other_rows()
+    yield from checked_rows()
+    yield from framework_checks()
+    yield from cell_rows()
 
 
 def verdict(row, found):

@@ -147,6 +147,21 @@ def test_bundle_of_a_function(tmp_path, capsys):
         replay(file, step, nnx.Linear(2, 3, rngs=nnx.Rngs(1)))
 
 
+def test_settings_of_then(tmp_path):
+    """Random numbers depend on them."""
+    file = tmp_path / "crash.npz"
+
+    def step(key, x):
+        return jnp.log(x - jax.random.uniform(key))
+
+    with jax.enable_x64(False), pytest.raises(Fault) as raised:
+        guard(step, bundle=file)(jax.random.key(3), jnp.zeros(2, jnp.float32))
+    for x64 in (False, True):
+        with jax.enable_x64(x64):
+            assert replay(file, step, show=False).inputs == raised.value.inputs
+            assert jnp.zeros(1, float).dtype == (jnp.float64 if x64 else jnp.float32)
+
+
 def test_files_that_are_no_bundles(tmp_path):
     file = tmp_path / "crash.npz"
     with pytest.raises(FileNotFoundError, match="There is no file"):

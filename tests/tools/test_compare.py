@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import equinox
+import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -210,6 +211,40 @@ def test_first_error_of_its_own():
     other = nnx.clone(model)
     other.layers[1].bias[...] = jnp.ones(2, "float32")
     assert compare(model, other, x).first_own_error.a == "layers.1"
+
+
+def _of_linen(slope):
+    class Net(linen.Module):
+        @linen.compact
+        def __call__(self, x):
+            return linen.Dense(2)(linen.LayerNorm(epsilon=slope)(linen.Dense(4)(x)))
+
+    return Net(), [Net().init(jax.random.key(0), jnp.ones((2, 3)))]
+
+
+def _of_equinox(slope):
+    keys = jax.random.split(jax.random.key(0))
+    layers = [equinox.nn.Linear(3, 4, key=keys[0]), equinox.nn.LayerNorm(4, eps=slope), equinox.nn.Linear(4, 2, key=keys[1])]
+    return equinox.nn.Sequential(layers), []
+
+
+def _of_haiku(slope):
+    net = hk.transform(lambda x: hk.Linear(2)(hk.LayerNorm(-1, True, True, eps=slope)(hk.Linear(4)(x))))
+    net = hk.without_apply_rng(net)
+    return net, [net.init(jax.random.key(0), jnp.ones((2, 3)))]
+
+
+@pytest.mark.parametrize(
+    ("make", "where"), [(_of_linen, "LayerNorm_0"), (_of_equinox, "layers.1"), (_of_haiku, "layer_norm")], ids=["linen", "equinox", "haiku"]
+)  # fmt: skip
+def test_first_error_of_its_own_in_models_of_other_frameworks(make, where):
+    (model, params), (other, _) = make(1e-5), make(0.5)
+    x = jnp.linspace(-1, 1, 3) if make is _of_equinox else jnp.linspace(-1, 1, 6).reshape(2, 3)
+    found = compare(model, other, *params, x)
+    assert found.first_own_error.b == where and found.first_forward.b == where
+    found = compare(model, hooks.hooked(other), *params, x)
+    assert found.first_own_error.b == where
+    assert compare(model, model, *params, x).first_own_error is None
 
 
 def test_layouts_of_convolutions():

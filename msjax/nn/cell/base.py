@@ -22,6 +22,7 @@ from msjax.base.flax_slots import MODULE_STATE, blank_like
 from msjax.base.state import ACTIVITY, COMPILER, STATE, programs_changed
 from msjax.common.tensor_values import TENSORS
 from msjax.hooks import table as hook_table
+from msjax.hooks.batching import in_one_batch
 from msjax.hooks.protocol import call_with_hooks
 from msjax.nn.cell.custom_bprop import call_with_bprop
 from msjax.nn.cell.hooks import hooks_of
@@ -103,9 +104,11 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, nnx.Module, metaclass=CellT
             done, result = COMPILER.call_cell(self, args, kwargs)
             if done:
                 return result
+        owners = STATE.owners
+        if not owners and STATE.trace is None and jax_slots.trace_state() != jax_slots.NO_TRACE:
+            return in_one_batch(TENSORS, partial(self.call_uncompiled, args, kwargs))
         if self._special:
             return self.call_uncompiled(args, kwargs)
-        owners = STATE.owners
         owners.append(self)  # as `calling` does; written out, since every cell comes here
         try:
             if ACTIVITY.slow_dispatch:

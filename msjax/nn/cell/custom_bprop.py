@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.autograd.inplace import rebind
 from msjax.autograd.monitor import current
 from msjax.base.arrays import is_tracer
 from msjax.base.errors import cell_path, describe
@@ -68,19 +69,29 @@ def _in_functional_program(tensors):
 def _call_under_jax_transform(cell, args, kwargs, tensors):
     """The same under a jax transformation: a custom_vjp whose backward calls `bprop`."""
     values = [t._value for t in tensors]
-    stopped = iter([wrap(jax.lax.stop_gradient(v)) for v in values])
-    out = cell.construct(*[next(stopped) if isinstance(a, Tensor) else a for a in args], **kwargs)
+    # A Tensor that is given twice is one within the cell, too: a write to one argument shows in the other.
+    stopped = {id(t): wrap(jax.lax.stop_gradient(t._value)) for t in tensors}
+    before = [t._value for t in stopped.values()]
+    out = cell.construct(*[stopped[id(a)] if isinstance(a, Tensor) else a for a in args], **kwargs)
     leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
     at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
-    results = [jax.lax.stop_gradient(leaves[i]._value) for i in at]
+    given = {id(t): t for t in tensors}
     cells, n = tuple(STATE.owners), len(values)
+    # What construct wrote to its arguments; the gradient goes on to what they were, as on the tape.
+    written = [(given[k], t._value) for (k, t), value in zip(stopped.items(), before) if t._value is not value]
+    position = {id(t): i for i, t in enumerate(tensors)}
+    written_at = [position[id(t)] for t, _ in written]
+    # bprop gets its inputs as construct has left them.
+    numbers = {id(t): n + len(at) + k for k, (t, _) in enumerate(written)}
+    kept = [numbers.get(id(t), i) for i, t in enumerate(tensors)] + [n + i for i in range(len(at))]
+    results = [jax.lax.stop_gradient(leaves[i]._value) for i in at] + [value for _, value in written]
 
     @jax.custom_vjp
     def tie(*both):
         return both[n:]
 
     def forward(*both):
-        return both[n:], both
+        return both[n:], [both[i] for i in kept]
 
     def backward(both, cts):
         inputs = iter(map(wrap, both[:n]))
@@ -88,14 +99,17 @@ def _call_under_jax_transform(cell, args, kwargs, tensors):
         outputs = list(map(wrap, both[n:]))
         grads = [wrap(c) if jnp.issubdtype(o._value.dtype, jnp.inexact) else _zeros(o) for c, o in zip(cts, outputs)]
         given = _unflatten(treedef, leaves, at, outputs), _unflatten(treedef, leaves, at, grads)
-        found = _checked(cell.bprop(*saved, *given), saved, cells)
+        found = [g._value for g in _checked(cell.bprop(*saved, *given), saved, cells)]
+        for i, ct in zip(written_at, cts[len(at) :]):
+            found[i] = found[i] + ct
         # jax expects no gradient for integers.
-        return tuple(g._value if jnp.issubdtype(v.dtype, jnp.inexact) else None for g, v in zip(found, both)) + (None,) * len(
-            outputs
-        )
+        return tuple(g if jnp.issubdtype(v.dtype, jnp.inexact) else None for g, v in zip(found, both)) + (None,) * len(results)
 
     tie.defvjp(forward, backward)
-    return _unflatten(treedef, leaves, at, list(map(wrap, tie(*values, *results))))
+    tied = tie(*values, *results)
+    for (tensor, _), value in zip(written, tied[len(at) :]):
+        rebind(tensor, wrap(value, tensor._node, tensor._oidx))
+    return _unflatten(treedef, leaves, at, list(map(wrap, tied)))
 
 
 def _zeros(tensor):

@@ -6,11 +6,12 @@ runs none.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -18,9 +19,15 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from msjax.base.jax_slots import setting
 from msjax.common.tensor import is_tensor, wrap
 
 _FORMAT = "msjax bundle 1"
+# The settings of jax on which a step's numbers depend, those of the random ones included.
+_SETTINGS: dict[str, Any] = {
+    "enable_x64": jax.enable_x64, "default_prng_impl": jax.default_prng_impl, "threefry_partitionable": jax.threefry_partitionable,
+    "default_matmul_precision": jax.default_matmul_precision,
+}  # fmt: skip
 
 
 class Bundle:
@@ -33,7 +40,7 @@ class Bundle:
     """
 
     def __init__(self, about: dict[str, Any], args: Any, kwargs: Any, state: Mapping[str, Any]):
-        self.about, self.state = about, dict(state)
+        self.about, self.state = {**about, "settings": {name: setting(f"jax_{name}") for name in _SETTINGS}}, dict(state)
         self._arrays: list[np.ndarray] = []
         self._types: list[str] = []
         self._args = self._noted((tuple(args), dict(kwargs)))
@@ -112,6 +119,15 @@ class ReadBundle:
             raise ValueError(f"The file {self.path!r} ({size:,} bytes) {what}: {error}") from error
         if self.about.get("format") != _FORMAT:
             raise ValueError(f"The file {self.path!r} is no crash bundle: its format is {self.about.get('format')!r}.")
+
+    @contextlib.contextmanager
+    def settings(self) -> Iterator[None]:
+        """A context with those settings of jax that the step was computed with."""
+        with contextlib.ExitStack() as stack:
+            for name, value in self.about.get("settings", {}).items():
+                if name in _SETTINGS:
+                    stack.enter_context(_SETTINGS[name](value))
+            yield
 
     def arguments(self, like: Sequence[Any] = ()) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """(args, kwargs) of the step.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -22,7 +22,9 @@ from msjax.models.frameworks.registry import registry_of
 from msjax.models.hooked import unhooked
 from msjax.nn.cell.base import Cell
 from msjax.tools.checking import Check, On
+from msjax.tools.checks.finding import kinds_of
 from msjax.tools.fault import Fault, not_hooked
+from msjax.tools.guarding.cell_checks import CellChecks, CheckRejected
 from msjax.tools.guarding.guard_places import Guard, Place
 from msjax.tools.guarding.module_guards import ModuleGuard, guarded
 from msjax.tools.guarding.steps import bundle_of_cells
@@ -39,6 +41,7 @@ def guard(
     bundle: str | os.PathLike[str] | None = None,
     state: dict[int, int] | None = None,
     eager: bool = False,
+    checks: str | Collection[str] = (),
 ) -> Any:
     """Raise a `Fault` at the first NaN of a network, with the cell, operation and line that it came from.
 
@@ -73,6 +76,9 @@ def guard(
             place of}, such as ``{0: 0, 1: 1}`` for ``params, opt_state, loss = step(params, opt_state, batch)``. A wrong step returns
             those arguments. nnx modules among the arguments need none.
         eager (bool): True runs compiled functions in PyNative mode, where each operator is looked at as it runs. Default: False.
+        checks (str or tuple of str): what is looked at in compiled steps beside NaN: "index", indices out of range, which jax clamps or
+            drops; "division", integer divisions by zero; "user", the conditions of `tools.check`; "all" of them. What a mask keeps out
+            of all results, and an index with ``mode="clip"`` or ``"drop"``, is no fault. Default: none.
 
     Returns:
         A context manager, or a function. Both have the number of wrong steps that were left out as `skipped`.
@@ -100,15 +106,18 @@ def guard(
     check = Check(on, "guard")
     if policy not in ("raise", "skip"):
         raise ValueError(f"For 'guard', 'policy' should be 'raise' or 'skip', but got {policy!r}.")
+    kinds = kinds_of(checks, "guard")
     if isinstance(model, Cell):
-        return _CellGuard(model, check, gradients, policy, bundle, eager)
+        return _CellGuard(model, check, gradients, policy, bundle, eager, kinds)
     if isinstance(model, nnx.Module) or registry_of(model) is not None:
-        if policy == "skip" or bundle is not None:
-            raise ValueError("For 'guard', 'policy' and 'bundle' need the step as a function here: step = guard(step, ...).")
+        if policy == "skip" or bundle is not None or kinds:
+            raise ValueError(
+                "For 'guard', 'policy', 'bundle' and 'checks' need the step as a function here: step = guard(step, ...)."
+            )
         return ModuleGuard(model, check, gradients)
     if not callable(model) or unhooked(model) is not None:
         raise not_hooked(model, "guard", "or a function")
-    return guarded(model, check, policy, bundle, state)
+    return guarded(model, check, policy, bundle, state, kinds)
 
 
 class _Flags(NamedTuple):
@@ -138,6 +147,7 @@ class _CellGuard(Guard):
         policy: str = "raise",
         bundle: str | os.PathLike[str] | None = None,
         eager: bool = False,
+        kinds: Sequence[str] = (),
     ):
         super().__init__(model, check, gradients)
         self.policy, self.bundle, self.skipped = policy, bundle, 0
@@ -146,6 +156,9 @@ class _CellGuard(Guard):
         self._flags: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._before = []
         self._hooks = HookSet()
+        self.checks = CellChecks(model, kinds, self._reject) if kinds else None
+        if self.checks is not None:
+            self.checks.add_hooks(self._hooks)
         self._hooks.add(model, "forward_pre", self._begin)
         for path, cell in model.cells_and_names():
             name = type(cell).__name__
@@ -162,6 +175,7 @@ class _CellGuard(Guard):
     def __enter__(self) -> _CellGuard:
         self._hooks.on()
         self._search = Search(self.check, self.model, eager=self._eager).__enter__()
+        self._search.on_check = self._left_out
         return self
 
     def __exit__(self, *exception: Any) -> None:
@@ -192,11 +206,16 @@ class _CellGuard(Guard):
         return grad  # so that it is part of the program
 
     def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
-        for tensor, value in self._before:
-            tensor._value = value
         monitor = STATE.monitor
         name = f"the {'output' if place.phase == 'forward' else 'gradient'} of {place.path or 'the model'}"
         fault = (monitor.fault(values, name) if isinstance(monitor, Search) else None) or place.fault(self.check)
+        self._left_out(fault)
+        raise fault
+
+    def _left_out(self, fault):
+        """A wrong step in PyNative mode ends: the state is as before it."""
+        for tensor, value in self._before:
+            tensor._value = value
         if self.bundle is not None:
             # Off the tape.
             args = jax.tree.map(lambda v: wrap(v._value) if isinstance(v, Tensor) else v, self._args, is_leaf=is_leaf)
@@ -204,7 +223,6 @@ class _CellGuard(Guard):
             fault.bundle = os.fspath(self.bundle)
         if self.policy == "skip":
             fault.add_note("policy='skip' leaves out steps that are compiled: ms.jit(step), or graph mode.")
-        raise fault
 
     # ---- in a program
 
@@ -238,7 +256,18 @@ class _CellGuard(Guard):
             found = [i for at, row in zip(numbers, rows) for i, measured in zip(at, row) if self.check.raised(measured)]
             raise _Rejected(self, places[min(found)])
 
-    def passed(self, rejected: _Rejected, finish: Callable[[], Any]) -> Any:
+    def _reject(self, find):
+        if not self._passing:
+            raise CheckRejected(find, self.passed, self._raise)
+
+    def _raise(self, rejected, fault):
+        if self.bundle is not None and rejected.call is not None:
+            self._written(*rejected.call)
+            fault.bundle = os.fspath(self.bundle)
+        shorten(fault)
+        raise fault from None
+
+    def passed(self, rejected: RunRejected, finish: Callable[[], Any]) -> Any:
         """The result of a wrong step that is left out.
 
         Raises:
@@ -277,7 +306,8 @@ class _CellGuard(Guard):
 
     def _written(self, step, args, kwargs):
         assert self.bundle is not None
-        bundle_of_cells(self.model, step, args, kwargs, self.check, self.gradients).write(self.bundle)
+        kinds = () if self.checks is None else self.checks.kinds
+        bundle_of_cells(self.model, step, args, kwargs, self.check, self.gradients, kinds=kinds).write(self.bundle)
 
 
 class _Rejected(RunRejected):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Sequence
@@ -12,9 +13,13 @@ import jax.numpy as jnp
 from flax import nnx
 
 from msjax.base.errors import shorten
+from msjax.jaxprs.interpreter import Program
 from msjax.models.frameworks.registry import registry_of
 from msjax.tools.checking import Check
+from msjax.tools.checks.finding import find_in_call
+from msjax.tools.checks.flow import Checks
 from msjax.tools.fault import Fault
+from msjax.tools.guarding.cell_checks import not_again
 from msjax.tools.guarding.guard_places import Guard, Place
 from msjax.tools.guarding.steps import bundle_of_function
 from msjax.tools.hook_set import ModuleHookSet, names_in
@@ -75,15 +80,15 @@ def guarded(
     policy: str = "raise",
     bundle: str | os.PathLike[str] | None = None,
     state: dict[int, int] | None = None,
+    kinds: Sequence[str] = (),
 ) -> Callable[..., Any]:
     """The guard of a function of jax arrays; see `guard`."""
 
     @jax.jit
     def program(args, kwargs):
-        out = fn(*args, **kwargs)
-        modules = _modules(args, kwargs)
+        out, modules, failed = _checked(fn, args, kwargs, kinds)
         flags = [check.traced(v) for v in jax.tree.leaves((out, modules)) if check.applies(v)]
-        return out, modules, functools.reduce(jnp.logical_or, flags, jnp.array(False))
+        return out, modules, functools.reduce(jnp.logical_or, flags, jnp.array(False)), failed
 
     def run(*args, **kwargs):
         if policy == "skip" and not state and not _modules(args, kwargs):
@@ -91,15 +96,19 @@ def guarded(
                 "For 'guard', policy='skip' needs to know what a step that is left out returns: state={number of a result: number of the "
                 "argument that it takes the place of}, such as state={0: 0}."
             )
-        out, changed, wrong = program(args, kwargs)
+        out, changed, wrong, failed = program(args, kwargs)
         modules = _modules(args, kwargs)
-        if wrong and bundle is not None:
-            bundle_of_function(args, kwargs, check).write(bundle)
-        if wrong and policy == "skip":
+        bad = bool(wrong) or bool(kinds and failed)
+        if bad and bundle is not None:
+            bundle_of_function(args, kwargs, check, kinds).write(bundle)
+        if bad and policy == "skip":
             guard.skipped += 1
             return _with_arguments(out, args, state or {})
-        if wrong:
-            _, fault = search_call(fn, args, kwargs, check, models_of(fn, args, kwargs))
+        if bad:
+            models = models_of(fn, args, kwargs)
+            # What was read from a wrong place may be the NaN.
+            fault = (find_in_call(fn, args, kwargs, kinds, models) or not_again(kinds)) if kinds and failed else None
+            fault = fault or search_call(fn, args, kwargs, check, models)[1]
             fault = fault or Fault(check.what, "forward", None, note="when it was run again, the function had no such value")
             fault.bundle = None if bundle is None else os.fspath(bundle)
             raise fault
@@ -110,6 +119,19 @@ def guarded(
     guard: Any = functools.update_wrapper(run, fn, updated=())
     guard.skipped = 0
     return guard
+
+
+def _checked(fn, args, kwargs, kinds):
+    """(the result, the nnx modules among the arguments as they are then, whether a check has found something), where jax traces."""
+    if not kinds:
+        return fn(*args, **kwargs), _modules(args, kwargs), False
+
+    def both(*args, **kwargs):
+        return fn(*args, **kwargs), _modules(args, kwargs)
+
+    program = Program(both, args, kwargs, contextlib.nullcontext())
+    outs, (record,) = Checks(program.closed, kinds).run(program.inputs)
+    return *program.result(outs), record.any()
 
 
 def _with_arguments(out, args, state):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.tools.checking import Check, On
+from msjax.tools.checks.finding import find_in_call
 from msjax.tools.fault import Fault
 from msjax.tools.guarding.bundles import ReadBundle
 from msjax.tools.guarding.guards import guard
@@ -19,6 +20,8 @@ def replay(
     file: str | os.PathLike[str], step: Callable[..., Any], *like: Any, on: On | None = None, show: bool = True
 ) -> Fault | None:
     """Run the step of a crash bundle again, with the batch, Parameters, optimizer and random state of then, and find its fault.
+
+    jax's settings of 64-bit types, random numbers and the precision of products are those of then meanwhile.
 
     `tools.guard(..., bundle=file)` writes the file. A new process, also on another machine, makes network, optimizer and step as the
     first one did; their values come from the file. When the step has run, what they had before is put back.
@@ -58,9 +61,10 @@ def replay(
     if on is None and stored is None:
         raise ValueError(f"For 'replay', give on=..., the function that the guard was given: {bundle.path!r} can't hold it.")
     check = Check(stored if on is None else on, "replay")
-    args, kwargs = bundle.arguments(like)
     run = _of_cells if bundle.about["kind"] == "cells" else _of_function
-    fault = run(bundle, step, args, kwargs, check)
+    with bundle.settings():
+        args, kwargs = bundle.arguments(like)
+        fault = run(bundle, step, args, kwargs, check)
     if show:
         print(
             fault
@@ -72,8 +76,9 @@ def replay(
 
 def _of_function(bundle, step, args, kwargs, check):
     fn = getattr(step, "__wrapped__", step)
-
-    return search_call(fn, args, kwargs, check, models_of(fn, args, kwargs))[1]
+    models, kinds = models_of(fn, args, kwargs), bundle.about.get("checks", ())
+    found = find_in_call(fn, args, kwargs, kinds, models) if kinds else None
+    return found or search_call(fn, args, kwargs, check, models)[1]
 
 
 def _of_cells(bundle, step, args, kwargs, check):
@@ -97,6 +102,10 @@ def _of_cells(bundle, step, args, kwargs, check):
                 )
             variable._value = state[name]
         try:
+            kinds = bundle.about.get("checks", ())
+            if kinds:
+                with guard(model, check.on, False, checks=kinds):
+                    step(*args, **kwargs)
             with guard(model, check.on, bundle.about["gradients"], eager=True):
                 step(*args, **kwargs)
         except Fault as fault:

@@ -30,7 +30,14 @@ def named_state(cells: Sequence[Any]) -> dict[str, Any]:
 
 
 def bundle_of_cells(
-    model: Any, step: Any, args: Any, kwargs: Any, check: Check, gradients: bool, before: dict[int, Any] | None = None
+    model: Any,
+    step: Any,
+    args: Any,
+    kwargs: Any,
+    check: Check,
+    gradients: bool,
+    before: dict[int, Any] | None = None,
+    kinds: Sequence[str] = (),
 ) -> Bundle:
     """The bundle of a step that calls a Cell.
 
@@ -40,14 +47,23 @@ def bundle_of_cells(
         check: what is looked for.
         gradients: whether gradients are looked at.
         before: {id of a Tensor: its value before the step}, where it has another one now.
+        kinds: of the checks.
     """
     cells, before = cells_of(step, args, kwargs), before or {}
     place = next(((i, name) for i, cell in enumerate(cells) for name, inner in cell.cells_and_names() if inner is model), (0, ""))
-    about = {"kind": "cells", "on": check.on if isinstance(check.on, str) else None, "gradients": gradients, "model": place}
+    about = {
+        "kind": "cells",
+        "on": check.on if isinstance(check.on, str) else None,
+        "gradients": gradients,
+        "model": place,
+        "checks": [*kinds],
+    }
     state = {name: before.get(id(v), v._value) for name, v in named_state(cells).items()}
     return Bundle(about, args, kwargs, state)
 
 
-def bundle_of_function(args: Any, kwargs: Any, check: Check) -> Bundle:
-    """The bundle of a call of a function of jax arrays."""
-    return Bundle({"kind": "function", "on": check.on if isinstance(check.on, str) else None}, args, kwargs, {})
+def bundle_of_function(args: Any, kwargs: Any, check: Check, kinds: Sequence[str] = ()) -> Bundle:
+    """The bundle of a call of a function of jax arrays; `kinds` are those of the checks."""
+    return Bundle(
+        {"kind": "function", "on": check.on if isinstance(check.on, str) else None, "checks": [*kinds]}, args, kwargs, {}
+    )

@@ -1,0 +1,334 @@
+"""What the random cases have found of objects under jax's own transformations, and of modules of nnx in Cells, one test each."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+import msjax as ms
+from msjax import hooks, nn, ops
+from msjax.common.tensor_hooks import LateHookError
+
+X = jnp.array([[1.0, -2.0, 3.0]], "float32")
+
+
+class Of(nn.Cell):
+    """A Cell of a function of itself and its inputs."""
+
+    def __init__(self, function, **members):
+        super().__init__()
+        self.function = function
+        for name, member in members.items():
+            setattr(self, name, member)
+
+    def construct(self, *args):
+        return self.function(self, *args)
+
+
+def grad_of(net, wrap=lambda f: f):
+    """The gradient of the objects under jax.grad, after all hooks have been called."""
+    grad = wrap(jax.grad(lambda v: net(ms.Tensor(v)).sum()._value))(X)
+    ms.hooks.barrier()
+    return grad.tolist()
+
+
+WRAPS = pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+
+
+@WRAPS
+def test_a_hook_that_comes_after_the_first_use_of_its_tensor_is_refused(wrap):
+    def late(net, x):
+        y = x * 3
+        x.register_hook(lambda grad: grad * 10)
+        return y
+
+    with pytest.raises(LateHookError, match=r"shape \(1, 3\).*in cell Of.*before the first use, or differentiate with ms\.grad"):
+        grad_of(Of(late), wrap)
+    assert ms.grad(Of(late))(ms.Tensor(X)).asnumpy().tolist() == [[30.0] * 3]
+
+
+def test_a_late_hook_is_refused_where_only_the_gradient_tells_that_jax_differentiates():
+    def late(net, x):
+        y = x * 3
+        x.register_hook(lambda grad: grad * 10)
+        return y + x
+
+    net = Of(late)
+    forward = jax.jit(lambda v: net(ms.Tensor(v)).sum()._value)
+    assert float(forward(X)) == 8.0
+    with pytest.raises(LateHookError):
+        jax.grad(forward)(X)
+
+
+@pytest.mark.parametrize("use", [lambda net, x: net.hooked(x), lambda net, x: net.hooked(x * 1)], ids=["input", "output"])
+def test_passing_a_node_of_hooks_is_a_use(use):
+    def late(net, x):
+        y = use(net, x)
+        (x if net.hooked is not None and use is not None and y is not x else y).register_hook(lambda grad: None)
+        return y
+
+    hooked = nn.Identity()
+    hooked.register_backward_hook(lambda cell, first, second: None)
+    with pytest.raises(LateHookError):
+        grad_of(Of(late, hooked=hooked))
+
+
+@WRAPS
+def test_a_hook_before_the_first_use_sees_all_of_the_gradient(wrap):
+    def early(net, x):
+        x.register_hook(lambda grad: grad * 10)
+        return x * 3 + x
+
+    assert grad_of(Of(early), wrap) == [[40.0] * 3]
+
+
+def test_a_parameter_is_not_used_in_a_later_call():
+    def early(net, x):
+        net.weight.register_hook(lambda grad: None)
+        return x * net.weight
+
+    net = Of(early, weight=ms.Parameter(ms.Tensor([2.0, 2.0, 2.0]), "weight"))
+    for _ in range(2):
+        net.weight.remove_hook()
+        assert grad_of(net, jax.jit) == [[2.0] * 3]
+
+
+def test_forward_hooks_are_called_in_jax_jit_where_nothing_depends_on_their_cell():
+    log = []
+
+    def dead(net, x):
+        net.inner(x * 2)
+        return x
+
+    net = Of(dead, inner=nn.Identity())
+    net.inner.register_forward_hook(lambda cell, inputs, output: log.append(output.asnumpy().tolist()))
+    jax.jit(lambda v: net(ms.Tensor(v))._value)(X)
+    ms.hooks.barrier()
+    assert log == [[[2.0, -4.0, 6.0]]]
+
+
+def test_forward_hooks_are_called_in_jax_jit_of_a_cell_that_returns_no_array():
+    log = []
+    net = Of(lambda net, x: (net.inner(x), None)[1], inner=nn.Identity())
+    net.inner.register_forward_hook(lambda cell, inputs, output: log.append(output.shape))
+    jax.jit(lambda v: (net(ms.Tensor(v)), v)[1])(X)
+    ms.hooks.barrier()
+    assert log == [(1, 3)]
+
+
+def test_what_carries_no_gradient_has_none_beside_what_carries_one():
+    log = []
+
+    def pair(net, x):
+        return x, ops.stop_gradient(x)
+
+    net = Of(pair)
+    net.register_backward_hook(lambda cell, grad_input, grad_output: None)
+    net.register_backward_pre_hook(lambda cell, grads: log.append([g is None for g in grads]))
+    expected = ms.grad(lambda x: sum(t.sum() for t in net(x)))
+    for grad in (lambda: expected(ms.Tensor(X)), lambda: jax.grad(lambda v: sum(t.sum()._value for t in net(ms.Tensor(v))))(X)):
+        grad()
+        ms.hooks.barrier()
+    assert log == [[False, True]] * 2
+
+
+def test_hooks_know_the_result_of_stop_gradient_behind_an_observer():
+    def stopped(net, x):
+        net.inner(ops.stop_gradient(x)).register_hook(lambda grad: None)
+        return x
+
+    net = Of(stopped, inner=nn.Identity())
+    net.inner.register_forward_pre_hook(lambda cell, inputs: None)
+    with pytest.raises(RuntimeError, match="stop_gradient"):
+        grad_of(net, jax.jit)
+
+
+class Writes(nn.Cell):
+    """A cell with a gradient of its own that writes to its arguments."""
+
+    def construct(self, x, y):
+        x.sub_(y * 3)
+        return y
+
+    def bprop(self, x, y, out, dout):
+        return dout * x, dout * 2
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_a_cell_with_bprop_writes_to_its_arguments_as_in_pynative_mode(same):
+    def write(net, x):
+        y = x if same else x * 1
+        z = net.writes(x, y)
+        return z + x * 10
+
+    net = Of(write, writes=Writes())
+    out, grad = ms.value_and_grad(net)(ms.Tensor(X))
+    apply, params, buffers = ms.functionalize(net)
+    ways = [
+        lambda v: net(ms.Tensor(v))._value,
+        jax.jit(lambda v: net(ms.Tensor(v))._value),
+        lambda v: apply(params, buffers, v)[0],
+        jax.jit(lambda v: apply(params, buffers, v)[0]),
+    ]
+    for way in ways:
+        assert way(X).tolist() == out.asnumpy().tolist()
+        assert jax.grad(lambda v, way=way: way(v).sum())(X).tolist() == grad.asnumpy().tolist()
+
+
+# ---- in programs of msjax
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_recomputed_cell_returns_tensors_with_hooks_of_their_own(compiled):
+    log = []
+
+    def two(net, x):
+        net.inner(x).register_hook(lambda grad: log.append(grad))
+        return x * 2
+
+    net = Of(two, inner=nn.Identity())
+    net.inner.recompute()
+    grad = ms.grad(net)
+    assert (ms.jit(lambda x: grad(x)) if compiled else grad)(ms.Tensor(X)).asnumpy().tolist() == [[2.0] * 3]
+    assert log == []
+
+
+class Doubles(nn.Cell):
+    def construct(self, x):
+        return x
+
+    def bprop(self, x, out, dout):
+        return (dout * 2.0 * x,)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_second_gradient_has_none_where_the_first_does_not_depend(compiled):
+    log, inner = [], Doubles()
+    inner.register_forward_hook(lambda cell, inputs, output: output * 1.5)
+    inner.register_backward_hook(lambda cell, grad_input, grad_output: log.append(grad_output[0] is None))
+    second = ms.grad(lambda x: ms.grad(inner)(x))
+    (ms.jit(lambda x: second(x)) if compiled else second)(ms.Tensor(X))
+    assert log == [False, True]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_tensor_given_twice_is_two_within_a_hooked_cell(compiled):
+    class Squares(nn.Cell):
+        def construct(self, x, others):
+            x.mul_(x)
+            return others[0]
+
+    def call(net, x):
+        y = x @ net.weight
+        return net.inner(y, (y, x))
+
+    net = Of(call, inner=Squares(), weight=ms.Parameter(ms.Tensor(np.eye(3, dtype="float32")), "weight"))
+    net.inner.register_backward_hook(lambda cell, first, second: None)
+    assert (ms.jit(lambda x: net(x)) if compiled else net)(ms.Tensor(X)).asnumpy().tolist() == X.tolist()
+
+
+class Module(nnx.Module):
+    def __call__(self, x):
+        return jnp.sin(x)
+
+
+FUNCTIONS = {
+    "pynative": lambda net: lambda v: ms.grad(net)(ms.Tensor(v)),
+    "jit": lambda net: lambda v: ms.jit(lambda x: ms.grad(net)(x))(ms.Tensor(v)),
+    "functional": lambda net: jax.grad(lambda v: _applied(net, v)),
+    "functional_jit": lambda net: jax.jit(jax.grad(lambda v: _applied(net, v))),
+}
+
+
+def _applied(net, v):
+    apply, params, buffers = ms.functionalize(net)
+    return apply(params, buffers, v)[0].sum()
+
+
+@pytest.mark.parametrize("way", FUNCTIONS)
+def test_hooks_of_an_nnx_module_are_called_where_nothing_depends_on_it(way):
+    log, module = [], Module()
+
+    def dead(net, x):
+        ms.from_jax(module)(x)
+        return x * 2
+
+    net = Of(dead)
+    net.register_backward_hook(lambda cell, first, second: None)
+    with hooks.register_forward_hook(module, lambda module, inputs, output: log.append(output.shape)):
+        FUNCTIONS[way](net)(X)
+        ms.hooks.barrier()
+    assert log == [(1, 3)]
+
+
+@pytest.mark.parametrize("way", FUNCTIONS)
+def test_observers_of_gradients_are_called_where_a_later_hook_cuts_the_gradient(way):
+    log, module = [], Module()
+    net = Of(lambda net, x: ms.from_jax(module)(x))
+    seen = hooks.register_backward_pre_hook(module, lambda module, grads: log.append(float(grads[0].sum())))
+    cut = hooks.register_backward_hook(module, lambda module, grad_input, grad_output: (jnp.zeros_like(grad_input[0]),))
+    with seen, cut:
+        assert np.asarray(FUNCTIONS[way](net)(X)).tolist() == [[0.0] * 3]
+        ms.hooks.barrier()
+    assert log == [3.0]
+
+
+def test_observers_are_called_where_a_later_hook_replaces_the_value_in_jax_jit():
+    log, module = [], Module()
+    with (
+        hooks.register_forward_pre_hook(module, lambda module, inputs: log.append("pre")),
+        hooks.register_forward_pre_hook(module, lambda module, inputs: (jnp.ones_like(inputs[0]),)),
+        hooks.register_forward_hook(module, lambda module, inputs, output: log.append("forward")),
+        hooks.register_forward_hook(module, lambda module, inputs, output: jnp.zeros_like(output)),
+    ):
+        assert jax.jit(module)(X).tolist() == [[0.0] * 3]
+        ms.hooks.barrier()
+    assert log == ["pre", "forward"]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_a_gradient_hook_among_the_members_puts_a_functional_network_on_the_tape_at_once(wrap):
+    log = []
+
+    def tapped(net, x):
+        return net.tap(x, x * net.weight)[0]
+
+    net = Of(tapped, tap=ops.HookBackward(lambda grads: log.append([None if g is None else g.asnumpy().tolist() for g in grads])))
+    net.weight = ms.Parameter(ms.Tensor([2.0, 2.0, 2.0]), "weight")
+    ms.grad(net, None, net.trainable_params())(ms.Tensor(X))
+    apply, params, buffers = ms.functionalize(net)
+    for _ in range(2):
+        wrap(jax.grad(lambda p: apply(p, buffers, X)[0].sum()))(params)
+        ms.hooks.barrier()
+    assert len(log) == 3 and log[0] == log[1] == log[2]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_second_gradient_calls_the_forward_hooks_of_a_module_once(compiled):
+    log, module = [], Module()
+    first = ms.grad(lambda x: ms.from_jax(module)(x))
+    second = ms.grad(lambda x: first(x))
+    with (
+        hooks.register_forward_hook(module, lambda module, inputs, output: log.append("forward")),
+        hooks.register_backward_hook(module, lambda module, grad_input, grad_output: log.append("backward")),
+    ):
+        (ms.jit(lambda x: second(x)) if compiled else second)(ms.Tensor(X))
+    assert log == ["forward", "backward"]
+
+
+def test_hooks_without_any_gradient_are_called_when_the_program_runs_in_its_order():
+    log, module = [], Module()
+
+    def two(net, x):
+        return x, ms.from_jax(module)(x)
+
+    net = Of(two)
+    net.register_forward_pre_hook(lambda cell, inputs: log.append("forward"))
+    net.register_backward_hook(lambda cell, first, second: None)
+    with hooks.register_backward_pre_hook(module, lambda module, grads: log.append(grads)):
+        grad = jax.jit(jax.grad(lambda v: net(ms.Tensor(v))[0].sum()._value))
+        for _ in range(2):
+            grad(X)
+            ms.hooks.barrier()
+    assert log == ["forward", (None,)] * 2
