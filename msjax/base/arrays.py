@@ -30,6 +30,13 @@ def known_value(value: Any) -> Any:
     return None if isinstance(value, jax.core.Tracer) else value
 
 
+def is_at_hand(value: Any) -> bool:
+    """Whether numpy can read a concrete array without waiting for a device: CPUs have it, and this process has all of it."""
+    if not isinstance(value, jax.Array):
+        return True
+    return value.is_fully_addressable and next(iter(value.devices())).platform == "cpu"
+
+
 def staged() -> bool:
     """Whether jax records what is computed here, to run it later."""
     return known_value(jnp.zeros(())) is None
