@@ -29,6 +29,7 @@ from msjax.hooks.delivery import HookNeedsValue
 from msjax.hooks.template import Template
 from msjax.jaxprs.observers import Observing
 from msjax.processes.groups import PROCESSES
+from msjax.programs.compiler_options import compile_program
 
 if TYPE_CHECKING:
     from msjax.compile.compiled import Compiled
@@ -265,19 +266,21 @@ class _Attempt:
             arguments=self.treedef,
             inputs=None if self.treedef is None else self.inputs,
             aliases=self.aliases,
-            jitted=self._jit()(program, donate_argnums=donated),
+            jitted=self._jitted(program, donated),
             layout=layout,
             donated=donated,
             stops_gradients=trace.stops_gradients,
             may_be_rejected=trace.may_be_rejected,
         )
 
-    def _jit(self):
+    def _jitted(self, program, donated):
         groups = self.trace.groups
         if len(groups) > 1:
             names = ", ".join(sorted(repr(group.name) for group in groups))
             raise NeedsPyNative(f"it communicates in several groups of processes: {names}")
-        return next(iter(groups)).jit if groups else jax.jit
+        if groups:
+            return next(iter(groups)).jit(program, donate_argnums=donated)
+        return compile_program(program, self.jaxpr.jaxpr, donated)
 
 
 # Compiled functions return the items of iterators and views, since these can be read only while the program is traced.

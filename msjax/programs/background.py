@@ -138,7 +138,7 @@ def _read_times():
         return None
 
 
-def _usable_cores():
+def usable_cores() -> float:
     """The number of cores that this process may use; less where a container has a quota."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
@@ -150,7 +150,7 @@ def _usable_cores():
 
 
 # The first question compares with the time of the import.
-_IDLE_CORES = IdleCores(_read_times, _usable_cores())
+_IDLE_CORES = IdleCores(_read_times, usable_cores())
 
 
 def has_idle_core() -> bool:

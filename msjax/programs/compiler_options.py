@@ -1,4 +1,4 @@
-"""The compiler's options for the programs of operators: on CPUs, those that suit small programs."""
+"""The compiler's options, on CPUs: for the programs of operators those that suit small ones, for large ones those that compile in parallel."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import jax
 
 from msjax.base import jax_slots
+from msjax.programs.background import usable_cores
 
 
 @functools.cache
@@ -40,6 +41,20 @@ _MOVES = {
 _DIFFERS = {"cbrt"}
 # Beside one of these, moving elements costs little.
 _PRODUCTS = {"dot_general", "conv_general_dilated"}
+
+
+def platform_of(values: Sequence[Any]) -> str:
+    """The platform that a program of these operands is compiled for: that of arrays that are tied to a device, or jax's default."""
+    for value in values:
+        if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer) and value.committed:
+            return next(iter(value.devices())).platform
+    default = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    return jax.default_backend() if default is None else getattr(default, "platform", default)
+
+
+def options_for(values: Sequence[Any]) -> dict[str, Any]:
+    """`quick_options`, for operands on CPUs."""
+    return quick_options() if platform_of(values) == "cpu" else {}
 
 
 def equations(jaxpr: Any) -> Iterator[Any]:
@@ -75,7 +90,7 @@ def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Cal
         `is_nested`.
     """
     jitted = jax.jit(fn)
-    options = quick_options()
+    options = options_for(values)
     if not options:
         return jitted, False
     # Tracing is not repeated when the function is called: jax keeps the trace with `fn`.
@@ -87,6 +102,50 @@ def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Cal
     if any(max(math.prod(v.aval.shape) for v in (*e.invars, *e.outvars)) >= _MOVES[e.primitive.name] for e in moves):
         return jitted, True
     return jax.jit(fn, compiler_options=options), bool(moves)
+
+
+# From so many distinct equations on, a program is compiled for seconds. Of others, such as ResNet-50's step, XLA's newer code compiles
+# equal kernels once; and small ones keep their last bits.
+_LARGE = 1000
+
+
+def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] = ()) -> Callable[..., Any]:
+    """The program of a whole function, such as a step of training: `jax.jit` with the options that suit it.
+
+    Args:
+        fn: of arrays.
+        jaxpr: what it computes.
+        donated: the positions of the operands whose memory may be written to.
+    """
+    plain = jax.jit(fn, donate_argnums=donated)
+    options = large_options()
+    if not options:
+        return plain
+    distinct = {(e.primitive.name, *[getattr(v.aval, "shape", ()) for v in (*e.invars, *e.outvars)]) for e in equations(jaxpr)}
+    if len(distinct) < _LARGE or not _PRODUCTS & {name for name, *_ in distinct}:
+        return plain
+    quick = jax.jit(fn, donate_argnums=donated, compiler_options=options)
+
+    def program(*values):
+        try:
+            return quick(*values)
+        except ValueError as error:
+            if not is_nested(error):
+                raise
+            return plain(*values)
+
+    program.__name__ = getattr(fn, "__name__", "program")
+    return program
+
+
+@functools.cache
+def large_options() -> dict[str, Any]:
+    """The options for large programs: those for small ones, but in pieces that LLVM compiles in parallel."""
+    name, options = "xla_cpu_parallel_codegen_split_count", dict(quick_options())
+    if name in options:
+        # More pieces than cores, since they are not equally long.
+        options[name] = max(2, min(round(2 * usable_cores()), 32))
+    return options
 
 
 def is_nested(error: Exception) -> bool:

@@ -60,7 +60,7 @@ def test_load_average_decides_where_nothing_else_is_known(monkeypatch, load, ans
 def test_this_system_tells_or_says_that_it_can_not():
     reading = background._read_times()
     assert reading is None or (len(reading) == 3 and all(value >= 0 for value in reading))
-    assert background._usable_cores() > 0
+    assert background.usable_cores() > 0
 
 
 def test_several_threads_compile_ahead():

@@ -4,6 +4,7 @@ import concurrent.futures
 import gc
 import importlib.metadata
 import warnings
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -15,12 +16,13 @@ import msjax.numpy as mnp
 from msjax import nn
 from msjax.autograd import op as op_module
 from msjax.autograd.residuals import ResidualSpec
+from msjax.base.arrays import is_at_hand
 from msjax.common.tensor import is_tensor
 from msjax.nn.layer.embedding import _clip_rows, _renorm
 from msjax.ops.dispatch import random_keys
 from msjax.programs import cache, limits
 from msjax.programs.cache import _ARRAYS, ProgramCache, run_cached
-from msjax.programs.compiler_options import compile_operator, is_nested, quick_options
+from msjax.programs.compiler_options import compile_operator, is_nested, options_for, platform_of, quick_options
 
 
 def doubled(key):
@@ -110,6 +112,20 @@ def test_operators_run_inside_of_jax_transformations():
         return a * a + grad(a) + a.max() + ms.Tensor(x)
 
     assert f(jnp.ones((2, 3))).tolist() == [[4.0] * 3] * 2
+
+
+def test_operands_on_another_platform_get_no_options_of_cpus():
+    device = mock.Mock(platform="gpu")
+    value = mock.Mock(committed=True, is_fully_addressable=True, **{"devices.return_value": {device}})
+    value.__class__ = jax.Array
+    assert platform_of([value]) == "gpu" and options_for([value]) == {}
+    assert platform_of([1.0, jnp.ones(2)]) == "cpu" and options_for([jnp.ones(2)]) == quick_options()
+    # Nor are their values looked at, nor those that another process has a part of.
+    assert not is_at_hand(value) and is_at_hand(jnp.ones(2)) and is_at_hand(np.ones(2))
+    device.platform = "cpu"
+    assert is_at_hand(value)
+    value.is_fully_addressable = False
+    assert not is_at_hand(value)
 
 
 def test_compiler_options_are_asked_for_only_where_they_exist(monkeypatch):

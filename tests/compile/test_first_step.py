@@ -1,0 +1,93 @@
+"""What compiled functions cost at their first call: the compiler's options of large programs, and what is traced."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import nn, ops
+from msjax.ops.dispatch.platforms import on_cpu
+from msjax.programs import compiler_options
+from msjax.programs.compiler_options import large_options, quick_options
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The options with which `compile_program` has jax compile; every program counts as large."""
+    if not quick_options():
+        pytest.skip("this jaxlib has one set of options")
+    found, original = [], jax.jit
+
+    def jit(*args, **options):
+        if "donate_argnums" in options:
+            found.append(options.get("compiler_options"))
+        return original(*args, **options)
+
+    monkeypatch.setattr(jax, "jit", jit)
+    monkeypatch.setattr(compiler_options, "_LARGE", 1)
+    return found
+
+
+def trained(steps=3):
+    ms.set_seed(1)
+    net = nn.Dense(4, 3)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9))
+    x, y = ms.Tensor(np.linspace(-1, 1, 8).reshape(2, 4).astype(np.float32)), ms.Tensor(np.ones((2, 3), np.float32))
+    run = ms.jit(lambda: step(x, y))
+    return [float(run()) for _ in range(steps)], [p.asnumpy() for p in net.trainable_params()]
+
+
+def test_a_large_program_has_options_and_the_same_results(asked, monkeypatch):
+    losses, weights = trained()
+    assert large_options() in asked
+    asked.clear()
+    monkeypatch.setattr(compiler_options, "_LARGE", 10_000)
+    expected, expected_weights = trained()
+    assert asked and not any(asked)
+    np.testing.assert_allclose(losses, expected, rtol=1e-6)
+    for a, b in zip(weights, expected_weights, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_a_program_without_products_has_none(asked):
+    assert ms.jit(lambda x: x * 2 + 1)(ms.Tensor([1.0])).asnumpy() == 3
+    assert asked and not any(asked)
+
+
+def test_a_program_with_options_runs_inside_of_others(asked):
+    dense = nn.Dense(3, 2, weight_init="ones", bias_init="zeros")
+    inner = ms.jit(lambda x: ops.relu(dense(x)))
+    x = ms.Tensor(np.ones((1, 3), np.float32))
+    np.testing.assert_allclose(inner(x).asnumpy(), [[3, 3]])
+    assert large_options() in asked
+    np.testing.assert_allclose(ms.jit(lambda v: inner(v) * 2)(x).asnumpy(), [[6, 6]])
+    traced = jax.jit(lambda v: inner(ms.Tensor(v))._value * 3)
+    np.testing.assert_allclose(traced(jnp.ones((1, 3), jnp.float32)), [[9, 9]])
+    np.testing.assert_allclose(ms.grad(lambda v: inner(v).sum())(x).asnumpy(), [[2, 2, 2]])
+
+
+def test_large_programs_are_compiled_in_several_pieces():
+    if not quick_options():
+        assert large_options() == {}
+        pytest.skip("this jaxlib has one set of options")
+    options = large_options()
+    assert options.pop("xla_cpu_parallel_codegen_split_count") >= 2
+    assert options.items() <= quick_options().items()
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="other platforms take the other kernel")
+def test_a_compiled_function_traces_the_kernel_of_its_platform_only():
+    traced = []
+
+    def kernel(name):
+        return lambda x: traced.append(name) or x + 1
+
+    def call(x):
+        return ms.Tensor(on_cpu(kernel("cpu"), kernel("other"), x._value))
+
+    assert ms.jit(call)(ms.Tensor([1.0])).asnumpy() == 2
+    assert set(traced) == {"cpu"}
+    traced.clear()
+    text = jax.jit(lambda x: on_cpu(kernel("cpu"), kernel("other"), x)).lower(1.0).as_text()
+    assert set(traced) == {"cpu", "other"} and "add" in text
