@@ -42,6 +42,13 @@ def _parser():
         metavar="SECONDS",
         help="with --workers: end all of them when some have waited so long for one that hangs (default: 600; 0: never)",
     )
+    run.add_argument(
+        "--hosts", type=_positive, metavar="H", help="this command runs on H hosts; a launcher's variables may say it"
+    )
+    run.add_argument(
+        "--host", type=int, metavar="I", help="the number of this host, 0 to H - 1; a launcher's variables may say it"
+    )
+    run.add_argument("--coordinator", metavar="HOST[:PORT]", help="where process 0 listens, on host 0 (default port: 8118)")
     _add_cache_option(run)
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module")
     run.add_argument("script", metavar="SCRIPT", help="the script (- for standard input), or with -m the module")
@@ -96,7 +103,13 @@ def _run(options) -> int:
     script = options.script
     if not options.module and script != main_module.STDIN and not os.path.exists(script):
         return _wrong("run", f"there is no script {script!r}")
-    if options.workers:
+    if options.coordinator:
+        from msjax.processes.launchers import with_port
+
+        # For this process, or for those that it starts.
+        name, port = with_port(options.coordinator).rsplit(":", 1)
+        os.environ.update(MS_SCHED_HOST=name, MS_SCHED_PORT=port)
+    if options.workers or options.hosts or options.host is not None:
         if script == main_module.STDIN:
             return _wrong("run", "several processes can't read one program from standard input; write it to a file")
         return _run_workers(options)
@@ -119,7 +132,12 @@ def _run(options) -> int:
 
 def _run_workers(options):
     from msjax.processes.launch import launch
+    from msjax.processes.launchers import ONE_HOST, host
 
+    try:
+        own = host(options.host, options.hosts)
+    except ValueError as error:
+        return _wrong("run", str(error))
     command = [sys.executable, "-m", "msjax", "run"]
     for name in ("dialect", "mode"):
         if getattr(options, name):
@@ -127,7 +145,7 @@ def _run_workers(options):
     command += [] if options.cache else ["--no-cache"]
     command += [*(["-m"] if options.module else []), options.script, *options.args]
     timeout = 600 if options.timeout is None else options.timeout
-    return launch(command, options.workers, timeout or None)
+    return launch(command, options.workers or 1, timeout or None, *([] if own == ONE_HOST else [own]))
 
 
 def _has_joined():

@@ -43,6 +43,20 @@ _DIFFERS = {"cbrt"}
 _PRODUCTS = {"dot_general", "conv_general_dilated"}
 
 
+def platform_of(values: Sequence[Any]) -> str:
+    """The platform that a program of these operands is compiled for: that of arrays that are tied to a device, or jax's default."""
+    for value in values:
+        if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer) and value.committed:
+            return next(iter(value.devices())).platform
+    default = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    return jax.default_backend() if default is None else getattr(default, "platform", default)
+
+
+def options_for(values: Sequence[Any]) -> dict[str, Any]:
+    """`quick_options`, for operands on CPUs."""
+    return quick_options() if platform_of(values) == "cpu" else {}
+
+
 def equations(jaxpr: Any) -> Iterator[Any]:
     """The equations of a jaxpr and of those within it; where there is a choice of platforms, those for the default one."""
     for eqn in jaxpr.eqns:
@@ -76,7 +90,7 @@ def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Cal
         `is_nested`.
     """
     jitted = jax.jit(fn)
-    options = quick_options()
+    options = options_for(values)
     if not options:
         return jitted, False
     # Tracing is not repeated when the function is called: jax keeps the trace with `fn`.
