@@ -187,8 +187,10 @@ def traced_so_far(inputs: Sequence[Any], outputs: Sequence[Any]) -> jax.extend.c
     out = [x if trace_of(x) is trace else trace.to_jaxpr_tracer(x, source_info_util.current()) for x in outputs]
     frame = trace.frame
     constants = dict(frame.constvar_to_val)
+    # Before jax 0.10, a value may come with the one that it was before 64-bit types became 32-bit ones.
+    values = [getattr(value, "canonical", value) for value in constants.values()]
     jaxpr = jaxpr_of([x.val for x in inputs], [x.val for x in out], frame.get_eqns(), "traced_so_far")
-    return jax.extend.core.ClosedJaxpr(jaxpr.replace(constvars=list(constants)), list(constants.values()))
+    return jax.extend.core.ClosedJaxpr(jaxpr.replace(constvars=list(constants)), values)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 
 from msjax.base import jax_slots
+from msjax.base.arrays import is_tracer
 from msjax.programs.background import usable_cores
 
 
@@ -46,7 +47,7 @@ _PRODUCTS = {"dot_general", "conv_general_dilated"}
 def platform_of(values: Sequence[Any]) -> str:
     """The platform that a program of these operands is compiled for: that of arrays that are tied to a device, or jax's default."""
     for value in values:
-        if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer) and value.committed:
+        if isinstance(value, jax.Array) and not is_tracer(value) and value.committed:
             return next(iter(value.devices())).platform
     default = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
     return jax.default_backend() if default is None else getattr(default, "platform", default)

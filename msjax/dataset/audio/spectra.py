@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from msjax.base.checks import check_bool, check_float, check_int, check_number, check_positive_int
@@ -73,7 +75,7 @@ class Spectrogram(AudioTransform):
             return np.stack([spectrum.real, spectrum.imag], -1)
         return np.abs(spectrum) ** self.power
 
-    def spectrum(self, sound: np.ndarray) -> np.ndarray:
+    def spectrum(self, sound: np.ndarray) -> Any:
         """The complex numbers, of (..., frequency, frames)."""
         ends = [(0, 0)] * (sound.ndim - 1)
         if self.pad:
