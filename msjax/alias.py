@@ -96,6 +96,13 @@ _FORWARDING = {
     for name in names.split()
 }
 _WITH_PARTS = frozenset(name.rpartition(".")[0] for name in _FORWARDING)
+# Where MindSpore's package has a function of the file's name, which is missing here.
+_HIDDEN = frozenset({"mindspore.nn.optim.thor"})
+
+
+def _shown(name):
+    """The name under mindspore of a module of msjax."""
+    return _NAME + name.removeprefix("msjax")
 
 
 class _Same(importlib.abc.Loader):
@@ -123,12 +130,26 @@ class _Same(importlib.abc.Loader):
 
 
 def _attach(module, family):
-    """Make a module of msjax look up in a package what it lacks itself, as MindSpore's module of that name offers it."""
+    """Make a module of msjax look up what it lacks: files that MindSpore's module of that name has, and names of a package.
+
+    Args:
+        module (ModuleType): the module.
+        family (str | None): the package, for names that MindSpore's module offers.
+    """
     own = vars(module).get("__getattr__")
     if not hasattr(own, "family"):
-        shown = "mindspore" + module.__name__.removeprefix("msjax")
-        module.__getattr__ = _passing_on(shown, lambda name: getattr(importlib.import_module(family), name), own=own)
+        places = [] if family is None else [lambda name: getattr(importlib.import_module(family), name)]
+        places.append(partial(_part, _shown(module.__name__)))
+        module.__getattr__ = _passing_on(_shown(module.__name__), *places, own=own)
         module.__getattr__.family = family
+
+
+def _part(package, name):
+    """The forwarding module of a name in a package, which MindSpore's package imports itself."""
+    full = f"{package}.{name}"
+    if full in _FORWARDING and full not in _HIDDEN:
+        return sys.modules.get(full) or importlib.import_module(full)
+    raise AttributeError(name)
 
 
 def _passing_on(shown, *places, own=None):
@@ -160,7 +181,10 @@ class _Forwarding(importlib.abc.Loader):
         # The import system sets this module as an attribute of its parent, an msjax module where the name may mean
         # something else.
         own = getattr(sys.modules.get(parent), child, real)
-        module.__getattr__ = _passing_on(module.__name__, partial(getattr, real), partial(getattr, own))
+        if own is module:  # the parent has nothing else of that name
+            own = real
+        parts = partial(_part, module.__name__)
+        module.__getattr__ = _passing_on(module.__name__, partial(getattr, real), partial(getattr, own), parts)
         module.__dir__ = lambda: dir(real)
         vars(module)["__all__"] = list(
             getattr(real, "__all__", None) or (name for name in vars(real) if not name.startswith("_"))
@@ -176,8 +200,9 @@ def _exists(module):
 
 def _found_with_family(fullname, path):
     """The spec of a module of msjax to which `_attach` adds a family as soon as it is loaded, however the program gets at it."""
-    family = _FORWARDING.get(_NAME + fullname.removeprefix("msjax"))
-    spec = None if family is None else importlib.machinery.PathFinder.find_spec(fullname, path)
+    family = _FORWARDING.get(_shown(fullname))
+    needed = family is not None or _shown(fullname) in _WITH_PARTS
+    spec = importlib.machinery.PathFinder.find_spec(fullname, path) if needed else None
     if spec is not None and spec.loader is not None:
         load = spec.loader.exec_module
 
@@ -241,10 +266,10 @@ def install_as_mindspore(x64: bool = True) -> None:
         precision.follow_mindspore()
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
-    for name, family in _FORWARDING.items():
+    for name in {*_FORWARDING, *_WITH_PARTS}:
         loaded = sys.modules.get("msjax" + name.removeprefix(_NAME))
-        if loaded is not None and loaded is not msjax:
-            _attach(loaded, family)
+        if loaded is not None:
+            _attach(loaded, _FORWARDING.get(name))
     sys.modules[_NAME] = msjax
     msjax.__version__ = _FOLLOWED
     # What type(tensor) prints.

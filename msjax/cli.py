@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import runpy
 import sys
 
 from msjax.base.context import DIALECTS, GRAPH_MODE, PYNATIVE_MODE
+from msjax.processes import main_module
 from msjax.version import __version__
 
 _MODES = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}
@@ -42,9 +42,16 @@ def _parser():
         metavar="SECONDS",
         help="with --workers: end all of them when some have waited so long for one that hangs (default: 600; 0: never)",
     )
+    run.add_argument(
+        "--hosts", type=_positive, metavar="H", help="this command runs on H hosts; a launcher's variables may say it"
+    )
+    run.add_argument(
+        "--host", type=int, metavar="I", help="the number of this host, 0 to H - 1; a launcher's variables may say it"
+    )
+    run.add_argument("--coordinator", metavar="HOST[:PORT]", help="where process 0 listens, on host 0 (default port: 8118)")
     _add_cache_option(run)
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module")
-    run.add_argument("script", metavar="SCRIPT", help="the script, or with -m the module")
+    run.add_argument("script", metavar="SCRIPT", help="the script (- for standard input), or with -m the module")
     run.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
     run.set_defaults(function=_run)
 
@@ -94,9 +101,17 @@ def _positive(text):
 
 def _run(options) -> int:
     script = options.script
-    if not options.module and not os.path.exists(script):
+    if not options.module and script != main_module.STDIN and not os.path.exists(script):
         return _wrong("run", f"there is no script {script!r}")
-    if options.workers:
+    if options.coordinator:
+        from msjax.processes.launchers import with_port
+
+        # For this process, or for those that it starts.
+        name, port = with_port(options.coordinator).rsplit(":", 1)
+        os.environ.update(MS_SCHED_HOST=name, MS_SCHED_PORT=port)
+    if options.workers or options.hosts or options.host is not None:
+        if script == main_module.STDIN:
+            return _wrong("run", "several processes can't read one program from standard input; write it to a file")
         return _run_workers(options)
     try:
         status = _run_script(options)
@@ -117,7 +132,12 @@ def _run(options) -> int:
 
 def _run_workers(options):
     from msjax.processes.launch import launch
+    from msjax.processes.launchers import ONE_HOST, host
 
+    try:
+        own = host(options.host, options.hosts)
+    except ValueError as error:
+        return _wrong("run", str(error))
     command = [sys.executable, "-m", "msjax", "run"]
     for name in ("dialect", "mode"):
         if getattr(options, name):
@@ -125,7 +145,7 @@ def _run_workers(options):
     command += [] if options.cache else ["--no-cache"]
     command += [*(["-m"] if options.module else []), options.script, *options.args]
     timeout = 600 if options.timeout is None else options.timeout
-    return launch(command, options.workers, timeout or None)
+    return launch(command, options.workers or 1, timeout or None, *([] if own == ONE_HOST else [own]))
 
 
 def _has_joined():
@@ -163,18 +183,12 @@ def _run_script(options):
     if options.mode:
         context.force_mode(_MODES[options.mode])
     _prepare_children(options)
-    sys.argv = [script, *options.args]
-    # As python does: imports are searched first in the script's folder, or for a module in the working folder.
-    sys.path.insert(0, os.getcwd() if options.module else os.path.dirname(os.path.abspath(script)))
     try:
-        if options.module:
-            runpy.run_module(script, run_name="__main__", alter_sys=True)
-        else:
-            runpy.run_path(os.path.abspath(script), run_name="__main__")
+        (main_module.run_module if options.module else main_module.run_script)(script, options.args)
+    except main_module.NoProgram as error:
+        return _wrong("run", str(error))
     except Exception as error:
         inner = _inner(error.__traceback__)
-        if options.module and inner is None and isinstance(error, ImportError):
-            return _wrong("run", str(error))
         # Drop this command's own frames, which the traceback shows above the script's.
         sys.excepthook(type(error), error.with_traceback(inner), inner)
         return 1
@@ -195,7 +209,7 @@ def _prepare_children(options):
 
 def _inner(traceback):
     """The part of a traceback from the script's first frame on; None if the script never ran."""
-    own = {__file__, runpy.__file__, "<frozen runpy>"}
+    own = {__file__, main_module.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"}
     while traceback is not None and traceback.tb_frame.f_code.co_filename in own:
         traceback = traceback.tb_next
     return traceback
@@ -210,11 +224,21 @@ def _check(options) -> int:
         lacks, files = check_programs(options.paths)
     except (OSError, SyntaxError) as error:
         return _wrong("check", str(error))
-    for lack in lacks:
+    stopping, apart = [lack for lack in lacks if not lack.apart], [lack for lack in lacks if lack.apart]
+    for lack in stopping:
         print(lack)
-    names = len({lack.name for lack in lacks})
-    print(f"{names or 'no'} name{'s' * (names != 1)} that msjax lacks in {files} file{'s' * (files != 1)}")
-    return 1 if lacks else 0
+    if apart:
+        print("only in branches, or imported by programs that can do without:")
+    for lack in apart:
+        print(lack)
+    print(f"{_names(stopping) or 'no names'} that msjax lacks in {files} file{'s' * (files != 1)}", end="")
+    print(f", and {_names(apart)} in branches and optional imports" if apart else "")
+    return 1 if stopping else 0
+
+
+def _names(lacks):
+    number = len({lack.name for lack in lacks})
+    return f"{number} name{'s' * (number != 1)}" if number else ""
 
 
 def _demo(options) -> int:

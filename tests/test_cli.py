@@ -31,13 +31,13 @@ print(ms.get_context("mode"), ms.Tensor(3).dtype)
 """
 
 
-def run(*arguments, cwd, **environment):
+def run(*arguments, cwd, input=None, **environment):
     """`python -m msjax` in a process of its own."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("MSJAX_", "JAX_", "XLA_"))}
     command = [sys.executable, "-m", "msjax", *map(str, arguments)]
     # What the commands compile is kept with what tests compile.
     clean["MSJAX_COMPILE_CACHE"] = str(Path(__file__).parent.parent / ".jax_cache")
-    return subprocess.run(command, cwd=cwd, env=clean | environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=cwd, env=clean | environment, input=input, capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture
@@ -94,9 +94,9 @@ SHOW = """
 
 def test_a_script_gets_its_arguments_and_its_folder(write, tmp_path):
     write("inner/neighbour.py", "VALUE = 7")
-    path = write("inner/show.py", SHOW)
+    write("inner/show.py", SHOW)
     result = run("run", "inner/show.py", "--mode", "x", "-h", cwd=tmp_path)
-    assert result.stdout.splitlines() == ["__main__ show.py 7 --mode x -h", str(path)], result.stderr
+    assert result.stdout.splitlines() == ["__main__ show.py 7 --mode x -h", "inner/show.py"], result.stderr
 
 
 def test_a_module_is_found_from_the_working_folder(write, tmp_path):
@@ -105,6 +105,34 @@ def test_a_module_is_found_from_the_working_folder(write, tmp_path):
     path = write("package/show.py", SHOW)
     result = run("run", "-m", "package.show", "-m", "y", cwd=tmp_path)
     assert result.stdout.splitlines() == ["__main__ show.py 8 -m y", str(path)], result.stderr
+
+
+AS_PYTHON = """
+import sys, threading, time
+
+for name in ("__name__", "__package__", "__cached__", "__file__", "__annotations__"):
+    print(name, globals()[name])
+print(sys.argv, sys.path[0], __spec__ and __spec__.name, type(__loader__).__name__, type(__builtins__).__name__)
+number = 5
+
+def later():
+    threading.main_thread().join()
+    import __main__
+    print(number, __main__.number)
+
+threading.Thread(target=later).start()
+"""
+
+
+def test_a_script_sees_what_it_sees_under_python(write, tmp_path):
+    write("inner/show.py", AS_PYTHON)
+    write("package/__main__.py", AS_PYTHON)
+    (tmp_path / "link.py").symlink_to(tmp_path / "inner" / "show.py")
+    for words in (["inner/../link.py", "a"], ["-", "a"], ["package"]):
+        source = AS_PYTHON if words[0] == "-" else None
+        there = subprocess.run([sys.executable, *words], cwd=tmp_path, input=source, capture_output=True, text=True, timeout=60)
+        here = run("run", *words, cwd=tmp_path, input=source)
+        assert here.stdout == there.stdout and here.stdout.endswith("5 5\n"), here.stderr
 
 
 def test_a_traceback_begins_in_the_script(write, tmp_path):
@@ -189,6 +217,10 @@ def test_info(tmp_path):
     "arguments, message",
     [
         (["run", "no_such_script.py"], "msjax run: error: there is no script 'no_such_script.py'"),
+        (
+            ["run", "--workers", "2", "-"],
+            "msjax run: error: several processes can't read one program from standard input; write it to a file",
+        ),
         (["demo", "--epochs", "0"], "msjax demo: error: the number of epochs should be at least 1, but is 0"),
         (["demo", "--seed", "-1"], "msjax demo: error: the seed should be from 0 to 2**32 - 1, but is -1"),
     ],

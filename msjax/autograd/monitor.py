@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op_errors import Operator
-from msjax.base.arrays import is_tracer
+from msjax.base.arrays import is_at_hand, is_tracer
 from msjax.base.errors import cell_path
 from msjax.base.state import ACTIVITY, STATE
 from msjax.base.typing import PyTree
@@ -210,8 +210,7 @@ def _has_nan(value):
     if not hasattr(value, "dtype") or not jnp.issubdtype(value.dtype, jnp.inexact) or is_tracer(value):
         return False
     # numpy sees an array on the CPU without a copy, and needs no program for its shape.
-    on_cpu = not isinstance(value, jax.Array) or next(iter(value.devices())).platform == "cpu"
-    return bool(np.isnan(np.asarray(value)).any() if on_cpu else jnp.isnan(value).any())
+    return bool(np.isnan(np.asarray(value)).any() if is_at_hand(value) else jnp.isnan(value).any())
 
 
 def set_monitor(monitor: Monitor | None) -> Monitor | None:

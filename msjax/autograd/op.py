@@ -17,7 +17,7 @@ from msjax.autograd.monitor import current
 from msjax.autograd.op_errors import raise_op_error
 from msjax.autograd.residuals import Forward, ResidualSpec
 from msjax.autograd.traced_vjp import VJP, TracedVJP, used_operands
-from msjax.base.arrays import CONCRETE, is_tracer
+from msjax.base.arrays import CONCRETE, huge_ints_as_floats, is_tracer
 from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, ROOT, STATE, Scope
 from msjax.common.arrays import as_array
@@ -132,6 +132,7 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
     values = []
     on_tape = False
     traced = False
+    huge = False
     for operand in operands:
         if isinstance(operand, Tensor):
             if operand._node is not None:
@@ -139,9 +140,13 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
             operand = operand._value
         elif isinstance(operand, (list, tuple)):
             operand = _array_of_list(operand, op)
+        elif operand.__class__ is int and operand.bit_length() > 31:
+            huge = True
         values.append(operand)
         if operand.__class__ not in CONCRETE and is_tracer(operand):
             traced = True
+    if huge:
+        values = huge_ints_as_floats(values)
     on_tape = on_tape and op.differentiable and STATE.recording
     if traced:
         mark_used(operands)

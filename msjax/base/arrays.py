@@ -22,12 +22,31 @@ def is_tracer(value: object) -> bool:
     return False
 
 
+def huge_ints_as_floats(values: list[Any]) -> list[Any]:
+    """Operands, in which ints that jax has no dtype for are floats, where they meet arrays of floats: those they become anyway.
+
+    Beside arrays of integers they stay, so that jax refuses them: they would wrap around.
+    """
+    dtypes = [jnp.result_type(value) for value in values if hasattr(value, "dtype")]
+    if not any(jnp.issubdtype(dtype, jnp.inexact) for dtype in dtypes) or any(jnp.issubdtype(d, jnp.integer) for d in dtypes):
+        return values
+    bits = jnp.iinfo(jnp.result_type(int)).bits - 1
+    return [float(v) if v.__class__ is int and v.bit_length() > bits else v for v in values]
+
+
 def known_value(value: Any) -> Any:
     """The concrete array behind a value, also behind a tracer of jax.grad or jax.jvp; None if there is none yet."""
     if not is_tracer(value):
         return value
     value = jax.lax.stop_gradient(value)
     return None if isinstance(value, jax.core.Tracer) else value
+
+
+def is_at_hand(value: Any) -> bool:
+    """Whether numpy can read a concrete array without waiting for a device: CPUs have it, and this process has all of it."""
+    if not isinstance(value, jax.Array):
+        return True
+    return value.is_fully_addressable and next(iter(value.devices())).platform == "cpu"
 
 
 def staged() -> bool:

@@ -109,6 +109,14 @@ def current_trace() -> Any:
         return trace
 
 
+def traces_under_way() -> list[Any]:
+    """jax's objects for the innermost transformation that is under way and for those around it, as far as it knows them."""
+    traces = [current_trace()]
+    while (trace := getattr(traces[-1], "parent_trace", None)) is not None:
+        traces.append(trace)
+    return traces
+
+
 def enclosing_traces() -> list[Any]:
     """jax's objects for the transformations that are under way, from the innermost outward to the first that records a program: code
     may use the values of all of these."""
@@ -121,6 +129,12 @@ def enclosing_traces() -> list[Any]:
 def trace_of(value: Any) -> Any:
     """jax's object for the transformation that a tracer belongs to; None for a value that is no tracer."""
     return getattr(value, "_trace", None)
+
+
+def variable_of(value: Any) -> Any:
+    """The variable of the traced program that a tracer stands for; None for a value that is no tracer."""
+    variable = getattr(value, "val", None) if isinstance(value, jax.core.Tracer) else None
+    return variable if isinstance(variable, jax.extend.core.Var) else None
 
 
 # ---- settings
@@ -161,6 +175,22 @@ def with_constants_as_inputs(jaxpr: jax.extend.core.Jaxpr) -> jax.extend.core.Ja
     """A jaxpr that takes the constants of another one before its inputs."""
     given = [*jaxpr.constvars, *jaxpr.invars]
     return jaxpr.replace(constvars=(), invars=given, debug_info=jaxpr.debug_info._replace(arg_names=("",) * len(given)))
+
+
+def traced_so_far(inputs: Sequence[Any], outputs: Sequence[Any]) -> jax.extend.core.ClosedJaxpr:
+    """What jax has traced until now, as a jaxpr.
+
+    Args:
+        inputs, outputs: tracers of the innermost transformation; an output may be an array.
+    """
+    trace = current_trace()
+    out = [x if trace_of(x) is trace else trace.to_jaxpr_tracer(x, source_info_util.current()) for x in outputs]
+    frame = trace.frame
+    constants = dict(frame.constvar_to_val)
+    # Before jax 0.10, a value may come with the one that it was before 64-bit types became 32-bit ones.
+    values = [getattr(value, "canonical", value) for value in constants.values()]
+    jaxpr = jaxpr_of([x.val for x in inputs], [x.val for x in out], frame.get_eqns(), "traced_so_far")
+    return jax.extend.core.ClosedJaxpr(jaxpr.replace(constvars=list(constants)), values)
 
 
 @contextlib.contextmanager

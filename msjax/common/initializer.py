@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msjax.base.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.initializers import (
@@ -21,6 +22,8 @@ from msjax.common.initializers import (
     XavierNormal,
     XavierUniform,
     Zero,
+    fans as _calculate_fan_in_and_fan_out,  # what libraries import under MindSpore's private names
+    gain as _calculate_gain,  # noqa: F401
     initial_array,
 )
 from msjax.common.tensor import Tensor, wrap
@@ -60,3 +63,9 @@ def initializer(init: InitLike, shape: Shape | None = None, dtype: DTypeLike = m
     if sizes is None:
         raise ValueError("For 'initializer', 'shape' is missing.")
     return wrap(initial_array(init, sizes, dtype))
+
+
+def _calculate_correct_fan(shape, mode):
+    """The fan that a mode names."""
+    modes = ("fan_in", "fan_out")
+    return _calculate_fan_in_and_fan_out(shape)[modes.index(check_one_of(mode.lower(), modes, "mode"))]

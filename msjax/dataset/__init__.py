@@ -7,7 +7,14 @@ Nothing here needs more than numpy, except for what decodes, resizes or recolour
 from typing import TYPE_CHECKING
 
 from msjax.base.lazy import on_first_use
-from msjax.dataset import config as config, operations as operations, text as text, transforms as transforms, vision as vision
+from msjax.dataset import (
+    audio as audio,
+    config as config,
+    operations as operations,
+    text as text,
+    transforms as transforms,
+    vision as vision,
+)
 from msjax.dataset.callback import DSCallback as DSCallback
 from msjax.dataset.dataset import Dataset as Dataset
 from msjax.dataset.enums import Shuffle as Shuffle

@@ -17,7 +17,7 @@ from jax.experimental.layout import Format
 from jax.sharding import PartitionSpec, Sharding
 
 from msjax.base.typing import JaxArray
-from msjax.jaxprs import custom_rules
+from msjax.jaxprs import closed_rules, custom_rules
 from msjax.jaxprs.plan import close
 
 if TYPE_CHECKING:
@@ -62,12 +62,16 @@ class Rule:
         run: ``run(interpreter, step, ins, index, probes)`` evaluates the equation and returns (outs, the values of its places).
         found: from an equation and the lists of Found of its bodies to that of the equation.
         has_own_derivative: True if the user's rule gives its derivative.
+        closed: evaluates, as `run` does, an equation whose rule closes over traced values, so that the new equation's does not.
+        always: tells if an equation is evaluated by `run` even where it has no places.
     """
 
     bodies: Callable[..., Any]
     run: Callable[..., Any]
     found: Callable[..., Any] = _as_it_is
     has_own_derivative: bool = False
+    closed: Callable[..., Any] | None = None
+    always: Callable[[jex.JaxprEqn], bool] | None = None
 
 
 # ---- jit
@@ -298,6 +302,11 @@ def _shard_map(interpreter, step, ins, index, probes):
     return list(outs), once.unpacked(got)
 
 
+def _custom(name):
+    bodies = one_body("call_jaxpr", name)
+    return Rule(bodies, getattr(custom_rules, name), has_own_derivative=True, closed=getattr(closed_rules, name))
+
+
 def inline(interpreter: Interpreter, step: Any, ins: Sequence[JaxArray], index: tuple[Any, ...], probes: tuple[Any, ...]) -> Any:
     """The `run` of a Rule that evaluates the only body in the place of the equation."""
     return interpreter.run(step.blocks[0], ins, index, probes)
@@ -320,8 +329,8 @@ def rules(max_steps: int | None = None) -> dict[str, Rule]:
         "remat2": checkpoint,
         "checkpoint": checkpoint,
         "shard_map": Rule(one_body("jaxpr", "shard_map"), _shard_map, _shard_map_found),
-        "custom_jvp_call": Rule(one_body("call_jaxpr", "custom_jvp"), custom_rules.custom_jvp, has_own_derivative=True),
-        "custom_vjp_call": Rule(one_body("call_jaxpr", "custom_vjp"), custom_rules.custom_vjp, has_own_derivative=True),
+        "custom_jvp_call": _custom("custom_jvp"),
+        "custom_vjp_call": _custom("custom_vjp"),
         "closed_call": Rule(one_body("call_jaxpr"), inline),
         "core_call": Rule(one_body("call_jaxpr"), inline),
         "eval_jaxpr": Rule(one_body("call_jaxpr"), inline),

@@ -34,7 +34,7 @@ def custom_jvp(
     @call.defjvp
     def rule(primals, tangents):
         (ins, index, probes), (t_ins, _, t_probes) = primals, tangents
-        at = [i for i, x in enumerate(ins) if _inexact(x)]
+        at = [i for i, x in enumerate(ins) if inexact(x)]
 
         def own(ins: Sequence[JaxArray], tangents):
             every = [np.zeros(jnp.shape(x), jax.dtypes.float0) for x in ins]
@@ -45,14 +45,14 @@ def custom_jvp(
         outs, t_outs = interpreter.traced_again(own, (ins, [t_ins[i] for i in at]), index)
 
         def body(some, probes: tuple[Any, ...]):
-            return interpreter.run(block, _put(ins, at, some), index, probes)
+            return interpreter.run(block, put(ins, at, some), index, probes)
 
         some = [ins[i] for i in at]
         (_, got), push = jax.linearize(body, some, probes)
         t_got = push([t_ins[i] for i in at], t_probes)[1]
         if probes:
             by_probes = push([jnp.zeros_like(x) for x in some], t_probes)[0]
-            t_outs = [a + b if _inexact(a) else a for a, b in zip(t_outs, by_probes)]
+            t_outs = [a + b if inexact(a) else a for a, b in zip(t_outs, by_probes)]
         return (outs, got), (list(t_outs), t_got)
 
     return call(list(ins), index, probes)
@@ -70,26 +70,26 @@ def custom_vjp(
 
     def forward(ins: Sequence[Any], index: tuple[Any, ...], probes: tuple[Any, ...]):
         # The user's rule gives no derivative with respect to what the function closes over, so only what is differentiated counts.
-        at = [i for i, p in enumerate(ins) if p.perturbed and _inexact(p.value)]
+        at = [i for i, p in enumerate(ins) if p.perturbed and inexact(p.value)]
         ins, index, probes = jax.tree.map(lambda p: p.value, (ins, index, probes), is_leaf=lambda p: hasattr(p, "perturbed"))
         some = [ins[i] for i in at]
         outs, back = interpreter.traced_again(
-            lambda ins, some: jax.vjp(lambda *some: interpreter.bind(step.eqn, _put(ins, at, some)), *some), (ins, some), index
+            lambda ins, some: jax.vjp(lambda *some: interpreter.bind(step.eqn, put(ins, at, some)), *some), (ins, some), index
         )
-        (_, got), through = jax.vjp(lambda some, probes: interpreter.run(block, _put(ins, at, some), index, probes), some, probes)
+        (_, got), through = jax.vjp(lambda some, probes: interpreter.run(block, put(ins, at, some), index, probes), some, probes)
         if probes:
             # Whoever differentiates all this once more meets the user's rule again, not the code of its forward part.
             outs, got = call(list(ins), index, probes)
-        return (outs, got), (back, through, index, _Numbers(at, tuple(map(Shape.of, map(jax.typeof, ins)))))
+        return (outs, got), (back, through, index, Numbers(at, tuple(map(Shape.of, map(jax.typeof, ins)))))
 
     def backward(residuals, cts):
         back, through, index, numbers = residuals
         seen = any(not isinstance(ct, SymbolicZero) for ct in jax.tree.leaves(cts[1]))
-        outs, got = jax.tree.map(_instantiated, cts)
+        outs, got = jax.tree.map(instantiated, cts)
         own = interpreter.traced_again(lambda back, outs: list(back(outs)), (back, outs), index)
-        probed = list(through((outs, jax.tree.map(_zero, got)))[1]) if probes else []
+        probed = list(through((outs, jax.tree.map(zero, got)))[1]) if probes else []
         if seen:
-            some, more = through((jax.tree.map(_zero, outs), got))
+            some, more = through((jax.tree.map(zero, outs), got))
             own = [a + b for a, b in zip(own, some)]
             probed = [a + b for a, b in zip(probed, more)]
         every = [None] * len(numbers.shapes)
@@ -101,30 +101,34 @@ def custom_vjp(
     return call(list(ins), index, probes)
 
 
-class _Numbers:
+class Numbers:
     """Which inputs are differentiated, and the shapes of all."""
 
     def __init__(self, at: Sequence[int], shapes: tuple[Any, ...]):
         self.at, self.shapes = at, shapes
 
 
-jax.tree_util.register_pytree_node(_Numbers, lambda n: ((), (tuple(n.at), n.shapes)), lambda aux, _: _Numbers(*aux))
+jax.tree_util.register_pytree_node(Numbers, lambda n: ((), (tuple(n.at), n.shapes)), lambda aux, _: Numbers(*aux))
 
 
-def _instantiated(ct):
-    return _zero(ct) if isinstance(ct, SymbolicZero) else ct
+def instantiated(ct: Any) -> Any:
+    """A tangent or cotangent as an array."""
+    return zero(ct) if isinstance(ct, SymbolicZero) else ct
 
 
-def _zero(ct):
+def zero(ct: Any) -> Any:
+    """Zeros like a tangent or cotangent."""
     return Shape.of(ct.aval if isinstance(ct, SymbolicZero) else jax.typeof(ct)).zeros()
 
 
-def _put(values, at, some):
+def put(values: Sequence[Any], at: Sequence[int], some: Sequence[Any]) -> list[Any]:
+    """The values, with others at some places."""
     values = list(values)
     for i, value in zip(at, some):
         values[i] = value
     return values
 
 
-def _inexact(x):
+def inexact(x: Any) -> bool:
+    """True if a value is of a type that is differentiated."""
     return jnp.issubdtype(jnp.result_type(x), jnp.inexact)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -11,11 +12,11 @@ import jax.numpy as jnp
 
 from msjax.base import jax_slots
 from msjax.base.typing import JaxArray, PyTree, PyTreeDef
-from msjax.hooks.places import Tracing, edited, is_array, is_tracing, place_p, tap_p
+from msjax.hooks.places import Edits, Tracing, edited, is_array, is_tracing, place_p, tap_p
+from msjax.jaxprs.closed_rules import refers_to_trace, without_unused
 from msjax.jaxprs.plan import Counter, Here, Plain, Planner, plain
 
 if TYPE_CHECKING:
-    from msjax.hooks.places import Edits
     from msjax.jaxprs.control_flow import Rule
     from msjax.jaxprs.plan import Block
 
@@ -34,6 +35,7 @@ class Interpreter:
         self.edits = edits
         self.max_steps = max_steps
         self.jitted = {}
+        self.again: dict[jex.Var, Any] = {}  # of a program that is evaluated while it is traced: {variable: its new value}
 
     def run(
         self, block: Block, args: Sequence[JaxArray], index: tuple[Any, ...] = (), probes: tuple[Any, ...] = ()
@@ -85,6 +87,22 @@ class Interpreter:
             env.update(zip(step.eqn.outvars, outs))
         return [read(v) for v in jaxpr.outvars], got
 
+    def run_again(self, block: Block, args: Sequence[JaxArray]) -> list[Any]:
+        """The results of a Block without places, equation by equation, so that each variable's new value is known."""
+        jaxpr, steps = block.closed.jaxpr, {id(step.eqn): step for step in block.steps if not isinstance(step, Plain)}
+        env = self.again = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*block.closed.consts, *args)))
+
+        def read(v):
+            return v.val if isinstance(v, jex.Literal) else env[v]
+
+        for eqn in jaxpr.eqns:
+            ins, step = [read(v) for v in eqn.invars], steps.get(id(eqn))
+            with jax_slots.context_of(eqn):
+                outs = self.bind(eqn, ins) if step is None else step.rule.run(self, step, ins, (), [])[0]
+            env.update(zip(eqn.outvars, outs))
+        self.again = {}
+        return [read(v) for v in jaxpr.outvars]
+
     def _here(self, step, ins, index, probes):
         eqn, found = step.eqn, step.found
         values = ins if found.kind == "site" or eqn.primitive.name == "name" else self.bind(eqn, ins)
@@ -118,7 +136,7 @@ class Interpreter:
         """``fn(*args)``, which calls code of the user's; its sites are edited, with `index` for the loops around it."""
         if not self.edits.rows:
             return fn(*args)
-        program = Program(fn, args, {}, Tracing(self.edits))
+        program = Program(fn, args, {}, Tracing(self.edits), self.rules)
         block = Planner(self.rules, lambda *names: False, self.edits).block(program.closed)
         return program.result(self.run(block, program.inputs, index)[0])
 
@@ -128,6 +146,8 @@ class Program:
 
     Args:
         context: a context manager, in which the function is called.
+        rules (dict, optional): {name of a primitive: Rule}. With it, rules of derivation in the program refer to no traced values, so
+            that it can be differentiated.
 
     Attributes:
         closed: the ClosedJaxpr.
@@ -139,7 +159,7 @@ class Program:
     _leaves: list[Any]
     _at: list[int]
 
-    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], context: Any):
+    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], context: Any, rules: Any = None):
         leaves, treedef = jax.tree.flatten((args, kwargs))
         at = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
         self.inputs = [leaves[i] for i in at]
@@ -154,10 +174,26 @@ class Program:
             out = [self._leaves[i] for i in self._at]
             for i in self._at:
                 self._leaves[i] = None
-            return out
+            return out if rules is None else self._with_closed_rules(arrays, out, rules)
 
+        self._replaced: set[Any] = set()
         with context:
             self.closed = jax.make_jaxpr(traced)(*self.inputs)
+        if self._replaced:
+            self.closed = without_unused(self.closed, self._replaced)
+
+    def _with_closed_rules(self, arrays, out, rules):
+        """`out`, computed once more from `arrays` if rules of derivation refer to traced values."""
+        refers = refers_to_trace()
+        rules = {
+            name: rule if rule.closed is None else replace(rule, run=rule.closed, always=refers) for name, rule in rules.items()
+        }
+        closed = jax_slots.traced_so_far(arrays, out)
+        block = Planner(rules, lambda *names: False).block(closed)
+        if not block.steps:
+            return out
+        self._replaced = {id(eqn.params) for eqn in closed.jaxpr.eqns}
+        return Interpreter(rules, Edits()).run_again(block, arrays)
 
     def result(self, outs: Sequence[JaxArray]) -> PyTree:
         """The function's result, from those of the jaxpr."""

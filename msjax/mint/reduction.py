@@ -15,6 +15,7 @@ from msjax.common.typing import BinaryOperator, DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along
+from msjax.ops.function.math_func.reduction import root
 
 __all__ = [
     "all", "amax", "amin", "any", "argmin", "argsort", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",
@@ -90,7 +91,7 @@ def _moments(input, dim, correction, keepdim, what):
     x = to_float(input)
     axes = None if dim is None or dim == () else dim
     square = jnp.var(x, axes, ddof=correction, keepdims=keepdim) if what.startswith("var") else None
-    spread = jnp.std(x, axes, ddof=correction, keepdims=keepdim) if square is None else square
+    spread = root(jnp.var(x, axes, ddof=correction, keepdims=keepdim)) if square is None else square
     return (spread, jnp.mean(x, axes, keepdims=keepdim)) if what.endswith("mean") else spread
 
 

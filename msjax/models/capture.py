@@ -183,8 +183,8 @@ def _capturing(fn, options):
     def run(*args, **kwargs):
         patterns = options.patterns
         scopes = any(pattern.operations for pattern in patterns)
-        program = Program(fn, args, kwargs, Tracing(options.edits, options.parts, scopes))
         table = rules(options.max_steps)
+        program = Program(fn, args, kwargs, Tracing(options.edits, options.parts, scopes), table)
         planner = Planner(
             table,
             options.select,

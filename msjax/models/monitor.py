@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base.code import names_in
 from msjax.base.errors import check_callable
 from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
 from msjax.hooks.handle import new_hook_id
@@ -190,7 +191,7 @@ def _closed_over(fn):
     if code is None:
         return []
     cells = [cell.cell_contents for cell in fn.__closure__ or () if _is_assigned(cell)]
-    return [*cells, *[fn.__globals__[name] for name in code.co_names if name in fn.__globals__]]
+    return [*cells, *[fn.__globals__[name] for name in names_in(code) if name in fn.__globals__]]
 
 
 def _is_assigned(cell):

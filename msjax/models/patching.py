@@ -121,6 +121,13 @@ def _depths(pure, state, args, values):
 
     def noted(name):
         def edit(value, index):
+            if not hasattr(values[name], "ndim"):
+                parts = jax.tree_util.tree_leaves_with_path(values[name])
+                near = ", ".join(repr(f"{name}:out{jax.tree_util.keystr(path)}") for path, _ in parts)
+                raise TypeError(
+                    f"For 'patch_sweep', the value of a place should be an array, but that of {name!r} is {describe(values[name])}: "
+                    f"name one of its elements, such as {near}."
+                )
             depths[name] = values[name].ndim - jnp.ndim(value)
 
         return edit

@@ -93,7 +93,7 @@ class Group:
 
         def run(*values):
             if self.size == PROCESSES.place.size:
-                progress.advance(PROCESSES.place.rank)
+                progress.advance(PROCESSES.place.local_rank)
             try:
                 out = spread(*map(self._shared, values))
             except (RuntimeError, ValueError) as error:
@@ -161,9 +161,9 @@ class _Processes:
             return
         place = place_in_environment()
         if place.size > 1:
-            progress.advance(place.rank)
+            progress.advance(place.local_rank)
             join(place)
-            progress.tell_the_end(place.rank)
+            progress.tell_the_end(place.local_rank)
         self._set(place)
 
     def _set(self, place):

@@ -6,12 +6,8 @@ import os
 import socket
 from typing import NamedTuple
 
-# The variables of MindSpore's launcher come first, then those of Open MPI's.
-_SIZE = ("MS_WORKER_NUM", "RANK_SIZE", "OMPI_COMM_WORLD_SIZE")
-_RANK = ("MS_NODE_ID", "RANK_ID", "OMPI_COMM_WORLD_RANK")
-_LOCAL_RANK = ("DEVICE_ID", "OMPI_COMM_WORLD_LOCAL_RANK")
-_LOCAL_SIZE = ("MSJAX_LOCAL_WORKERS", "OMPI_COMM_WORLD_LOCAL_SIZE")
-_PORT = "8118"
+from msjax.processes.launchers import MSJAX, OTHERS, local_size, number, shown, with_port
+
 # How long processes wait for others that have not computed anything yet, in minutes, and at their ends, in seconds: the launcher looks
 # after them meanwhile.
 _PREPARING, _ENDING = 10, 24 * 3600
@@ -42,16 +38,28 @@ def place_in_environment() -> Place:
     Raises:
         ValueError: a variable is missing or is not a fitting number.
     """
-    size = _number(_SIZE, 1)
-    if size == 1:
+    found = MSJAX if number(MSJAX.size) is not None else None
+    found = found or next((v for v in OTHERS if number(v.size) is not None and number(v.rank) is not None), None)
+    size = number(found.size) if found else None
+    if found is None or size is None or size == 1:
         return ALONE
-    rank = _number(_RANK, None)
-    if not 0 <= rank < size:
-        raise ValueError(f"The environment has {_shown(_RANK)} for {_shown(_SIZE)}; ranks are numbers from 0 to {size - 1}.")
-    host = os.environ.get("MS_SCHED_HOST", "127.0.0.1")
-    local_size = _number(_LOCAL_SIZE, size)
-    coordinator = f"{host}:{os.environ.get('MS_SCHED_PORT', _PORT)}"
-    return Place(rank, size, _number(_LOCAL_RANK, rank % local_size), local_size, coordinator)
+    # MindSpore's variables may name the number of processes alone, and another launcher each one's rank.
+    names = [found.rank, *(v.rank for v in OTHERS if found is MSJAX)]
+    known = next((name for name in names if number(name) is not None), None)
+    if known is None:
+        raise ValueError(
+            f"Several processes are to run ({shown(found.size)}), but none of {', '.join(n for v in names for n in v)} "
+            "gives this one's rank."
+        )
+    rank = number(known)
+    if rank is None or not 0 <= rank < size:
+        raise ValueError(f"The environment has {shown(known)} for {shown(found.size)}; ranks are numbers from 0 to {size - 1}.")
+    coordinator = os.environ.get("MS_SCHED_HOST") or found.coordinator()
+    if not coordinator:
+        raise ValueError(f"{found.launcher} started {size} processes, but doesn't say where process 0 is: set MS_SCHED_HOST.")
+    here = local_size(found) or size
+    own = number(found.local_rank)
+    return Place(rank, size, rank % here if own is None else own, here, with_port(coordinator))
 
 
 def join(place: Place) -> None:
@@ -79,13 +87,15 @@ def join(place: Place) -> None:
         if name in jax_slots.settings():
             jax.config.update(name, _PREPARING)
     # One GPU for each process of this machine; other platforms don't read this. A launcher may have chosen the GPU itself.
-    gpus = None if os.environ.get("CUDA_VISIBLE_DEVICES", ",").count(",") == 0 else [place.local_rank]
+    # A process that is alone on its machine has all of them.
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES", ",").count(",") == 0
+    gpus = None if chosen or place.local_size == 1 else [place.local_rank]
     jax.distributed.initialize(
         place.coordinator,
         place.size,
         place.rank,
         local_device_ids=gpus,
-        initialization_timeout=_number(("MS_TOPO_TIMEOUT",), 300),
+        initialization_timeout=number(("MS_TOPO_TIMEOUT",)) or 300,
         shutdown_timeout_seconds=_ENDING,
     )
 
@@ -103,19 +113,3 @@ def _check_port(coordinator):
                 f"Process 0 can't listen at port {port}, by which the processes find each other ({error.strerror}). "
                 "The environment variable MS_SCHED_PORT chooses another one, for all processes."
             ) from None
-
-
-def _number(names, default):
-    for name in names:
-        text = os.environ.get(name)
-        if text is not None:
-            if not text.isdecimal():
-                raise ValueError(f"The environment variable {name} should be a number, but is {text!r}.")
-            return int(text)
-    if default is None:
-        raise ValueError(f"Several processes are to run ({_shown(_SIZE)}), but none of {', '.join(names)} gives this one's rank.")
-    return default
-
-
-def _shown(names):
-    return ", ".join(f"{name}={os.environ[name]}" for name in names if name in os.environ)

@@ -1,4 +1,4 @@
-"""Starts several processes of one program on this machine, and ends all of them when one fails or hangs."""
+"""Starts the processes of one program that run on this machine, and ends all of them when one fails or hangs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import threading
 import time
 from typing import IO, TextIO
 
+from msjax.processes.launchers import ONE_HOST, Host
 from msjax.processes.progress import VARIABLE, Progress
 
 # How long processes have to end after they were asked to, and how long a hung one has to say where it is.
@@ -21,14 +22,15 @@ _GRACE = 1.0
 _LOOK = 0.2
 
 
-def launch(command: list[str], workers: int, timeout: float | None) -> int:
+def launch(command: list[str], workers: int, timeout: float | None, host: Host = ONE_HOST) -> int:
     """Run a command in several processes and copy what they print, each line after its process's number.
 
     Args:
         command: what each process runs. Its environment says which one it is; see `msjax.processes.joining`.
-        workers: how many.
+        workers: how many on this machine.
         timeout: after so many seconds in which no process begins a collective, or comes to its end, while some wait for others, all are
-            ended. None waits forever.
+            ended. None waits forever. Processes of other machines are not seen.
+        host: this machine among those on which this function is called for the same program, with as many workers each.
 
     Returns:
         int, the exit status: 0 if all processes succeed, otherwise that of the first that fails, or 1 if it was killed, hung, or ended while
@@ -37,19 +39,20 @@ def launch(command: list[str], workers: int, timeout: float | None) -> int:
     with tempfile.NamedTemporaryFile(prefix="msjax-") as file:
         file.write(bytes(Progress.size_of(workers)))
         file.flush()
-        return _Launcher(command, workers, file.name).watch(timeout)
+        return _Launcher(command, workers, file.name, host).watch(timeout)
 
 
 class _Launcher:
-    def __init__(self, command, workers, path):
+    def __init__(self, command, workers, path, host):
+        self.first = host.number * workers  # the number of the first process of this machine
         self.progress = Progress(path)
         self.ended: queue.Queue[int] = queue.Queue()
         self.quiet = False
         self.lock = threading.Lock()
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.workers = [_Worker(rank, command, _environment(rank, workers, port, path), self) for rank in range(workers)]
+        address = host.coordinator or f"127.0.0.1:{_free_port()}"
+        self.workers = [
+            _Worker(self.first + i, command, _environment(i, workers, host, address, path), self) for i in range(workers)
+        ]
 
     def watch(self, timeout) -> int:
         previous = signal.signal(signal.SIGTERM, _exit) if threading.current_thread() is threading.main_thread() else None
@@ -103,7 +106,7 @@ class _Launcher:
         most = max(counts[rank] for rank in left)
         waiting = [rank for rank in sorted(left) if counts[rank] == most]
         self.say(
-            f"{_listed(ranks)} ended without an error before collective {most}, for which {_listed(waiting)} "
+            f"{self.listed(ranks)} ended without an error before collective {most}, for which {self.listed(waiting)} "
             f"wait{'s' if len(waiting) == 1 else ''}; the others were ended."
         )
         return 1
@@ -115,12 +118,12 @@ class _Launcher:
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"failed with exit status {status}"
         others = "; the others were ended" if left else ""
         last = f": {worker.last_error}" if worker.last_error else "."
-        self.say(f"process {rank} {how}{others}{last}")
+        self.say(f"process {worker.rank} {how}{others}{last}")
         return status if status > 0 else 1
 
     def _hung(self, late, waiting, where, timeout):
         self.say(
-            f"{_listed(late)} hung: no sign within {timeout:g} s of coming to {where}, where {_listed(waiting)} "
+            f"{self.listed(late)} hung: no sign within {timeout:g} s of coming to {where}, where {self.listed(waiting)} "
             f"waited. The stacks of the threads that hung:"
         )
         for rank in late:
@@ -128,6 +131,9 @@ class _Launcher:
             self.workers[rank].process.send_signal(signal.SIGUSR1)
         time.sleep(min(_GRACE, timeout))
         return 1
+
+    def listed(self, workers):
+        return f"process{'es' if len(workers) > 1 else ''} {', '.join(str(self.first + i) for i in workers)}"
 
     def say(self, text):
         with self.lock:
@@ -173,7 +179,7 @@ class _Worker:
     def _wait(self):
         self.process.wait()
         self.drain()
-        self.launcher.ended.put(self.rank)
+        self.launcher.ended.put(self.rank - self.launcher.first)
 
     def drain(self):
         """Copy what is left; a process that it has started may keep the pipe open."""
@@ -192,25 +198,30 @@ class _Worker:
                         target.flush()
 
 
-def _environment(rank, workers, port, path):
+def _environment(local, workers, host, address, path):
+    """That of a process: `local` is its number among those of this machine."""
+    rank, size = host.number * workers + local, host.count * workers
+    name, _, port = address.rpartition(":")
     return {
         **os.environ,
-        "MS_WORKER_NUM": str(workers),
+        "MS_WORKER_NUM": str(size),
         "MS_NODE_ID": str(rank),
         "MS_ROLE": "MS_WORKER",
-        "MS_SCHED_HOST": "127.0.0.1",
-        "MS_SCHED_PORT": str(port),
-        "DEVICE_ID": str(rank),
+        "MS_SCHED_HOST": name,
+        "MS_SCHED_PORT": port,
+        "DEVICE_ID": str(local),
         "RANK_ID": str(rank),
-        "RANK_SIZE": str(workers),
+        "RANK_SIZE": str(size),
         "MSJAX_LOCAL_WORKERS": str(workers),
         "PYTHONUNBUFFERED": "1",
         VARIABLE: path,
     }
 
 
-def _listed(ranks):
-    return f"process{'es' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
+def _free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def _signal_group(process, number):

@@ -33,7 +33,7 @@ class Progress:
         return 2 * _COUNT.size * processes
 
     def advance(self, rank: int) -> None:
-        """Note that a process begins its next collective."""
+        """Note that a process, by its number on this machine, begins its next collective."""
         _COUNT.pack_into(self._shared, _COUNT.size * rank, self.counts()[rank] + 1)
 
     def counts(self) -> list[int]:

@@ -138,7 +138,7 @@ def _read_times():
         return None
 
 
-def usable_cores():
+def usable_cores() -> float:
     """The number of cores that this process may use; less where a container has a quota."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 
 from msjax.base import jax_slots
+from msjax.base.arrays import is_tracer
 from msjax.programs.background import usable_cores
 
 
@@ -41,6 +42,20 @@ _MOVES = {
 _DIFFERS = {"cbrt"}
 # Beside one of these, moving elements costs little.
 _PRODUCTS = {"dot_general", "conv_general_dilated"}
+
+
+def platform_of(values: Sequence[Any]) -> str:
+    """The platform that a program of these operands is compiled for: that of arrays that are tied to a device, or jax's default."""
+    for value in values:
+        if isinstance(value, jax.Array) and not is_tracer(value) and value.committed:
+            return next(iter(value.devices())).platform
+    default = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    return jax.default_backend() if default is None else getattr(default, "platform", default)
+
+
+def options_for(values: Sequence[Any]) -> dict[str, Any]:
+    """`quick_options`, for operands on CPUs."""
+    return quick_options() if platform_of(values) == "cpu" else {}
 
 
 def equations(jaxpr: Any) -> Iterator[Any]:
@@ -76,7 +91,7 @@ def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Cal
         `is_nested`.
     """
     jitted = jax.jit(fn)
-    options = quick_options()
+    options = options_for(values)
     if not options:
         return jitted, False
     # Tracing is not repeated when the function is called: jax keeps the trace with `fn`.

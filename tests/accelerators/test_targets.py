@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from tests.accelerators import targets
+from tests.accelerators import batches, more_rows, targets
+from tests.kernels.left_out import NAMES as LEFT_OUT
 
 
 def test_what_launches_something_is_counted():
@@ -24,3 +25,35 @@ def test_a_missing_compiler_is_named(monkeypatch):
     monkeypatch.setattr(targets.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(targets.Missing, match=r"no compiler for cuda: .* is not installed \(pip install"):
         targets.Target("h100")
+
+
+def test_an_operator_that_stops_compiling_is_named():
+    eig = next(iter(batches.NOT_THERE["v5e", "float32"][0]))
+    said = "NotImplementedError: ops.eig has no program for TPUs."
+    found = batches.unexpected(
+        "v5e", "float32", {"ops.relu(x)": "XlaRuntimeError: UNIMPLEMENTED", eig: said}, {eig, "ops.relu(x)"}
+    )
+    assert found == ["ops.relu(x): XlaRuntimeError: UNIMPLEMENTED"]
+    # What is compiled at last, and what fails without a sentence, are told, too.
+    assert batches.unexpected("v5e", "float32", {}, {eig}) == [f"{eig}: is compiled now"]
+    assert batches.unexpected("v5e", "float32", {eig: "KeyError: eig"}, {eig}) == [f"{eig}: KeyError: eig"]
+
+
+def test_batches_that_fail_are_halved():
+    class Failing:
+        def placed(self, shapes):
+            return shapes
+
+        def compile(self, fn, *shapes):
+            if any(shape == ["bad"] for shape in shapes):
+                raise ValueError("no")
+
+    programs = [batches.Traced(str(i), None, ["bad"] if i in (3, 17) else []) for i in range(20)]
+    assert batches.failing(Failing(), programs, 8) == {"3": "ValueError: no", "17": "ValueError: no"}
+
+
+def test_every_operator_has_a_row_or_a_reason():
+    have = {name for row in more_rows.ROWS for name in row.names}
+    assert not [name for name in LEFT_OUT if name not in have and name not in more_rows.NOT_COMPILED]
+    programs, refused = batches.all_traced(more_rows.ROWS[:: len(more_rows.ROWS) // 12], "float32")
+    assert len(programs) >= 10 and not refused

@@ -8,10 +8,12 @@ import textwrap
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
 
 import msjax as ms
 from msjax import nn
+from msjax.tools.checking import Check
+from msjax.tools.watching.statistics import statistics
 
 
 def split():
@@ -66,6 +68,26 @@ def test_a_modifier_on_the_host_keeps_the_gradient_s_sharding():
     assert gathers["all-gather"] <= 1 and gathers["all-reduce"] <= 1 and not gathers["all-to-all"], gathers
 
 
+def test_flags_see_a_nan_on_any_device():
+    for dtype in (jnp.float32, jnp.float16, jnp.bfloat16, jnp.float64):
+        for number in (0, 5):
+            x = jax.device_put(jnp.ones((8, 2), dtype).at[number, 1].set(jnp.nan), split())
+            for on in ("nan", "inf"):
+                check = Check(on, "guard")
+                assert bool(jax.jit(check.traced)(x)) and not bool(jax.jit(check.traced)(jnp.ones((8, 2), dtype)))
+        infinite = jax.device_put(jnp.ones((8, 2), dtype).at[0, 1].set(-jnp.inf), split())
+        assert [bool(jax.jit(Check(on, "guard").traced)(infinite)) for on in ("nan", "inf")] == [False, True]
+
+
+def test_statistics_of_arrays_with_explicit_axes():
+    mesh = jax.make_mesh((4, 2), ("a", "b"), axis_types=(AxisType.Explicit,) * 2)
+    rng = np.random.default_rng(0)
+    large, small = (rng.normal(size=shape).astype(np.float32) for shape in ((8, 4096), (4, 6)))
+    program = jax.jit(lambda *values: statistics(values, 30))
+    split_up = jax.device_put(large, NamedSharding(mesh, P("a", "b"))), jax.device_put(small, NamedSharding(mesh, P("b")))
+    np.testing.assert_allclose(program(*split_up), program(large, small), rtol=1e-5, atol=1e-6)
+
+
 PROCESS = """
     import sys
     import jax
@@ -77,7 +99,7 @@ PROCESS = """
 
     import msjax as ms
     from msjax import nn
-    from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+    from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
 
     mesh = Mesh(np.array(jax.devices()), ("d",))
     whole = np.arange(8, dtype=np.float32)

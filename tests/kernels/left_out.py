@@ -51,7 +51,7 @@ LEFT_OUT = {
         ops.float_power_ext ops.floor_div ops.floordiv ops.floormod ops.matrix_determinant ops.mse_loss_ext ops.pows ops.strided_slice
         ops.slice ops.tensor_floordiv ops.tensor_ge ops.tensor_gt ops.tensor_le ops.tensor_lt ops.tensor_mod ops.tensor_muls
         ops.tensor_slice ops.top_k ops.view_as nn.AvgPool1dExt nn.AvgPool2dExt nn.AvgPool3dExt nn.Conv2dBnAct nn.DenseBnAct nn.DiGamma
-        nn.EmbeddingExt nn.EmbeddingLookup nn.IGamma nn.InstanceNorm1d nn.InstanceNorm3d nn.L1LossExt nn.LGamma nn.LayerNormExt
+        nn.EmbeddingExt nn.HSigmoid nn.HSwish nn.Hardtanh nn.LeakyReLU nn.EmbeddingLookup nn.IGamma nn.InstanceNorm1d nn.InstanceNorm3d nn.L1LossExt nn.LGamma nn.LayerNormExt
         nn.LogSoftmaxExt nn.LRN nn.MatDet nn.MatInverse nn.MatMul nn.MatrixDiag nn.MatrixDiagPart nn.MatrixSetDiag nn.MaxPool2dExt
         nn.MaxUnpool1d nn.MaxUnpool2d nn.MaxUnpool3d nn.MultilabelMarginLoss nn.Norm nn.OneHot nn.PReLUExt nn.Pad nn.ReduceLogSumExp
         nn.Roll nn.SyncBatchNorm nn.Tril nn.TripletMarginLoss nn.TripletMarginWithDistanceLoss nn.Triu nn.Unfold nn.Upsample

@@ -1,6 +1,7 @@
 """hooks.monitor: numbers about modules from within a training step. And the lists of hooks that a model has."""
 
 import equinox
+import flax.linen as linen
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -166,3 +167,17 @@ def test_check():
     assert hooks.check(NnxNet()) == {} == hooks.check(CellNet())
     with pytest.raises(TypeError, match=r"Give hooks\.hooked"):
         hooks.check(EquinoxNet(*map(EquinoxLayer, W)))
+
+
+_GLOBAL_MODEL = hooks.hooked(linen.Dense(1))
+
+
+def _loss_of_a_global(params):
+    return (lambda: _GLOBAL_MODEL.apply(params, jnp.ones((1, 2))).sum())()
+
+
+def test_a_model_that_only_an_inner_function_names():
+    params = _GLOBAL_MODEL.init(jax.random.key(0), jnp.ones((1, 2)))
+    step = hooks.monitor(jax.grad(_loss_of_a_global), "*", forward=None, backward=hooks.rms)
+    step(params)
+    assert step.latest.backward[""] == 1.0

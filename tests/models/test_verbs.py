@@ -265,3 +265,13 @@ def test_compile_is_kept_and_changes_the_state():
     with hooks.register_forward_hook(model, lambda module, args, output: output * 0, "b"):
         assert not np.any(hooks.compile(model, "b:in", edit={"a": double})(CLEAN)[0])
     close(hooks.compile(model, "b:in", edit={"a": double})(CLEAN)[0], out)
+
+
+def test_patch_sweep_of_a_value_with_several_arrays_says_how_they_are_named():
+    def fn(x):
+        return sum(hooks.site("pair", (x, 2 * x)))
+
+    with pytest.raises(
+        TypeError, match=r"that of 'pair' is \(.*name one of its elements, such as 'pair:out\[0\]', 'pair:out\[1\]'"
+    ):
+        hooks.patch_sweep(fn, CLEAN, CORRUPT, "pair", metric=jnp.sum)

@@ -150,3 +150,100 @@ def test_an_output_padding_of_the_stride_or_more(stride, padding, dilation, extr
 def test_an_output_padding_that_nothing_allows():
     with pytest.raises(ValueError, match="'output_padding' should be below 'stride' or 'dilation', but got"):
         ops.conv_transpose2d(ops.ones((1, 1, 3, 3)), ops.ones((1, 1, 3, 3)), None, 2, 1, 3, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("weight", "value"),
+    [(0.25, [1.5, INF, NAN, NAN, 2]), (0.5, [2, NAN, INF, NAN, 2]), (1.0, [3, NAN, NAN, NAN, 2]), (2.0, [5, INF, -INF, INF, 2])],
+)
+def test_lerp_goes_from_the_nearer_end(weight, value):
+    """PyTorch's and MindSpore's formula; the gradient has no part of the other end's."""
+    x, y = [1.0, 1.0, INF, -INF, 2.0], [3.0, INF, 1.0, INF, 2.0]
+    check(lambda x, y: ops.lerp(x, y, weight), (x, y), value, [1 - weight] * 5, [weight] * 5)
+    slope = ms.grad(lambda w: ops.lerp(Tensor(x), Tensor(y), w).sum())(Tensor([weight] * 5))
+    np.testing.assert_array_equal(slope.asnumpy(), [2, INF, -INF, INF, 0])
+
+
+@pytest.mark.parametrize("alpha", [INF, -INF])
+def test_leaky_relu_of_an_infinite_slope(alpha):
+    check(lambda x: ops.leaky_relu(x, alpha), ([-1.0, 1.0, INF, 2.0],), [-alpha, 1, INF, 2], [alpha, 1, 1, 1])
+
+
+HUGE = {
+    "add": ops.add, "mul": ops.mul, "pow": ops.pow, "maximum": ops.maximum, "less": ops.less, "clamp": ops.clamp,
+    "celu": ops.celu, "hardshrink": ops.hardshrink, "leaky_relu": ops.leaky_relu, "lerp": lambda x, a: ops.lerp(x, x + 1, a),
+    "masked_fill": lambda x, a: ops.masked_fill(x, x > 0, a), "where": lambda x, a: ops.where(x > 0, x, a), "full_like": ops.full_like,
+    "addmm": lambda x, a: ops.addmm(x, x, x, beta=a, alpha=a), "pad": lambda x, a: ops.pad(x, (1, 1), "constant", a),
+    "subtract": lambda x, a: a - x, "nan_to_num": lambda x, a: ops.nan_to_num(x, a, a, a),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_an_int_that_jax_has_no_dtype_for_is_a_float_beside_floats(name):
+    x = Tensor(np.array([[1.5, -2.0], [NAN, 0.25]], np.float32))
+    for number in (10**12, -(10**20)):
+        want = HUGE[name](x, float(number)).asnumpy()
+        got = HUGE[name](x, number)
+        np.testing.assert_array_equal(got.asnumpy(), want)
+        np.testing.assert_array_equal(ms.jit(lambda x: HUGE[name](x, number))(x).asnumpy(), want)  # noqa: B023
+        if got.is_floating_point():
+            slopes = [ms.grad(lambda x: HUGE[name](x, n).sum())(x).asnumpy() for n in (number, float(number))]  # noqa: B023
+            np.testing.assert_array_equal(*slopes)
+
+
+def test_an_int_that_does_not_fit_beside_ints_is_refused():
+    with pytest.raises(RuntimeError, match="Add"):
+        ops.add(Tensor([1, 2], ms.int32), 10**20)
+
+
+@pytest.mark.parametrize(
+    ("resize", "mixed"),
+    [
+        (lambda x: ops.interpolate(x, 9, mode="linear", align_corners=False), (3, 4, 5)),
+        (lambda x: ops.interpolate(x, 13, mode="linear", align_corners=True), (4, 5, 6, 7)),  # a weight of 0, too
+        (lambda x: ops.adaptive_avg_pool2d(x.expand_dims(2), (1, 5))[:, :, 0], (2,)),
+    ],
+)
+def test_a_nan_stays_where_it_is_when_lines_are_resized(resize, mixed):
+    x = np.arange(7, dtype=np.float32).reshape(1, 1, 7)
+    want = resize(Tensor(x)).asnumpy()
+    with_nan = x.copy()
+    with_nan[0, 0, 3] = NAN
+    got = resize(Tensor(with_nan)).asnumpy()
+    assert np.flatnonzero(np.isnan(got)).tolist() == list(mixed)
+    np.testing.assert_array_equal(np.delete(got.ravel(), mixed), np.delete(want.ravel(), mixed))
+
+
+@pytest.mark.parametrize("loss", [ops.smooth_l1_loss, ops.huber_loss])
+def test_losses_that_become_linear_have_its_slope_at_infinite_distances(loss):
+    check(
+        lambda x: loss(x, ops.zeros_like(x), reduction="none"), ([INF, -INF, 0.5, 3.0],), [INF, INF, 0.125, 2.5], [1, -1, 0.5, 1]
+    )
+    nan = ms.grad(lambda x: loss(x, ops.zeros_like(x), reduction="none").sum())(Tensor([NAN]))
+    assert np.isnan(nan.asnumpy()).all()
+
+
+@pytest.mark.parametrize("fn", [ops.addcmul, ops.addcdiv])
+def test_gradients_of_empty_results_are_zeros(fn):
+    empty, y, z = Tensor(np.zeros((0, 3), np.float32)), Tensor([1.0, INF, NAN]), Tensor(np.float32(NAN))
+    gradients = ms.grad(lambda *values: fn(*values).sum(), (0, 1, 2))(empty, y, z)
+    assert [g.asnumpy().tolist() for g in gradients] == [[], [0, 0, 0], 0]
+
+
+@pytest.mark.parametrize("fn", [ops.std, lambda x: mint.std(x, correction=0), lambda x: ops.std_mean(x)[0]])
+def test_the_slope_of_a_deviation_of_equal_values_is_zero(fn):
+    check(fn, ([2.0, 2.0, 2.0],), 0.0, [0, 0, 0])
+
+
+def test_the_second_derivative_of_a_bessel_function_beside_zero():
+    x = Tensor(np.array([0.0, 1e-30, -1e-12, 1e-5], np.float32))
+    slope = ms.grad(lambda x: ms.grad(lambda x: ops.bessel_i1(x).sum())(x).sum())(x)
+    np.testing.assert_allclose(slope.asnumpy(), 0, atol=1e-4)  # 3/8 x
+
+
+def test_the_slope_of_sinc_beside_zero():
+    x = np.array([0.0, 1e-30, -1e-6, 1e-3, 0.05], np.float32)
+    slope = -(np.pi**2) / 3 * x * (1 - (np.pi * x) ** 2 / 10 + (np.pi * x) ** 4 / 280)
+    tensor = Tensor(x)
+    np.testing.assert_allclose(ops.sinc(tensor).asnumpy(), np.sinc(x.astype(np.float64)), rtol=1e-6)
+    np.testing.assert_allclose(ms.grad(ops.sinc)(tensor).asnumpy(), slope, rtol=1e-3)

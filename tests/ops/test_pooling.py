@@ -54,6 +54,25 @@ def test_max_pool_agrees_with_xla(static):
     assert jax.eval_shape(jax.vmap(lambda x: _max_pool(x, *static)), x[None]).shape[1:] == got.shape
 
 
+@pytest.mark.parametrize("shape", [(1, 2, 8, 12), (20, 8, 8, 12)], ids=["one example", "many elements"])
+@pytest.mark.parametrize("kernel, stride", [((2, 2), (2, 2)), ((4, 3), (4, 3)), ((3, 3), (2, 2)), ((8, 6), (8, 6))])
+def test_the_forms_for_one_example_and_for_many_elements(shape, kernel, stride):
+    """The maxima are computed in another way, and the gradient by the place in the window: jax's derivative agrees."""
+    rng = np.random.default_rng(0)
+    x = jnp.asarray(rng.permutation(int(np.prod(shape))).reshape(shape).astype(np.float32))
+    static = kernel, stride, ((0, 0), (0, 0)), (1, 1)
+    out, pull = jax.vjp(lambda x: windows(x, *static), x)
+    ct = jnp.asarray(rng.normal(size=out.shape).astype(np.float32))
+
+    @jax.jit
+    def own(x, ct):
+        (out, pull), (kept, rule) = jax.vjp(lambda x: _max_pool(x, *static), x), _max_pool.gradient((0,), x, *static)
+        return out, kept, pull(ct)[0], rule(ct)[0]
+
+    for got, want in zip(own(x, ct), (out, out, pull(ct)[0], pull(ct)[0])):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 def test_first_maximum_gets_the_gradient(stride):
     x = ms.Tensor(np.ones((1, 1, 2, 2), np.float32))

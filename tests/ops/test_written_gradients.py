@@ -103,7 +103,8 @@ def test_a_program_has_the_kernels_of_the_platform_it_is_lowered_for(platform):
         mean = TracedVJP(AVG_POOL.bind(((3, 3), (1, 1), *(((0, 0), (0, 0)),) * 2, None)), pooled.out, (0,), False)
         return convolved(pooled(mean([mean.out[0]], (True,)), (True,)), (True, True))
 
-    traced = jax.jit(step).trace(np.ones((2, 4, 8, 8), np.float32), np.ones((6, 4, 1, 1), np.float32))
+    # Of so many elements that the CPU has kernels of its own for all of them.
+    traced = jax.jit(step).trace(np.ones((2, 4, 64, 64), np.float32), np.ones((6, 4, 1, 1), np.float32))
     own, other = traced.lower().as_text(), traced.lower(lowering_platforms=(platform,)).as_text()
     assert "stablehlo.convolution" not in own and "stablehlo.reduce_window" not in own and "stablehlo.scatter" in own
     assert other.count("stablehlo.convolution") == 3 and other.count("stablehlo.reduce_window") == 2

@@ -1,8 +1,10 @@
 """How operators are compiled, and how many of their programs are kept."""
 
+import concurrent.futures
 import gc
 import importlib.metadata
 import warnings
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -11,14 +13,16 @@ import pytest
 
 import msjax as ms
 import msjax.numpy as mnp
+from msjax import nn
 from msjax.autograd import op as op_module
 from msjax.autograd.residuals import ResidualSpec
+from msjax.base.arrays import is_at_hand
 from msjax.common.tensor import is_tensor
 from msjax.nn.layer.embedding import _clip_rows, _renorm
 from msjax.ops.dispatch import random_keys
-from msjax.programs import limits
+from msjax.programs import cache, limits
 from msjax.programs.cache import _ARRAYS, ProgramCache, run_cached
-from msjax.programs.compiler_options import compile_operator, is_nested, quick_options
+from msjax.programs.compiler_options import compile_operator, is_nested, options_for, platform_of, quick_options
 
 
 def doubled(key):
@@ -108,6 +112,20 @@ def test_operators_run_inside_of_jax_transformations():
         return a * a + grad(a) + a.max() + ms.Tensor(x)
 
     assert f(jnp.ones((2, 3))).tolist() == [[4.0] * 3] * 2
+
+
+def test_operands_on_another_platform_get_no_options_of_cpus():
+    device = mock.Mock(platform="gpu")
+    value = mock.Mock(committed=True, is_fully_addressable=True, **{"devices.return_value": {device}})
+    value.__class__ = jax.Array
+    assert platform_of([value]) == "gpu" and options_for([value]) == {}
+    assert platform_of([1.0, jnp.ones(2)]) == "cpu" and options_for([jnp.ones(2)]) == quick_options()
+    # Nor are their values looked at, nor those that another process has a part of.
+    assert not is_at_hand(value) and is_at_hand(jnp.ones(2)) and is_at_hand(np.ones(2))
+    device.platform = "cpu"
+    assert is_at_hand(value)
+    value.is_fully_addressable = False
+    assert not is_at_hand(value)
 
 
 def test_compiler_options_are_asked_for_only_where_they_exist(monkeypatch):
@@ -266,3 +284,36 @@ def test_the_gradients_of_an_addition_are_the_gradient_itself():
     spec = ms.ops.add.op.forwards[(), (0, 1)](jnp.asarray(x), jnp.asarray(y))[2].spec()
     backward = spec.backwards[(True,), (True, True)]
     assert [g.dtype for g in backward(jnp.ones((3, 7), "bfloat16"))] == ["float32", "float32"]
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_threads_that_train_beside_each_other_with_next_to_no_cache(size, monkeypatch):
+    """Losses, what hooks see and Parameters are those of the same training alone."""
+
+    def train(seed):
+        rng, seen, width = np.random.default_rng(seed), [], 20 * size + seed
+        net = nn.SequentialCell(nn.Dense(3, width), nn.Tanh(), nn.Dense(width, 1)).set_train()
+        for parameter in net.get_parameters():
+            parameter.set_data(ms.Tensor(rng.standard_normal(parameter.shape).astype(np.float32)))
+        net[1].register_forward_hook(lambda cell, inputs, output: seen.append(output.asnumpy()))
+        net[1].register_backward_hook(lambda cell, gradient, _: seen.append(gradient[0].asnumpy()))
+        optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+        step = ms.value_and_grad(lambda x: (net(x) ** 2).mean(), None, optimizer.parameters)
+        for _ in range(3):
+            loss, gradients = step(ms.Tensor(rng.standard_normal((2, 3)).astype(np.float32)))
+            optimizer(gradients)
+            seen.append(loss.asnumpy())
+        return [a.tobytes() for a in (*seen, *[parameter.asnumpy() for parameter in net.get_parameters()])]
+
+    before = ms.get_context("program_cache_size")
+    ms.set_context(program_cache_size=size)
+    compiled = []
+    monkeypatch.setattr(cache, "compile_operator", lambda fn, values: compiled.append(fn.fn) or compile_operator(fn, values))
+    try:
+        with concurrent.futures.ThreadPoolExecutor(2) as threads:
+            together = list(threads.map(train, range(2)))
+    finally:
+        ms.set_context(program_cache_size=before)
+    many = len(compiled)
+    assert together == [train(seed) for seed in range(2)]
+    assert len(compiled) < 2 * many, "programs were dropped and compiled again"

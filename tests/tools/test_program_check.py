@@ -57,7 +57,12 @@ def test_missing_names_by_line_with_what_to_do(tmp_path, capsys, no_alias_left):
     (tmp_path / "fine.py").write_text("import numpy as np\nfrom mindspore import nn\nprint(nn.Dense(1, 1), np.nothing)\n")
     assert main(["check", str(tmp_path)]) == 1
     *lines, last = capsys.readouterr().out.splitlines()
-    assert last == "7 names that msjax lacks in 2 files"
+    assert last == "7 names that msjax lacks in 2 files, and 1 name in branches and optional imports"
+    *lines, between, optional = lines
+    assert (
+        between == "only in branches, or imported by programs that can do without:"
+        and "net.py:9: mindspore.nothing: " in optional
+    )
     found = {}
     for line in lines:
         path, number, name, advice = line.split(":", 3)
@@ -68,6 +73,60 @@ def test_missing_names_by_line_with_what_to_do(tmp_path, capsys, no_alias_left):
     assert found[31, "mindspore.RowTensor"] == "gradients are dense Tensors here."
     assert main(["check", str(tmp_path / "fine.py")]) == 0
     assert capsys.readouterr().out == "no names that msjax lacks in 1 file\n"
+
+
+OBJECTS = """\
+import mindspore as ms
+from mindspore import dataset as ds, nn
+from mindspore.train import Model
+
+class Base(nn.Cell):
+    def compile_cache(self):
+        pass
+
+class Net(Base):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Dense(2, 2)
+        self.phase_cache = {}
+
+    def construct(self, x):
+        self.compile_cache()
+        return self.inner(x), self.phase_cache, self.inner.compile_cache, self.pipeline_stage
+
+net = Net()
+net.compile_and_run(1)
+net.anything
+rows = ds.NumpySlicesDataset([1], ["x"]).batch(1)
+rows.map(print).sync_update("c")
+ms.train.serialization.load_checkpoint, ms.ops.operations._grad_ops
+optimizer = nn.Adam(net.trainable_params())
+optimizer._preprocess_single_lr(1)
+model = Model(net)
+model._exec_preprocess(1)
+if ms.__version__ < "2.0":
+    net.global_cells
+else:
+    net.set_boost("x")
+if net.training:
+    net.offload()
+"""
+
+
+def test_members_of_objects_and_branches(tmp_path, capsys, no_alias_left):
+    (tmp_path / "objects.py").write_text(OBJECTS)
+    assert main(["check", str(tmp_path)]) == 1
+    *lines, last = capsys.readouterr().out.splitlines()
+    between = lines.index("only in branches, or imported by programs that can do without:")
+    stopping, apart = ([line.split(": ")[0:2] for line in part] for part in (lines[:between], lines[between + 1 :]))
+    found = [[int(place.rpartition(":")[2]), name] for place, name in stopping]
+    assert found == [
+        [17, "mindspore.nn.Cell.compile_cache"], [17, "mindspore.nn.Cell.pipeline_stage"], [20, "mindspore.nn.Cell.compile_and_run"],
+        [23, "mindspore.dataset.Dataset.sync_update"], [26, "mindspore.nn.Optimizer._preprocess_single_lr"],
+        [28, "mindspore.train.Model._exec_preprocess"], [32, "mindspore.nn.Cell.set_boost"],
+    ]  # fmt: skip
+    assert [name for _, name in apart] == ["mindspore.nn.Cell.global_cells", "mindspore.nn.Cell.offload"]
+    assert last == "7 names that msjax lacks in 1 file, and 2 names in branches and optional imports"
 
 
 @pytest.mark.parametrize("line", sorted({line for line, _ in EXPECTED if line < 10}))

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
-from msjax.base.arrays import is_tracer
+from msjax.base.arrays import is_at_hand, is_tracer
 from msjax.base.checks import check_bool, check_one_of, check_positive_int, check_type
 from msjax.base.errors import describe
 from msjax.common import dtype as mstype
@@ -46,7 +46,7 @@ def _check_range(ids, size, who):
     Elsewhere such a row is nan, so that the mistake is seen.
     """
     value = ids._value
-    if is_tracer(value) or value.size == 0 or next(iter(value.devices())).platform != "cpu":
+    if is_tracer(value) or value.size == 0 or not is_at_hand(value):
         return
     numbers = np.asarray(value)
     if numbers.min() < 0 or numbers.max() >= size:

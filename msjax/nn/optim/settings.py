@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from msjax.base.arrays import is_tracer
 from msjax.base.typing import JaxArray, PyTree
-from msjax.programs.compiler_options import is_nested, quick_options
+from msjax.programs.compiler_options import is_nested, options_for
 
 # How many programs of one step are kept: one for each combination of what its formula decides by its settings.
 _PROGRAMS = 8
@@ -193,7 +193,7 @@ class CompiledStep:
                 return program
         shapes = [(array.shape, array.dtype) for array in args[0]]
         # With the default options, XLA compiles equal updates once, but takes four times as long for one.
-        options = quick_options() if len(shapes) < 4 * len(set(shapes)) else {}
+        options = options_for(args[0]) if len(shapes) < 4 * len(set(shapes)) else {}
         program = _StepProgram(self._step, values, options)
         program.trace(args)
         self._programs = [program, *self._programs[: _PROGRAMS - 1]]

@@ -1,13 +1,19 @@
-"""A kernel for the platform that a program is compiled for, which is known when it is lowered, not when it is traced."""
+"""A kernel, or an error, for the platform that a program is compiled for, which is known when it is lowered, not when it is traced."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.extend
+import jax.numpy as jnp
+from jax.interpreters import mlir
 
+from msjax.base import jax_slots
 from msjax.hooks.batching import calls_are_outputs
+
+_NAMES = {"cpu": "CPUs", "tpu": "TPUs", "cuda": "NVIDIA's GPUs", "rocm": "AMD's GPUs"}
 
 
 def on_cpu(kernel: Callable[..., Any], otherwise: Callable[..., Any], *values: Any) -> Any:
@@ -33,3 +39,47 @@ def on_cpu(kernel: Callable[..., Any], otherwise: Callable[..., Any], *values: A
         # A program of msjax's own runs in this process, where there is nothing else; tracing both took a third of its tracing.
         return kernel(*values)
     return jax.lax.platform_dependent(*values, cpu=kernel, default=otherwise)
+
+
+def not_on(platforms: Sequence[str], reason: str, kernel: Callable[..., Any], *values: Any) -> Any:
+    """`kernel(*values)`, for which those platforms have no program: there, a NotImplementedError with a reason.
+
+    It is raised when a program for one of the platforms is lowered: eagerly, in a compiled step, or by `jax.export`.
+
+    Args:
+        platforms: "cpu", "cuda", "rocm", "tpu".
+        reason: a sentence, without its full stop, to which the platform is added.
+        kernel: a function of arrays.
+        values: arrays, or pytrees of them.
+
+    Example:
+        >>> import jax
+        >>> from msjax.ops.dispatch.platforms import not_on
+        >>> shout = jax.jit(lambda x: not_on(["tpu"], "ops.shout is too loud", lambda x: x + 1, x))
+        >>> print(shout(1.0))
+        2.0
+        >>> shout.trace(1.0).lower(lowering_platforms=("tpu",))
+        Traceback (most recent call last):
+        ...
+        NotImplementedError: ops.shout is too loud for TPUs.
+    """
+
+    def refused(*values):
+        # Without operands, so that it stands in the program whatever is done with it.
+        mark = _refused_p.bind(reason=reason)
+        shapes = jax.eval_shape(kernel, *values)
+        return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype) + mark.astype(s.dtype), shapes)
+
+    return jax.lax.platform_dependent(*values, **dict.fromkeys(platforms, refused), default=kernel)
+
+
+_refused_p = jax.extend.core.Primitive("msjax_refused")
+_refused_p.def_abstract_eval(lambda reason: jax.core.ShapedArray((), jnp.float32))
+
+
+def _refuse(ctx, reason):
+    platform = jax_slots.platform_of(ctx)
+    raise NotImplementedError(f"{reason} for {_NAMES.get(platform, platform)}.")
+
+
+mlir.register_lowering(_refused_p, _refuse)

@@ -10,6 +10,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, overload
 
+from msjax.base.state import STATE
 from msjax.base.typing import Attribute, Axes, Number
 from msjax.common.bases import attached_to
 from msjax.common.dtype import Type
@@ -99,7 +100,14 @@ def _prod(
     return reduction.prod(self, axis, keep, dtype)
 
 
+_NEW = frozenset(("dim", "keepdim"))
 _OLD = frozenset(("axis", "keepdims", "initial", "where", "return_indices"))
+
+
+def _positions_are_axes(kwargs):
+    """Whether what is given by position is the axis, as in MindSpore's compiled code; in PyNative mode it is the dimension."""
+    trace = STATE.trace
+    return trace is not None and not trace.on_host and _NEW.isdisjoint(kwargs)
 
 
 class _Extreme(Protocol):
@@ -113,7 +121,7 @@ class _Extreme(Protocol):
 
 def _extreme(name: str, whole: Callable[..., Any], with_index: Callable[..., Any]) -> Attribute[_Extreme]:
     def method(self, *args, **kwargs):
-        old = not _OLD.isdisjoint(kwargs) or (args and not isinstance(args[0], builtins.int))
+        old = not _OLD.isdisjoint(kwargs) or (args and (not isinstance(args[0], builtins.int) or _positions_are_axes(kwargs)))
         names = ("axis", "keepdims") if old else ("dim", "keepdim")
         if len(args) > 2:
             raise TypeError(f"Tensor.{name}() takes at most 2 positional arguments, but got {len(args)}.")

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from msjax.tools.watching.sinks import SCALARS, Histogram, WatchRow
 
@@ -28,6 +29,19 @@ def statistics(values: Sequence[jax.Array], bins: int) -> jax.Array:
     Returns:
         Float32, shape (number of arrays, 8 + bins); zeros for an empty array.
     """
+    meshes = [mesh for mesh in (jax.typeof(value).sharding.mesh for value in values) if _is_explicit(mesh)]
+    if not meshes:
+        return _statistics(values, bins)
+    # A histogram of values along explicit axes is a sum over devices, which jax asks for by name: here, it may guess.
+    whole = NamedSharding(meshes[0], PartitionSpec())
+    return jax.sharding.auto_axes(lambda values: _statistics(values, bins), out_sharding=whole)(list(values))
+
+
+def _is_explicit(mesh):
+    return any(kind == AxisType.Explicit for kind in mesh.axis_types)
+
+
+def _statistics(values, bins):
     small = [i for i, value in enumerate(values) if 0 < value.size <= _SMALL]
     found: list[Any] = [jnp.zeros(len(SCALARS) + bins, jnp.float32)] * len(values)
     for i, value in enumerate(values):

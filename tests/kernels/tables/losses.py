@@ -11,7 +11,7 @@ ROWS = [
     *rows("mse_loss l1_loss", "ops.{}(x, y, reduction=r)", "F.{}(x, y, reduction=r)", PAIR, x="edge", y="edge", settings=RED),
     row("ops.smooth_l1_loss(x, y, b, r)", "F.smooth_l1_loss(x, y, reduction=r, beta=b)", PAIR, x="edge", y="normal", settings={**RED, "b": [1.0, 0.5, 2]}),
     row("ops.huber_loss(x, y, r, b)", "F.huber_loss(x, y, reduction=r, delta=b)", PAIR, x="edge", y="normal", settings={**RED, "b": [1.0, 0.5, 2]}),
-    row("ops.soft_margin_loss(x, y, r)", "F.soft_margin_loss(x, y, reduction=r)", PAIR, x="edge", y="const:normal", settings=RED),
+    row("ops.soft_margin_loss(x, y, r)", "F.soft_margin_loss(x, y, reduction=r)", PAIR, x="edge", y="const:normal", settings=RED, overflows=True),
     row("ops.hinge_embedding_loss(x, y, m, r)", "F.hinge_embedding_loss(x, y, m, reduction=r)", PAIR, x="edge", y="const:normal", settings={**RED, "m": [1.0, 0.5]}),
     row("ops.binary_cross_entropy(x, y, reduction=r)", "F.binary_cross_entropy(x, y, reduction=r)", PAIR, x="prob", y="const:prob", settings=RED, dtypes=WIDE),
     row("ops.binary_cross_entropy_with_logits(x, y, reduction=r)", "F.binary_cross_entropy_with_logits(x, y, reduction=r)", PAIR, x="edge", y="prob", settings=RED, dtypes=WIDE),

@@ -20,7 +20,7 @@ def row(
         torch: by default the call with `torch.` for `ops.`.
         shapes: by default those of elementwise operators; one tuple of shapes stands for all variants.
     """
-    own = {name: rest.pop(name) for name in ("dtypes", "loose", "absolute", "second", "traced") if name in rest}
+    own = {name: rest.pop(name) for name in ("dtypes", "loose", "absolute", "second", "traced", "overflows") if name in rest}
     operands = {name: rest.pop(name) for name in list(rest)}
     if shapes is None:
         shapes = ONE if len(operands) == 1 else TWO

@@ -154,3 +154,11 @@ def test_errors():
 
 def test_norm_of_one_number():
     assert float(ops.norm(ms.Tensor(-3.0), dim=0)) == 3 == float(ms.Tensor(3.0).norm(dim=-1))
+
+
+def test_a_position_is_the_axis_in_compiled_code_and_the_dimension_in_pynative_mode():
+    tensor = ms.Tensor([[1.0, 5.0], [7.0, 2.0]], ms.float32)
+    values, places = tensor.max(1)
+    assert values.asnumpy().tolist() == [5, 7] and places.asnumpy().tolist() == [1, 0]
+    compiled = ms.jit(lambda t: (t.max(1), t.min(0, True), t.max(dim=1)[1]))(tensor)
+    assert [t.asnumpy().tolist() for t in compiled] == [[5, 7], [[1, 2]], [1, 0]]

@@ -92,7 +92,10 @@ def full(size: int | Sequence[int], fill_value: Number | Tensor, *, dtype: DType
     """
     if dtype is None:
         dtype = mstype.from_np(as_operand(fill_value._value if isinstance(fill_value, Tensor) else fill_value).dtype)
-    return _fill(fill_value, _size(size), mstype.as_dtype(dtype))
+    dtype = mstype.as_dtype(dtype)
+    if type(fill_value) is int and dtype.kind == "f":
+        fill_value = float(fill_value)  # jax has no integers for the largest
+    return _fill(fill_value, _size(size), dtype)
 
 
 def fill(type: DTypeLike, shape: tuple[int, ...], value: Number | Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.arrays import known_value
+from msjax.base.arrays import is_at_hand, known_value
 from msjax.base.context import SETTINGS
 from msjax.base.errors import describe
 from msjax.base.typing import JaxArray
@@ -21,13 +21,13 @@ __all__ = ["embedding", "gather", "gather_d", "gather_elements", "gather_nd", "i
 
 
 def check_indices(indices: Tensor, size: int, who: str, lowest: int | None = None) -> None:
-    """Raise if indices are out of range, unless the check would have to wait for an accelerator."""
+    """Raise if indices are out of range, unless the check would have to wait for an accelerator, or another process has some of them."""
     if not isinstance(indices, Tensor):
         return
     known = known_value(indices._value)
     if known is None or not known.size:
         return
-    if not SETTINGS.pynative_synchronize and next(iter(known.devices())).platform != "cpu":
+    if not is_at_hand(known) and not (SETTINGS.pynative_synchronize and known.is_fully_addressable):
         return
     numbers = np.asarray(known)
     least, most = numbers.min(), numbers.max()

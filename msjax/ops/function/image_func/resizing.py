@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -20,7 +21,7 @@ from msjax.ops.function.nn_func.pooling_kernels import ADAPTIVE_AVG_POOL
 
 __all__ = ["interpolate", "upsample"]
 
-# Up to this size of an axis, a product with a weight matrix is faster than gathering neighbours, especially in the gradient.
+# Up to this size of an axis, the gradient is a product with a weight matrix, which is faster than the sums of what was gathered.
 _MATRIX_LIMIT = 512
 
 
@@ -72,14 +73,28 @@ def _taps_cubic(size, out, how, step):
 
 
 def _apply_taps(x, axis, taps, size):
-    out = len(taps[0][0])
-    if size <= _MATRIX_LIMIT:
-        weights = np.zeros((out, size))
-        for index, share in taps:
-            np.add.at(weights, (np.arange(out), index), share)
-        return jnp.moveaxis(jnp.tensordot(x, jnp.asarray(weights, x.dtype), (axis, 1)), -1, axis)
     shape = [-1 if i == axis else 1 for i in range(x.ndim)]
-    return sum(jnp.take(x, index, axis) * jnp.asarray(share, x.dtype).reshape(shape) for index, share in taps)
+
+    # No product with a matrix: in each element, it would have the NaN and infinities of its whole row.
+    def gathered(x):
+        return sum(jnp.take(x, index, axis) * jnp.asarray(share, x.dtype).reshape(shape) for index, share in taps)
+
+    if size > _MATRIX_LIMIT:
+        return gathered(x)
+    weights = np.zeros((len(taps[0][0]), size))
+    for index, share in taps:
+        np.add.at(weights, (np.arange(len(index)), index), share)
+
+    @jax.custom_jvp
+    def resized(x):
+        return gathered(x)
+
+    @resized.defjvp
+    def resized_jvp(primals, tangents):
+        along = jnp.tensordot(tangents[0], jnp.asarray(weights, tangents[0].dtype), (axis, 1))
+        return resized(*primals), jnp.moveaxis(along, -1, axis)
+
+    return resized(x)
 
 
 def _nearest(x, axis, index):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
@@ -11,7 +14,9 @@ from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.platforms import not_on
 from msjax.ops.dispatch.promotion import as_operand, to_float
+from msjax.programs.compiler_options import equations
 
 __all__ = [
     "adjoint", "cholesky", "det", "eig", "eigvals", "geqrf", "log_matrix_determinant", "logdet", "lu_unpack",
@@ -30,6 +35,22 @@ def as_matrices(x: TensorLike) -> JaxArray:
     if x.ndim < 2:
         raise ValueError(f"the Tensor should have at least two axes, but its shape is {x.shape}.")
     return x
+
+
+def factored(kernel: Callable[..., Any], name: str, *values: JaxArray) -> Any:
+    """`kernel` of matrices; an error for those of half precision of which it makes LU factors where XLA does not."""
+    half = any(v.dtype.itemsize <= 2 for v in values)
+    if not half or all(eqn.primitive.name != "lu" for eqn in equations(jax.make_jaxpr(kernel)(*values).jaxpr)):
+        return kernel(*values)
+    reason = f"ops.{name} has no program for matrices of {mstype.from_np(values[0].dtype)}: cast them to float32"
+    return not_on(("cpu", "tpu"), reason, kernel, *values)
+
+
+def eigenvalues(kernel: Callable[..., Any], name: str, matrix: JaxArray) -> Any:
+    """`kernel` of a matrix of which it takes eigenvalues; an error where there is no program for these."""
+    if matrix.dtype.itemsize > 2:
+        return not_on(("tpu",), f"ops.{name} has no program", kernel, matrix)
+    raise TypeError(f"the matrices should be of Float32, Float64 or complex numbers, but are of {mstype.from_np(matrix.dtype)}.")
 
 
 def transposed(x: TensorLike) -> JaxArray:
@@ -60,7 +81,7 @@ def det(input: TensorLike) -> JaxArray:
         >>> print(ops.det(ms.Tensor([[2.0, 1.0], [0.0, 3.0]])))
         6.0
     """
-    return jnp.linalg.det(square_matrices(to_float(input)))
+    return factored(jnp.linalg.det, "det", square_matrices(to_float(input)))
 
 
 matrix_determinant = det
@@ -77,7 +98,7 @@ def slogdet(input: TensorLike) -> tuple[JaxArray, JaxArray]:
         >>> print(sign, log)
         -1.0 0.0
     """
-    return tuple(jnp.linalg.slogdet(square_matrices(to_float(input))))
+    return tuple(factored(jnp.linalg.slogdet, "slogdet", square_matrices(to_float(input))))
 
 
 log_matrix_determinant = slogdet
@@ -93,7 +114,7 @@ def logdet(input: TensorLike) -> JaxArray:
         >>> print(ops.logdet(ms.Tensor([[1.0, 0.0], [0.0, 1.0]])))
         0.0
     """
-    sign, value = jnp.linalg.slogdet(square_matrices(to_float(input)))
+    sign, value = factored(jnp.linalg.slogdet, "logdet", square_matrices(to_float(input)))
     return jnp.where(sign < 0, jnp.nan, value)
 
 
@@ -225,19 +246,19 @@ def qr(input: TensorLike, mode: str = "reduced") -> tuple[JaxArray, JaxArray]:
 
 @operator(name="eig")
 def eig(A: TensorLike) -> tuple[JaxArray, JaxArray]:
-    """The eigenvalues and eigenvectors (as columns) of square matrices, as complex numbers. On CPU only, as in jax.
+    """The eigenvalues and eigenvectors (as columns) of square matrices, as complex numbers. Not on TPUs.
 
     Example:
         >>> from msjax import ops
         >>> print([t.shape for t in ops.eig(ops.eye(3))])
         [(3,), (3, 3)]
     """
-    return tuple(jnp.linalg.eig(square_matrices(to_float(A))))
+    return tuple(eigenvalues(jnp.linalg.eig, "eig", square_matrices(to_float(A))))
 
 
 @operator(name="eigvals")
 def eigvals(A: TensorLike) -> JaxArray:
-    """The eigenvalues of square matrices, as complex numbers. On CPU only, as in jax.
+    """The eigenvalues of square matrices, as complex numbers. Not on TPUs.
 
     Example:
         >>> import msjax as ms
@@ -245,7 +266,7 @@ def eigvals(A: TensorLike) -> JaxArray:
         >>> print(ops.eigvals(ms.Tensor([[2.0, 0.0], [0.0, 3.0]])))
         [2.+0.j 3.+0.j]
     """
-    return jnp.linalg.eigvals(square_matrices(to_float(A)))
+    return eigenvalues(jnp.linalg.eigvals, "eigvals", square_matrices(to_float(A)))
 
 
 @operator(name="geqrf")
@@ -337,5 +358,5 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 @operator(name="MatrixLogarithm")
 def matrix_logarithm(x: TensorLike) -> JaxArray:
     """The logarithm of square complex matrices that have a full set of eigenvectors."""
-    values, vectors = jnp.linalg.eig(square_matrices(x))
+    values, vectors = eigenvalues(jnp.linalg.eig, "MatrixLogarithm", square_matrices(x))
     return jnp.matmul(vectors * jnp.log(values)[..., None, :], jnp.linalg.inv(vectors))

@@ -11,7 +11,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
-from msjax.ops.function.linalg_func.decompositions import as_matrices, permutation_of, square_matrices, transposed
+from msjax.ops.function.linalg_func.decompositions import as_matrices, factored, permutation_of, square_matrices, transposed
 
 __all__ = ["cholesky_inverse", "cholesky_solve", "inverse", "lstsq", "lu_solve", "matrix_solve", "pinv"]
 
@@ -27,7 +27,7 @@ def inverse(input: TensorLike) -> JaxArray:
         [[0.5  0.  ]
          [0.   0.25]]
     """
-    return jnp.linalg.inv(square_matrices(to_float(input)))
+    return factored(jnp.linalg.inv, "inverse", square_matrices(to_float(input)))
 
 
 @operator(name="cholesky_inverse")
@@ -87,7 +87,8 @@ def matrix_solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False) -> 
          [0.5]]
     """
     a, b = promote(matrix, rhs)
-    return jnp.linalg.solve(transposed(square_matrices(a)) if adjoint else square_matrices(a), b)
+    a = square_matrices(a)
+    return factored(jnp.linalg.solve, "matrix_solve", transposed(a) if adjoint else a, b)
 
 
 @operator(2, name="MatrixTriangularSolve")

@@ -331,6 +331,7 @@ def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, value: 
     """
     dtype = jnp.result_type(*(as_operand(v).dtype for v in (input, tensor1, tensor2)))
     x, y, z, v = (jnp.asarray(a).astype(dtype) for a in (input, tensor1, tensor2, value))
+    x, y, z = jnp.broadcast_arrays(x, y, z)  # so that the gradients of empty results are zeros, not 0 times an infinity
     return x + v * y * z
 
 
@@ -346,6 +347,7 @@ def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, value: 
     """
     dtype = jnp.result_type(*(to_float(v).dtype for v in (input, tensor1, tensor2)))
     x, y, z, v = (jnp.asarray(a).astype(dtype) for a in (input, tensor1, tensor2, value))
+    x, y, z = jnp.broadcast_arrays(x, y, z)
     return x + v * y / z
 
 

@@ -139,9 +139,15 @@ def _slope_at_0(value, x, slope):
     return jnp.where(x == 0, value, slope)
 
 
+def _i1_slope(x, y):
+    # So near to 0 it is 1 / 2 to the last bit, and a derivative of I_1 / x would be the difference of two huge numbers.
+    near = jnp.abs(x) < jnp.finfo(x.dtype).eps ** 0.5
+    return jnp.where(near, 0.5, _i0(x) - _i1(x) / jnp.where(near, 1, x))
+
+
 # jax's own slope of I_0 at 0 is 1, and NaN where the function itself is infinite.
 _i0 = _with_slope(jsp.i0, lambda x, y: _i1(x))
-_i1 = _with_slope(jsp.i1, lambda x, y: _slope_at_0(0.5, x, _i0(x) - _over(_i1(x), x)))
+_i1 = _with_slope(jsp.i1, _i1_slope)
 _i0e = _with_slope(jsp.i0e, lambda x, y: _i1e(x) - jnp.sign(x) * y)
 _i1e = _with_slope(jsp.i1e, lambda x, y: _slope_at_0(0.5, x, _i0e(x) - y * (jnp.sign(x) + _over(1, x))))
 _j0 = _with_slope(lambda x: _j(jnp.abs(x), 0), lambda x, y: -_j1(x))

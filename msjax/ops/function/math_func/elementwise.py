@@ -206,7 +206,19 @@ def lerp(input: TensorLike, end: TensorLike, weight: TensorLike) -> JaxArray:
         [2. 3.]
     """
     x, y = promote(input, end)
-    return x + jnp.asarray(weight).astype(x.dtype) * (y - x)
+    return _between(x, y, jnp.asarray(weight).astype(x.dtype))
+
+
+@jax.custom_jvp
+def _between(x, y, weight):
+    # From the nearer end, so that it is exact at both, and an infinite one stays what it is.
+    return jnp.where(jnp.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight))
+
+
+@_between.defjvp
+def _between_jvp(primals, tangents):
+    (x, y, weight), (d_x, d_y, d_weight) = primals, tangents
+    return _between(x, y, weight), d_x * (1 - weight) + d_y * weight + d_weight * (y - x)
 
 
 # ---- limits

@@ -212,6 +212,12 @@ def count_nonzero(x: TensorLike, axis: Axes = (), keep_dims: bool = False, dtype
 # ---- moments
 
 
+def root(variance: JaxArray) -> JaxArray:
+    """The square root, whose gradient at 0, that of equal values, is 0 instead of NaN."""
+    positive = variance != 0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, variance, 1)), 0)
+
+
 @operator(tensors=True)
 def var(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdims: bool = False) -> JaxArray:
     """The variance over the axes `axis` (all by default), with the divisor N - ddof.
@@ -235,7 +241,7 @@ def std(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdims: bo
         >>> print(ops.std(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [1. 1.]
     """
-    return jnp.std(x := to_float(input), reduced_axes(axis, x, False), ddof=int(ddof), keepdims=keepdims)
+    return root(jnp.var(x := to_float(input), reduced_axes(axis, x, False), ddof=int(ddof), keepdims=keepdims))
 
 
 @operator()
@@ -265,7 +271,7 @@ def std_mean(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdim
     """
     x = to_float(input)
     axes = reduced_axes(axis, x, False)
-    return jnp.std(x, axes, ddof=int(ddof), keepdims=keepdims), jnp.mean(x, axes, keepdims=keepdims)
+    return root(jnp.var(x, axes, ddof=int(ddof), keepdims=keepdims)), jnp.mean(x, axes, keepdims=keepdims)
 
 
 @operator(name="logsumexp")

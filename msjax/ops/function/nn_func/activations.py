@@ -227,7 +227,9 @@ def leaky_relu(input: TensorLike, alpha: float = 0.2) -> JaxArray:
     """
     x = to_float(input)
     # Not the maximum of x and alpha * x, which is NaN where an infinity meets an alpha of 0.
-    return jnp.maximum(x, 0) + jnp.asarray(alpha, x.dtype) * jnp.minimum(x, 0)
+    slope = jnp.where(x > 0, jnp.zeros((), x.dtype), jnp.asarray(alpha, x.dtype))  # an infinite one is not multiplied by 0
+    below = jnp.where(x == x, jnp.minimum(x, 0), x)  # NaN has the slope of negative numbers
+    return jnp.maximum(x, 0) + slope * below
 
 
 @operator(numbers=("alpha",), tensors=True)
@@ -292,7 +294,8 @@ def hardshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
         [-2.  0.  2.]
     """
     x = need_floats(input)
-    return jnp.where((x >= -lambd) & (x <= lambd), jnp.zeros_like(x), x)
+    limit = jnp.asarray(lambd, x.dtype)
+    return jnp.where((x >= -limit) & (x <= limit), jnp.zeros_like(x), x)
 
 
 def _check_lambd(input, lambd):

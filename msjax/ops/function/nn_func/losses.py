@@ -80,7 +80,8 @@ def _smooth_l1_loss(input, target, beta, slope, reduction):
     size = magnitude(input - target)
     if slope is None:
         return reduce_loss(size, reduction)
-    return reduce_loss(jnp.where(size < beta, 0.5 * slope * size * size, size - 0.5 * beta), reduction)
+    near = jnp.where(size >= beta, 0, size)  # so that 0 is not multiplied by an infinite distance in the gradient
+    return reduce_loss(jnp.where(size < beta, 0.5 * slope * near * near, size - 0.5 * beta), reduction)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: str = "none") -> Tensor:
@@ -112,7 +113,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: 
 @operator(2, numbers=("delta",))
 def _huber_loss(input, target, reduction, delta):
     size = magnitude(input - target)
-    return reduce_loss(jnp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
+    near = jnp.where(size > delta, 0, size)
+    return reduce_loss(jnp.where(size <= delta, 0.5 * near * near, delta * (size - 0.5 * delta)), reduction)
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
@@ -216,7 +218,8 @@ def poisson_nll_loss(input: TensorLike, target: TensorLike, log_input: bool, ful
 def _margin_ranking_loss(input1, input2, target, margin, reduction):
     losses = -target * (input1 - input2) + margin
     # The slope is 1 at 0, where that of jnp.maximum is 0.5.
-    return reduce_loss(jnp.where(losses < 0, 0, losses), reduction)
+    rest = jnp.where(losses < 0, 0, jax.lax.stop_gradient(losses))  # NaN has no slope
+    return reduce_loss(jnp.where(losses >= 0, losses, rest), reduction)
 
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:

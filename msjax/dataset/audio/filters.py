@@ -1,0 +1,295 @@
+"""Recursive filters of sounds, most of them of the second order: what goes out of their range is cut at -1 and 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from msjax.base.checks import check_bool, check_number, check_positive_int
+from msjax.base.errors import describe
+from msjax.dataset.audio.base import AudioTransform
+from msjax.dataset.checks import check_numbers
+
+
+def _filtered(sound, b, a, clamp=True):
+    from scipy.signal import lfilter
+
+    result = lfilter(np.asarray(b, float) / a[0], np.asarray(a, float) / a[0], sound)
+    return np.clip(result, -1.0, 1.0) if clamp else result
+
+
+class LFilter(AudioTransform):
+    """A filter of any order, given by its coefficients.
+
+    Args:
+        a_coeffs, b_coeffs (Sequence[float]): the coefficients of the output and of the input, the first for the present; as many of both.
+        clamp (bool): True cuts the output at -1 and 1. Default: True.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.LFilter([1.0, 0.0], [0.5, 0.5])(np.array([1.0, 0.0, 1.0], np.float32))
+        array([0.5, 0.5, 0.5], dtype=float32)
+    """
+
+    def __init__(self, a_coeffs: Sequence[float], b_coeffs: Sequence[float], clamp: bool = True):
+        self.a_coeffs = check_numbers(a_coeffs, "a_coeffs", "LFilter")
+        self.b_coeffs = check_numbers(b_coeffs, "b_coeffs", "LFilter", n=len(self.a_coeffs))
+        self.clamp = check_bool(clamp, "clamp", "LFilter")
+
+    def _sound(self, sound):
+        return _filtered(sound, self.b_coeffs, self.a_coeffs, self.clamp)
+
+
+class Biquad(AudioTransform):
+    """A filter of the second order, given by its coefficients.
+
+    Args:
+        b0, b1, b2 (float): the coefficients of the input, of now and of two samples before.
+        a0, a1, a2 (float): those of the output.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.Biquad(0.5, 0.5, 0.0, 1.0, 0.0, 0.0)(np.array([1.0, 0.0, 1.0], np.float32))
+        array([0.5, 0.5, 0.5], dtype=float32)
+    """
+
+    def __init__(self, b0: float, b1: float, b2: float, a0: float, a1: float, a2: float):
+        self._coefficients = [
+            check_number(value, name, "Biquad")
+            for name, value in zip(("b0", "b1", "b2", "a0", "a1", "a2"), (b0, b1, b2, a0, a1, a2))
+        ]
+        if a0 == 0:
+            raise ValueError(f"For 'Biquad', 'a0' should not be 0, but got {describe(a0)}.")
+
+    def _sound(self, sound):
+        return _filtered(sound, self._coefficients[:3], self._coefficients[3:])
+
+
+class _Band(AudioTransform):
+    """A filter around a frequency, whose coefficients `_design` gives."""
+
+    def __init__(self, sample_rate, frequency, q, name="central_freq"):
+        who = type(self).__name__
+        self.sample_rate = check_positive_int(
+            abs(sample_rate) if isinstance(sample_rate, int) else sample_rate, "sample_rate", who
+        )
+        self.frequency = check_number(frequency, name, who)
+        self.Q = check_number(q, "Q", who, above=0, high=1)
+        self._w = 2 * np.pi * frequency / sample_rate
+        self._alpha = np.sin(self._w) / (2 * q)
+
+    def _design(self):
+        raise NotImplementedError
+
+    def _sound(self, sound):
+        coefficients = self._design()
+        return _filtered(sound, coefficients[:3], coefficients[3:])
+
+
+class LowpassBiquad(_Band):
+    """Lets low frequencies pass.
+
+    Args:
+        sample_rate (int): samples a second.
+        cutoff_freq (float): in Hz.
+        Q (float): the quality, in (0, 1]. Default: 0.707.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.LowpassBiquad(8000, 1000.0)(np.zeros(4, np.float32)).shape
+        (4,)
+    """
+
+    def __init__(self, sample_rate: int, cutoff_freq: float, Q: float = 0.707):
+        super().__init__(sample_rate, cutoff_freq, Q, "cutoff_freq")
+
+    def _design(self):
+        c, alpha = np.cos(self._w), self._alpha
+        return (1 - c) / 2, 1 - c, (1 - c) / 2, 1 + alpha, -2 * c, 1 - alpha
+
+
+class HighpassBiquad(_Band):
+    """Lets high frequencies pass; for the arguments, see :class:`LowpassBiquad`.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.HighpassBiquad(8000, 1000.0)(np.zeros(4, np.float32)).shape
+        (4,)
+    """
+
+    def __init__(self, sample_rate: int, cutoff_freq: float, Q: float = 0.707):
+        super().__init__(sample_rate, cutoff_freq, Q, "cutoff_freq")
+
+    def _design(self):
+        c, alpha = np.cos(self._w), self._alpha
+        return (1 + c) / 2, -1 - c, (1 + c) / 2, 1 + alpha, -2 * c, 1 - alpha
+
+
+class AllpassBiquad(_Band):
+    """Changes phases only.
+
+    Args:
+        sample_rate (int): samples a second.
+        central_freq (float): in Hz.
+        Q (float): the quality, in (0, 1]. Default: 0.707.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.AllpassBiquad(8000, 1000.0)(np.zeros(4, np.float32)).shape
+        (4,)
+    """
+
+    def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707):
+        super().__init__(sample_rate, central_freq, Q)
+
+    def _design(self):
+        c, alpha = np.cos(self._w), self._alpha
+        return 1 - alpha, -2 * c, 1 + alpha, 1 + alpha, -2 * c, 1 - alpha
+
+
+class BandpassBiquad(_Band):
+    """Lets a band of frequencies pass; `const_skirt_gain` makes the gain at its centre `Q`. For the others, see :class:`AllpassBiquad`.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.BandpassBiquad(8000, 1000.0)(np.zeros(4, np.float32)).shape
+        (4,)
+    """
+
+    def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707, const_skirt_gain: bool = False):
+        super().__init__(sample_rate, central_freq, Q)
+        self.const_skirt_gain = check_bool(const_skirt_gain, "const_skirt_gain", "BandpassBiquad")
+
+    def _design(self):
+        c, alpha = np.cos(self._w), self._alpha
+        top = np.sin(self._w) / 2 if self.const_skirt_gain else alpha
+        return top, 0.0, -top, 1 + alpha, -2 * c, 1 - alpha
+
+
+class BandrejectBiquad(_Band):
+    """Takes a band of frequencies away; for the arguments, see :class:`AllpassBiquad`.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.BandrejectBiquad(8000, 1000.0)(np.zeros(4, np.float32)).shape
+        (4,)
+    """
+
+    def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707):
+        super().__init__(sample_rate, central_freq, Q)
+
+    def _design(self):
+        c, alpha = np.cos(self._w), self._alpha
+        return 1.0, -2 * c, 1.0, 1 + alpha, -2 * c, 1 - alpha
+
+
+class EqualizerBiquad(_Band):
+    """Raises or lowers a band of frequencies.
+
+    Args:
+        sample_rate (int): samples a second.
+        center_freq (float): in Hz.
+        gain (float): in dB.
+        Q (float): the quality, in (0, 1]. Default: 0.707.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.EqualizerBiquad(8000, 1000.0, 3.0)(np.zeros(4, np.float32)).shape
+        (4,)
+    """
+
+    def __init__(self, sample_rate: int, center_freq: float, gain: float, Q: float = 0.707):
+        super().__init__(sample_rate, center_freq, Q, "center_freq")
+        self.gain = check_number(gain, "gain", "EqualizerBiquad")
+
+    def _design(self):
+        c, alpha, a = np.cos(self._w), self._alpha, np.exp(self.gain / 40 * np.log(10))
+        return 1 + alpha * a, -2 * c, 1 - alpha * a, 1 + alpha / a, -2 * c, 1 - alpha / a
+
+
+class BassBiquad(_Band):
+    """Raises or lowers the low frequencies.
+
+    Args:
+        sample_rate (int): samples a second.
+        gain (float): in dB.
+        central_freq (float): in Hz. Default: 100.0.
+        Q (float): the quality, in (0, 1]. Default: 0.707.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.BassBiquad(8000, 3.0)(np.zeros(4, np.float32)).shape
+        (4,)
+    """
+
+    _sign = 1
+
+    def __init__(self, sample_rate: int, gain: float, central_freq: float = 100.0, Q: float = 0.707):
+        super().__init__(sample_rate, central_freq, Q)
+        self.gain = check_number(gain, "gain", type(self).__name__)
+
+    def _design(self):
+        c, a, sign = np.cos(self._w), np.exp(self.gain / 40 * np.log(10)), self._sign
+        slope, up, down = 2 * np.sqrt(a) * self._alpha, (a + 1), sign * (a - 1)
+        top = a * (up - down * c + slope), sign * 2 * a * ((a - 1) - sign * up * c), a * (up - down * c - slope)
+        return *top, up + down * c + slope, -sign * 2 * ((a - 1) + sign * up * c), up + down * c - slope
+
+
+class TrebleBiquad(BassBiquad):
+    """Raises or lowers the high frequencies; for the arguments, see :class:`BassBiquad`. `central_freq` is 3000 by default.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.TrebleBiquad(8000, 3.0)(np.zeros(4, np.float32)).shape
+        (4,)
+    """
+
+    _sign = -1
+
+    def __init__(self, sample_rate: int, gain: float, central_freq: float = 3000, Q: float = 0.707):
+        super().__init__(sample_rate, gain, central_freq, Q)
+
+
+# For each sample rate, the zeros and the poles of the curve that records are cut with.
+_RIAA = {
+    44100: ((-0.2014898, 0.9233820), (0.7083149, 0.9924091)),
+    48000: ((-0.1766069, 0.9321590), (0.7396325, 0.9931330)),
+    88200: ((-0.1168735, 0.9648312), (0.8590646, 0.9964002)),
+    96000: ((-0.1141486, 0.9676817), (0.8699137, 0.9966946)),
+}
+
+
+class RiaaBiquad(AudioTransform):
+    """Undoes the curve that records are cut with.
+
+    Args:
+        sample_rate (int): 44100, 48000, 88200 or 96000.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.RiaaBiquad(44100)(np.zeros(4, np.float32)).shape
+        (4,)
+    """
+
+    def __init__(self, sample_rate: int):
+        if sample_rate not in _RIAA:
+            raise ValueError(f"For 'RiaaBiquad', 'sample_rate' should be one of {list(_RIAA)}, but got {describe(sample_rate)}.")
+        self.sample_rate = sample_rate
+
+    def _sound(self, sound):
+        zeros, poles = _RIAA[self.sample_rate]
+        b, a = np.poly(zeros), np.poly(poles)
+        turn = np.exp(-2j * np.pi * 1000 / self.sample_rate * np.arange(3))  # the gain at 1000 Hz becomes 1
+        return _filtered(sound, b * abs((a * turn).sum() / (b * turn).sum()), a)

@@ -1,0 +1,364 @@
+"""Spectra of sounds, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msjax.base.checks import check_bool, check_float, check_int, check_number, check_positive_int
+from msjax.base.errors import describe
+from msjax.dataset.audio.base import AudioTransform
+from msjax.dataset.audio.enums import BorderType, MelType, NormMode, NormType, ScaleType, WindowType
+from msjax.dataset.audio.filter_banks import create_dct, melscale_fbanks
+from msjax.dataset.checks import check_enum
+
+
+def _window(kind: WindowType, length: int) -> np.ndarray:
+    """A periodic window."""
+    made = {"bartlett": np.bartlett, "blackman": np.blackman, "hamming": np.hamming, "hann": np.hanning}
+    return (np.kaiser(length + 1, 12.0) if kind is WindowType.KAISER else made[kind.value](length + 1))[:-1]
+
+
+class Spectrogram(AudioTransform):
+    """The spectrogram of a sound: (..., time) to (..., frequency, frames).
+
+    Args:
+        n_fft (int): points of a Fourier transform. Default: 400.
+        win_length (int, optional): the window's length. Default: that of the transform.
+        hop_length (int, optional): from one frame to the next. Default: half a window.
+        pad (int): zeros before and after the sound. Default: 0.
+        window (WindowType): Default: HANN.
+        power (float): the exponent of the magnitude; 0 gives complex numbers, real and imaginary parts in the last dimension. Default: 2.
+        normalized (bool): True divides by the window's norm. Default: False.
+        center (bool): True puts frames around their times. Default: True.
+        pad_mode (BorderType): what stands beyond the ends then. Default: REFLECT.
+        onesided (bool): True leaves out the mirrored half. Default: True.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.Spectrogram(n_fft=16)(np.zeros(64, np.float32)).shape
+        (9, 9)
+    """
+
+    def __init__(
+        self,
+        n_fft: int = 400,
+        win_length: int | None = None,
+        hop_length: int | None = None,
+        pad: int = 0,
+        window: WindowType = WindowType.HANN,
+        power: float = 2.0,
+        normalized: bool = False,
+        center: bool = True,
+        pad_mode: BorderType = BorderType.REFLECT,
+        onesided: bool = True,
+    ):
+        who = type(self).__name__
+        self.n_fft = check_positive_int(n_fft, "n_fft", who)
+        self.win_length = self.n_fft if win_length is None else check_positive_int(win_length, "win_length", who)
+        self.hop_length = self.win_length // 2 if hop_length is None else check_positive_int(hop_length, "hop_length", who)
+        if self.win_length > self.n_fft:
+            raise ValueError(f"For '{who}', 'win_length' should not be above 'n_fft', {n_fft}, but got {describe(win_length)}.")
+        self.pad = check_int(pad, "pad", who, low=0)
+        self.window = check_enum(window, WindowType, "window", who)
+        self.power = check_number(power, "power", who, low=0)
+        self.normalized = check_bool(normalized, "normalized", who)
+        self.center = check_bool(center, "center", who)
+        self.pad_mode = check_enum(pad_mode, BorderType, "pad_mode", who)
+        self.onesided = check_bool(onesided, "onesided", who)
+
+    def _sound(self, sound):
+        spectrum = self.spectrum(sound)
+        if self.power == 0:
+            return np.stack([spectrum.real, spectrum.imag], -1)
+        return np.abs(spectrum) ** self.power
+
+    def spectrum(self, sound: np.ndarray) -> Any:
+        """The complex numbers, of (..., frequency, frames)."""
+        ends = [(0, 0)] * (sound.ndim - 1)
+        if self.pad:
+            sound = np.pad(sound, [*ends, (self.pad, self.pad)])
+        if self.center:
+            sound = np.pad(sound, [*ends, (self.n_fft // 2, self.n_fft // 2)], mode=self.pad_mode.value)
+        if sound.shape[-1] < self.n_fft:
+            raise RuntimeError(f"{type(self).__name__}: the sound has {sound.shape[-1]} samples, and n_fft is {self.n_fft}.")
+        window = np.zeros(self.n_fft)
+        begin = (self.n_fft - self.win_length) // 2
+        window[begin : begin + self.win_length] = made = _window(self.window, self.win_length)
+        frames = np.lib.stride_tricks.sliding_window_view(sound, self.n_fft, axis=-1)[..., :: self.hop_length, :] * window
+        spectrum = (np.fft.rfft if self.onesided else np.fft.fft)(frames)
+        if self.normalized:
+            spectrum /= np.sqrt((made**2).sum())
+        return np.swapaxes(spectrum, -1, -2)
+
+
+class SpectralCentroid(AudioTransform):
+    """The mean frequency of each frame, in Hz: (..., time) to (..., 1, frames).
+
+    Args:
+        sample_rate (int): samples a second.
+        n_fft, win_length, hop_length, pad, window: see :class:`Spectrogram`.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.SpectralCentroid(8000, n_fft=16)(np.ones(64, np.float32)).shape
+        (1, 9)
+    """
+
+    def __init__(
+        self,
+        sample_rate: int,
+        n_fft: int = 400,
+        win_length: int | None = None,
+        hop_length: int | None = None,
+        pad: int = 0,
+        window: WindowType = WindowType.HANN,
+    ):
+        self.sample_rate = check_positive_int(sample_rate, "sample_rate", "SpectralCentroid")
+        self._spectrogram = Spectrogram(n_fft, win_length, hop_length, pad, window, power=1.0)
+
+    def _sound(self, sound):
+        magnitudes = np.abs(self._spectrogram.spectrum(sound))
+        frequencies = np.linspace(0, self.sample_rate // 2, magnitudes.shape[-2])[:, None]
+        with np.errstate(invalid="ignore"):
+            return (frequencies * magnitudes).sum(-2, keepdims=True) / magnitudes.sum(-2, keepdims=True)
+
+
+class MelScale(AudioTransform):
+    """A spectrogram on a mel scale: (..., frequency, time) to (..., mels, time).
+
+    Args:
+        n_mels (int): the number of filters. Default: 128.
+        sample_rate (int): samples a second. Default: 16000.
+        f_min, f_max (float): the range, in Hz; without `f_max` to half the sample rate. Default: 0.0, None.
+        n_stft (int): the number of frequencies in the spectrogram. Default: 201.
+        norm (NormType): Default: NONE.
+        mel_type (MelType): Default: HTK.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.MelScale(n_mels=4, n_stft=9)(np.ones((9, 5), np.float32)).shape
+        (4, 5)
+    """
+
+    _least = 2
+
+    def __init__(
+        self,
+        n_mels: int = 128,
+        sample_rate: int = 16000,
+        f_min: float = 0.0,
+        f_max: float | None = None,
+        n_stft: int = 201,
+        norm: NormType = NormType.NONE,
+        mel_type: MelType = MelType.HTK,
+    ):
+        top = sample_rate // 2 if f_max is None else f_max
+        self.n_stft = n_stft
+        self._bank = melscale_fbanks(n_stft, f_min, float(top), n_mels, sample_rate, norm, mel_type).astype(np.float64)
+
+    def _sound(self, sound):
+        if sound.shape[-2] != self.n_stft:
+            raise RuntimeError(f"MelScale: the spectrogram should have {self.n_stft} frequencies, but is of shape {sound.shape}.")
+        return np.einsum("...ft,fm->...mt", sound, self._bank)
+
+
+class MelSpectrogram(AudioTransform):
+    """A spectrogram on a mel scale of a sound: (..., time) to (..., mels, frames).
+
+    Args:
+        sample_rate (int): samples a second. Default: 16000.
+        n_fft, win_length, hop_length, pad, window, power, normalized, center, pad_mode, onesided: see :class:`Spectrogram`.
+        f_min, f_max, n_mels, norm, mel_scale: see :class:`MelScale`.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.MelSpectrogram(n_fft=16, n_mels=4)(np.zeros(64, np.float32)).shape
+        (4, 9)
+    """
+
+    def __init__(
+        self,
+        sample_rate: int = 16000,
+        n_fft: int = 400,
+        win_length: int | None = None,
+        hop_length: int | None = None,
+        f_min: float = 0.0,
+        f_max: float | None = None,
+        pad: int = 0,
+        n_mels: int = 128,
+        window: WindowType = WindowType.HANN,
+        power: float = 2.0,
+        normalized: bool = False,
+        center: bool = True,
+        pad_mode: BorderType = BorderType.REFLECT,
+        onesided: bool = True,
+        norm: NormType = NormType.NONE,
+        mel_scale: MelType = MelType.HTK,
+    ):
+        self._spectrogram = Spectrogram(n_fft, win_length, hop_length, pad, window, power, normalized, center, pad_mode, onesided)
+        self._mels = MelScale(n_mels, sample_rate, f_min, f_max, n_fft // 2 + 1 if onesided else n_fft, norm, mel_scale)
+
+    def _sound(self, sound):
+        return self._mels._sound(self._spectrogram._sound(sound))
+
+
+class AmplitudeToDB(AudioTransform):
+    """Powers or magnitudes in decibels.
+
+    Args:
+        stype (ScaleType): what the input is. Default: POWER.
+        ref_value (float): what 0 dB is. Default: 1.0.
+        amin (float): the least value. Default: 1e-10.
+        top_db (float): what lies further below the largest value is raised to there. Default: 80.0.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.AmplitudeToDB()(np.array([[1.0, 100.0]], np.float32))
+        array([[ 0., 20.]], dtype=float32)
+    """
+
+    def __init__(self, stype: ScaleType = ScaleType.POWER, ref_value: float = 1.0, amin: float = 1e-10, top_db: float = 80.0):
+        self.stype = check_enum(stype, ScaleType, "stype", "AmplitudeToDB")
+        self.ref_value = check_number(ref_value, "ref_value", "AmplitudeToDB", above=0)
+        self.amin = check_number(amin, "amin", "AmplitudeToDB", above=0)
+        self.top_db = check_number(top_db, "top_db", "AmplitudeToDB", low=0)
+
+    def _sound(self, sound):
+        factor = 10.0 if self.stype is ScaleType.POWER else 20.0
+        decibels = factor * (np.log10(np.maximum(sound, self.amin)) - np.log10(max(self.amin, self.ref_value)))
+        within = tuple(range(-min(decibels.ndim, 3), 0))
+        return np.maximum(decibels, decibels.max(within, keepdims=True) - self.top_db)
+
+
+class DBToAmplitude(AudioTransform):
+    """Decibels as powers or magnitudes.
+
+    Args:
+        ref (float): what 0 dB is.
+        power (float): 1 for powers, 0.5 for magnitudes.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.DBToAmplitude(1.0, 1.0)(np.array([0.0, 20.0], np.float32))
+        array([  1., 100.], dtype=float32)
+    """
+
+    def __init__(self, ref: float, power: float):
+        self.ref = check_number(ref, "ref", "DBToAmplitude")
+        self.power = check_number(power, "power", "DBToAmplitude")
+
+    def _sound(self, sound):
+        return self.ref * (10.0 ** (0.1 * sound)) ** self.power
+
+
+class MFCC(AudioTransform):
+    """Mel-frequency cepstral coefficients of a sound: (..., time) to (..., coefficients, frames).
+
+    Args:
+        sample_rate (int): samples a second. Default: 16000.
+        n_mfcc (int): the number of coefficients. Default: 40.
+        dct_type (int): 2.
+        norm (NormMode): of the cosine transform. Default: ORTHO.
+        log_mels (bool): True takes logarithms in the place of decibels. Default: False.
+        melkwargs (dict, optional): further arguments of :class:`MelSpectrogram`.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.MFCC(n_mfcc=3, melkwargs={"n_fft": 16, "n_mels": 4})(np.ones(64, np.float32)).shape
+        (3, 9)
+    """
+
+    def __init__(
+        self,
+        sample_rate: int = 16000,
+        n_mfcc: int = 40,
+        dct_type: int = 2,
+        norm: NormMode = NormMode.ORTHO,
+        log_mels: bool = False,
+        melkwargs: dict | None = None,
+    ):
+        self.n_mfcc = check_positive_int(n_mfcc, "n_mfcc", "MFCC")
+        if dct_type != 2:
+            raise ValueError(f"For 'MFCC', 'dct_type' should be 2, but got {describe(dct_type)}.")
+        self.log_mels = check_bool(log_mels, "log_mels", "MFCC")
+        arguments = dict(melkwargs or {})
+        mels = arguments.get("n_mels", 128)
+        if n_mfcc > mels:
+            raise ValueError(f"For 'MFCC', 'n_mfcc' should not be above the number of mels, {mels}, but got {n_mfcc}.")
+        self._spectrogram = MelSpectrogram(sample_rate, **arguments)
+        self._dct = create_dct(n_mfcc, mels, norm).astype(np.float64)
+        self._decibels = AmplitudeToDB()
+
+    def _sound(self, sound):
+        mels = self._spectrogram._sound(sound)
+        mels = np.log(mels + 1e-6) if self.log_mels else self._decibels._sound(mels)
+        return np.einsum("...mt,mc->...ct", mels, self._dct)
+
+
+class ComplexNorm(AudioTransform):
+    """Magnitudes of complex numbers, whose parts are the last dimension, to a power.
+
+    Args:
+        power (float): Default: 1.0.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.ComplexNorm()(np.array([[3.0, 4.0]], np.float32))
+        array([5.], dtype=float32)
+    """
+
+    _least = 2
+
+    def __init__(self, power: float = 1.0):
+        self.power = check_float(power, "power", "ComplexNorm", low=0)
+
+    def _sound(self, sound):
+        return (sound**2).sum(-1) ** (self.power / 2)
+
+
+class Angle(AudioTransform):
+    """Angles of complex numbers, whose parts are the last dimension, in radians.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.Angle()(np.array([[0.0, 1.0]], np.float32))
+        array([1.5707964], dtype=float32)
+    """
+
+    _least = 2
+
+    def _sound(self, sound):
+        return np.arctan2(sound[..., 1], sound[..., 0])
+
+
+class Magphase(AudioTransform):
+    """Magnitudes to a power, and angles, of complex numbers whose parts are the last dimension.
+
+    Args:
+        power (float): Default: 1.0.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.Magphase()(np.array([[3.0, 0.0]], np.float32))
+        (array([3.], dtype=float32), array([0.], dtype=float32))
+    """
+
+    _least = 2
+
+    def __init__(self, power: float = 1.0):
+        self.power = check_float(power, "power", "Magphase", low=0)
+
+    def _sound(self, sound):
+        return (sound**2).sum(-1) ** (self.power / 2), np.arctan2(sound[..., 1], sound[..., 0])
