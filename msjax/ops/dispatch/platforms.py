@@ -11,9 +11,18 @@ import jax.numpy as jnp
 from jax.interpreters import mlir
 
 from msjax.base import jax_slots
+from msjax.base.state import STATE
 from msjax.hooks.batching import calls_are_outputs
 
 _NAMES = {"cpu": "CPUs", "tpu": "TPUs", "cuda": "NVIDIA's GPUs", "rocm": "AMD's GPUs"}
+
+
+def _only_cpus():
+    """Whether the trace under way is that of a compiled function of msjax, whose program runs in this process, which has CPUs only.
+    What `hooks.jit` and jax trace may be lowered for any platform."""
+    if STATE.trace is None or not STATE.trace.falls_back or not calls_are_outputs():
+        return False
+    return jax.config.jax_platforms in (None, "", "cpu") and jax.default_backend() == "cpu"  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def on_cpu(kernel: Callable[..., Any], otherwise: Callable[..., Any], *values: Any) -> Any:
@@ -35,8 +44,8 @@ def on_cpu(kernel: Callable[..., Any], otherwise: Callable[..., Any], *values: A
         >>> shout.trace(1.0).lower(lowering_platforms=("cuda",)).as_text().count("2.0")
         1
     """
-    if calls_are_outputs() and jax.default_backend() == "cpu":
-        # A program of msjax's own runs in this process, where there is nothing else; tracing both took a third of its tracing.
+    if _only_cpus():
+        # Tracing both took a third of the tracing.
         return kernel(*values)
     return jax.lax.platform_dependent(*values, cpu=kernel, default=otherwise)
 

@@ -8,6 +8,8 @@ import pytest
 import msjax as ms
 from msjax import ops
 from msjax.common.tensor import wrap
+from msjax.hooks.batching import CallsAsOutputs
+from msjax.ops.dispatch.platforms import on_cpu
 
 MATRIX = np.eye(4, dtype=np.float32) * 2
 REFUSED = [
@@ -52,3 +54,11 @@ def test_what_has_a_program_is_computed():
         .lower(lowering_platforms=("cuda",))
     )
     assert "msjax_refused" not in text.as_text()
+
+
+def test_what_hooks_jit_traces_is_lowered_for_any_platform():
+    with CallsAsOutputs():
+        traced = jax.jit(lambda x: on_cpu(lambda x: x + 3, lambda x: x + 5, x)).trace(1.0)
+    for platform, constant in (("cpu", "3.0"), ("cuda", "5.0"), ("tpu", "5.0")):
+        text = traced.lower(lowering_platforms=(platform,)).as_text()
+        assert (constant in text) and ({"3.0": "5.0", "5.0": "3.0"}[constant] not in text)
