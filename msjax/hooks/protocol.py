@@ -58,6 +58,8 @@ def call_with_hooks(
             _may_fail(boundary, table.forward, named, args, kwargs, None)
         if table.forward_pre:
             for number, hook in enumerate(table.forward_pre):
+                if boundary is not None and number:
+                    _may_fail(boundary, table.forward, named, args, kwargs, None)
                 slot = slot_of(subject, "forward_pre", number, hook) if traced else None
                 args, kwargs = _run_forward_pre_hook(values, hook, named, args, kwargs, traced, slot)
             table = table_of(subject)

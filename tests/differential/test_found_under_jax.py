@@ -332,3 +332,50 @@ def test_hooks_without_any_gradient_are_called_when_the_program_runs_in_its_orde
             grad(X)
             ms.hooks.barrier()
     assert log == ["forward", (None,)] * 2
+
+
+def test_what_a_hooked_cell_with_bprop_writes_to_its_argument_bypasses_its_hooks():
+    class Doubling(nn.Cell):
+        def construct(self, x):
+            x.add_(x)
+            return x
+
+        def bprop(self, x, out, dout):
+            return (dout * 2.0 * x,)
+
+    def write(net, x):
+        net.inner(x)
+        return x
+
+    net = Of(write, inner=Doubling())
+    net.inner.register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * 5,))
+    out, grad = ms.value_and_grad(net)(ms.Tensor(X))
+    assert out.asnumpy().tolist() == (X * 2).tolist() and grad.asnumpy().tolist() == [[1.0] * 3]
+    assert grad_of(net) == [[1.0] * 3]
+
+
+def test_a_cell_with_bprop_is_a_use():
+    def late(net, x):
+        y = net.inner(x)
+        x.register_hook(lambda grad: None)
+        return y
+
+    with pytest.raises(LateHookError):
+        grad_of(Of(late, inner=Doubles()))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_hook_that_runs_after_a_failure_gets_the_inputs_that_an_earlier_hook_has_changed(compiled):
+    log, net = [], nn.Identity()
+
+    def fail(cell, inputs):
+        log.append("pre")
+        raise ValueError("no")
+
+    net.register_forward_pre_hook(lambda cell, inputs: (inputs[0] * 2,))
+    net.register_forward_pre_hook(fail)
+    net.register_forward_hook(lambda cell, inputs, output: log.append(inputs[0].asnumpy().tolist()), always_call=True)
+    with pytest.raises(ValueError, match="no"):
+        (ms.jit(lambda x: net(x)) if compiled else net)(ms.Tensor(X))
+        ms.hooks.barrier()
+    assert log == ["pre", [[2.0, -4.0, 6.0]]]

@@ -7,13 +7,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.inplace import rebind
 from msjax.autograd.monitor import current
 from msjax.base.arrays import is_tracer
 from msjax.base.errors import cell_path, describe
 from msjax.base.state import ACTIVITY, STATE, swap
 from msjax.common.node import FunctionNode, place_on_tape
-from msjax.common.tensor import Tensor, is_tensor, renewed, wrap
+from msjax.common.tensor import Tensor, is_tensor, mark_used, renewed, wrap
 from msjax.hooks.nodes import under_jax_transform
 from msjax.nn.cell.parts import CellPart
 
@@ -68,30 +67,28 @@ def _in_functional_program(tensors):
 
 def _call_under_jax_transform(cell, args, kwargs, tensors):
     """The same under a jax transformation: a custom_vjp whose backward calls `bprop`."""
+    mark_used(tensors)
     values = [t._value for t in tensors]
     # A Tensor that is given twice is one within the cell, too: a write to one argument shows in the other.
-    stopped = {id(t): wrap(jax.lax.stop_gradient(t._value)) for t in tensors}
-    before = [t._value for t in stopped.values()]
+    given = {id(t): t for t in tensors}
+    stopped = {key: wrap(jax.lax.stop_gradient(t._value)) for key, t in given.items()}
+    before = {key: t._value for key, t in stopped.items()}
     out = cell.construct(*[stopped[id(a)] if isinstance(a, Tensor) else a for a in args], **kwargs)
     leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
     at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
-    given = {id(t): t for t in tensors}
-    cells, n = tuple(STATE.owners), len(values)
-    # What construct wrote to its arguments; the gradient goes on to what they were, as on the tape.
-    written = [(given[k], t._value) for (k, t), value in zip(stopped.items(), before) if t._value is not value]
-    position = {id(t): i for i, t in enumerate(tensors)}
-    written_at = [position[id(t)] for t, _ in written]
+    results = [jax.lax.stop_gradient(leaves[i]._value) for i in at]
+    written = {key: t._value for key, t in stopped.items() if t._value is not before[key]}
+    cells, n, m = tuple(STATE.owners), len(values), len(at)
     # bprop gets its inputs as construct has left them.
-    numbers = {id(t): n + len(at) + k for k, (t, _) in enumerate(written)}
-    kept = [numbers.get(id(t), i) for i, t in enumerate(tensors)] + [n + i for i in range(len(at))]
-    results = [jax.lax.stop_gradient(leaves[i]._value) for i in at] + [value for _, value in written]
+    places = {key: n + m + k for k, key in enumerate(written)}
+    kept = [*(places.get(id(t), i) for i, t in enumerate(tensors)), *range(n, n + m)]
 
     @jax.custom_vjp
     def tie(*both):
-        return both[n:]
+        return both[n : n + m]
 
     def forward(*both):
-        return both[n:], [both[i] for i in kept]
+        return both[n : n + m], [both[i] for i in kept]
 
     def backward(both, cts):
         inputs = iter(map(wrap, both[:n]))
@@ -99,17 +96,28 @@ def _call_under_jax_transform(cell, args, kwargs, tensors):
         outputs = list(map(wrap, both[n:]))
         grads = [wrap(c) if jnp.issubdtype(o._value.dtype, jnp.inexact) else _zeros(o) for c, o in zip(cts, outputs)]
         given = _unflatten(treedef, leaves, at, outputs), _unflatten(treedef, leaves, at, grads)
-        found = [g._value for g in _checked(cell.bprop(*saved, *given), saved, cells)]
-        for i, ct in zip(written_at, cts[len(at) :]):
-            found[i] = found[i] + ct
+        found = _checked(cell.bprop(*saved, *given), saved, cells)
         # jax expects no gradient for integers.
-        return tuple(g if jnp.issubdtype(v.dtype, jnp.inexact) else None for g, v in zip(found, both)) + (None,) * len(results)
+        of_inputs = [g._value if jnp.issubdtype(v.dtype, jnp.inexact) else None for g, v in zip(found, both)]
+        return (*of_inputs, *[None] * (m + len(written)))
 
     tie.defvjp(forward, backward)
-    tied = tie(*values, *results)
-    for (tensor, _), value in zip(written, tied[len(at) :]):
-        rebind(tensor, wrap(value, tensor._node, tensor._oidx))
+    tied = tie(*values, *results, *written.values())
+    for key, value in written.items():
+        tensor = given[key]
+        while tensor is not None:
+            # A write that is not recorded leaves the Tensor where it was on the tape: its gradient goes on to what it was.
+            tensor._value = _written(tensor._value, value)
+            tensor = tensor.__dict__.get("_stands_for")
     return _unflatten(treedef, leaves, at, list(map(wrap, tied)))
+
+
+@jax.custom_vjp
+def _written(_old, new):
+    return new
+
+
+_written.defvjp(lambda old, new: (new, None), lambda _, ct: (ct, None))
 
 
 def _zeros(tensor):
