@@ -3,6 +3,7 @@
 Most processes here are plain Python, which starts quickly.
 """
 
+import functools
 import json
 import os
 import signal
@@ -93,7 +94,11 @@ wait_for_the_others()
     assert err[1] == "[1] here"
 
 
-def test_ctrl_c_ends_all(capfd):
+def test_ctrl_c_ends_all(capfd, request):
+    # A shell's background jobs ignore it, and so what they start.
+    request.addfinalizer(
+        functools.partial(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+    )
     threading.Timer(1.0, signal.raise_signal, [signal.SIGINT]).start()
     begin = time.monotonic()
     assert start(HEAD + "print('here', flush=True)\nwait_for_the_others()") == 130
