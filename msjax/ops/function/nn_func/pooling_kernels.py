@@ -399,12 +399,12 @@ def _adaptive_avg_pool(x, outs):
             continue
         starts, ends = _bounds(size, out)
         column = (-1,) + (1,) * (x.ndim - 1 - axis)
-        total = None
+        total = np.zeros((), x.dtype)
         # No product with a matrix of shares: in each mean, it would have the NaN and infinities of all others.
         for i in range(int((ends - starts).max())):
             piece = jnp.take(x, np.minimum(starts + i, ends - 1), axis, mode="clip")
             piece = jnp.where((starts + i < ends).reshape(column), piece, np.zeros((), x.dtype))
-            total = piece if total is None else total + piece
+            total = total + piece
         x = total / jnp.asarray(ends - starts, x.dtype).reshape(column)
     return x
 
