@@ -14,12 +14,14 @@ from msjax.autograd.precision import computing_in
 from msjax.autograd.recompute import TwoContexts, call_recomputed
 from msjax.autograd.saved import saved_tensors_hooks
 from msjax.base import jax_slots
+from msjax.base.arrays import CONCRETE
 from msjax.base.calls import entered
 from msjax.base.checks import check_options
 from msjax.base.context import GRAPH_MODE, SETTINGS
 from msjax.base.errors import cell_path, shorten
 from msjax.base.flax_slots import MODULE_STATE, blank_like
 from msjax.base.state import ACTIVITY, COMPILER, STATE, programs_changed
+from msjax.common.tensor import Tensor
 from msjax.common.tensor_values import TENSORS
 from msjax.hooks import table as hook_table
 from msjax.hooks.batching import in_one_batch
@@ -105,7 +107,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, nnx.Module, metaclass=CellT
             if done:
                 return result
         owners = STATE.owners
-        if not owners and STATE.trace is None and jax_slots.trace_state() != jax_slots.NO_TRACE:
+        if not owners and not _is_eager(args) and STATE.trace is None and jax_slots.trace_state() != jax_slots.NO_TRACE:
             return in_one_batch(TENSORS, partial(self.call_uncompiled, args, kwargs))
         if self._special:
             return self.call_uncompiled(args, kwargs)
@@ -261,6 +263,11 @@ def _global_hooks_changed(table):
 
 
 hook_table.GLOBAL.changed = _global_hooks_changed
+
+
+def _is_eager(args):
+    """Whether the first argument is a Tensor that jax doesn't trace: what most calls of a network show at once."""
+    return bool(args) and args[0].__class__ is Tensor and args[0]._value.__class__ in CONCRETE
 
 
 def _name_cell(error, owners):
