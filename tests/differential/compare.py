@@ -41,7 +41,10 @@ def _statements(case):
 
 
 def _can_be_functional(case):
-    """Arrays have no hooks, and no identity: one at two positions is two."""
+    """Arrays have no hooks, and no identity: one at two positions is two. Hooks of modules are jax's business: jax sees where a result
+    is a constant; for the tape, what is lifted is an operator whose results carry gradients."""
+    if any(hook["on"][0] == "module" for hook in case["hooks"]) and any(_cuts_within_jax(case, hook) for hook in case["hooks"]):
+        return False
     if any(hook["on"][0] == "input" for hook in case["hooks"]):
         return False
     if case["same"] and (case["dialect"] == "mindspore-2.10" or _statements(case) & {"in_place_argument", "inner_grad"}):
@@ -50,11 +53,18 @@ def _can_be_functional(case):
 
 
 def _can_run_as_objects(case):
-    """Weights are constants there, and state is no result. jax sees that a module's result is a constant; for the tape, the module is an
-    operator whose results carry gradients."""
-    if any(hook["on"][0] == "weight" or (hook["on"][0] == "module" and hook["action"] == "cut") for hook in case["hooks"]):
+    """Weights are constants there, and state is no result; jax sees that what is lifted has a constant result."""
+    if any(hook["on"][0] == "weight" or _cuts_within_jax(case, hook) for hook in case["hooks"]):
         return False
     return bool(_can_be_functional(case) and case["wanted"][0] and not _statements(case) & {"state", "norm"})
+
+
+def _cuts_within_jax(case, hook):
+    """Whether a hook puts a constant in the place of a value within a function that is lifted."""
+    on = hook["on"]
+    if hook["action"] != "cut" or not hook["kind"].startswith("forward"):
+        return False
+    return on[0] == "module" or any(cell["looped"] and on in (["cell", i], ["every"]) for i, cell in enumerate(case["cells"]))
 
 
 def show(way, path):
@@ -145,7 +155,8 @@ def _log(case, way, a, b):
     if functional:
         a, b = ([entry for entry in log if not _unreached(case, entry)] for log in (a, b))
     if way.startswith("objects"):
-        a, b = ([entry for entry in log if not _nothing_arrived(entry)] for log in (a, b))
+        # Whether a gradient that doesn't arrive is None or zeros is jax's decision.
+        a, b = ([_without_zeros(entry) for entry in log if not _nothing_arrived(entry)] for log in (a, b))
     if way in COMPILED or functional:
         a, b = _without_dropped(case, a, b)
     names = [[entry[0] for entry in log] for log in (a, b)]
@@ -218,6 +229,13 @@ def _nothing_arrived(entry):
     if kind in ("tensor", "gradients", "backward_pre"):
         return not _any(entry[1:])
     return kind == "backward" and not all(map(_any, entry[2:]))
+
+
+def _without_zeros(entry):
+    """The entry of a hook of gradients with None for those that are zeros."""
+    if _kind(entry[0]) not in ("tensor", "gradients", "backward", "backward_pre"):
+        return entry
+    return jax.tree.map(lambda v: None if isinstance(v, np.ndarray) and not v.any() else v, entry)
 
 
 def _any(value):
