@@ -218,7 +218,10 @@ def _through_hooks(node, cts, recorded):
 
 def _through_leaf_hooks(leaf, grad, recorded):
     tensor = leaf.tensor
-    hooks = leaf.hooks if tensor is None else tensor._hooks
+    if leaf.__class__ is Leaf and leaf.earlier:
+        (hooks,) = leaf.earlier
+    else:
+        hooks = leaf.hooks if tensor is None else tensor._hooks
     return _run_tensor_hooks(hooks, grad, recorded) if hooks else grad
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msjax.autograd.imperative import retain_grad
 from msjax.base.state import ROOT, STATE
-from msjax.common.node import RootLeaf
+from msjax.common.node import Leaf, RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 
@@ -41,6 +41,8 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
     tensor._value = new._value
     if not STATE.recording and tensor._node is not None and tensor._node.live():
         return
+    if isinstance(tensor._node, Leaf) and not tensor._node.earlier:
+        tensor._node.earlier = (tensor._hooks,)
     tensor._node, tensor._oidx = new._node, new._oidx
     tensor._hooks = None
     if tensor._retains:

@@ -18,7 +18,7 @@ class Leaf(Node):
     An edge, if there is one, leads to what the same Tensor was on the tape of the outer scope.
     """
 
-    __slots__ = ("tensor", "requested")
+    __slots__ = ("tensor", "requested", "earlier")
 
     is_leaf = True
 
@@ -30,6 +30,8 @@ class Leaf(Node):
             super().__init__(scope, [])
         self.tensor: Tensor = tensor
         self.requested: bool = requested
+        # Where the Tensor was written to since: (the hooks that it had before,), else (). Its present ones are of what was written.
+        self.earlier: tuple[Any, ...] = ()
         if self.base is not scope:
             scope.nested = True
 

@@ -91,7 +91,7 @@ class TensorValues(Values):
         if under_jax_transform(map(_value, tensors)):
             hooks.flags = []
             mark_used(tensors)
-            outputs = through_custom_vjp(self, tensors, hooks.call_hooks, hooks.flags)
+            outputs = _as_stopped(through_custom_vjp(self, tensors, hooks.call_hooks, hooks.flags), tensors)
         elif base is None:
             if len(set(map(id, tensors))) == len(tensors):
                 return args
@@ -122,6 +122,7 @@ class TensorValues(Values):
         if under_jax_transform(map(_value, tensors)):
             mark_used(tensors)
             outputs = through_custom_vjp(self, tensors, hooks.call_pre_hooks if pre else hooks.keep_under_jax)
+            outputs = _as_stopped(outputs, tensors)
         elif base is None:
             return out
         if base is not None:
@@ -162,6 +163,14 @@ def hook_gradients(tensors: Sequence[Tensor], function: Callable[[list[Any]], li
 def outputs_of(node: FunctionNode, tensors: Sequence[Tensor], on_tape: Sequence[bool]) -> list[Tensor]:
     """The Tensors, those on the tape replaced by copies that are the outputs of a node."""
     return [wrap(t._value, node, i) if there else t for i, (t, there) in enumerate(zip(tensors, on_tape))]
+
+
+def _as_stopped(outputs, tensors):
+    """The Tensors behind a node, marked as results of `ops.stop_gradient` where those before it are."""
+    for new, old in zip(outputs, tensors):
+        if old._stopped:
+            new._stopped = True
+    return outputs
 
 
 def _value(tensor):

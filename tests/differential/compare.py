@@ -54,7 +54,13 @@ def _can_be_functional(case):
 
 def _can_run_as_objects(case):
     """Weights are constants there, and state is no result; jax sees that what is lifted has a constant result."""
-    if any(hook["on"][0] == "weight" or _cuts_within_jax(case, hook) for hook in case["hooks"]):
+    looped = [cell for cell in case["cells"] if cell["looped"]]
+    if any(s[1] == "stop" for cell in looped for s in cell["body"]):
+        return False
+    if any(
+        hook["on"][0] == "weight" or (looped and hook["action"] == "cut") or _cuts_within_jax(case, hook)
+        for hook in case["hooks"]
+    ):
         return False
     return bool(_can_be_functional(case) and case["wanted"][0] and not _statements(case) & {"state", "norm"})
 

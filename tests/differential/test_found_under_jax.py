@@ -379,3 +379,26 @@ def test_a_hook_that_runs_after_a_failure_gets_the_inputs_that_an_earlier_hook_h
         (ms.jit(lambda x: net(x)) if compiled else net)(ms.Tensor(X))
         ms.hooks.barrier()
     assert log == ["pre", [[2.0, -4.0, 6.0]]]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_tensor_that_is_written_to_keeps_the_hooks_of_what_it_was_apart(compiled):
+    log = []
+
+    def write(x):
+        x.register_hook(lambda grad: log.append(("before", grad.asnumpy().tolist())))
+        x.mul_(3.0)
+        x.register_hook(lambda grad: log.append(("after", grad.asnumpy().tolist())))
+        return x * 2
+
+    grad = ms.grad(write)
+    assert (ms.jit(lambda x: grad(x)) if compiled else grad)(ms.Tensor([1.0])).asnumpy().tolist() == [6.0]
+    assert log == [("after", [2.0]), ("before", [6.0])]
+
+
+def test_the_result_of_stop_gradient_is_known_behind_nodes_of_hooks():
+    net = Of(lambda net, x: ops.stop_gradient(x))
+    net.register_backward_pre_hook(lambda cell, grads: None)
+    outer = Of(lambda net, x: (net.inner(x).register_hook(lambda grad: None), x)[1], inner=net)
+    with pytest.raises(RuntimeError, match="stop_gradient"):
+        grad_of(outer, jax.jit)
