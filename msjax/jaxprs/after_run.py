@@ -116,7 +116,7 @@ class _Code:
             else:
                 self.line(f"{self.name(_happen)}([{self.name(event)}], {self.name(_Rows)}(o), (), p)")
         if waits:
-            self.line(f"{self.name(_from_callbacks)}(None, p)")
+            self.line(f"{self.name(_rest_from_callbacks)}({self.name(frozenset(_all(events)))}, p)")
         self._result = "None" if result is None else result.source(self.name, [f"o[{n}]" for n in holes])
 
     def name(self, value: Any) -> str:
@@ -188,9 +188,17 @@ def _happen(events, outputs, index, present):
 
 def _from_callbacks(events, present):
     # An event that comes again later, in another loop, waits for its turn.
-    while COLLECTED and (events is None or COLLECTED[0][0] in events):
+    while COLLECTED and COLLECTED[0][0] in events:
         event, values = COLLECTED.popleft()
         present.get(event, event)(values)
+
+
+def _rest_from_callbacks(own, present):
+    # What a run of another program has left that was given up is dropped.
+    while COLLECTED:
+        event, values = COLLECTED.popleft()
+        if event in own:
+            present.get(event, event)(values)
 
 
 def _each(event, values, lanes):

@@ -15,7 +15,9 @@ from flax import nnx
 
 from msjax import hooks
 from msjax.hooks import slots
+from msjax.hooks.events import Event
 from msjax.hooks.places import HOOKED_WITH
+from msjax.hooks.primitive import COLLECTED
 
 X = jnp.linspace(-1.0, 1.0, 6, dtype="float32").reshape(2, 3)
 
@@ -305,3 +307,12 @@ def test_nobody_waits_for_callbacks_that_are_not_there():
             return model(x)
 
     assert not np.any(traced(X)) and np.any(model(X))
+
+
+def test_what_a_run_that_was_given_up_has_left_is_dropped():
+    model, log = Net(nnx.Rngs(0)), []
+    run = hooks.jit(lambda model, x: jax.lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, model(c[1])), (0, x))[1])
+    COLLECTED.append((Event(), []))
+    with hooks.register_forward_hook(model, lambda module, args, output: log.append(output), "b"):
+        run(model, X)
+    assert len(log) == 2 and not COLLECTED
