@@ -323,7 +323,7 @@ class ComplexNorm(AudioTransform):
         self.power = check_float(power, "power", "ComplexNorm", low=0)
 
     def _sound(self, sound):
-        return (sound**2).sum(-1) ** (self.power / 2)
+        return _magnitude(sound, self.power)
 
 
 class Angle(AudioTransform):
@@ -339,7 +339,7 @@ class Angle(AudioTransform):
     _least = 2
 
     def _sound(self, sound):
-        return np.arctan2(sound[..., 1], sound[..., 0])
+        return _angle(sound)
 
 
 class Magphase(AudioTransform):
@@ -361,4 +361,13 @@ class Magphase(AudioTransform):
         self.power = check_float(power, "power", "Magphase", low=0)
 
     def _sound(self, sound):
-        return (sound**2).sum(-1) ** (self.power / 2), np.arctan2(sound[..., 1], sound[..., 0])
+        return _magnitude(sound, self.power), _angle(sound)
+
+
+def _magnitude(sound, power):
+    """That of complex numbers whose parts are the last dimension, to a power."""
+    return (sound**2).sum(-1) ** (power / 2)
+
+
+def _angle(sound):
+    return np.arctan2(sound[..., 1], sound[..., 0])
