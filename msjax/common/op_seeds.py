@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Protocol
 
 from msjax.base.context import SETTINGS
+from msjax.base.weak import LiveSet
 from msjax.common.generators.philox import merged_seed
 
 _LARGEST = 2**31 - 1
@@ -30,13 +30,13 @@ class OpSeeds:
     def __init__(self):
         self.program: int | None = None
         self._counts: dict[tuple[str, int], int] = {}
-        self._others: weakref.WeakSet[Restarted] = weakref.WeakSet()
+        self._others: LiveSet[Restarted] = LiveSet()
 
     def start(self, seed: int) -> None:
         """Set the program's seed; the operators begin anew, and so does what was registered."""
         self.program = seed
         self._counts.clear()
-        for other in list(self._others):
+        for other in self._others:
             other.restart()
 
     def register(self, other: Restarted) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import weakref
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
@@ -15,6 +14,7 @@ from msjax.base.checks import check_options
 from msjax.base.errors import describe, shorten
 from msjax.base.state import ACTIVITY
 from msjax.base.typing import CompiledFunction
+from msjax.base.weak import LiveSet
 from msjax.common.tensor import being_traced
 from msjax.compile.cache import compiled_for
 from msjax.compile.compiled import Compiled
@@ -107,7 +107,7 @@ def _jitted(function, fullgraph):
     name = getattr(function, "__qualname__", type(function).__name__)
     is_cell = isinstance(function, nnx.Module)
     whole = Compiled(_call, lambda: function, name, fullgraph=fullgraph)
-    made: weakref.WeakSet = weakref.WeakSet()  # of a method: each cell has programs of its own
+    made: LiveSet[Compiled] = LiveSet()  # of a method: each cell has programs of its own
     method = not is_cell and _is_method(function)
 
     def of_cell(ref):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any, Protocol
 
+from msjax.base.weak import LiveSet
 from msjax.hooks.table import Hook
 
 
@@ -42,4 +42,4 @@ class HookedModel(Protocol):
 
 
 # Those that have hooks now.
-WITH_HOOKS: weakref.WeakSet[HookedModel] = weakref.WeakSet()
+WITH_HOOKS: LiveSet[HookedModel] = LiveSet()

@@ -11,6 +11,7 @@ from typing import Protocol
 from msjax.base.context import SETTINGS
 from msjax.base.errors import where
 from msjax.base.state import STATE
+from msjax.base.weak import LiveSet
 
 # From so many signatures on, each program of a function is dropped alone, and the network in which that happens gets a warning.
 MANY_SIGNATURES = 64
@@ -31,19 +32,19 @@ class CacheLimit:
     """
 
     def __init__(self):
-        self._caches = weakref.WeakValueDictionary()
+        self._caches: LiveSet[Evicting] = LiveSet()
         self._recent = 0
 
     def register(self, cache: Evicting) -> None:
         """Count a cache in, which is referred to weakly."""
-        self._caches[id(cache)] = cache
+        self._caches.add(cache)
 
     def count(self, number: int = 1) -> None:
         """Note programs that were compiled, or used for the first time since their cache last dropped some."""
         self._recent += number
         if self._recent > max(SETTINGS.program_cache_size // 2, 1):
             self._recent = number
-            for cache in list(self._caches.values()):
+            for cache in self._caches:
                 cache.evict_unused()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import warnings
-import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from msjax.base.checks import check_int
 from msjax.base.errors import describe
 from msjax.base.state import STATE
+from msjax.base.weak import LiveSet
 from msjax.hooks.worker import barrier
 from msjax.models.where import Where
 from msjax.nn.cell.base import Cell
@@ -290,10 +290,10 @@ def _is_ready(table: Any) -> bool:
     return is_ready is None or is_ready()
 
 
-_OPEN: weakref.WeakSet[Watch] = weakref.WeakSet()  # those that nobody has removed
+_OPEN: LiveSet[Watch] = LiveSet()  # those that nobody has removed
 
 
 @atexit.register
 def _write_the_last():
-    for watched in [*_OPEN]:
+    for watched in _OPEN:
         watched._write(wait=True)
