@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msjax.base.errors import describe
+from msjax.tools.watching.behind import Behind, close, wait
 from msjax.train.summary import tensorboardx
 
 _OTHERWISE = "A .csv file or a function as 'to' needs nothing."
@@ -79,24 +80,18 @@ def sink_of(to: Any) -> Sink:
     if to is None:
         return lambda step, rows: None
     if to == "plot":
-        return LivePlot()
+        return Behind(LivePlot())
     if isinstance(to, (str, os.PathLike)):
         if os.fspath(to).endswith(".csv"):
-            return _Csv(os.fspath(to))
-        return _TensorBoard(tensorboardx("watch", _OTHERWISE).SummaryWriter(os.fspath(to)), own=True)
+            return Behind(_Csv(os.fspath(to)))
+        return Behind(_TensorBoard(tensorboardx("watch", _OTHERWISE).SummaryWriter(os.fspath(to)), own=True))
     if hasattr(to, "add_scalar") and hasattr(to, "add_histogram_raw"):
-        return _TensorBoard(to)
+        return Behind(_TensorBoard(to))
     if callable(to):
         return _Function(to)
     raise TypeError(
         f"For 'watch', 'to' should be a folder for TensorBoard, a .csv file, a SummaryWriter, 'plot' or a function, but got {describe(to)}."
     )
-
-
-def close(sink: Any) -> None:
-    """End what a sink has opened itself, so that all is in its files."""
-    if hasattr(sink, "close"):
-        sink.close()
 
 
 class _Several:
@@ -106,6 +101,10 @@ class _Several:
     def __call__(self, step, rows):
         for sink in self.sinks:
             sink(step, rows)
+
+    def wait(self):
+        for sink in self.sinks:
+            wait(sink)
 
     def close(self):
         for sink in self.sinks:
@@ -169,13 +168,15 @@ class LivePlot:
     """A plot of the norms over the steps, redrawn in a notebook whenever statistics come.
 
     Attributes:
-        figure: matplotlib's Figure; None before the first statistics.
+        figure: matplotlib's Figure, empty before the first statistics.
     """
 
     def __init__(self):
         self.figure: Any = None
         self._lines: dict[str, dict[str, list[tuple[int, float]]]] = {}
         self._shown: Any = None
+        # What is imported and made once takes half a second: now, not in the midst of training.
+        self.draw().savefig(io.BytesIO(), format="png")
 
     def __call__(self, step: int, rows: list[WatchRow]) -> None:
         for row in rows:
