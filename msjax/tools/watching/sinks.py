@@ -8,6 +8,7 @@ import importlib
 import io
 import os
 import sys
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,6 +20,10 @@ from msjax.train.summary import tensorboardx
 
 _OTHERWISE = "A .csv file or a function as 'to' needs nothing."
 SCALARS = ("mean", "std", "norm", "zeros", "min", "max", "nan", "inf")
+
+
+# So many lines of a plot are named beside it: more are no longer told apart, and take long to draw.
+_NAMED = 32
 
 
 class Histogram(NamedTuple):
@@ -135,6 +140,7 @@ class _TensorBoard:
 
     def __call__(self, step, rows):
         for row in rows:
+            time.sleep(0)  # the program that trains goes first
             for name, value in zip(SCALARS, row.scalars):
                 self.writer.add_scalar(f"{row.tag}/{name}", value, step)
             counts, edges = row.histogram
@@ -208,5 +214,8 @@ class LivePlot:
             axes.set(title=f"norm of {kind}s", xlabel="step")
             # A dead layer's 0 has its place, too.
             axes.set_yscale("symlog", linthresh=0.5 * min(norms, default=1.0))
-            axes.legend(fontsize="x-small", ncols=1 + len(self._lines[kind]) // 16, loc="upper left", bbox_to_anchor=(1, 1))
+            if len(self._lines[kind]) > _NAMED:
+                axes.set_title(f"norm of {len(self._lines[kind])} {kind}s")
+            shown = axes.lines[:_NAMED]
+            axes.legend(handles=shown, fontsize="x-small", ncols=1 + len(shown) // 16, loc="upper left", bbox_to_anchor=(1, 1))
         return self.figure
