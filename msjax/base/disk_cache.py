@@ -13,11 +13,13 @@ import math
 import os
 import platform
 import sys
+import threading
 import time
 import warnings
-import zlib
+from typing import Any
 
-from msjax.base.private_folder import NotPrivate, make_private
+from msjax.base.cache_list import CacheList, is_list, is_whole
+from msjax.base.private_folder import NotPrivate, is_temporary, make_private
 
 _ENVIRONMENT = "MSJAX_COMPILE_CACHE"
 _OFF = ("0", "off", "no", "false")
@@ -28,6 +30,8 @@ _LAYOUT = 3
 
 # The folder that `enable` told jax to use.
 _CHOSEN: dict[str, str] = {}
+# Folder by folder, what jax has written there.
+_LISTS: dict[str, CacheList] = {}
 # The folders that there was a warning of.
 _REFUSED: set[str] = set()
 # A file that was to be renamed when it was whole, and has not been touched for so many seconds, belongs to no process any more.
@@ -92,8 +96,12 @@ def enable(path: str = "", limit: int = 1 << 30) -> None:
     if ours:
         if not _CHOSEN:
             began = time.time() - 1  # the clock of files may be coarse
-            atexit.register(lambda: trim(_CHOSEN["folder"], int(_CHOSEN["limit"]), began))
+            atexit.register(lambda: _leave(_CHOSEN["folder"], int(_CHOSEN["limit"]), began))
+            _WRITES.watch()
         _CHOSEN.update(folder=chosen, limit=str(limit))
+        if chosen not in _LISTS:
+            _LISTS[chosen] = CacheList(chosen)
+        _LISTS[chosen].verify()
         jax.config.update("jax_compilation_cache_dir", chosen)
     # The programs of operators are many and small; jax's defaults would not store them.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
@@ -132,6 +140,44 @@ def disable() -> None:
     jax_slots.forget_cache_folder()
 
 
+class _Writes(threading.local):
+    """Sees to it that what jax writes in a thread is put on the list.
+
+    Attributes:
+        now: whether jax is about to write a file, or has just done so.
+    """
+
+    now = False
+    _watched = False
+
+    def watch(self) -> None:
+        """Have jax tell when it compiles."""
+        import jax
+
+        if not _Writes._watched:
+            _Writes._watched = True
+            jax.monitoring.register_event_listener(self._begun)
+            jax.monitoring.register_event_duration_secs_listener(self._done)
+
+    def _begun(self, event: str, **_: Any) -> None:
+        from msjax.base import jax_slots
+
+        if event == jax_slots.CACHE_WRITE:
+            self.now = True
+
+    def _done(self, event: str, seconds: float, **_: Any) -> None:
+        from msjax.base import jax_slots
+
+        if self.now and event == jax_slots.COMPILED:
+            self.now = False
+            chosen = chosen_folder()
+            if chosen:
+                _LISTS[chosen].add()
+
+
+_WRITES = _Writes()
+
+
 def chosen_folder() -> str:
     """The folder that `enable` chose, while jax stores programs there; "" otherwise."""
     if not _CHOSEN:
@@ -155,6 +201,12 @@ def files(path: str) -> list[tuple[float, int, str]]:
     return found
 
 
+def _leave(path, limit, began):
+    """Leave a folder as the next process wants it."""
+    _LISTS[path].add_at_exit()
+    trim(path, limit, began)
+
+
 def trim(path: str, limit: int, since: float = math.inf) -> None:
     """Delete the programs in a folder that were used longest ago until no more than `limit` bytes are left, and what is not whole.
 
@@ -167,36 +219,7 @@ def trim(path: str, limit: int, since: float = math.inf) -> None:
     now = time.time()
     for used, size, name in found:
         abandoned = is_temporary(name) and now - used > _ABANDONED
-        if abandoned or total > limit or (used >= since and not _is_whole(name)):
+        if abandoned or (total > limit and not is_list(name)) or (used >= since and not is_whole(name)):
             with contextlib.suppress(OSError):  # another process has just deleted it
                 os.remove(name)
             total -= size
-
-
-# The files of the store that are not whole yet end with this and the numbers of a process and a thread.
-TEMPORARY = ".new."
-
-
-def is_temporary(path: str) -> bool:
-    """Whether a file is one that a process of msjax is writing, or was when it ended."""
-    return TEMPORARY in os.path.basename(path)
-
-
-def _is_whole(path):
-    """Whether a file of jax's is whole, as far as Python can tell: jax uses another compression where a package for it is there."""
-    if not path.endswith("-cache"):
-        return True
-    with contextlib.suppress(OSError), open(path, "rb") as file:
-        stream, data = zlib.decompressobj(), file.read(1 << 16)
-        if data[:1] not in (b"", b"\x78"):
-            return True
-        try:
-            while data and not stream.eof:
-                while data:
-                    stream.decompress(data, 1 << 20)
-                    data = stream.unconsumed_tail
-                data = file.read(1 << 16)
-        except zlib.error:
-            return False
-        return stream.eof
-    return True

@@ -1,13 +1,18 @@
-"""Folders in which only the user can write, for files that a program runs as code."""
+"""Folders in which only the user can write, for files that a program runs as code; how such files are read and written."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import stat
+from typing import BinaryIO
 
 # So many links are followed on the way to a folder.
 _MOST_LINKS = 40
+
+
+# Files that are not whole yet end with this and the numbers of a process and a thread.
+TEMPORARY = ".new."
 
 
 class NotPrivate(Exception):
@@ -38,6 +43,46 @@ def make_private(path: str) -> None:
         raise NotPrivate(f"{folder} belongs to another user (number {status.st_uid})")
     if status.st_mode & 0o022:
         raise NotPrivate(f"others can write to {folder} (`chmod 700` it)")
+
+
+def open_own(path: str) -> BinaryIO:
+    """Open a file to read it.
+
+    Raises:
+        NotPrivate: it is a link or something else that is no file, or another user's.
+        OSError: it isn't there, or can't be read.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = open(os.open(path, flags), "rb")
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or (hasattr(os, "getuid") and status.st_uid != os.getuid()):
+        file.close()
+        raise NotPrivate(f"{path} is no file of this user")
+    return file
+
+
+def write_whole(path: str, data: bytes) -> None:
+    """Write a file that other processes see only when it is whole.
+
+    Raises:
+        OSError: it can't be written; nothing is left of it.
+    """
+    beside = f"{path}{TEMPORARY}{os.getpid()}.{os.urandom(4).hex()}"
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)  # somebody may have deleted the folder meanwhile
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with open(os.open(beside, flags, 0o600), "wb") as file:
+            file.write(data)
+        os.replace(beside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(beside)
+        raise
+
+
+def is_temporary(path: str) -> bool:
+    """Whether a file is one that `write_whole` is writing, or was when its process ended."""
+    return TEMPORARY in os.path.basename(path)
 
 
 def _walk(path):

@@ -64,6 +64,7 @@ class State(threading.local):
         trace: the `Tracing` in progress in this thread, or None.
         functional: True while a functionalized network runs, under any jax transformation or none.
         hooks_run: True while this thread runs the hooks of programs that jax, not msjax, compiled.
+        pulled: while jax, not the tape, runs code of a gradient: the owners of hooks around the call whose gradient it is; else None.
         monitor: the `Monitor` that sees the operators of this thread in PyNative mode (msjax.autograd.monitor), or None.
     """
 
@@ -76,6 +77,7 @@ class State(threading.local):
         self.trace: Any = None  # a Tracing; some of its users ask more of the subclass of theirs
         self.functional: bool = False
         self.hooks_run: bool = False
+        self.pulled: tuple[Any, ...] | None = None
         self.monitor: Any = None  # its class lies above
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import jax
@@ -15,6 +16,8 @@ from msjax.common.node import FunctionNode, place_on_tape, through_node
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, being_traced, is_leaf, is_tensor, mark_used, wrap
 from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
+from msjax.hooks.slots import Slot
+from msjax.hooks.table import EMPTY, Hook
 from msjax.hooks.values import Values
 
 if TYPE_CHECKING:
@@ -67,6 +70,12 @@ class TensorValues(Values):
         # A program that the network keeps must not keep the network.
         weakly = isinstance(subject, CellBase) and STATE.trace is not None and STATE.trace.falls_back
         return weakref.ref(subject) if weakly else lambda: subject
+
+    def slot(self, subject: Any, kind: str, number: int, hook: Hook) -> Slot | None:
+        if not hook.in_slot or not isinstance(subject, CellBase):
+            return None
+        # A program that the network keeps must not keep the network.
+        return Slot(partial(_present_hooks, weakref.ref(subject)), kind, number, hook)
 
     # ---- nodes of the backward pass
 
@@ -135,6 +144,11 @@ class TensorValues(Values):
         for i, tensor in zip(at, outputs):
             leaves[i] = tensor
         return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
+
+
+def _present_hooks(cell):
+    owner = cell()
+    return EMPTY if owner is None else owner._hooks_around()
 
 
 TENSORS = TensorValues()

@@ -91,7 +91,11 @@ class ClassData(Guard):
 
 @dataclass(eq=False, slots=True)
 class Hooks(Guard):
-    """The hooks of a cell, or those of all cells: `seen` is their table."""
+    """The hooks of a cell, or those of all cells: `seen` is the key of their table.
+
+    Attributes:
+        hooks: those that are part of programs.
+    """
 
     hooks: list[Hook]
 

@@ -53,7 +53,7 @@ from msjax.compile.guards import (
 )
 from msjax.hooks.delivery import observes
 from msjax.hooks.sites import WITH_HOOKS, HookSite
-from msjax.hooks.table import CALL_KINDS, EMPTY, GLOBAL, Hook, HookTable
+from msjax.hooks.table import GLOBAL, Hook, HookTable
 from msjax.processes.groups import PROCESSES, WORLD_NAMES
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
@@ -198,9 +198,11 @@ class Walk:
                 self._hook(fn, None, None)
 
     def _hooks(self, table):
-        self.found.append(Hooks(table, self._within, table.all() if table is not EMPTY else []))
-        if table is not EMPTY:
-            for hook in (hook for kind in CALL_KINDS for hook in getattr(table, kind)):
+        # Observers stand in slots: which functions they are makes no difference.
+        hooks = table.of_programs
+        self.found.append(Hooks(table.key, self._within, hooks))
+        for hook in hooks:
+            if not isinstance(hook.fn, tuple):
                 self._hook(hook.fn, hook.observe, hook.traced)
 
     def _hook(self, fn, observe, traced):
@@ -365,7 +367,9 @@ class Walk:
 def hooks_within(fn: Any) -> tuple[Any, ...] | None:
     """The hooks of the modules that a function calls, as far as a walk finds them, those of all cells first; None if it calls none."""
     walk = Walk([fn])
-    return tuple([guard.seen for guard in walk.found if isinstance(guard, Hooks) and guard.hooks]) if walk.modules else None
+    keys = tuple([guard.seen for guard in walk.found if isinstance(guard, Hooks) and guard.seen])
+    # The same hooks on other modules are others.
+    return (keys and (*keys, *map(_number_of, walk.modules))) if walk.modules else None
 
 
 def _outline(values: Iterable[Any]) -> tuple[Any, ...]:

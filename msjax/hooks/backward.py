@@ -12,7 +12,6 @@ from msjax.hooks.batching import tie_calls_to
 from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
 from msjax.hooks.dialect import DIALECTS
 from msjax.hooks.returns import gradients_result
-from msjax.hooks.slots import Slot
 from msjax.hooks.table import Hook, HookTable
 from msjax.hooks.values import ModuleSubject, Values
 from msjax.hooks.worker import barrier
@@ -60,7 +59,7 @@ class BackwardHooks:
         if rules.names_subject:
             named = rules.text_of(self.values.during(named))
         for number, hook in enumerate(self.table_of(self.subject).backward_pre):
-            slot = slot_of(self.subject, "backward_pre", number, hook)
+            slot = self.subject, "backward_pre", number, hook
             grads = run_hook(self.values, hook, named, "backward pre hook", (grads,), 0, self.owners, slot)
         return list(grads)
 
@@ -87,7 +86,7 @@ class BackwardHooks:
         grads, rules = tuple(grads) or (None,), DIALECTS[SETTINGS.hook_dialect]
         named = rules.text_of(self.values.during(self.subject)) if rules.names_subject else self.subject
         for number, hook in enumerate(self.table_of(self.subject).backward):
-            slot = slot_of(self.subject, "backward", number, hook)
+            slot = self.subject, "backward", number, hook
             args = (grad_output, grads) if rules.grad_output_first else (grads, grad_output)
             grads = run_hook(self.values, hook, named, "backward hook", args, int(rules.grad_output_first), self.owners, slot)
         return list(grads[: self.n_inputs])
@@ -101,16 +100,11 @@ def run_hook(
     args: tuple[Any, ...],
     carries: int,
     owners: Sequence[Any] | None = None,
-    slot: Slot | None = None,
+    slot: tuple[Any, str, int, Hook] | None = None,
 ) -> tuple[Any, ...]:
     """Run one registered backward hook, whose argument number `carries` is the tuple of gradients; returns the new ones."""
     check = partial(gradients_result, values, hook.fn, kind, owners=owners)
     return run_checked(values, hook.fn, subject, kind, args, carries, check, hook.observe, hook.traced, owners, slot)
-
-
-def slot_of(subject: Any, kind: str, number: int, hook: Hook) -> Slot | None:
-    """The slot of one of the hooks of a call, if its owner has slots."""
-    return subject.slot(kind, number, hook) if subject.__class__ is ModuleSubject else None
 
 
 def run_checked(
@@ -124,7 +118,7 @@ def run_checked(
     observe: bool | None = None,
     traced: bool | None = None,
     owners: Sequence[Any] | None = None,
-    slot: Slot | None = None,
+    slot: tuple[Any, str, int, Hook] | None = None,
 ) -> Any:
     """Run a hook of gradients, now or as part of a traced program.
 
@@ -132,6 +126,7 @@ def run_checked(
         subject: its first argument, or NO_SUBJECT.
         carries: the number in `args` of what the hook may replace.
         check: takes what the hook returned and that argument; returns its new value.
+        slot: the arguments of `Values.slot`, if the hook is registered on an owner.
     """
     if values.being_traced(args):
         result, carried = run_traced_hook(
@@ -145,7 +140,7 @@ def run_checked(
             owners=owners,
             carries=carries,
             check=check,
-            slot=slot,
+            slot=None if slot is None else values.slot(*slot),
         )
         return check(result, carried)
     if ACTIVITY.callbacks:

@@ -45,7 +45,7 @@ def through_custom_vjp(
         return list(given)
 
     # The rules outlive the trace with the compiled program, so they must not hold tracers.
-    count = len(given)
+    count, owners = len(given), tuple(STATE.owners)
 
     @jax.custom_vjp
     def identity(*values):
@@ -65,7 +65,7 @@ def through_custom_vjp(
         # A hook may return gradients that don't depend on those that it, or one before it, has looked at.
         # Without any gradient, nothing else tells the hooks that they are called when the program runs.
         functional = STATE.functional or (all(grad is None for grad in grads) and staged())
-        with swap(recording=False, functional=functional), no_batch(), tie_calls_to(values, grads):
+        with swap(recording=False, functional=functional, pulled=owners), no_batch(), tie_calls_to(values, grads):
             given = list(grads)
             grads[:] = function(grads)
             modified = any(new is not old for new, old in zip(grads, given))

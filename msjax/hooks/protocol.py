@@ -13,7 +13,7 @@ from typing import Any
 from msjax.base.context import SETTINGS
 from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, STATE
-from msjax.hooks.backward import BackwardHooks, slot_of
+from msjax.hooks.backward import BackwardHooks
 from msjax.hooks.batching import after_latest_call
 from msjax.hooks.boundaries import Boundary, call_after_failure
 from msjax.hooks.delivery import run_traced_hook
@@ -60,7 +60,7 @@ def call_with_hooks(
             for number, hook in enumerate(table.forward_pre):
                 if boundary is not None and number:
                     _may_fail(boundary, table.forward, named, args, kwargs, None)
-                slot = slot_of(subject, "forward_pre", number, hook) if traced else None
+                slot = values.slot(subject, "forward_pre", number, hook) if traced else None
                 args, kwargs = _run_forward_pre_hook(values, hook, named, args, kwargs, traced, slot)
             table = table_of(subject)
         backward = BackwardHooks(subject, table_of, values) if table.backward or table.backward_pre else None
@@ -79,7 +79,7 @@ def call_with_hooks(
             barrier()
         while pending:
             hook = pending.pop(0)
-            slot = slot_of(subject, "forward", len(table.forward) - len(pending) - 1, hook) if traced else None
+            slot = values.slot(subject, "forward", len(table.forward) - len(pending) - 1, hook) if traced else None
             if boundary is not None:
                 _may_fail(boundary, pending, named, args, kwargs, out)
             out = _run_forward_hook(values, hook, named, args, kwargs, out, traced, slot)

@@ -5,9 +5,8 @@ So who listens may change without a new program. Modifiers are part of the progr
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.base import jax_slots
@@ -97,13 +96,11 @@ class _Callbacks:
 CALLBACKS = _Callbacks()
 
 
-@contextlib.contextmanager
-def changing() -> Iterator[None]:
-    """Around a change of who stands in slots: what runs of programs owe to those who stand there now is called before."""
+def before_change() -> None:
+    """Before a change of who stands in slots: what runs of programs owe to those who stand there now is called."""
     if CALLBACKS.there and not STATE.hooks_run and jax_slots.trace_state() == jax_slots.NO_TRACE:
         wait_for_programs()
         WORKER.wait()
-    yield
 
 
 def is_traced_now() -> bool:

@@ -18,11 +18,12 @@ from msjax.base.errors import callable_name, check_hook
 from msjax.base.state import programs_changed
 from msjax.hooks.classify import observes
 from msjax.hooks.handle import RemovableHandle, new_hook_id
+from msjax.hooks.slots import before_change, is_traced_now
 
 CALL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
+_KINDS_IN_CALLS = (*CALL_KINDS, "saved_tensors")
 KINDS = (
-    *CALL_KINDS,
-    "saved_tensors",
+    *_KINDS_IN_CALLS,
     "state_dict_pre",
     "state_dict_post",
     "load_state_dict_pre",
@@ -71,6 +72,8 @@ class Hook:
 
 
 def _function_key(fn):
+    if isinstance(fn, tuple):  # of the kind saved_tensors
+        return tuple(map(_function_key, fn))
     if isinstance(fn, types.MethodType):
         return id(fn.__self__), Same(fn.__func__), Same(fn.__self__)
     return Same(fn)
@@ -131,7 +134,12 @@ class HookTable:
     @functools.cached_property
     def key(self) -> tuple[Any, ...]:
         """What programs with these hooks around a call are found by; see `Hook.key`."""
-        return tuple([(kind, hook.key) for kind in CALL_KINDS for hook in getattr(self, kind)])
+        return tuple([(kind, hook.key) for kind in _KINDS_IN_CALLS for hook in getattr(self, kind)])
+
+    @functools.cached_property
+    def of_programs(self) -> list[Hook]:
+        """The hooks that are part of programs, as observers, which stand in slots, are not."""
+        return [hook for kind in _KINDS_IN_CALLS for hook in getattr(self, kind) if not hook.in_slot]
 
     @property
     def in_calls(self) -> bool:
@@ -180,6 +188,7 @@ class GlobalHooks:
         return self.table
 
     def _set_hooks(self, table: HookTable) -> None:
+        before_change()
         self.table = table
         programs_changed()
         self.changed(table)  # pyright: ignore[reportOptionalCall]
@@ -197,7 +206,7 @@ def register(owner: HookOwner, kind: str, fn: Any, prepend: bool = False, **opti
     who = f"register_{'cell_' if owner is GLOBAL else ''}{kind}_hook"
     for each in fn if kind == "saved_tensors" else (fn,):
         check_hook(each, who, options.get("observe"), options.get("traced"))
-    hook = Hook(new_hook_id(), fn, **options)
+    hook = Hook(new_hook_id(), fn, fixed=is_traced_now(), **options)
     owner._set_hooks(owner._hooks.add(kind, hook, prepend))
     return RemovableHandle(owner, _remove, hook.id)
 

@@ -105,6 +105,10 @@ class Values:
         """A function that returns what a hook gets as its first argument after the run of a program."""
         return subject.later if isinstance(subject, ModuleSubject) else lambda: subject
 
+    def slot(self, subject: Any, kind: str, number: int, hook: Hook) -> Slot | None:
+        """The slot of one of the hooks of a call that is traced; None of a modifier, and where hooks can't come and go."""
+        return subject.slot(kind, number, hook) if isinstance(subject, ModuleSubject) else None
+
     # ---- nodes of the backward pass
 
     def on_inputs(self, hooks: BackwardHooks, args: Any) -> Any:

@@ -23,8 +23,8 @@ class Background:
 
     def __init__(self):
         self._reset()
+        self._waits_for_exit = False
         os.register_at_fork(after_in_child=self._reset)
-        atexit.register(self._stop)
 
     def _reset(self):
         self._changed = threading.Condition()
@@ -41,6 +41,10 @@ class Background:
         """
         with self._changed:
             self._tasks[key] = task
+            if not self._waits_for_exit:
+                # After `disk_cache.enable`, so that the folder is left when nothing is being written any more.
+                self._waits_for_exit = True
+                atexit.register(self._stop)
             if len(self._running) < _THREADS:
                 # A daemon, since a thread that is compiling must not keep the process from exiting; `_stop` waits for it.
                 thread = threading.Thread(target=self._work, name="msjax-compile", daemon=True)

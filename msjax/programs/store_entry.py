@@ -5,18 +5,16 @@ A file has a mark, the digest of its key and of all that follows, and, compresse
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import stat
 import struct
 import zlib
 from typing import Any, NamedTuple
 
 import jax
 
-from msjax.base.disk_cache import TEMPORARY
+from msjax.base.private_folder import NotPrivate, open_own, write_whole
 
 _MARK = b"msjax program 3\n"
 _DIGEST = hashlib.sha256().digest_size
@@ -48,12 +46,11 @@ def read_entry(path: str) -> StoreEntry:
         DamagedEntry: it was written under another key, by another user, or is damaged.
         OSError: it can't be read.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(path, flags), "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or (hasattr(os, "getuid") and status.st_uid != os.getuid()):
-            raise DamagedEntry("no file of this user")
-        data = file.read()
+    try:
+        with open_own(path) as file:
+            data = file.read()
+    except NotPrivate as error:
+        raise DamagedEntry(str(error)) from None
     begin = len(_MARK) + _DIGEST
     if data[: len(_MARK)] != _MARK or data[len(_MARK) : begin] != _digest(path, memoryview(data)[begin:]):
         raise DamagedEntry("written under another key, or damaged")
@@ -75,17 +72,7 @@ def write_entry(path: str, entry: StoreEntry) -> None:
     """
     text = json.dumps(entry.results, allow_nan=False).encode()
     data = zlib.compress(struct.pack("<I", len(text)) + text + (entry.payload or b""), 1)
-    beside = f"{path}{TEMPORARY}{os.getpid()}.{os.urandom(4).hex()}"
-    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)  # somebody may have deleted the folder meanwhile
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        with open(os.open(beside, flags, 0o600), "wb") as file:
-            file.write(_MARK + _digest(path, data) + data)
-        os.replace(beside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.remove(beside)
-        raise
+    write_whole(path, _MARK + _digest(path, data) + data)
 
 
 def structure_as_data(structure: Any) -> Any:

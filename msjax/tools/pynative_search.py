@@ -109,16 +109,19 @@ class Search(Monitor):
         if not self._is_kept(outs):
             return
         made = self.here(op.name, values) if node is None else self.made[node]
-        pulling = self._pulling
-        if pulling is not None and pulling in self.made and not any(id(cell) in self._names for cell in made.cells):
+        pulling, pulled = self._pulling, STATE.pulled
+        if not any(id(cell) in self._names for cell in made.cells):
             # Code of the user's that computes a gradient, after the call of its cell.
-            made = made._replace(cells=self.made[pulling].cells, call=self.made[pulling].call)
+            if pulling is not None and pulling in self.made:
+                made = made._replace(cells=self.made[pulling].cells, call=self.made[pulling].call)
+            else:
+                made = made._replace(cells=getattr(getattr(pulling, "label", None), "owners", None) or pulled or made.cells)
 
         def run(values):
             found = op.programs[static](*values)
             return list(found) if isinstance(found, (tuple, list)) else [found]
 
-        phase = "forward" if self._pulling is None else "backward"
+        phase = "forward" if pulling is None and pulled is None else "backward"
         self._keep(_Ran(made, phase, list(values), outs, operands, None if op.runs_cells else run))
 
     def pull(self, node: Node, cts: list[Any], need: Need, recorded: bool) -> Sequence[Any]:
@@ -155,12 +158,13 @@ class Search(Monitor):
 
     # ---- what it comes from
 
-    def fault(self, values: Sequence[Any], name: str = "the result") -> Fault | None:
+    def fault(self, values: Sequence[Any], name: str = "the result", unknown: Fault | None = None) -> Fault | None:
         """The fault that wrong values come from; None if none of the values is wrong.
 
         Args:
             values: arrays.
             name: what they are called.
+            unknown: the fault where no operator of msjax has made them so; if it isn't given, one that says that.
         """
         wrong = next((v for v in values if self.check([v])), None)
         if wrong is None:
@@ -171,6 +175,8 @@ class Search(Monitor):
         if ran is None:
             # A sum of gradients, or what no operator has made.
             ran, out, index = self._last()
+        if ran is None and unknown is not None:
+            return unknown
         if ran is None:
             what = self._arguments.get(id(wrong), name)
             note = f"{what} is wrong, and no operator has made it so" if what == name else _BEFORE.format(what)

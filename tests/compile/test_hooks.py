@@ -295,3 +295,62 @@ def test_hooks_of_all_cells():
     handle.remove()
     net(f32([1, 2]))
     assert names == ["Dense", "ReLU", "Net"]
+
+
+def _double(cell, args, output):
+    return output * 2
+
+
+def test_observers_come_and_go_without_compiling():
+    net, seen = nn.SequentialCell(nn.Tanh(), nn.Tanh()), []
+    step = ms.jit(ms.value_and_grad(lambda x: net(x).sum()))
+    x, compilations = f32([1, 2]), []
+
+    def observer(name):
+        return lambda cell, *values: seen.append((name, cell, values[-1]))
+
+    def again(handles):
+        step(x)
+        for handle in handles:
+            handle.remove()
+        step(x)
+        compilations.append(step.compilations())
+
+    again([net[0].register_forward_hook(observer(0)), net[1].register_backward_hook(observer(0))])
+    for n in range(1, 4):
+        again([net[0].register_forward_hook(observer(n)), net[1].register_backward_hook(observer(n))])
+    assert compilations == [2] * 4
+    assert [(name, cell) for name, cell, _ in seen] == [(n, net[i]) for n in range(4) for i in (0, 1)]
+    np.testing.assert_allclose(seen[-2][2].asnumpy(), np.tanh([[1, 2]]), rtol=1e-6)
+    # In the order of registration, that of the hooks of all cells first; the one that was removed is the one that is gone.
+    del seen[:]
+    first, second = (net[0].register_forward_hook(observer(name)) for name in "ab")
+    step(x)
+    first.remove()
+    step(x)
+    with net[0].register_forward_hook(observer("c"), prepend=True):
+        step(x)
+    with nn.register_cell_forward_hook(observer("all")):
+        step(x)
+    assert [name for name, cell, _ in seen if cell is net[0]] == [*"ab", "b", *"cb", "all", "b"]
+    # A modifier is found by its function and options.
+    second.remove()
+    before, results = step.compilations(), []
+    for _ in range(3):
+        with net[1].register_forward_hook(_double):
+            results.append(step(x)[0].item())
+        results.append(step(x)[0].item())
+    assert results == results[:2] * 3 and results[0] == 2 * results[1] and step.compilations() == before + 1
+
+
+def test_code_that_registers_an_observer_for_one_call_has_it_called():
+    net, seen = nn.SequentialCell(nn.Tanh()), []
+
+    @ms.jit
+    def step(x):
+        with net[0].register_forward_hook(lambda cell, args, output: seen.append(output)):
+            return net(x)
+
+    for _ in range(3):
+        step(f32([1, 2]))
+    assert len(seen) == 3

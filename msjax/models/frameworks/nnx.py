@@ -20,7 +20,7 @@ from msjax.base import jax_slots
 from msjax.base.flax_slots import delete_static, set_static, when_made, without_attribute
 from msjax.base.state import programs_changed
 from msjax.hooks.sites import HookSite
-from msjax.hooks.slots import changing
+from msjax.hooks.slots import before_change
 from msjax.hooks.table import CALL_KINDS, EMPTY, Hook, HookTable
 from msjax.models.array_hooks import SITE, call_with_array_hooks
 from msjax.models.frameworks.framework import Framework, Pure, add_framework
@@ -51,14 +51,14 @@ class NnxModels(Framework):
             lambda: ((".".join(path), module) for path, module in nnx_modules(model)),
         )
         places, known, new_table = [], None, EMPTY
-        with changing():
-            for name, module, method in chosen:
-                place = _place_of(module, name)
-                table = place.tables.get(method, EMPTY)
-                if table is not known:
-                    known, new_table = table, table.add(kind, hook, prepend)
-                place.change({**place.tables, method: new_table})
-                places.append(place)
+        before_change()
+        for name, module, method in chosen:
+            place = _place_of(module, name)
+            table = place.tables.get(method, EMPTY)
+            if table is not known:
+                known, new_table = table, table.add(kind, hook, prepend)
+            place.change({**place.tables, method: new_table})
+            places.append(place)
         return ModuleHandle(hook.id, [functools.partial(_remove, places, hook)])
 
     def tables(self, model: Any) -> dict[str, HookTable]:
@@ -75,20 +75,20 @@ class NnxModels(Framework):
     def take_off(self, model: Any) -> Any:
         places = [place for _, module in nnx_modules(model) if (place := _present_place(module)) is not None]
         kept = [(place, place.tables) for place in places]
-        with changing():
-            for place in places:
-                place.change({})
+        before_change()
+        for place in places:
+            place.change({})
         return kept
 
     def put_back(self, model: Any, kept: Any) -> None:
-        with changing():
-            for place, before in kept:
-                tables = {method: merged for method, table in before.items() if (merged := _left_of(table)) is not EMPTY}
-                for method, table in place.tables.items():  # those that came meanwhile
-                    for kind in CALL_KINDS:
-                        for hook in getattr(table, kind):
-                            tables[method] = tables.get(method, EMPTY).add(kind, hook)
-                place.change(tables)
+        before_change()
+        for place, before in kept:
+            tables = {method: merged for method, table in before.items() if (merged := _left_of(table)) is not EMPTY}
+            for method, table in place.tables.items():  # those that came meanwhile
+                for kind in CALL_KINDS:
+                    for hook in getattr(table, kind):
+                        tables[method] = tables.get(method, EMPTY).add(kind, hook)
+            place.change(tables)
 
     def unhookable(self, model: Any) -> dict[str, str]:
         modules = {".".join(path): module for path, module in nnx_modules(model)}
@@ -299,15 +299,15 @@ def _remove(places, hook):
     hook.removed = True
     # Most modules have equal tables, one after the other.
     known = table = None
-    with changing():
-        for place in places:
-            tables = {}
-            for method, before in place.tables.items():
-                if before is not known:
-                    known, table = before, before.without(hook.id)
-                if table is not EMPTY:
-                    tables[method] = table
-            place.change(tables)
+    before_change()
+    for place in places:
+        tables = {}
+        for method, before in place.tables.items():
+            if before is not known:
+                known, table = before, before.without(hook.id)
+            if table is not EMPTY:
+                tables[method] = table
+        place.change(tables)
 
 
 @subclasses

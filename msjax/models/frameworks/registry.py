@@ -18,7 +18,7 @@ import jax
 from msjax.base.state import programs_changed
 from msjax.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.hooks.sites import WITH_HOOKS, HookSite
-from msjax.hooks.slots import changing
+from msjax.hooks.slots import before_change
 from msjax.hooks.table import EMPTY, Hook, HookTable, Same
 from msjax.models.array_hooks import call_with_array_hooks
 from msjax.models.frameworks.framework import Framework, Pure, add_framework
@@ -148,11 +148,11 @@ class Registry:
         self._set(tuple(row for row in self._rows if row.hook.id != id))
 
     def _set(self, rows):
-        with changing():
-            self._rows, self._tables = rows, {}
-            (WITH_HOOKS.add if rows else WITH_HOOKS.discard)(self)
-            programs_changed()
-            _use(self.number, self.key)
+        before_change()
+        self._rows, self._tables = rows, {}
+        (WITH_HOOKS.add if rows else WITH_HOOKS.discard)(self)
+        programs_changed()
+        _use(self.number, self.key)
 
     def present(self) -> dict[str, HookTable]:
         """{name of a call: its hooks}; hooks for modules that have not run yet are at what they were registered for."""

@@ -26,6 +26,7 @@ from msjax.common.tensor_values import TENSORS
 from msjax.hooks import table as hook_table
 from msjax.hooks.batching import in_one_batch
 from msjax.hooks.protocol import call_with_hooks
+from msjax.hooks.slots import before_change
 from msjax.nn.cell.custom_bprop import call_with_bprop
 from msjax.nn.cell.hooks import hooks_of
 from msjax.nn.cell.state_dict import CellState
@@ -167,6 +168,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, nnx.Module, metaclass=CellT
     # ---- hooks
 
     def _set_hooks(self, table):
+        before_change()
         vars(self)["_hooks"] = table.owned_by(self)
         self._refresh_special()
 

@@ -96,7 +96,8 @@ def _call_under_jax_transform(cell, args, kwargs, tensors):
         outputs = list(map(wrap, both[n:]))
         grads = [wrap(c) if jnp.issubdtype(o._value.dtype, jnp.inexact) else _zeros(o) for c, o in zip(cts, outputs)]
         given = _unflatten(treedef, leaves, at, outputs), _unflatten(treedef, leaves, at, grads)
-        found = _checked(cell.bprop(*saved, *given), saved, cells)
+        with swap(pulled=cells):
+            found = _checked(cell.bprop(*saved, *given), saved, cells)
         # jax expects no gradient for integers.
         of_inputs = [g._value if jnp.issubdtype(v.dtype, jnp.inexact) else None for g, v in zip(found, both)]
         return (*of_inputs, *[None] * (m + len(written)))

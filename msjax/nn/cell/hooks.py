@@ -33,6 +33,9 @@ def hooks_of(cell: CellPart) -> hook_table.HookTable:
 class CellHooks(CellPart):
     """The part of Cell that registers hooks. The hook table is immutable; `_set_hooks` replaces it."""
 
+    def _hooks_around(self):
+        return hooks_of(self)
+
     def register_forward_pre_hook(
         self,
         hook_fn: ForwardPreHook | ForwardPreHookWithKwargs,

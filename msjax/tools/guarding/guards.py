@@ -212,7 +212,9 @@ class _CellGuard(Guard):
     def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         monitor = STATE.monitor
         name = f"the {'output' if place.phase == 'forward' else 'gradient'} of {place.path or 'the model'}"
-        fault = (monitor.fault(values, name) if isinstance(monitor, Search) else None) or place.fault(self.check)
+        fault = place.fault(self.check)
+        if isinstance(monitor, Search):
+            fault = monitor.fault(values, name, fault if place.phase == "backward" else None) or fault
         self._left_out(fault)
         raise fault
 

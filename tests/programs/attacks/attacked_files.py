@@ -50,19 +50,15 @@ def _zlib(change):
     return changed
 
 
-def _of_msjax(case):
-    return [path for path in case.files() if path.name.startswith("msjax-")]
-
-
 def _turned(case):
-    paths = _of_msjax(case)
+    paths = case.files()
     contents = [path.read_bytes() for path in paths]
     for path, content in zip(paths, contents[1:] + contents[:1]):
         path.write_bytes(content)
 
 
 def _renamed(case):
-    paths = _of_msjax(case)
+    paths = case.files()
     aside = [path.rename(path.with_name(f"aside-{i}")) for i, path in enumerate(paths)]
     for path, other in zip(paths, aside[1:] + aside[:1]):
         other.rename(path)
