@@ -89,9 +89,9 @@ def sink_of(to: Any) -> Sink:
     if isinstance(to, (str, os.PathLike)):
         if os.fspath(to).endswith(".csv"):
             return Behind(_Csv(os.fspath(to)))
-        return Behind(_TensorBoard(tensorboardx("watch", _OTHERWISE).SummaryWriter(os.fspath(to)), own=True))
+        return Behind(_EventFiles(os.fspath(to)))
     if hasattr(to, "add_scalar") and hasattr(to, "add_histogram_raw"):
-        return Behind(_TensorBoard(to))
+        return Behind(_SummaryWriter(to))
     if callable(to):
         return _Function(to)
     raise TypeError(
@@ -127,31 +127,57 @@ class _Csv:
             csv.writer(file).writerows([step, row.kind, row.name, *(f"{value:.9g}" for value in row.scalars)] for row in rows)
 
 
-class _TensorBoard:
-    def __init__(self, writer, own=False):
-        self.writer, self.own = writer, own
+class _EventFiles:
+    """TensorBoard's files in a folder: an event for each step, since tensorboardX hands each event through two threads."""
+
+    def __init__(self, folder):
+        tensorboardx("watch", _OTHERWISE)
+        self._summary = importlib.import_module("tensorboardX.summary")
+        self._file = importlib.import_module("tensorboardX.writer").FileWriter(folder)
 
     def close(self):
-        # tensorboardX writes in a thread of its own; a writer of the user's stays open.
-        if self.own:
-            self.writer.close()
-        else:
-            self.writer.flush()
+        # tensorboardX writes in a thread of its own.
+        self._file.close()
 
     def __call__(self, step, rows):
+        whole = self._summary.Summary()
         for row in rows:
             time.sleep(0)  # the program that trains goes first
             for name, value in zip(SCALARS, row.scalars):
-                self.writer.add_scalar(f"{row.tag}/{name}", value, step)
-            counts, edges = row.histogram
-            if counts.sum():
-                middle = (edges[:-1] + edges[1:]) / 2
-                self.writer.add_histogram_raw(
-                    row.tag, min=row.min, max=row.max, num=int(counts.sum()), sum=float((middle * counts).sum()),
-                    sum_squares=float((middle**2 * counts).sum()), bucket_limits=edges[1:].tolist(),
-                    bucket_counts=counts.tolist(), global_step=step,
-                )  # fmt: skip
+                whole.value.extend(self._summary.scalar(f"{row.tag}/{name}", value).value)
+            if row.histogram.counts.sum():
+                whole.value.extend(self._summary.histogram_raw(row.tag, **_raw(row)).value)
+        self._file.add_summary(whole, step)
+        self._file.flush()
+
+
+class _SummaryWriter:
+    """A writer of the user's, which stays open."""
+
+    def __init__(self, writer):
+        self.writer = writer
+
+    def close(self):
         self.writer.flush()
+
+    def __call__(self, step, rows):
+        for row in rows:
+            time.sleep(0)
+            for name, value in zip(SCALARS, row.scalars):
+                self.writer.add_scalar(f"{row.tag}/{name}", value, step)
+            if row.histogram.counts.sum():
+                self.writer.add_histogram_raw(row.tag, **_raw(row), global_step=step)
+        self.writer.flush()
+
+
+def _raw(row):
+    """The arguments of TensorBoard's functions for a histogram that has been counted."""
+    counts, edges = row.histogram
+    middle = (edges[:-1] + edges[1:]) / 2
+    return {
+        "min": row.min, "max": row.max, "num": int(counts.sum()), "sum": float((middle * counts).sum()),
+        "sum_squares": float((middle**2 * counts).sum()), "bucket_limits": edges[1:].tolist(), "bucket_counts": counts.tolist(),
+    }  # fmt: skip
 
 
 class _Function:
