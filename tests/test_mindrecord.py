@@ -129,6 +129,32 @@ def test_shards_and_padding():
         ids(padded_sample={}, num_padded=2)
 
 
+def test_orders_are_those_of_mindspore_after_a_seed(tmp_path):
+    path = str(tmp_path / "nine.mindrecord")
+    writer = FileWriter(path, shard_num=2)
+    writer.add_schema({"n": {"type": "int64"}})
+    writer.write_raw_data([{"n": n} for n in range(9)])
+    writer.commit()
+
+    def passes(count, **options):
+        reader = ds.MindDataset([f"{path}0", f"{path}1"], **options).create_tuple_iterator(num_epochs=count, output_numpy=True)
+        return [[int(n) for (n,) in reader] for _ in range(count)]
+
+    before = ds.config.get_seed()
+    ds.config.set_seed(5)
+    try:
+        first, second, third = [8, 6, 1, 5, 2, 3, 7, 0, 4], [1, 0, 6, 2, 5, 7, 4, 3, 8], [7, 4, 0, 8, 1, 3, 5, 2, 6]
+        for options in ({}, {"shuffle": ds.Shuffle.GLOBAL}, {"sampler": ds.RandomSampler()}):
+            assert passes(3, **options) == [first, second, third]
+        assert passes(2, sampler=ds.SubsetRandomSampler([1, 2, 5, 7])) == [[2, 7, 5, 1]] * 2
+        assert passes(2, num_shards=2, shard_id=0) == [[8, 1, 2, 7, 4], [2, 1, 3, 8, 0]]
+        assert passes(2, num_shards=2, shard_id=1) == [[6, 5, 3, 0, 8], [7, 4, 6, 5, 2]]
+        assert passes(1, shuffle=ds.Shuffle.INFILE) == [[4, 0, 1, 3, 2, 6, 8, 7, 5]]
+        assert passes(1, shuffle=ds.Shuffle.FILES) == [[5, 6, 7, 8, 0, 1, 2, 3, 4]]
+    finally:
+        ds.config.set_seed(before)
+
+
 def test_several_files(tmp_path):
     path = str(tmp_path / "many.mindrecord")
     writer = FileWriter(path, shard_num=3)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from msjax.common.generators.engine import MinimalStandard
 from msjax.common.generators.mersenne import Mersenne32, Mersenne64
 
 
@@ -128,3 +129,28 @@ class MindSporeDraws:
     def _next_seed(self):
         number = self._kept["passes"] = self._kept.get("passes", -1) + 1
         return self._seed + number
+
+
+class RecordDraws(MindSporeDraws):
+    """What MindSpore draws for MindRecord files, from another generator, whose first seed is one higher.
+
+    Args:
+        seed (int): the seed.
+        kept (dict): what the dataset keeps from pass to pass; empty at first.
+        shared (bool): whether shards draw, which start with the order of the files in each pass.
+    """
+
+    def __init__(self, seed: int, kept: dict[str, Any], shared: bool = False):
+        super().__init__(seed + 1, kept)
+        self._shared = shared
+
+    def order(self, size: int) -> np.ndarray:
+        order = list(range(size)) if self._shared else self._order_so_far(size)
+        MinimalStandard(self._next_seed()).shuffle(order)
+        return np.array(order, np.int64)
+
+    def mixed(self, items: np.ndarray, count: int) -> np.ndarray:
+        chosen = items[:count]
+        order = list(range(len(chosen)))
+        MinimalStandard(self._seed).shuffle(order)
+        return chosen[order]

@@ -10,7 +10,7 @@ import numpy as np
 
 from msjax.base.context import SETTINGS
 from msjax.dataset import config
-from msjax.dataset.draws import Draws, MindSporeDraws, NumpyDraws
+from msjax.dataset.draws import Draws, MindSporeDraws, NumpyDraws, RecordDraws
 from msjax.dataset.pools import Pools
 
 # {the place of a dataset: what it keeps from pass to pass}
@@ -48,6 +48,11 @@ class Run:
     def fresh(self) -> Run:
         """The same run with nothing kept, which gives the same rows once more."""
         return Run(self.key, self.epoch, self.pools, {}, self.place)
+
+    def record_draws(self, shared: bool = False) -> Draws:
+        """`draws`, or `shared_draws`, of a dataset of MindRecord files."""
+        draws = self.shared_draws() if shared else self.draws()
+        return draws if isinstance(draws, NumpyDraws) else RecordDraws(config.get_seed(), self.kept[self.place], shared)
 
     def draws(self) -> Draws:
         """What this dataset draws in this run: MindSpore's numbers where a seed was set."""

@@ -380,6 +380,8 @@ class IterSampler(Sampler):
             raise RuntimeError(
                 "The sampler is a generator, which can be gone through only once; give a list, or an object with __iter__."
             )
+        if not hasattr(self.sampler, "__iter__") and hasattr(self.sampler, "__len__"):
+            return (self.sampler[i] for i in range(len(self.sampler)))  # without an IndexError, iter would never end
         return iter(self.sampler)
 
 

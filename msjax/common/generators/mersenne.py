@@ -5,9 +5,9 @@ The distributions are those of GCC's library, whose numbers the standard leaves 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+
+from msjax.common.generators.engine import Engine
 
 _BLOCK = 312  # words of the state of the twister with 64 bits
 _MIDDLE = 156
@@ -15,7 +15,7 @@ _UPPER, _LOWER = np.uint64(0xFFFFFFFF80000000), np.uint64(0x7FFFFFFF)
 _TWIST = np.uint64(0xB5026F5AA96619E9)
 
 
-class Mersenne32:
+class Mersenne32(Engine):
     """The twister with words of 32 bits (``std::mt19937``).
 
     Args:
@@ -26,6 +26,8 @@ class Mersenne32:
         >>> Mersenne32(5489).words(2).tolist()
         [3499211612, 581869302]
     """
+
+    largest = 2**32 - 1
 
     def __init__(self, seed: int):
         self.seed(seed)
@@ -38,41 +40,10 @@ class Mersenne32:
         """The next words, an array of uint32."""
         return self._state.randint(0, 2**32, count, dtype=np.uint32)
 
-    def below(self, sizes: np.ndarray) -> np.ndarray:
-        """A uniform int in [0, n) for each n of an array of ints, all of them at most 2**32 (``std::uniform_int_distribution``)."""
-        sizes = np.asarray(sizes, np.uint64)
-        result = np.empty(len(sizes), np.int64)
-        # As in C++, a word is drawn again where it would favour some of the numbers.
-        scale = np.uint64(2**32 - 1) // sizes
-        limit = sizes * scale
-        done, rest = 0, np.empty(0, np.uint64)
-        while done < len(sizes):
-            rest = np.concatenate([rest, self.words(len(sizes) - done - len(rest)).astype(np.uint64)])
-            refused = np.flatnonzero(rest >= limit[done:])
-            good = int(refused[0]) if len(refused) else len(rest)
-            result[done : done + good] = rest[:good] // scale[done : done + good]
-            done, rest = done + good, rest[good + 1 :]
-        return result
-
     def doubles(self, count: int) -> np.ndarray:
         """Numbers in [0, 1) of two words each, an array of float64."""
         words = self.words(2 * count).astype(np.float64)
         return np.minimum((words[::2] + words[1::2] * 2.0**32) / 2.0**64, np.nextafter(1.0, 0.0))
-
-    def shuffle(self, items: list[int]) -> None:
-        """Shuffle a list in place (``std::shuffle``), by pairs of exchanges while the square of its length fits into a word."""
-        n = len(items)
-        if n < 2:
-            return
-        if (2**32 - 1) // n < n:
-            places: Sequence[int] = self.below(np.arange(2, n + 1)).tolist()
-        else:
-            first = [] if n % 2 else self.below(np.array([2])).tolist()
-            ranges = np.arange(2 + len(first), n, 2)  # of the first place of each pair; the second has one more
-            x = self.below(ranges * (ranges + 1))
-            places = [*first, *np.stack(divmod(x, ranges + 1), 1).ravel().tolist()]
-        for i, place in enumerate(places, 1):
-            items[i], items[place] = items[place], items[i]
 
 
 class Mersenne64:

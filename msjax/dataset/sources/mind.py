@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax.base.checks import check_int, check_type
+from msjax.dataset.enums import Shuffle
+from msjax.dataset.run import Run
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.mindrecord.reader import chosen_columns, open_files
 
@@ -24,7 +26,8 @@ class MindDataset(MappableDataset):
         dataset_files (str or list of str): a file, of which all that were written together are read; or the files.
         columns_list (list of str, optional): the fields to read. Default: all.
         num_parallel_workers (int, optional): how many workers read rows. Default: the setting's.
-        shuffle (bool, optional): mix the rows. Default: True.
+        shuffle (bool or Shuffle, optional): mix the rows; with `Shuffle.INFILE` those of each file, with `Shuffle.FILES` the files.
+            Default: True.
         num_shards, shard_id (int, optional): the rows of one of several shards.
         sampler (Sampler, list of int or object with ``__iter__``, optional): which rows come.
         padded_sample (dict, optional): a row, by the names in `columns_list`, that is added `num_padded` times at the end.
@@ -51,7 +54,7 @@ class MindDataset(MappableDataset):
         dataset_files: str | Sequence[str],
         columns_list: list[str] | None = None,
         num_parallel_workers: int | None = None,
-        shuffle: bool | None = None,
+        shuffle: bool | Shuffle | None = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
         sampler: Sampler | Iterable[int] | None = None,
@@ -63,6 +66,9 @@ class MindDataset(MappableDataset):
         who = "MindDataset"
         if cache is not None:
             raise NotImplementedError("For 'MindDataset', 'cache' should be None: msjax has no cache server.")
+        self._by_files = shuffle if shuffle in (Shuffle.FILES, Shuffle.INFILE) else None
+        if isinstance(shuffle, Shuffle):
+            shuffle = shuffle is Shuffle.GLOBAL
         super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)  # pyright: ignore[reportArgumentType]
         self._files = open_files(dataset_files, who)
         self._names = chosen_columns(self._files[0], columns_list, who)
@@ -85,6 +91,21 @@ class MindDataset(MappableDataset):
     def _length(self):
         return self._ends[-1] + self._padded
 
+    def _indices(self, run):
+        if not isinstance(run, Run):
+            return super()._indices(run)
+        indices = super()._indices(_RecordRun(run))
+        return indices if self._by_files is None else self._order_by_files(run)[indices]
+
+    def _order_by_files(self, run):
+        """The rows in the order of mixed files, or file by file with mixed rows; padded ones come last."""
+        starts = [0, *self._ends[:-1]]
+        if self._by_files is Shuffle.FILES:
+            parts = [np.arange(starts[i], self._ends[i]) for i in run.record_draws().order(len(starts))]
+        else:
+            parts = [a + run.child(i).record_draws().order(b - a) for i, (a, b) in enumerate(zip(starts, self._ends))]
+        return np.concatenate([*parts, np.arange(self._ends[-1], self._length())])
+
     def _row(self, index):
         if index >= self._ends[-1] and self._padding is not None:
             return self._padding
@@ -97,6 +118,23 @@ class MindDataset(MappableDataset):
     def _value(value):
         # As in MindSpore, bytes are an array of one item.
         return np.array([value]) if isinstance(value, bytes) else np.asarray(value)
+
+
+class _RecordRun:
+    """A run as samplers of MindRecord files see it."""
+
+    def __init__(self, run: Run):
+        self._run = run
+
+    def draws(self):
+        return self._run.record_draws()
+
+    def shared_draws(self):
+        return self._run.record_draws(shared=True)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._run, name)
+        return found if name != "child" else lambda number=0: _RecordRun(found(number))
 
 
 def _typed(value, field):
