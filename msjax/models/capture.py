@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -18,6 +19,7 @@ from msjax.jaxprs.interpreter import Interpreter, Program
 from msjax.jaxprs.plan import Patterns, Planner
 from msjax.models.frameworks.framework import framework_of_function
 from msjax.models.hooked import as_function
+from msjax.models.same_program import run_same_program
 
 
 class Captured(NamedTuple):
@@ -198,10 +200,15 @@ def _capturing(fn, options):
         _check_selected(options, planner)
         interpreter = Interpreter(table, options.edits, options.max_steps)
         if options.stop is not None:
-            # What the wanted values don't need, jax.jit leaves out.
+            # What the wanted values don't need, the compiler leaves out.
             before = [i for i, found in enumerate(block.found) if found.name in _until(options.stop, planner.listed)]
-            first = jax.jit(lambda inputs: [interpreter.run(block, inputs)[1][i] for i in before])
-            return None, _captured([block.found[i] for i in before], first(program.inputs))
+
+            def first(consts, inputs):
+                own = replace(block, closed=block.closed.replace(consts=consts))
+                return [interpreter.run(own, inputs)[1][i] for i in before]
+
+            got = run_same_program(first, block.closed.consts, program.inputs)
+            return None, _captured([block.found[i] for i in before], got)
         if not options.gradients:
             outs, got = interpreter.run(block, program.inputs)
             return program.result(outs), _captured(block.found, got)

@@ -49,7 +49,7 @@ def run_with_cache(
     """
     framework = framework_of_function(model)
     if stop_after is not None and (framework is not None or unhooked(model) is not None):
-        # What isn't needed, the compiler leaves out; the program is kept. A plain function may close over other values each time.
+        # What isn't needed, the compiler leaves out; the program is kept. A plain function, which may close over other values each time, is traced.
         return None, compile(model, where, edit=edit, stop_after=stop_after)(*args, **kwargs)[1].activations
     run = capture(model, where, edit=edit, stop_after=stop_after)
     out, found = run(*args, **kwargs) if framework is None else framework.run(model, run, args, kwargs)

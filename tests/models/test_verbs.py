@@ -11,7 +11,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks, nn, ops
-from msjax.models import kept
+from msjax.models import kept, same_program
 
 W = [jnp.asarray(np.random.default_rng(i).normal(size=(4, 4)), "float32") for i in range(2)]
 CLEAN = jnp.asarray(np.random.default_rng(8).normal(size=(2, 3, 4)), "float32")
@@ -236,6 +236,23 @@ def test_a_model_that_stops_early_is_compiled_once(framework, monkeypatch):
         close(cache, jnp.tanh(x @ W[0]))
     [program] = kept._KEPT.values()
     assert program._cache_size() == 1
+
+
+def test_a_function_that_stops_early_is_compiled_once_for_what_it_closes_over():
+    same_program._KEPT.clear()
+    weights, factor = list(W), 1
+
+    def model(x):
+        return hooks.site("a", jnp.tanh(x @ weights[0]) * factor) @ weights[1]
+
+    for w in (W[0], W[0] + 1):  # an array that it closes over comes in, a number is part of the program
+        weights[0] = w
+        for x in (CLEAN, CORRUPT):
+            close(hooks.run_with_cache(model, x, stop_after="a")[1], jnp.tanh(x @ w))
+    assert len(same_program._KEPT) == 1
+    factor = 2
+    close(hooks.run_with_cache(model, CLEAN, stop_after="a")[1], jnp.tanh(CLEAN @ w) * 2)
+    assert len(same_program._KEPT) == 2
 
 
 def test_trained_weights_are_inputs_of_a_kept_program():
