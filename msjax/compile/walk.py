@@ -62,8 +62,8 @@ _DEPTH = 5  # steps from a cell or function to the objects and containers that a
 _MOST_ITEMS = 1000  # of a container that holds more, the items themselves are compared, and not looked into
 _MOST_BYTES = 1 << 16  # of a larger numpy array, only the identity counts
 
-# Attributes of cells that are no guards: nnx's own, and one that follows from the hooks.
-_NOT_GUARDED = frozenset((*MODULE_STATE, "_special"))
+# Attributes of cells that are no guards: nnx's own, and those that follow from others: from the hooks, and from an optimizer's settings.
+_NOT_GUARDED = frozenset((*MODULE_STATE, "_special", "_prepared"))
 
 _MISSING = object()
 

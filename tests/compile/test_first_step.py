@@ -91,3 +91,17 @@ def test_a_compiled_function_traces_the_kernel_of_its_platform_only():
     traced.clear()
     text = jax.jit(lambda x: on_cpu(kernel("cpu"), kernel("other"), x)).lower(1.0).as_text()
     assert set(traced) == {"cpu", "other"} and "add" in text
+
+
+def test_masks_and_what_an_optimizer_prepares_need_no_second_program():
+    ms.set_seed(1)
+    net = nn.SequentialCell(nn.Dense(3, 3), nn.Dropout(p=0.5))
+    optimizer = nn.Adam(net.trainable_params(), 0.1)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer).set_train()
+    x = ms.Tensor(np.ones((2, 3), np.float32))
+    run = ms.jit(lambda: step(x, x))
+    losses = [float(run()) for _ in range(3)]
+    assert run.compilations() == 1 and len(set(losses)) == 3
+    optimizer.beta1 = 0.5
+    run()
+    assert run.compilations() == 2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import ops
+from msjax import mint, ops
 from tests.ops.harness import Case, check_gradient, check_value
 
 X = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]], np.float32)
@@ -169,3 +169,17 @@ def test_errors():
         ops.quantile(x, 1.5)
     with pytest.raises(TypeError, match="axis"):
         ops.median(x, None)
+
+
+def test_elements_that_are_nan_get_the_gradient_of_an_extreme_that_is():
+    x = ms.Tensor(np.array([[1, np.nan, 2, np.nan], [3, 3, 1, 0]], np.float32))
+    for fn in (
+        lambda x: ops.amax(x, 1)[0],
+        lambda x: ops.max(x[0])[0],
+        lambda x: ops.aminmax(x, axis=1)[1][0],
+        lambda x: mint.min(x[0]),
+    ):
+        for call in (fn, ms.jit(fn)):
+            np.testing.assert_array_equal(ms.grad(call)(x).asnumpy(), [[0, 0.5, 0, 0.5], [0, 0, 0, 0]])
+    many = ms.Tensor(np.zeros(70_000, np.float16))
+    assert ms.grad(lambda x: ops.amax(x) * 60_000)(many).asnumpy()[0] > 0.8

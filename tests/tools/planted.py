@@ -421,4 +421,5 @@ def main(words):
 
 
 if __name__ == "__main__":
+    jax.config.update("jax_num_cpu_devices", 4)
     sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,7 @@
 """watch: the statistics, where they go, and that nothing is left of it."""
 
 import csv
+import threading
 
 import jax
 import jax.numpy as jnp
@@ -311,6 +312,38 @@ def test_destination_that_fails(capfd):
     assert raised.value.__notes__[0].startswith("watch: 'to' failed at step 1 and gets no more rows")
     watched.remove()
     assert watched not in handle._OPEN and len({row.step for row in watched.rows}) >= 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_step_waits_for_a_file(fails):
+    """A SummaryWriter, as all that msjax writes to itself, is called in another thread; `rows` and the end of the block wait for it."""
+    net, step = network()
+    go_on, written = threading.Event(), []
+
+    class Writer:
+        def add_scalar(self, name, value, step):
+            assert go_on.wait(60)
+            if fails:
+                raise OSError("disk full")
+            written.append(step)
+
+        def add_histogram_raw(self, *args, **kwargs):
+            pass
+
+        def flush(self):
+            pass
+
+    watched = watch(net, every=1, what="parameter", where="0", to=Writer())
+    for _ in range(3):
+        step(X)
+    assert not written
+    go_on.set()
+    if fails:
+        with pytest.raises(OSError, match="disk full") as raised:
+            watched.remove()
+        assert raised.value.__notes__[0].startswith("watch: 'to' failed at step 1 and gets no more rows")
+    watched.remove()
+    assert written == [row.step for row in watched.rows for _ in SCALARS] * (not fails)
 
 
 def test_compiled_at_the_start():

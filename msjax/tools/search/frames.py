@@ -18,7 +18,7 @@ from jax.sharding import PartitionSpec
 from msjax.base import jax_slots
 from msjax.jaxprs.control_flow import devices
 from msjax.jaxprs.plan import close
-from msjax.tools.search.levels import Level, Literal, Plan, Step, run_equation, same_types
+from msjax.tools.search.levels import Level, Literal, Plan, Step, run_equation, run_once, same_types
 
 Index = tuple[int, ...]
 # So many steps of a while_loop are kept at a time; that many steps of a loop are looked at one by one before some are left out.
@@ -140,7 +140,7 @@ class Frames:
                 return lax.scan(one, list(init), list(xs), length=length, reverse=reverse)[1]
 
             if frame.mapped is None:
-                return jax.jit(run)(consts, init, xs)
+                return run_once(run, close(params["jaxpr"]).jaxpr.eqns, length)(consts, init, xs)
             given, carried = [v.aval for v in step.eqn.invars], close(params["jaxpr"]).jaxpr.invars[n_consts : n_consts + n_carry]
             cut = n_consts + n_carry
             return frame.mapped.run(
@@ -214,7 +214,7 @@ class Frames:
             _, n, kept = lax.while_loop(go_on, one, (list(init), jnp.int32(0), kept))
             return n, kept
 
-        program = self._once(frame, step, "program", lambda: jax.jit(run))
+        program = self._once(frame, step, "program", lambda: run_once(run, [step.eqn]))
 
         def states(until):
             return program(values[:n_cond], values[n_cond:first], init, until)

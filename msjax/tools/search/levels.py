@@ -25,6 +25,8 @@ _GROUPS = {
 }  # fmt: skip
 # So many equations, and so many bytes of results, are one program at most; so many bytes of a level are kept.
 _EQUATIONS, _BYTES, _KEPT = 200, 1 << 28, 1 << 30
+# A program that computes at most so many numbers is run sooner than it is optimized; so often, a loop without a known end may run.
+_SOON, _OFTEN = 1 << 26, 1000
 
 
 class Literal(NamedTuple):
@@ -129,12 +131,12 @@ class _Part:
 
     @functools.cached_property
     def program(self):
-        return jax.jit(functools.partial(self.compute, effects=True), compiler_options=quick_options() or None)
+        return run_once(functools.partial(self.compute, effects=True), [step.eqn for step in self._steps])
 
     @functools.cached_property
     def again(self):
         """The program without what only has effects."""
-        return jax.jit(self.compute, compiler_options=quick_options() or None) if self.has_effects else self.program
+        return run_once(self.compute, [step.eqn for step in self._steps]) if self.has_effects else self.program
 
     def compute(self, given, effects=False):
         env = dict(zip(self.ins, given))
@@ -143,6 +145,30 @@ class _Part:
                 continue
             env.update(zip(step.outs, run_equation(step.eqn, [v.value if isinstance(v, Literal) else env[v] for v in step.ins])))
         return [env[out] for out in self.outs]
+
+
+def run_once(fn: Callable[..., Any], eqns: Sequence[Any], times: int = 1) -> Callable[..., Any]:
+    """A function of arrays as a program that is run once or twice, so that compiling it is what takes long.
+
+    Args:
+        fn: the function.
+        eqns: the equations that it computes.
+        times: how often.
+    """
+    options, level = dict(quick_options()), "xla_backend_optimization_level"
+    if level in options and times * _numbers(eqns) <= _SOON:
+        options[level] = 0
+    return jax.jit(fn, compiler_options=options or None)
+
+
+def _numbers(eqns):
+    """How many numbers equations compute, those in loops as often as they run."""
+    total = 0
+    for eqn in eqns:
+        times = eqn.params.get("length", 1) if eqn.primitive.name == "scan" else _OFTEN if eqn.primitive.name == "while" else 1
+        total += times * sum(_numbers(inner.eqns) for inner in jax_slots.inner_jaxprs(eqn.params))
+        total += sum(int(np.prod(getattr(v.aval, "shape", ()))) for v in eqn.outvars)
+    return total
 
 
 def run_equation(eqn: jex.JaxprEqn, values: Sequence[Any]) -> list[Any]:

@@ -17,11 +17,12 @@ from msjax.base.weak import LiveSet
 from msjax.hooks.worker import barrier
 from msjax.models.where import Where
 from msjax.nn.cell.base import Cell
+from msjax.tools.watching.behind import close, note_step, wait as wait_for
 from msjax.tools.watching.collecting import Collector, Names
 from msjax.tools.watching.places import CellPlaces, ModulePlaces
 from msjax.tools.watching.report import WatchReport
 from msjax.tools.watching.rules import Rule
-from msjax.tools.watching.sinks import WatchRow, close, sink_of
+from msjax.tools.watching.sinks import WatchRow, sink_of
 from msjax.tools.watching.statistics import rows_of
 from msjax.train.callback.callback import Callback
 
@@ -55,7 +56,7 @@ def watch(
         to: where the statistics go: the path of a ``.csv`` file; that of another folder, for TensorBoard (needs tensorboardX), or
             a SummaryWriter; "plot" for a plot in a notebook; W&B's ``log``, or any function, called as ``to({"activation/fc1/mean": 0.1,
             ...}, step=100)``; or a list of these. By default they are only kept in `rows`. No step is waited for, so that they may
-            be written a step or two later.
+            be written a step or two later; files and plots in a thread of their own.
         where: which cells, as for `hooks.register_forward_hook`: a glob over paths, a type, a function, or a list. Default: all.
         bins (int): of a histogram. Default: 30.
         rules (iterable of Rule): those of `tools.rules`, each of which warns, raises or calls a function where it is broken: when the
@@ -273,14 +274,19 @@ class Watch(WatchReport, Callback):
                 self._send(step, rows)
             for rule in self._rules:
                 rule(rows)
+        if wait and self._sink is not None:
+            self._to_sink(wait_for)
 
     def _send(self, step, rows):
-        sink, self._sink = self._sink, None  # one that fails gets no more
         try:
-            sink(step, rows)  # pyright: ignore[reportOptionalCall]
+            self._to_sink(lambda sink: sink(step, rows))
         except Exception as error:
-            error.add_note(f"watch: 'to' failed at step {step} and gets no more rows; all of them are in .rows")
+            note_step(error, step)
             raise
+
+    def _to_sink(self, act):
+        sink, self._sink = self._sink, None  # one that fails gets no more
+        act(sink)
         self._sink = sink
 
 

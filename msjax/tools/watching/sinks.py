@@ -8,16 +8,22 @@ import importlib
 import io
 import os
 import sys
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from msjax.base.errors import describe
+from msjax.tools.watching.behind import Behind, close, wait
 from msjax.train.summary import tensorboardx
 
 _OTHERWISE = "A .csv file or a function as 'to' needs nothing."
 SCALARS = ("mean", "std", "norm", "zeros", "min", "max", "nan", "inf")
+
+
+# So many lines of a plot are named beside it: more are no longer told apart, and take long to draw.
+_NAMED = 32
 
 
 class Histogram(NamedTuple):
@@ -79,24 +85,18 @@ def sink_of(to: Any) -> Sink:
     if to is None:
         return lambda step, rows: None
     if to == "plot":
-        return LivePlot()
+        return Behind(LivePlot())
     if isinstance(to, (str, os.PathLike)):
         if os.fspath(to).endswith(".csv"):
-            return _Csv(os.fspath(to))
-        return _TensorBoard(tensorboardx("watch", _OTHERWISE).SummaryWriter(os.fspath(to)), own=True)
+            return Behind(_Csv(os.fspath(to)))
+        return Behind(_EventFiles(os.fspath(to)))
     if hasattr(to, "add_scalar") and hasattr(to, "add_histogram_raw"):
-        return _TensorBoard(to)
+        return Behind(_SummaryWriter(to))
     if callable(to):
         return _Function(to)
     raise TypeError(
         f"For 'watch', 'to' should be a folder for TensorBoard, a .csv file, a SummaryWriter, 'plot' or a function, but got {describe(to)}."
     )
-
-
-def close(sink: Any) -> None:
-    """End what a sink has opened itself, so that all is in its files."""
-    if hasattr(sink, "close"):
-        sink.close()
 
 
 class _Several:
@@ -106,6 +106,10 @@ class _Several:
     def __call__(self, step, rows):
         for sink in self.sinks:
             sink(step, rows)
+
+    def wait(self):
+        for sink in self.sinks:
+            wait(sink)
 
     def close(self):
         for sink in self.sinks:
@@ -123,30 +127,57 @@ class _Csv:
             csv.writer(file).writerows([step, row.kind, row.name, *(f"{value:.9g}" for value in row.scalars)] for row in rows)
 
 
-class _TensorBoard:
-    def __init__(self, writer, own=False):
-        self.writer, self.own = writer, own
+class _EventFiles:
+    """TensorBoard's files in a folder: an event for each step, since tensorboardX hands each event through two threads."""
+
+    def __init__(self, folder):
+        tensorboardx("watch", _OTHERWISE)
+        self._summary = importlib.import_module("tensorboardX.summary")
+        self._file = importlib.import_module("tensorboardX.writer").FileWriter(folder)
 
     def close(self):
-        # tensorboardX writes in a thread of its own; a writer of the user's stays open.
-        if self.own:
-            self.writer.close()
-        else:
-            self.writer.flush()
+        # tensorboardX writes in a thread of its own.
+        self._file.close()
+
+    def __call__(self, step, rows):
+        whole = self._summary.Summary()
+        for row in rows:
+            time.sleep(0)  # the program that trains goes first
+            for name, value in zip(SCALARS, row.scalars):
+                whole.value.extend(self._summary.scalar(f"{row.tag}/{name}", value).value)
+            if row.histogram.counts.sum():
+                whole.value.extend(self._summary.histogram_raw(row.tag, **_raw(row)).value)
+        self._file.add_summary(whole, step)
+        self._file.flush()
+
+
+class _SummaryWriter:
+    """A writer of the user's, which stays open."""
+
+    def __init__(self, writer):
+        self.writer = writer
+
+    def close(self):
+        self.writer.flush()
 
     def __call__(self, step, rows):
         for row in rows:
+            time.sleep(0)
             for name, value in zip(SCALARS, row.scalars):
                 self.writer.add_scalar(f"{row.tag}/{name}", value, step)
-            counts, edges = row.histogram
-            if counts.sum():
-                middle = (edges[:-1] + edges[1:]) / 2
-                self.writer.add_histogram_raw(
-                    row.tag, min=row.min, max=row.max, num=int(counts.sum()), sum=float((middle * counts).sum()),
-                    sum_squares=float((middle**2 * counts).sum()), bucket_limits=edges[1:].tolist(),
-                    bucket_counts=counts.tolist(), global_step=step,
-                )  # fmt: skip
+            if row.histogram.counts.sum():
+                self.writer.add_histogram_raw(row.tag, **_raw(row), global_step=step)
         self.writer.flush()
+
+
+def _raw(row):
+    """The arguments of TensorBoard's functions for a histogram that has been counted."""
+    counts, edges = row.histogram
+    middle = (edges[:-1] + edges[1:]) / 2
+    return {
+        "min": row.min, "max": row.max, "num": int(counts.sum()), "sum": float((middle * counts).sum()),
+        "sum_squares": float((middle**2 * counts).sum()), "bucket_limits": edges[1:].tolist(), "bucket_counts": counts.tolist(),
+    }  # fmt: skip
 
 
 class _Function:
@@ -169,13 +200,15 @@ class LivePlot:
     """A plot of the norms over the steps, redrawn in a notebook whenever statistics come.
 
     Attributes:
-        figure: matplotlib's Figure; None before the first statistics.
+        figure: matplotlib's Figure, empty before the first statistics.
     """
 
     def __init__(self):
         self.figure: Any = None
         self._lines: dict[str, dict[str, list[tuple[int, float]]]] = {}
         self._shown: Any = None
+        # What is imported and made once takes half a second: now, not in the midst of training.
+        self.draw().savefig(io.BytesIO(), format="png")
 
     def __call__(self, step: int, rows: list[WatchRow]) -> None:
         for row in rows:
@@ -207,5 +240,8 @@ class LivePlot:
             axes.set(title=f"norm of {kind}s", xlabel="step")
             # A dead layer's 0 has its place, too.
             axes.set_yscale("symlog", linthresh=0.5 * min(norms, default=1.0))
-            axes.legend(fontsize="x-small", ncols=1 + len(self._lines[kind]) // 16, loc="upper left", bbox_to_anchor=(1, 1))
+            if len(self._lines[kind]) > _NAMED:
+                axes.set_title(f"norm of {len(self._lines[kind])} {kind}s")
+            shown = axes.lines[:_NAMED]
+            axes.legend(handles=shown, fontsize="x-small", ncols=1 + len(shown) // 16, loc="upper left", bbox_to_anchor=(1, 1))
         return self.figure

@@ -181,13 +181,22 @@ def _of_user(uid, below=""):
     return prepare
 
 
+def _of_group(gid):
+    def prepare(at):
+        (at / "a").mkdir()
+        os.chown(at / "a", -1, gid)
+        (at / "a").chmod(0o775)
+        return at / "a"
+
+    return prepare
+
+
 # Folder by folder, whether programs are kept in it.
 FOLDERS = {
     "new": (lambda at: at / "a" / "b", True),
     "readable by all": (_mode(0o755), True),
     "writable by all": (_mode(0o777), False),
-    "writable by a group": (_mode(0o775), False),
-    "sticky": (_mode(0o1777), False),
+    "writable by a group of another user": (_of_group(12345), False),
     "below a sticky one": (_below(0o1777), True),
     "below a writable one": (_below(0o777), False),
     "a link": (_linked(), True),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
 
 from msjax.base.checks import check_int
@@ -41,17 +43,42 @@ def reduce_min(x: TensorLike, axis: Axes = ()) -> Tensor:
     return amin(x, axis)
 
 
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 2))
+def _reduced(reduce, x, axes):
+    """`jnp.max` or `jnp.min` over axes, which stay; the elements that are the result share its gradient, NaNs included."""
+    return reduce(x, axes, keepdims=True)
+
+
+@_reduced.defjvp
+def _reduced_jvp(reduce, axes, primals, tangents):
+    (x,), (tangent,) = primals, tangents
+    result = _reduced(reduce, x, axes)
+    # jax's own rule divides by zero equal elements where the result is NaN.
+    chosen = (x == result) | (jnp.isnan(x) & jnp.isnan(result))
+    # More elements than float16 can count may be equal.
+    count = jnp.sum(chosen, axes, keepdims=True).astype(jnp.promote_types(x.dtype, jnp.float32))
+    return result, jnp.sum(jnp.where(chosen, (tangent / count).astype(x.dtype), 0), axes, keepdims=True)
+
+
+def _extreme_of(reduce, x, axes, keepdims):
+    if not jnp.issubdtype(x.dtype, jnp.floating) or x.ndim == 0:
+        return reduce(x, axes, keepdims=keepdims)
+    axes = tuple(range(x.ndim)) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    found = _reduced(reduce, x, axes)
+    return found if keepdims else jnp.squeeze(found, axes)
+
+
 @operator(2, numbers=("initial",), name="amax", int_grad=(0,))
 def _amax(input, where, axis, keepdims, initial):
     if where is None and initial is None:
-        return jnp.max(input, reduced_axes(axis, input), keepdims=keepdims)
+        return _extreme_of(jnp.max, input, reduced_axes(axis, input), keepdims)
     return jnp.max(input, reduced_axes(axis, input), keepdims=keepdims, initial=initial, where=where)
 
 
 @operator(2, numbers=("initial",), name="amin", int_grad=(0,))
 def _amin(input, where, axis, keepdims, initial):
     if where is None and initial is None:
-        return jnp.min(input, reduced_axes(axis, input), keepdims=keepdims)
+        return _extreme_of(jnp.min, input, reduced_axes(axis, input), keepdims)
     return jnp.min(input, reduced_axes(axis, input), keepdims=keepdims, initial=initial, where=where)
 
 
@@ -68,7 +95,7 @@ def amax(
     initial: Number | None = None,
     where: Tensor | None = None,
 ) -> Tensor:
-    """The largest values over axes; equal ones share the gradient.
+    """The largest values over axes; equal ones share the gradient, as NaNs do where the result is NaN.
 
     Args:
         input (Tensor): any shape and real dtype.
@@ -95,7 +122,7 @@ def amin(
     initial: Number | None = None,
     where: Tensor | None = None,
 ) -> Tensor:
-    """The smallest values over axes; equal ones share the gradient.
+    """The smallest values over axes; equal ones share the gradient, as NaNs do where the result is NaN.
 
     Args:
         input, axis, keepdims, where: as in `amax`.
@@ -199,7 +226,8 @@ def aminmax(input: TensorLike, *, axis: int = 0, keepdims: bool = False) -> tupl
         >>> print([str(t) for t in ops.aminmax(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), axis=1)])
         ['[1. 3.]', '[2. 4.]']
     """
-    return jnp.min(input, axis, keepdims=keepdims), jnp.max(input, axis, keepdims=keepdims)
+    axes = reduced_axes(axis, input)
+    return _extreme_of(jnp.min, input, axes, keepdims), _extreme_of(jnp.max, input, axes, keepdims)
 
 
 @operator(differentiable=False)

@@ -1,0 +1,83 @@
+"""A destination of `watch` that is written in a thread of its own, so that no step of training waits for a disk or a drawing."""
+
+from __future__ import annotations
+
+import contextvars
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+class Behind:
+    """Writes what it gets in the order in which it comes, but later.
+
+    Args:
+        sink: the function of (step, rows) that writes. It is never called twice at a time.
+
+    A failure is raised by the next call, or by `wait`; what has come after it is not written.
+    """
+
+    def __init__(self, sink: Callable[[int, list[Any]], Any]):
+        self.sink = sink
+        self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+
+    def __call__(self, step: int, rows: list[Any]) -> None:
+        self._raise()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="msjax-watch", daemon=True)
+            self._thread.start()
+        # In a notebook, the context says which cell a plot belongs to.
+        self._jobs.put((contextvars.copy_context(), step, rows))
+
+    def wait(self) -> None:
+        """Wait until all that has come is written.
+
+        Raises:
+            Exception: what the sink has raised.
+        """
+        if self._thread is not None:
+            self._jobs.put(None)
+            self._thread.join()
+            self._thread = None
+        self._raise()
+
+    def close(self) -> None:
+        """Wait, and end what the sink has opened itself."""
+        self.wait()
+        close(self.sink)
+
+    def _run(self):
+        while (job := self._jobs.get()) is not None:
+            context, step, rows = job
+            if self._error is None:
+                try:
+                    context.run(self.sink, step, rows)
+                except Exception as error:
+                    note_step(error, step)
+                    self._error = error
+
+    def _raise(self):
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+
+def wait(sink: Any) -> None:
+    """Wait for what a sink writes in a thread."""
+    if hasattr(sink, "wait"):
+        sink.wait()
+
+
+def close(sink: Any) -> None:
+    """End what a sink has opened itself, so that all is in its files."""
+    if hasattr(sink, "close"):
+        sink.close()
+
+
+def note_step(error: Exception, step: int) -> None:
+    """Have an exception say at which step a sink has failed; once."""
+    if not any(note.startswith("watch: 'to' failed") for note in getattr(error, "__notes__", ())):
+        error.add_note(f"watch: 'to' failed at step {step} and gets no more rows; all of them are in .rows")
