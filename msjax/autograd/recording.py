@@ -15,6 +15,7 @@ from msjax.base.typing import PyTree
 from msjax.common.node import Leaf, place_on_tape
 from msjax.common.tape import Node
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
+from msjax.common.tensor_hooks import attach_hooks
 from msjax.hooks.dialect import DIALECTS
 
 
@@ -51,6 +52,8 @@ class GradientScope:
             if tensor._node is not leaf and not (tensor._node is not None and tensor._node.base is self.scope):
                 continue
             tensor._node, tensor._oidx = node, oidx
+            if tensor._hooks is not None:
+                attach_hooks(tensor, tensor._hooks)  # those that came during the run see what arrives outside of it, too
         self.scope.open = False
         STATE.scope, STATE.recording = self._before
 

@@ -7,10 +7,9 @@ import jax
 from msjax.base import jax_slots
 from msjax.base.errors import check_hook, where
 from msjax.common.bases import attached_to
-from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, used
-from msjax.common.tensor_hooks import HookList, LateHookError
+from msjax.common.tensor_hooks import HookList, LateHookError, attach_hooks
 from msjax.common.tensor_values import TENSORS
 from msjax.common.typing import TensorHook
 from msjax.hooks.handle import RemovableHandle
@@ -59,28 +58,22 @@ def register_hook(self: Tensor, hook: TensorHook) -> RemovableHandle:
     return register_hook_list(self).add(hook)
 
 
-def register_hook_list(tensor: Tensor) -> HookList:
-    """The list of hooks of a Tensor, made on first use and attached to its node on the tape."""
+def register_hook_list(tensor: Tensor, given: HookList | None = None) -> HookList:
+    """The list of hooks of a Tensor, made on first use and attached to its node on the tape.
+
+    Args:
+        given: the list of a copy of the Tensor; its hooks become the Tensor's.
+    """
     hooks = tensor._hooks
+    if hooks is not None and given is not None:
+        hooks.hooks.update(given.hooks)
     if hooks is None:
-        hooks = tensor._hooks = HookList()
+        hooks = tensor._hooks = HookList() if given is None else given
         if under_jax_transform([tensor._value]):
             # jax differentiates: from now on, the Tensor's value passes through a custom_vjp that runs the hooks.
             run = _refuse_late(tensor) if used(tensor) else hooks.run_each
             tensor._value = through_custom_vjp(TENSORS, [tensor], run)[0]._value
-    node = tensor._node
-    if node is None:
-        return hooks
-    if node.__class__ is RootLeaf:
-        node.hooks = hooks
-    elif not node.is_leaf and node.live():
-        if node.hooks is None:
-            node.hooks = {}
-        # Two Tensors may be the same output (aliases); hooks of either see its gradient.
-        known = node.hooks.setdefault(tensor._oidx, hooks)
-        if known is not hooks:
-            hooks = tensor._hooks = known
-    return hooks
+    return attach_hooks(tensor, hooks)
 
 
 def _refuse_late(tensor):

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from msjax.base.errors import callable_name, describe
 from msjax.base.state import STATE, programs_changed
+from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.hooks.backward import run_checked
@@ -62,6 +63,24 @@ class HookList:
     def run_each(self, grads: Iterable[Tensor | None]) -> list[Tensor | None]:
         """Run all hooks on each of several gradients; None stays None."""
         return [grad if grad is None else self.run(grad) for grad in grads]
+
+
+def attach_hooks(tensor: Tensor, hooks: HookList) -> HookList:
+    """Attach the hooks of a Tensor to its node on the tape; returns the list that the Tensor has now."""
+    node = tensor._node
+    if node is None:
+        return hooks
+    if node.__class__ is RootLeaf:
+        node.hooks = hooks
+    elif not node.is_leaf and node.live():
+        if node.hooks is None:
+            node.hooks = {}
+        # Two Tensors may be the same output (aliases); hooks of either see its gradient.
+        known = node.hooks.setdefault(tensor._oidx, hooks)
+        if known is not hooks:
+            known.hooks.update(hooks.hooks)
+            hooks = tensor._hooks = known
+    return hooks
 
 
 def _changed(hook, result, grad):
