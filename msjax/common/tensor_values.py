@@ -105,7 +105,7 @@ class TensorValues(Values):
             if len(set(map(id, tensors))) == len(tensors):
                 return args
             # One Tensor given twice is two within the call, as behind a node.
-            outputs = [wrap(t._value) for t in tensors]
+            outputs = _as_stopped([wrap(t._value) for t in tensors], tensors)
         if base is not None:
             on_tape = [e is not None or _is_trained(t) for e, t in zip(edges, tensors)]
             outputs = outputs_of(node, outputs, on_tape)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.monitor import current
+from msjax.autograd.tensor_api import register_hook_list
 from msjax.base.arrays import is_tracer
 from msjax.base.errors import cell_path, describe
 from msjax.base.state import ACTIVITY, STATE, swap
@@ -67,13 +68,17 @@ def _in_functional_program(tensors):
 
 def _call_under_jax_transform(cell, args, kwargs, tensors):
     """The same under a jax transformation: a custom_vjp whose backward calls `bprop`."""
-    mark_used(tensors)
-    values = [t._value for t in tensors]
     # A Tensor that is given twice is one within the cell, too: a write to one argument shows in the other.
     given = {id(t): t for t in tensors}
     stopped = {key: wrap(jax.lax.stop_gradient(t._value)) for key, t in given.items()}
     before = {key: t._value for key, t in stopped.items()}
     out = cell.construct(*[stopped[id(a)] if isinstance(a, Tensor) else a for a in args], **kwargs)
+    for key, tensor in stopped.items():
+        if tensor._hooks is not None:
+            # A hook that construct registers on an input is the input's.
+            register_hook_list(given[key], tensor._hooks)
+    mark_used(tensors)
+    values = [t._value for t in tensors]
     leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
     at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
     results = [jax.lax.stop_gradient(leaves[i]._value) for i in at]
