@@ -66,6 +66,7 @@ class _Calls(threading.local):
         last: a weak reference to the result of the latest call. The tracer itself belongs to its trace: the operations that
             use it keep it, and it goes when they do.
         batch: the CallbackBatch under way.
+        apart: that around `no_batch`.
         untied: while `tie_calls_to` runs, the calls within.
         outputs: whether a `CallsAsOutputs` is under way.
         dropped: whether it drops the calls.
@@ -74,6 +75,7 @@ class _Calls(threading.local):
     def __init__(self):
         self.last: weakref.ref[JaxArray] | None = None
         self.batch: CallbackBatch | None = None
+        self.apart: CallbackBatch | None = None
         self.untied: _Untied | None = None
         self.outputs: bool = False
         self.dropped: bool = False
@@ -240,11 +242,12 @@ def after_calls(values: Values, tree: PyTree) -> PyTree:
 @contextlib.contextmanager
 def no_batch() -> Iterator[None]:
     """Make calls that depend on none of another trace: where jax transposes a loop, its body can't use values from outside."""
-    around, _CALLS.batch = _CALLS.batch, None
+    around, before = _CALLS.batch, _CALLS.apart
+    _CALLS.batch, _CALLS.apart = None, around
     try:
         yield
     finally:
-        _CALLS.batch = around
+        _CALLS.batch, _CALLS.apart = around, before
 
 
 class CallsAsOutputs:
@@ -292,6 +295,9 @@ def tie_calls_to(values: Values, group: list[Any]) -> Iterator[None]:
         _CALLS.untied = outer
     if untied is not None and untied.done is not None:
         group[:] = _depend(values, group, untied.done)
+        batch = _CALLS.apart
+        if batch is not None and jax_slots.trace_of(untied.done) is batch.trace:
+            batch.done = untied.done  # a later hook may drop what the group becomes
 
 
 def after_latest_call(values: Values, tree: PyTree) -> PyTree:
