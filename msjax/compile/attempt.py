@@ -97,9 +97,12 @@ class _Attempt:
             before = [v._value for v in self.variables]
             places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
             values = [*before, *[raw(self.leaves[i]) for i in self.inputs]]
+            of_arguments = [leaf._hooks for leaf in self.leaves if isinstance(leaf, Tensor) and leaf._hooks is not None]
+            hooks, done = [dict(hooks.hooks) for hooks in of_arguments], False
             try:
                 with CallsAsOutputs(self.drops_events):
                     self.jaxpr = jax.make_jaxpr(self._pure, axis_env=PROCESSES.axes())(*values)
+                done = True
             except (Exception, NeedsPyNative) as error:
                 # What failed may have done so for what was missing.
                 if not self.trace.missing:
@@ -116,6 +119,10 @@ class _Attempt:
                     variable.__dict__.update(place)
                 for tensor, value in self.trace.missing.values():
                     tensor._value = value
+                if not done or self.trace.missing:
+                    # The body runs again, and registers them again.
+                    for hook_list, earlier in zip(of_arguments, hooks):
+                        hook_list.hooks = earlier
                 # jax's caches may keep the function for longer than it is of use; they shall not keep the network.
                 self.subject = self.leaves = self.body = None
                 self.trace.forget()

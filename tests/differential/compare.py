@@ -28,6 +28,8 @@ def differences(case, source, ways):
             # One Tensor at two positions is one leaf here, what gradient functions return is apart from .backward(), and leaves
             # can't be written to.
             found += _differ(case, way, run(source, "everything"), run(source, way))
+        elif way in ("jit", "graph", *BY_JAX) and _has_constant_gradients(case):
+            pass
         elif way.startswith("objects"):
             if _can_run_as_objects(case):
                 found += _differ(case, way, run(source, "inputs"), run(source, way))
@@ -63,6 +65,11 @@ def _can_run_as_objects(case):
     ):
         return False
     return bool(_can_be_functional(case) and case["wanted"][0] and not _statements(case) & {"state", "norm"})
+
+
+def _has_constant_gradients(case):
+    """Whether a gradient of what is lifted may be differentiated again: jax sees where it is a constant; for the tape, it carries one."""
+    return {"module", "inner_grad"} <= _statements(case)
 
 
 def _cuts_within_jax(case, hook):
@@ -143,6 +150,8 @@ def _stage(case, way, a, b, logs):
         always = any(hook["options"].get("always_call") for hook in case["hooks"])
         if not logs or way == "backward" or (way in ("functional_jit", "objects_jit") and (always or not found)):
             return None
+        if way.startswith("objects"):
+            log, found = ([entry for entry in entries if not _nothing_arrived(entry)] for entries in (log, found))
         return _log(case, way, log, found[: len(log)] if functional else found)
     for w in b.warnings:
         if w not in a.warnings:

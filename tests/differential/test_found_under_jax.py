@@ -402,3 +402,91 @@ def test_the_result_of_stop_gradient_is_known_behind_nodes_of_hooks():
     outer = Of(lambda net, x: (net.inner(x).register_hook(lambda grad: None), x)[1], inner=net)
     with pytest.raises(RuntimeError, match="stop_gradient"):
         grad_of(outer, jax.jit)
+
+
+class OwnGradient(nn.Cell):
+    """A Cell with a gradient of its own, around another one."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def construct(self, x):
+        self.inner(x)
+        return x
+
+    def bprop(self, x, out, dout):
+        return (dout * 2,)
+
+
+@WRAPS
+def test_hooks_that_a_cell_within_one_with_bprop_registers_on_its_input(wrap):
+    log = []
+    net = Of(
+        lambda net, x: net.c(x), c=OwnGradient(Of(lambda net, x: x.register_hook(lambda grad: log.append(grad.tolist())) and x))
+    )
+    assert ms.grad(net)(ms.Tensor(X)).tolist() == [[2.0] * 3] and log == [[[2.0] * 3]]
+    log.clear()
+    assert grad_of(net, wrap) == [[2.0] * 3]
+    assert len(log) == 1
+
+
+@WRAPS
+def test_backward_observers_of_a_module_whose_gradient_a_later_hook_drops(wrap):
+    log = []
+    net = Of(lambda net, x: ms.from_jax(net.m)(net.c(x)), c=Of(lambda net, x: x), m=Module())
+    net.c.register_backward_pre_hook(lambda cell, grads: (ops.zeros_like(grads[0]),))
+    hooks.register_backward_hook(net.m, lambda *_: log.append("backward"))
+    apply, params, buffers = ms.functionalize(net)
+    assert wrap(jax.grad(lambda v: apply(params, buffers, v)[0].sum()))(X).tolist() == [[0.0] * 3]
+    ms.hooks.barrier()
+    assert log == ["backward"]
+
+
+@pytest.mark.parametrize("times", [1, 2], ids=["leaf", "result"])
+def test_a_hook_from_an_inner_gradient_sees_what_arrives_outside_of_it(times):
+    """As in MindSpore, whatever the argument of the inner gradient function is outside of it."""
+    log = []
+
+    def inner(a):
+        a.register_hook(lambda grad: log.append(grad.tolist()))
+        return a * 1
+
+    def outer(x):
+        a = x if times == 1 else x * times
+        return ms.grad(inner)(a).sum() + (a * 3).sum()
+
+    assert ms.grad(outer)(ms.Tensor(X)).tolist() == [[3.0 * times] * 3]
+    assert log == [[[1.0] * 3], [[3.0] * 3]]
+
+
+def test_a_stopped_tensor_that_is_given_twice_stays_one():
+    def hook(net, x, same):
+        with pytest.raises(RuntimeError, match=r"the result of ops\.stop_gradient"):
+            x.register_hook(lambda grad: None)
+        return x
+
+    def twice(net, x):
+        stopped = ops.stop_gradient(x)
+        return net.c(stopped, stopped)
+
+    net = Of(twice, c=Of(hook))
+    net.c.register_backward_hook(lambda *_: None)
+    net(ms.Tensor(X))
+    ms.grad(net)(ms.Tensor(X))
+
+
+def test_a_trace_that_fails_takes_back_its_hooks_on_arguments():
+    def fail(net, x):
+        x.register_hook(lambda grad: log.append("inside"))
+        gradient = ms.grad(lambda a: a * 2)(x)
+        raise ValueError(f"of {gradient.shape}")
+
+    log, net = [], Of(fail)
+    for function in (net, ms.jit(net)):
+        x = ms.Tensor(X)
+        x.register_hook(lambda grad: log.append("outside"))
+        log.clear()
+        with pytest.raises(ValueError, match="of "):
+            function(x)
+        assert log == ["outside", "inside"]
