@@ -139,3 +139,17 @@ def test_errors():
         ops.gumbel_softmax(x, 0.0)
     with pytest.raises(ValueError, match="lower"):
         ops.rrelu(x, 0.5, 0.1)
+
+
+@pytest.mark.parametrize("function", [ops.softmax, ops.log_softmax])
+def test_gradients_in_half_precision_are_rounded_once(function):
+    """Their sums were rounded, too, and small gradients became 0."""
+    x = np.array([[2.953125, 0.80078125, 2.390625], [-1.3671875, -4.09375, 2.359375]], "float32")
+    weights = ms.Tensor(np.array([[0.703125, 0.7109375, 0.69140625], [0.5, 0.125, 0.51953125]], "float32"))
+
+    def gradient(dtype):
+        return (
+            ms.grad(lambda v: (function(v, -1).astype(ms.float32) * weights).sum())(ms.Tensor(x).astype(dtype)).float().asnumpy()
+        )
+
+    np.testing.assert_allclose(gradient(ms.bfloat16), gradient(ms.float32), rtol=0.01, atol=1e-4)

@@ -80,3 +80,10 @@ def test_slopes_at_0(loss, slope):
 def test_cross_entropy_with_large_logits():
     x = ms.Tensor([-200.0, 200.0])
     assert ops.binary_cross_entropy_with_logits(x, ms.Tensor([1.0, 1.0]), reduction="none").tolist() == [200.0, 0.0]
+
+
+def test_ctc_loss_without_any_step():
+    """No targets are certain then, others impossible."""
+    log_probs, targets = ops.log_softmax(Tensor(np.ones((3, 2, 4), "float32"))), Tensor([[1, 2], [2, 1]])
+    loss, _ = ops.ctc_loss(log_probs, targets, Tensor([0, 0]), Tensor([0, 1]), 0, "none")
+    assert loss.tolist() == [0.0, float("inf")]

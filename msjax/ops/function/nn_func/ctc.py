@@ -57,6 +57,8 @@ def log_alphas(
     end = 2 * target_lengths[:, None]
     ends = jnp.take_along_axis(last, jnp.concatenate([end, jnp.maximum(end - 1, 0)], 1), 1)
     total = jnp.where(target_lengths == 0, ends[:, 0], jax.nn.logsumexp(ends, 1))
+    # Without any step, only no targets at all are possible.
+    total = jnp.where(input_lengths == 0, jnp.where(target_lengths == 0, jnp.zeros_like(never), never), total)
     return -total, alphas
 
 

@@ -27,6 +27,11 @@ def _typed(x, dtype):
     return to_float(x if dtype is None else as_operand(x).astype(mstype.to_jax(dtype)))
 
 
+def _rounded_once(function, x, axis):
+    """A function of half precision numbers with its sums in float32: in half precision, they would cancel out in the gradient."""
+    return function(x.astype(jnp.float32), axis).astype(x.dtype) if jnp.finfo(x.dtype).bits == 16 else function(x, axis)
+
+
 @operator()
 def softmax(input: TensorLike, axis: Axes = -1, *, dtype: DTypeLike | None = None) -> JaxArray:
     """exp(input) / sum(exp(input)) along `axis`.
@@ -37,7 +42,7 @@ def softmax(input: TensorLike, axis: Axes = -1, *, dtype: DTypeLike | None = Non
         >>> print(ops.softmax(ms.Tensor([1.0, 2.0])))
         [0.26894143 0.7310586 ]
     """
-    return jax.nn.softmax(_typed(input, dtype), _axes(axis, "axis"))
+    return _rounded_once(jax.nn.softmax, _typed(input, dtype), _axes(axis, "axis"))
 
 
 @operator()
@@ -50,7 +55,7 @@ def softmin(x: TensorLike, axis: int = -1, *, dtype: DTypeLike | None = None) ->
         >>> print(ops.softmin(ms.Tensor([1.0, 2.0])))
         [0.7310586  0.26894143]
     """
-    return jax.nn.softmax(-_typed(x, dtype), _axes(axis, "axis"))
+    return _rounded_once(jax.nn.softmax, -_typed(x, dtype), _axes(axis, "axis"))
 
 
 @operator()
@@ -63,7 +68,7 @@ def log_softmax(logits: TensorLike, axis: int = -1) -> JaxArray:
         >>> print(ops.log_softmax(ms.Tensor([1.0, 2.0])))
         [-1.3132616  -0.31326163]
     """
-    return jax.nn.log_softmax(to_float(logits), check_int(axis, "axis"))
+    return _rounded_once(jax.nn.log_softmax, to_float(logits), check_int(axis, "axis"))
 
 
 def _gumbel_softmax(logits, key, tau, hard, dim):
