@@ -153,3 +153,9 @@ def test_gradients_in_half_precision_are_rounded_once(function):
         )
 
     np.testing.assert_allclose(gradient(ms.bfloat16), gradient(ms.float32), rtol=0.01, atol=1e-4)
+
+
+def test_threshold_leaves_nan():
+    x = ms.Tensor([np.nan, 0.1, 2.0])
+    assert np.array_equal(ops.threshold(x, 0.3, 9.0).asnumpy(), np.float32([np.nan, 9, 2]), equal_nan=True)
+    assert ms.grad(lambda v: ops.threshold(v, 0.3, 9.0).sum())(x).tolist() == [1.0, 0.0, 1.0]

@@ -342,7 +342,7 @@ def _check_threshold(input, thr, value):
 
 @operator(numbers=("thr", "value"), check=_check_threshold)
 def threshold(input: TensorLike, thr: Number | Tensor, value: Number | Tensor) -> JaxArray:
-    """input where it is larger than `thr`, `value` elsewhere.
+    """`value` where input is at most `thr`, input elsewhere; NaN stays.
 
     Example:
         >>> import msjax as ms
@@ -351,7 +351,8 @@ def threshold(input: TensorLike, thr: Number | Tensor, value: Number | Tensor) -
         [9. 9. 2.]
     """
     x = as_operand(input)
-    return jnp.where(x > jnp.asarray(thr).astype(x.dtype), x, jnp.asarray(value).astype(x.dtype))
+    # Not `x > thr`: NaN stays.
+    return jnp.where(x <= jnp.asarray(thr).astype(x.dtype), jnp.asarray(value).astype(x.dtype), x)
 
 
 @operator(2)
