@@ -14,15 +14,17 @@ class LiveSet(Generic[T]):
 
     The standard library's weak containers are gone through by Python code, and fail where another thread adds an object meanwhile.
 
-    >>> class Thing:
-    ...     pass
-    >>> thing, things = Thing(), LiveSet()
-    >>> things.add(thing)
-    >>> list(things) == [thing]
-    True
-    >>> del thing
-    >>> list(things)
-    []
+    Example:
+        >>> from msjax.base.weak import LiveSet
+        >>> class Thing:
+        ...     pass
+        >>> thing, things = Thing(), LiveSet()
+        >>> things.add(thing)
+        >>> list(things) == [thing]
+        True
+        >>> del thing
+        >>> list(things)
+        []
     """
 
     def __init__(self):
