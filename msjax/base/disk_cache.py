@@ -165,7 +165,7 @@ class _Writes(threading.local):
         if event == jax_slots.CACHE_WRITE:
             self.now = True
 
-    def _done(self, event: str, seconds: float, **_: Any) -> None:
+    def _done(self, event: str, duration_secs: float, **_: Any) -> None:
         from msjax.base import jax_slots
 
         if self.now and event == jax_slots.COMPILED:

@@ -373,7 +373,7 @@ class IterSampler(Sampler):
 
     def __init__(self, sampler: Iterable[int], num_samples: int | None = None):
         super().__init__(num_samples)
-        self.sampler = sampler
+        self.sampler: Any = sampler  # or what has a length and indices only
 
     def __iter__(self) -> Iterator[Any]:
         if isinstance(self.sampler, types.GeneratorType):
