@@ -67,6 +67,10 @@ class Event:
         """What lets it happen in a run that begins now."""
         return self
 
+    def follows(self, other: Event) -> bool:
+        """Whether both call observers of one kind of one call, which may change, and this is a later one."""
+        return False
+
     def all_lanes(self, arrays: Sequence[Any], lanes: int) -> None:
         """Let it happen once for each example of `lanes` nested vmaps, with that example's values."""
         if not lanes:
@@ -137,6 +141,13 @@ class Bound:
 
     def __call__(self, operands: Sequence[Any]) -> None:
         self.event.all_lanes([operands[i] for i in self.at], self.lanes)
+
+    def present(self) -> Callable[[Sequence[Any]], None]:
+        """The same with what lets the event happen now."""
+        if self.lanes:
+            return self
+        happens = self.event.present()
+        return lambda operands: happens([operands[i] for i in self.at])
 
     def renumbered(self, numbers: Sequence[int]) -> Bound:
         """The same in an equation that has operand number i at ``numbers[i]``."""

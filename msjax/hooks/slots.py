@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msjax.base import jax_slots
 from msjax.base.state import STATE
-from msjax.hooks.events import Code, HookCall
+from msjax.hooks.events import Code, Event, HookCall
 from msjax.hooks.returns import HookLabel, check_observer_result
 from msjax.hooks.worker import WORKER, wait_for_programs
 
@@ -33,6 +33,10 @@ class Slot:
 
     def __init__(self, present: Callable[[], HookTable], kind: str, number: int, hook: Hook):
         self._present, self._kind, self._number, self._key = present, kind, number, hook.key
+
+    def follows(self, other: Slot) -> bool:
+        """Whether both are of one kind of one owner, and this is a later one."""
+        return self._kind == other._kind and self._number > other._number and self._present() is other._present()
 
     def fn(self) -> Callable[..., Any]:
         """The function that is called now; one that does nothing if no such hook is there."""
@@ -79,6 +83,9 @@ class SlotCall(HookCall):
     def present(self) -> Callable[[Sequence[Any]], None]:
         """The call of the hook that stands there now, whoever stands there later."""
         return functools.partial(self.call, self.slot.fn())
+
+    def follows(self, other: Event) -> bool:
+        return isinstance(other, SlotCall) and self.slot.follows(other.slot)
 
     def write(self, code: Code, outputs: Sequence[str]) -> None:
         fn = code.present(self.slot.fn)

@@ -232,9 +232,9 @@ class _Worker:
         start, drops = time.monotonic(), DROPS.count
         try:
             with IN_HOOK(True):
-                for call in item.calls:
+                for call, run in _standing(item.calls):
                     if DROPS.count == drops:
-                        self._call(call, item.values, report)
+                        self._call(call, run, item.values, report)
                 if self.nested:
                     with self.unlimited() if self._one_queue() else contextlib.nullcontext():
                         _FENCE()
@@ -249,11 +249,11 @@ class _Worker:
         """Whether programs of other threads may stand before a hook's own, as in a GPU's queue: on one CPU device they don't."""
         return self.sharded or self.platforms != {"cpu"}
 
-    def _call(self, call, values, report):
+    def _call(self, call, run, values, report):
         if self.failures.stopped:
             return
         try:
-            call(values)
+            run(values)
         except BaseException as error:
             self.failures.add(error, call.event.what, report)
             if self.failures.stopped:
@@ -313,6 +313,17 @@ class _Worker:
             barrier()
         except BaseException as error:
             traceback.print_exception(error)
+
+
+def _standing(calls):
+    """Each call and what makes it: the observers of one call of a module are those that stand there when the first of them is called."""
+    i = 0
+    while i < len(calls):
+        group = [calls[i]]
+        while i + len(group) < len(calls) and calls[i + len(group)].event.follows(group[-1].event):
+            group.append(calls[i + len(group)])
+        yield from zip(group, [call.present() for call in group] if len(group) > 1 else group)
+        i += len(group)
 
 
 class _Failures:
