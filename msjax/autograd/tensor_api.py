@@ -66,7 +66,7 @@ def register_hook_list(tensor: Tensor, given: HookList | None = None) -> HookLis
     """
     hooks = tensor._hooks
     if hooks is not None and given is not None:
-        hooks.hooks.update(given.hooks)
+        hooks.join(given)
     if hooks is None:
         hooks = tensor._hooks = HookList() if given is None else given
         if under_jax_transform([tensor._value]):

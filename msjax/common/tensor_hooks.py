@@ -47,6 +47,11 @@ class HookList:
             programs_changed()
         return handle
 
+    def join(self, other: HookList) -> None:
+        """Take over the hooks of another list, behind those that are here; handles of either one remove them from both."""
+        self.hooks.update(other.hooks)
+        other.hooks = self.hooks
+
     def clear(self) -> None:
         """Remove all hooks."""
         self.hooks.clear()
@@ -78,7 +83,7 @@ def attach_hooks(tensor: Tensor, hooks: HookList) -> HookList:
         # Two Tensors may be the same output (aliases); hooks of either see its gradient.
         known = node.hooks.setdefault(tensor._oidx, hooks)
         if known is not hooks:
-            known.hooks.update(hooks.hooks)
+            known.join(hooks)
             hooks = tensor._hooks = known
     return hooks
 

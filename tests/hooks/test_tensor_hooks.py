@@ -6,6 +6,7 @@ import pytest
 
 import msjax as ms
 from msjax import Parameter, Tensor, nn, ops
+from msjax.common.tensor_hooks import HookList
 
 X, Y = Tensor([1.0, 2.0]), Tensor([3.0, 5.0])
 
@@ -342,3 +343,14 @@ def test_on_constants_and_integers_nothing_happens():
     for constant in (Tensor([1.0]), Tensor([1])):
         constant.register_hook(lambda grad: 1 / 0)
         ms.grad(lambda x, c=constant: x * c)(Tensor([2.0]))
+
+
+def test_lists_that_are_joined_lose_a_hook_by_either_one_s_handle():
+    first, second = HookList(), HookList()
+    here, there = first.add(lambda grad: grad * 2), second.add(lambda grad: grad * 3)
+    first.join(second)
+    assert first.run(X).tolist() == second.run(X).tolist() == (X * 6).tolist()
+    there.remove()
+    assert first.run(X).tolist() == (X * 2).tolist()
+    here.remove()
+    assert not first and not second
