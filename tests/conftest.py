@@ -78,6 +78,15 @@ def same_precision():
 
 
 @pytest.fixture
+def hasty_threads():
+    """Threads that take turns all the time: what one of them leaves half done, the other one sees."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.fixture
 def no_alias_left():
     """A test may install msjax as mindspore; the next one starts without."""
     import jax

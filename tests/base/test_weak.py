@@ -2,9 +2,6 @@
 
 import concurrent.futures
 import gc
-import sys
-
-import pytest
 
 from msjax.base.weak import LiveSet
 from msjax.programs.limits import CacheLimit
@@ -52,15 +49,6 @@ def test_adding_and_taking_out_while_it_is_gone_through():
     assert len(list(things)) == 5
 
 
-@pytest.fixture
-def frequent_switches():
-    """Threads take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
 class Cache:
     """One of many caches that are there for a moment."""
 
@@ -71,7 +59,7 @@ class Cache:
         """Nothing is kept."""
 
 
-def test_threads_register_caches_while_others_evict(frequent_switches):
+def test_threads_register_caches_while_others_evict(hasty_threads):
     """One thread's new cache was an error in another that dropped programs then."""
     limit = CacheLimit()
 

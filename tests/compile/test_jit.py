@@ -1,6 +1,5 @@
 """ms.jit: values, gradients, state, caching, and what can't be compiled."""
 
-import sys
 import threading
 
 import numpy as np
@@ -308,15 +307,6 @@ def test_printing_happens_at_each_run_with_values(capsys):
         "x is [1. 2.] and [Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])] 3.00\n"
         "x is [3. 4.] and [Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00,  4.00000000e+00])] 7.00\n"
     )
-
-
-@pytest.fixture
-def hasty_threads():
-    """Threads that take turns all the time: what one of them leaves half done, the other one sees."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(before)
 
 
 @pytest.mark.parametrize("turn", range(5))

@@ -1,6 +1,5 @@
 """Compiling beside other threads."""
 
-import sys
 import threading
 
 import numpy as np
@@ -10,9 +9,7 @@ from msjax import nn
 from msjax.tools import hooks_of
 
 
-def test_two_threads_compile_and_register():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
+def test_two_threads_compile_and_register(hasty_threads):
     net, errors, done = nn.SequentialCell(*[nn.ReLU() for _ in range(3)]), [], threading.Event()
 
     def register():
@@ -38,5 +35,4 @@ def test_two_threads_compile_and_register():
     finally:
         done.set()
         thread.join()
-        sys.setswitchinterval(before)
     assert not errors and not hooks_of(net)
