@@ -354,14 +354,24 @@ def test_what_a_hooked_cell_with_bprop_writes_to_its_argument_bypasses_its_hooks
     assert grad_of(net) == [[1.0] * 3]
 
 
-def test_a_cell_with_bprop_is_a_use():
+class WritesToIt(nn.Cell):
+    def construct(self, x):
+        x.mul_(x)
+        return x
+
+    def bprop(self, x, out, dout):
+        return (dout * x,)
+
+
+@pytest.mark.parametrize("inner", [Doubles, WritesToIt])
+def test_a_cell_with_bprop_is_a_use(inner):
     def late(net, x):
         y = net.inner(x)
         x.register_hook(lambda grad: None)
         return y
 
     with pytest.raises(LateHookError):
-        grad_of(Of(late, inner=Doubles()))
+        grad_of(Of(late, inner=inner()))
 
 
 @pytest.mark.parametrize("compiled", [False, True])
