@@ -91,3 +91,44 @@ def when_made(cls: type, seen: Callable[[Any], None]) -> dict[str, Any]:
 
         namespace["_pytree__unflatten"] = unflatten
     return namespace
+
+
+class RewrittenModule(nnx.Module, pytree=False):
+    """A module that is told when nnx makes a copy of it, or writes to it what has become of a copy.
+
+    nnx clears a module's attributes before it gives it those of the copy.
+    """
+
+    def _graph_node_clear(self):
+        kept = self._kept()
+        super()._graph_node_clear()
+        vars(self)[_KEPT] = kept
+
+    def _graph_node_init(self, attributes):
+        kept = vars(self).pop(_KEPT, None)
+        super()._graph_node_init(attributes)
+        self._written(kept)
+
+    def _kept(self) -> Any:
+        """What `_written` gets after nnx has replaced all attributes."""
+        raise NotImplementedError
+
+    def _written(self, kept: Any) -> None:
+        """nnx has set all attributes: those of a new copy if `kept` is None."""
+        raise NotImplementedError
+
+
+_KEPT = "_kept_by_nnx"
+
+
+def when_copied(cls: type, seen: Callable[[Any], None]) -> None:
+    """Call a function with each object of a class of Variables that nnx or jax makes of another one's metadata."""
+    made = cls._new.__func__  # pyright: ignore[reportAttributeAccessIssue]
+
+    @classmethod
+    def new(own, value, metadata):
+        variable = made(own, value, metadata)
+        seen(variable)
+        return variable
+
+    cls._new = new  # pyright: ignore[reportAttributeAccessIssue]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
+from msjax.base import jax_slots
+from msjax.base.arrays import is_tracer
 from msjax.base.errors import callable_name, describe
+from msjax.base.flax_slots import when_copied
 from msjax.base.state import STATE, programs_changed
 from msjax.common.node import RootLeaf
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.hooks.backward import run_checked
 from msjax.hooks.delivery import NO_SUBJECT
 from msjax.hooks.handle import RemovableHandle, new_hook_id
+from msjax.hooks.nodes import through_custom_vjp
+from msjax.hooks.table import Same
 
 
 class LateHookError(RuntimeError):
@@ -27,13 +35,15 @@ class HookList:
 
     Attributes:
         after: functions that are called with the final gradient.
+        parameter: a weak reference to the Parameter whose hooks these are, or None.
     """
 
-    __slots__ = ("hooks", "after", "__weakref__")
+    __slots__ = ("hooks", "after", "parameter", "__weakref__")
 
-    def __init__(self):
+    def __init__(self, tensor: Tensor | None = None):
         self.hooks: dict[int, Callable[[Tensor], Any]] = {}
         self.after: list[Callable[[Tensor], Any]] = []
+        self.parameter = weakref.ref(tensor) if isinstance(tensor, Parameter) else None
 
     def __bool__(self) -> bool:
         return bool(self.hooks or self.after)
@@ -44,18 +54,33 @@ class HookList:
         # The second run of a recomputed call comes by again.
         if STATE.saving is None or not STATE.saving.again:
             self.hooks[handle.id] = hook
-            programs_changed()
+            self.changed()
         return handle
 
     def join(self, other: HookList) -> None:
         """Take over the hooks of another list, behind those that are here; handles of either one remove them from both."""
         self.hooks.update(other.hooks)
         other.hooks = self.hooks
+        self.changed()
 
     def clear(self) -> None:
         """Remove all hooks."""
         self.hooks.clear()
+        self.changed()
+
+    def changed(self) -> None:
+        """Note that hooks were added or removed."""
         programs_changed()
+        self.tell_copies()
+
+    def tell_copies(self) -> None:
+        """Put the hooks of a Parameter into its metadata."""
+        parameter = None if self.parameter is None else self.parameter()
+        if parameter is not None:
+            if self.hooks:
+                parameter._metadata[_IN_METADATA] = _OfCopies(self)
+            else:
+                parameter._metadata.pop(_IN_METADATA, None)
 
     def run(self, grad: Tensor) -> Tensor:
         """Run all hooks on a gradient, each on the result of the one before; returns the final gradient."""
@@ -93,8 +118,57 @@ def _changed(hook, result, grad):
 
 
 def _remove(hook_list, id):
-    hook_list.hooks.pop(id, None)
-    programs_changed()
+    if hook_list.hooks.pop(id, None) is not None:
+        hook_list.changed()
+
+
+class _OfCopies:
+    """The hooks of a Parameter among its metadata, which nnx gives to its copies, and which is a part of what nnx's programs are found by.
+
+    Attributes:
+        hooks: the HookList, which the copies share.
+        key: what programs with the present hooks are found by.
+        passed: a weak reference to the trace of jax in which the copy's value passes the hooks, or None.
+    """
+
+    __slots__ = ("hooks", "key", "passed")
+
+    def __init__(self, hooks: HookList, passed: Any = None):
+        self.hooks = hooks
+        self.key = tuple(map(Same, hooks.hooks.values()))
+        self.passed = passed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _OfCopies) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.key)} hooks>"
+
+
+def _share_hooks(parameter):
+    """Give the copy of a Parameter its hooks. Where jax differentiates the copy, its value passes them; once, however often it is copied."""
+    own = parameter._metadata.get(_IN_METADATA)
+    if own is None:
+        return
+    hooks, value = own.hooks, parameter._value
+    parameter._hooks = hooks
+    if hooks and is_tracer(value) and differentiates(value):
+        trace = jax_slots.trace_of(value)
+        if own.passed is None or own.passed() is not trace:
+            parameter._metadata[_IN_METADATA] = _OfCopies(hooks, weakref.ref(trace))
+            parameter._value = through_custom_vjp(TENSORS, [parameter], hooks.run_each)[0]._value
+
+
+_IN_METADATA = "gradient_hooks"
+when_copied(Parameter, _share_hooks)
+
+
+def differentiates(value: Any) -> bool:
+    """Whether the innermost transformation of jax that traces a value differentiates it."""
+    return jax_slots.trace_of(jax.lax.stop_gradient(value)) is not jax_slots.trace_of(value)
 
 
 def replacement(hook: Callable[..., Any], result: object, grad: Tensor) -> Tensor:

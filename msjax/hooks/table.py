@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from msjax.base.errors import callable_name, check_hook
 from msjax.base.state import programs_changed
+from msjax.base.weak import LiveSet
 from msjax.hooks.classify import observes
 from msjax.hooks.handle import RemovableHandle, new_hook_id
 from msjax.hooks.slots import before_change, is_traced_now
@@ -94,13 +95,29 @@ class Same:
         return id(self.fn)
 
 
+class Owner:
+    """The Cell that hooks were registered on; called, it returns the Cell, or None if that is gone.
+
+    Attributes:
+        copies: those that nnx has made of the Cell, which share its table.
+    """
+
+    __slots__ = ("_ref", "copies")
+
+    def __init__(self, cell: Any):
+        self._ref = weakref.ref(cell)
+        self.copies: LiveSet[Any] = LiveSet()
+
+    def __call__(self) -> Any:
+        return self._ref()
+
+
 @dataclass(frozen=True)
 class HookTable:
     """The hooks of a Cell by kind, each a tuple in the order in which they run.
 
     Attributes:
-        owner: a weak reference to the Cell that they were registered on, or None. Transformations of nnx call copies of the Cell, which
-            share its table.
+        owner: the `Owner`, or None.
     """
 
     forward_pre: tuple[Hook, ...] = ()
@@ -112,7 +129,7 @@ class HookTable:
     state_dict_post: tuple[Hook, ...] = ()
     load_state_dict_pre: tuple[Hook, ...] = ()
     load_state_dict_post: tuple[Hook, ...] = ()
-    owner: weakref.ref[Any] | None = field(default=None, compare=False)
+    owner: Owner | None = field(default=None, compare=False)
 
     def __bool__(self) -> bool:
         return self is not EMPTY
@@ -129,7 +146,7 @@ class HookTable:
         """The table as that of a Cell."""
         if self is EMPTY or (self.owner is not None and self.owner() is owner):
             return self
-        return replace(self, owner=weakref.ref(owner))
+        return replace(self, owner=Owner(owner))
 
     @functools.cached_property
     def key(self) -> tuple[Any, ...]:
@@ -153,6 +170,17 @@ class HookTable:
     def add(self, kind: str, hook: Hook, prepend: bool = False) -> HookTable:
         hooks = getattr(self, kind)
         return replace(self, **{kind: (hook, *hooks) if prepend else (*hooks, hook)})
+
+    def joined(self, other: HookTable) -> HookTable:
+        """The table with those hooks of another one that it lacks, and that nobody has removed, behind its own."""
+        if other is self or not other:
+            return self
+        new = {
+            kind: (*own, *(h for h in getattr(other, kind) if h not in own and not h.removed))
+            for kind in KINDS
+            for own in [getattr(self, kind)]
+        }
+        return replace(self, **new) if any(len(new[kind]) > len(getattr(self, kind)) for kind in KINDS) else self
 
     def without(self, id: int) -> HookTable:
         """The table without a hook; the shared empty one if none is left."""

@@ -40,8 +40,9 @@ class HookSet:
             of_cell.on()
         for parameter, number, fn in self._of_parameters:
             if parameter._hooks is None:
-                parameter._hooks = HookList()
+                parameter._hooks = HookList(parameter)
             parameter._hooks.hooks[number] = fn
+            parameter._hooks.tell_copies()
         if before == self._off_at:
             VERSION.n = self._on_at
         else:
@@ -56,6 +57,7 @@ class HookSet:
         for parameter, number, _ in self._of_parameters:
             if parameter._hooks is not None:
                 parameter._hooks.hooks.pop(number, None)
+                parameter._hooks.tell_copies()
         if before == self._on_at:
             VERSION.n = self._off_at
         else:

@@ -8,8 +8,6 @@ from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from flax import nnx
-
 from msjax.autograd.precision import computing_in
 from msjax.autograd.recompute import TwoContexts, call_recomputed
 from msjax.autograd.saved import saved_tensors_hooks
@@ -19,7 +17,7 @@ from msjax.base.calls import entered
 from msjax.base.checks import check_options
 from msjax.base.context import GRAPH_MODE, SETTINGS
 from msjax.base.errors import cell_path, shorten
-from msjax.base.flax_slots import MODULE_STATE, blank_like
+from msjax.base.flax_slots import MODULE_STATE, RewrittenModule, blank_like
 from msjax.base.state import ACTIVITY, COMPILER, STATE, programs_changed
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_values import TENSORS
@@ -40,7 +38,7 @@ _RECOMPUTE = (
 )  # fmt: skip
 
 
-class Cell(CompiledCacheSlot, TorchNames, CellState, nnx.Module, metaclass=CellType, pytree=False):
+class Cell(CompiledCacheSlot, TorchNames, CellState, RewrittenModule, metaclass=CellType, pytree=False):
     """The base class of layers and networks.
 
     A subclass creates its layers and Parameters in ``__init__`` and computes in ``construct``. Calling the cell runs
@@ -149,10 +147,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, nnx.Module, metaclass=CellT
     def _original(self, original):
         """The cell that this copy, which shares its hooks, was made from: hooks get the user's cell where nnx's transformations run a
         copy. A copy that the user made is a cell of its own."""
-        if original is not None and jax_slots.trace_state() != jax_slots.NO_TRACE:
-            return original
-        vars(self)["_hooks"] = self._hooks.owned_by(self)
-        return self
+        return self if original is None or jax_slots.trace_state() == jax_slots.NO_TRACE else original
 
     def _call_bprop(self, *args, **kwargs):
         return call_with_bprop(self, args, kwargs)
@@ -169,8 +164,27 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, nnx.Module, metaclass=CellT
 
     def _set_hooks(self, table):
         before_change()
-        vars(self)["_hooks"] = table.owned_by(self)
+        owner = self._hooks.owner
+        vars(self)["_hooks"] = table = table.owned_by(self)
         self._refresh_special()
+        # Copies share the hooks until they get some of their own.
+        for other in owner.copies if owner is not None and owner() is self else ():
+            if other._hooks.owner is owner:
+                vars(other)["_hooks"] = table
+                other._refresh_special()
+
+    def _kept(self):
+        return self._hooks
+
+    def _written(self, kept):
+        table = self._hooks
+        if kept is not None:
+            # What was registered or removed in the meantime, was so here.
+            table = kept.joined(table)
+            if table is not self._hooks:
+                self._set_hooks(table)
+        elif table.owner is not None:
+            table.owner.copies.add(self)
 
     def _refresh_special(self):
         programs_changed()
