@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from msjax.base.errors import check_callable
-from msjax.hooks.table import Same
+from msjax.base.weak import Same
 from msjax.models.capture import capture_options
 from msjax.models.frameworks.framework import Pure, framework_of_function
 from msjax.models.hooked import as_function

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.base.errors import check_callable, describe
-from msjax.hooks.table import Same
+from msjax.base.weak import Same
 from msjax.models.capture import capture_options
 from msjax.models.kept import run_kept
 
