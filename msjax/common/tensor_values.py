@@ -28,6 +28,8 @@ class TensorValues(Values):
     """Tensors in nested containers."""
 
     noun = "Tensor"
+    reading = "asnumpy"
+    uncompiled = "run the network in PyNative mode"
 
     # ---- values in containers
 

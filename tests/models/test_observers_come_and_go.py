@@ -190,7 +190,7 @@ def test_errors_name_the_hook_that_is_there_now():
 
     with (
         hooks.register_forward_hook(model, later, "a", observe=True),
-        pytest.raises(TypeError, match=r"later .*of cell a \(Linear\)"),
+        pytest.raises(TypeError, match=r"later .*of module a \(Linear\)"),
     ):
         run(model, X)
 
