@@ -93,7 +93,7 @@ def _refuse_late(tensor):
 
 def hooks(self: Tensor) -> list[TensorHook]:
     """The functions registered with `register_hook`, in order."""
-    return [] if self._hooks is None else list(self._hooks.hooks.values())
+    return [] if self._hooks is None else [hook.fn for hook in self._hooks.gradient]
 
 
 def remove_hook(self: Tensor) -> None:

@@ -68,6 +68,17 @@ def without_attribute(attributes: dict[str, Any], name: str) -> dict[str, Any]:
     return kept
 
 
+class ToldOfWrites:
+    """A base of classes of modules: `written_by_nnx` is called when nnx has made one, or has written all of its attributes anew."""
+
+    def _graph_node_init(self, attributes: Any) -> None:
+        super()._graph_node_init(attributes)  # pyright: ignore[reportAttributeAccessIssue]
+        self.written_by_nnx()
+
+    def written_by_nnx(self) -> None:
+        raise NotImplementedError
+
+
 def when_made(cls: type, seen: Callable[[Any], None]) -> dict[str, Any]:
     """The namespace of a subclass of a module's class, of whose instances a function is told when nnx or jax makes one of its parts.
 
@@ -91,34 +102,6 @@ def when_made(cls: type, seen: Callable[[Any], None]) -> dict[str, Any]:
 
         namespace["_pytree__unflatten"] = unflatten
     return namespace
-
-
-class RewrittenModule(nnx.Module, pytree=False):
-    """A module that is told when nnx makes a copy of it, or writes to it what has become of a copy.
-
-    nnx clears a module's attributes before it gives it those of the copy.
-    """
-
-    def _graph_node_clear(self):
-        kept = self._kept()
-        super()._graph_node_clear()
-        vars(self)[_KEPT] = kept
-
-    def _graph_node_init(self, attributes):
-        kept = vars(self).pop(_KEPT, None)
-        super()._graph_node_init(attributes)
-        self._written(kept)
-
-    def _kept(self) -> Any:
-        """What `_written` gets after nnx has replaced all attributes."""
-        raise NotImplementedError
-
-    def _written(self, kept: Any) -> None:
-        """nnx has set all attributes: those of a new copy if `kept` is None."""
-        raise NotImplementedError
-
-
-_KEPT = "_kept_by_nnx"
 
 
 def when_copied(cls: type, seen: Callable[[Any], None]) -> None:

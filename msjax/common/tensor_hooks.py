@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -23,26 +24,33 @@ from msjax.hooks.backward import run_checked
 from msjax.hooks.delivery import NO_SUBJECT
 from msjax.hooks.handle import RemovableHandle, new_hook_id
 from msjax.hooks.nodes import through_custom_vjp
-from msjax.hooks.table import Same
+from msjax.hooks.slots import SlotOwner, before_change, is_traced_now
+from msjax.hooks.table import Hook
 
 
 class LateHookError(RuntimeError):
     """A hook came too late to see the whole gradient of its Tensor."""
 
 
-class HookList:
+_NUMBERS = itertools.count(1)
+
+
+class HookList(SlotOwner):
     """The hooks of one Tensor value, in the order of registration.
 
     Attributes:
+        hooks: by the numbers of their handles.
         after: functions that are called with the final gradient.
+        number: no other list of the process has it.
         parameter: a weak reference to the Parameter whose hooks these are, or None.
     """
 
-    __slots__ = ("hooks", "after", "parameter", "__weakref__")
+    __slots__ = ("hooks", "after", "number", "parameter", "__weakref__")
 
     def __init__(self, tensor: Tensor | None = None):
-        self.hooks: dict[int, Callable[[Tensor], Any]] = {}
+        self.hooks: dict[int, Hook] = {}
         self.after: list[Callable[[Tensor], Any]] = []
+        self.number: int = next(_NUMBERS)
         self.parameter = weakref.ref(tensor) if isinstance(tensor, Parameter) else None
 
     def __bool__(self) -> bool:
@@ -50,42 +58,70 @@ class HookList:
 
     def add(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
         """Register `hook(grad)`; it runs after the hooks registered before."""
-        handle = RemovableHandle(self, _remove, new_hook_id())
+        added = Hook(new_hook_id(), hook, fixed=is_traced_now())
         # The second run of a recomputed call comes by again.
         if STATE.saving is None or not STATE.saving.again:
-            self.hooks[handle.id] = hook
-            self.changed()
-        return handle
+            self.put(added)
+            programs_changed()
+        return RemovableHandle(self, _remove, added.id)
+
+    def put(self, hook: Hook) -> None:
+        """Add a hook, without telling programs."""
+        before_change()
+        self.hooks[hook.id] = hook
+        self._tell_copies()
+
+    def take(self, id: int) -> None:
+        """Take the hook of this number off, if it is there, without telling programs."""
+        before_change()
+        self.hooks.pop(id, None)
+        self._tell_copies()
+
+    def _tell_copies(self):
+        parameter = None if self.parameter is None else self.parameter()
+        if parameter is None:
+            return
+        if self.hooks:
+            parameter._metadata[_IN_METADATA] = _OfCopies(self)
+        else:
+            parameter._metadata.pop(_IN_METADATA, None)
 
     def join(self, other: HookList) -> None:
         """Take over the hooks of another list, behind those that are here; handles of either one remove them from both."""
         self.hooks.update(other.hooks)
         other.hooks = self.hooks
-        self.changed()
+        self._tell_copies()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What programs with these hooks are found by: the list, since they know their slots by it, and `Hook.key`."""
+        return (self.number, *[hook.key for hook in self.hooks.values()]) if self.hooks else ()
+
+    @property
+    def of_programs(self) -> list[Hook]:
+        """The hooks that are part of programs, as observers, which stand in slots, are not."""
+        return [hook for hook in self.hooks.values() if not hook.in_slot]
+
+    @property
+    def gradient(self) -> tuple[Hook, ...]:
+        """The hooks that are there now, for slots."""
+        return tuple(self.hooks.values())
+
+    def _hooks_around(self):
+        return self
 
     def clear(self) -> None:
         """Remove all hooks."""
+        before_change()
         self.hooks.clear()
-        self.changed()
-
-    def changed(self) -> None:
-        """Note that hooks were added or removed."""
+        self._tell_copies()
         programs_changed()
-        self.tell_copies()
-
-    def tell_copies(self) -> None:
-        """Put the hooks of a Parameter into its metadata."""
-        parameter = None if self.parameter is None else self.parameter()
-        if parameter is not None:
-            if self.hooks:
-                parameter._metadata[_IN_METADATA] = _OfCopies(self)
-            else:
-                parameter._metadata.pop(_IN_METADATA, None)
 
     def run(self, grad: Tensor) -> Tensor:
         """Run all hooks on a gradient, each on the result of the one before; returns the final gradient."""
-        for hook in tuple(self.hooks.values()):
-            grad = run_checked(TENSORS, hook, NO_SUBJECT, "Tensor hook", (grad,), 0, partial(_changed, hook))
+        for number, hook in enumerate(self.gradient):
+            slot = self, "gradient", number, hook
+            grad = run_checked(TENSORS, hook.fn, NO_SUBJECT, "Tensor hook", (grad,), 0, partial(_changed, hook.fn), slot=slot)
         for function in self.after:
             function(grad)
         return grad
@@ -118,8 +154,8 @@ def _changed(hook, result, grad):
 
 
 def _remove(hook_list, id):
-    if hook_list.hooks.pop(id, None) is not None:
-        hook_list.changed()
+    hook_list.take(id)
+    programs_changed()
 
 
 class _OfCopies:
@@ -135,7 +171,7 @@ class _OfCopies:
 
     def __init__(self, hooks: HookList, passed: Any = None):
         self.hooks = hooks
-        self.key = tuple(map(Same, hooks.hooks.values()))
+        self.key = hooks.key
         self.passed = passed
 
     def __eq__(self, other: object) -> bool:
@@ -145,7 +181,7 @@ class _OfCopies:
         return hash(self.key)
 
     def __repr__(self) -> str:
-        return f"<{len(self.key)} hooks>"
+        return f"<{len(self.hooks.hooks)} hooks>"
 
 
 def _share_hooks(parameter):

@@ -8,6 +8,8 @@ from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from flax import nnx
+
 from msjax.autograd.precision import computing_in
 from msjax.autograd.recompute import TwoContexts, call_recomputed
 from msjax.autograd.saved import saved_tensors_hooks
@@ -17,7 +19,7 @@ from msjax.base.calls import entered
 from msjax.base.checks import check_options
 from msjax.base.context import GRAPH_MODE, SETTINGS
 from msjax.base.errors import cell_path, shorten
-from msjax.base.flax_slots import MODULE_STATE, RewrittenModule, blank_like
+from msjax.base.flax_slots import MODULE_STATE, ToldOfWrites, blank_like
 from msjax.base.state import ACTIVITY, COMPILER, STATE, programs_changed
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_values import TENSORS
@@ -38,7 +40,7 @@ _RECOMPUTE = (
 )  # fmt: skip
 
 
-class Cell(CompiledCacheSlot, TorchNames, CellState, RewrittenModule, metaclass=CellType, pytree=False):
+class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, metaclass=CellType, pytree=False):
     """The base class of layers and networks.
 
     A subclass creates its layers and Parameters in ``__init__`` and computes in ``construct``. Calling the cell runs
@@ -164,30 +166,45 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, RewrittenModule, metaclass=
 
     def _set_hooks(self, table):
         before_change()
-        owner = self._hooks.owner
-        vars(self)["_hooks"] = table = table.owned_by(self)
+        owner = None if table.owner is None else table.owner()
+        # In a trace of nnx, a copy's hooks go on as those of the cell that it was made from.
+        of_original = owner is not None and owner is not self and jax_slots.trace_state() != jax_slots.NO_TRACE
+        before = self._hooks.owner
+        self._keep_hooks(table if of_original else table.owned_by(self))
         self._refresh_special()
-        # Copies share the hooks until they get some of their own.
-        for other in owner.copies if owner is not None and owner() is self else ():
-            if other._hooks.owner is owner:
-                vars(other)["_hooks"] = table
+        for other in before.copies if before is not None and before() is self else ():
+            if other._hooks.owner is before:
+                other._keep_hooks(self._hooks)
                 other._refresh_special()
 
-    def _kept(self):
-        return self._hooks
+    def _keep_hooks(self, table):
+        self.present_hooks = table
+        if table is hook_table.EMPTY:  # then nnx finds the program of the cell that never had any
+            vars(self).pop("_hooks", None)
+        else:
+            vars(self)["_hooks"] = table
 
-    def _written(self, kept):
-        table = self._hooks
-        if kept is not None:
-            # What was registered or removed in the meantime, was so here.
-            table = kept.joined(table)
-            if table is not self._hooks:
-                self._set_hooks(table)
-        elif table.owner is not None:
-            table.owner.copies.add(self)
+    def written_by_nnx(self) -> None:
+        """Called when nnx has written all attributes: after a program of nnx.jit, those of its trace. Who listens may be others since."""
+        present = getattr(self, "present_hooks", None)
+        if present is None:
+            if self._hooks.owner is not None:
+                self._hooks.owner.copies.add(self)
+            return
+        traced = self._hooks
+        for kind in hook_table.CALL_KINDS:
+            there = getattr(present, kind)
+            for hook in getattr(traced, kind):
+                if hook.fixed and hook not in there:  # registered by the code that was traced
+                    present = present.add(kind, hook)
+        self._keep_hooks(present.owned_by(self))
+        self._note_special()
 
     def _refresh_special(self):
         programs_changed()
+        self._note_special()
+
+    def _note_special(self):
         if self._hooks.in_calls or self._to_float is not None or self._recompute:
             vars(self)["_special"] = True
         else:
