@@ -12,6 +12,7 @@ import contextlib
 import copy
 import functools
 import io
+import os
 import pickle
 import re
 import warnings
@@ -208,6 +209,24 @@ def traceback_of(eqn: jax.extend.core.JaxprEqn) -> Any:
     None if jax didn't note them.
     """
     return eqn.source_info.traceback
+
+
+def place_of(eqn: jax.extend.core.JaxprEqn) -> Hashable:
+    """The calls that led to an equation, without those in which jax traces and transforms: the same for an operation and its derivatives.
+
+    None if jax didn't note them.
+    """
+    traceback = traceback_of(eqn)
+    if traceback is None:
+        return None
+    return tuple((code, at) for code, at in zip(*traceback.raw_frames()) if not code.co_filename.startswith(_TRACING))
+
+
+# The files of jax in which it traces and transforms, as a traceback names them.
+_TRACING = tuple(
+    os.path.join(os.path.dirname(jax.__file__), "_src", name)
+    for name in ("core.py", "interpreters", "pjit.py", "api.py", "traceback_util.py", "source_info_util.py", "linear_util.py", "profiler.py")
+)
 
 
 @contextlib.contextmanager
