@@ -12,7 +12,6 @@ import contextlib
 import copy
 import functools
 import io
-import os
 import pickle
 import re
 import warnings
@@ -212,21 +211,9 @@ def traceback_of(eqn: jax.extend.core.JaxprEqn) -> Any:
 
 
 def place_of(eqn: jax.extend.core.JaxprEqn) -> Hashable:
-    """The calls that led to an equation, without those in which jax traces and transforms: the same for an operation and its derivatives.
-
-    None if jax didn't note them.
-    """
-    traceback = traceback_of(eqn)
-    if traceback is None:
-        return None
-    return tuple((code, at) for code, at in zip(*traceback.raw_frames()) if not code.co_filename.startswith(_TRACING))
-
-
-# The files of jax in which it traces and transforms, as a traceback names them.
-_TRACING = tuple(
-    os.path.join(os.path.dirname(jax.__file__), "_src", name)
-    for name in ("core.py", "interpreters", "pjit.py", "api.py", "traceback_util.py", "source_info_util.py", "linear_util.py", "profiler.py")
-)
+    """The calls that led to an equation, but for those in which jax traces: those of an operation are its derivatives', too."""
+    frames = () if (traceback := traceback_of(eqn)) is None else zip(*traceback.raw_frames())
+    return tuple((code, at) for code, at in frames if not _TRACING.search(code.co_filename))
 
 
 @contextlib.contextmanager
@@ -257,6 +244,7 @@ def module_scope(path: str, call: int) -> Any:
     return jax.named_scope(f"msjax<{path}|{call}>")
 
 
+_TRACING = re.compile(r"jax\W_src\W(core|interpreters\W.*|pjit|api|traceback_util|source_info_util|linear_util|profiler)\.py$")
 _MODULE_SCOPE = re.compile(r"msjax<([^>|]*)\|(\d+)>")
 
 

@@ -142,6 +142,9 @@ class Watch(WatchReport, Callback):
             self._count.remove()
         elif not self._counted and not self.rows and self.every > 1:
             warnings.warn("watch: next_step() was not called, so that no step was counted after the first", stacklevel=2)
+        if self._counted:
+            barrier()  # callbacks may bring what was computed
+            self._counted = False  # what is left is no step, but where the network was called since
         self._end_step()
         self._disarm()
         _OPEN.discard(self)
