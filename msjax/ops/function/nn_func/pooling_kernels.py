@@ -57,7 +57,10 @@ def _max_pool(x, kernel, stride, pads, dilation):
         if _disjoint(x, kernel, stride, pads, dilation):
             return _disjoint_jvp(x, dx, kernel)
         out, index = _max_and_index(x, _sliding(x.shape, kernel, stride, pads, dilation), len(kernel))
-        return _computed_once(out, x, kernel, stride, pads, dilation), pick(dx, index, len(kernel))
+        out = _computed_once(out, x, kernel, stride, pads, dilation)
+        if max(dilation) > 1:  # of which XLA's gradient of windows knows nothing
+            return out, pick(dx, index, len(kernel))
+        return _with_windows_on_tpu(windows, out, x, dx, lambda x, index, dx: pick(dx, index, len(kernel)), index)
 
     return pool(x)
 
@@ -223,16 +226,20 @@ def _sums_where_chosen(index, ct, shape, kernel, stride, pads, dilation):
 
 def _disjoint_jvp(x, dx, kernel):
     out, place = _max_and_place(x, kernel)
-    zero = jnp.zeros((), dx.dtype)
+    zero, n = jnp.zeros((), dx.dtype), len(kernel)
 
-    def whole(place, dx):
+    def windows(x):
+        return _largest_of_windows(x, kernel, kernel, ((0, 0),) * n, (1,) * n)
+
+    def whole(x, place, dx):
+        del x
         tiles, axes = _tiled(jnp.where(_chosen(place, kernel), dx, zero), kernel)
         return jnp.sum(tiles, axes)
 
-    def by_place(place, dx):
+    def by_place(x, place, dx):
         # The transpose of a split puts pieces together, as `_woven_where_chosen` does.
         if math.prod(kernel) > _MAX_UNROLLED:
-            return whole(place, dx)
+            return whole(x, place, dx)
         tiles, axes = _tiled(dx, kernel)
         pieces = [tiles]
         for axis in axes:
@@ -240,7 +247,21 @@ def _disjoint_jvp(x, dx, kernel):
         chosen = [jnp.where(place == place.dtype.type(i), jnp.squeeze(p, axes), zero) for i, p in enumerate(pieces)]
         return functools.reduce(jnp.add, chosen)
 
-    return out, on_cpu(by_place, whole, place, dx)
+    return _with_windows_on_tpu(windows, out, x, dx, whole, place, by_place)
+
+
+def _with_windows_on_tpu(windows, out, x, dx, along, index, on_cpus=None):
+    """(out, its tangent `along(x, index, dx)`), for TPUs those of `windows(x)`.
+
+    TPUs have windows and their gradient, which goes to the first maximum, as operations, and need no index for it; XLA's programs for
+    GPUs scatter.
+    """
+    out = on_cpu(_second, _second, x, out, tpu=lambda x, out: windows(x))
+    return out, on_cpu(on_cpus or along, along, x, index, dx, tpu=lambda x, index, dx: jax.jvp(windows, (x,), (dx,))[1])
+
+
+def _second(first, second):
+    return second
 
 
 def _sliding(shape, kernel, stride, pads, dilation):
