@@ -1,7 +1,7 @@
 """Compile all operators and training steps for chips that are not here, and print what hooks add to them.
 
     pip install -e '.[dev,accelerators]'
-    python -m tests.accelerators [--targets h100 v5e] [--parts operators steps scale] [--quick]
+    python -m tests.accelerators [--targets h100 v5e] [--parts operators steps deliveries scale] [--quick]
     python -m tests.accelerators --parts scale [--chips 8 64 256] [--layouts FSDP both] [--axes automatic explicit]
     python -m tests.accelerators --here [--quick] [--table PATH]
 
@@ -20,7 +20,7 @@ if "--here" not in sys.argv:
 
 import jax
 
-from tests.accelerators import batches, here, more_rows, scale, steps
+from tests.accelerators import batches, deliveries, here, more_rows, scale, steps
 from tests.accelerators.models import LAYOUTS
 from tests.accelerators.targets import Missing, Target
 
@@ -29,7 +29,7 @@ SHAPES = {
     "h100": {8: "1x1x8", 64: "1x8x8", 256: "1x32x8"},
     "v5e": {8: "2x4", 64: "8x8", 256: "16x16"},
 }
-PARTS = ["operators", "steps", "scale"]
+PARTS = ["operators", "steps", "deliveries", "scale"]
 AXES = ["automatic", "explicit"]
 # msjax's step against that by hand: the largest ratio of kernels and of temporary memory.
 HELD = 1.02
@@ -40,7 +40,7 @@ SEEN = {}
 def main(argv=None):
     parser = argparse.ArgumentParser(prog="python -m tests.accelerators", description=__doc__.splitlines()[0])
     parser.add_argument("--targets", nargs="*", default=list(SHAPES), choices=list(SHAPES))
-    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--parts", nargs="*", choices=PARTS)
     parser.add_argument(
         "--dtypes",
         nargs="*",
@@ -65,12 +65,15 @@ def main(argv=None):
     if options.here:
         _here(options, failed)
         options.targets = []
+    options.parts = options.parts or PARTS
     for name in options.targets:
         try:
             if "operators" in options.parts:
                 _operators(Target(name), options.dtypes, options.quick, failed)
             if "steps" in options.parts:
                 _steps(Target(name), options.quick, failed)
+            if "deliveries" in options.parts and not (options.quick and name == "v5e"):
+                _deliveries(Target(name), options.quick, failed)
             if "scale" in options.parts and not (options.quick and name == "v5e"):
                 _scale(name, options, failed)
         except Missing as error:
@@ -80,12 +83,13 @@ def main(argv=None):
 
 
 def _here(options, failed):
-    print(here.device())
-    here.run_tests(options.quick, failed)
+    if options.parts is None:
+        return here.run(options.quick, options.table, failed)
     target = here.Here()
-    _operators(target, options.dtypes, options.quick, failed)
-    _steps(target, options.quick, failed)
-    here.run_bench(options.quick, options.table, failed)
+    if "operators" in options.parts:
+        _operators(target, options.dtypes, options.quick, failed)
+    if "steps" in options.parts:
+        _steps(target, options.quick, failed)
 
 
 def _operators(target, dtypes, quick, failed):
@@ -125,6 +129,28 @@ def _steps(target, quick, failed):
             # Of few kernels, one more is more than that.
             if a > max(b * most, b + (what == "kernels")) and target.platform != "cpu":
                 failed.append(f"{name}, {network}: {what} {a} / {b} = {a / b:.3f}, at most {most}")
+
+
+def _deliveries(target, quick, failed):
+    name = target.name
+    print(
+        f"\n{name}, one chip: hooks of a training step of LeNet-5\n{'':26}{'kernels':>16}{'temporary, MB':>22}{'outputs, MB':>13}"
+    )
+    for delivery, register in deliveries.OF_STEPS.items():
+        if quick and delivery in ("guard", "watch"):
+            continue
+        program = deliveries.step_of_ms_jit(target, register)
+        print(
+            f"{f'ms.jit, {delivery}':26}{program.kernels:16}{program.temporary / 1e6:22.2f}{program.outputs / 1e6:13.2f}",
+            flush=True,
+        )
+        if deliveries.TO_HOST.search(program.text):
+            failed.append(f"{name}, ms.jit, {delivery}: the program calls the host")
+    for delivery, register in deliveries.CALLBACKS.items():
+        count = deliveries.calls_of_host(target, register)
+        print(f"jax.jit, {delivery}: {count} calls of the host in the lowered program", flush=True)
+        if not count:
+            failed.append(f"{name}, jax.jit, {delivery}: nothing calls the host")
 
 
 def _scale(name, options, failed):

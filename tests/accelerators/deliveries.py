@@ -5,7 +5,6 @@ import re
 from unittest import mock
 
 import jax
-import jax.numpy as jnp
 
 import msjax as ms
 from msjax import hooks
@@ -82,13 +81,6 @@ def _on_host(net):
     """Modifiers that need the values, so that they run on the host."""
     for _, cell in cells.leaves(net):
         cell.register_forward_hook(lambda cell, inputs, output: ms.Tensor(output.asnumpy() * 2), traced=False)
-
-
-def in_a_scan(x):
-    def body(x, _):
-        return jnp.tanh(hooks.site("state", x)), None
-
-    return jax.lax.scan(body, x, length=3)[0].sum()
 
 
 def _functionalized(register):

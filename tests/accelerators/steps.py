@@ -137,7 +137,7 @@ def _of_case(case, **options):
 STEPS = {
     "LeNet-5": _of_case("LeNet-5, batch 32"),
     "LeNet-5, observed": _of_case("LeNet-5, batch 32", seen=True),
-    "ResNet-18": _of_case("ResNet-18, 8x3x64x64"),
+    "ResNet-18": _of_case("ResNet-18, 32x3x128x128"),
     "ResNet-50": _of_case("ResNet-50, 16x3x128x128"),
     "Transformer": _of_case("Transformer, 4x128 tokens"),
     "nnx transformer": (of_nnx, nnx_by_hand),

@@ -10,7 +10,10 @@ CASES = {
     "Transformer, 4x128 tokens": ("transformer", (4, 128)),
 }
 # Those that tests/accelerators compiles only.
-COMPILED = {"ResNet-50, 16x3x128x128": ("resnet50", (16, 3, 128, 128))}
+COMPILED = {
+    "ResNet-18, 32x3x128x128": ("resnet18", (32, 3, 128, 128)),
+    "ResNet-50, 16x3x128x128": ("resnet50", (16, 3, 128, 128)),
+}
 
 
 def batch(case):

@@ -60,7 +60,9 @@ def _max_pool(x, kernel, stride, pads, dilation):
         out = _computed_once(out, x, kernel, stride, pads, dilation)
         if max(dilation) > 1:  # of which XLA's gradient of windows knows nothing
             return out, pick(dx, index, len(kernel))
-        return _with_windows_on_tpu(windows, out, x, dx, lambda x, index, dx: pick(dx, index, len(kernel)), index)
+        derivative = _derivative_of(windows)
+        out = on_cpu(_second, lambda x, out: windows(x), x, out)
+        return out, on_cpu(lambda x, index, dx: pick(dx, index, len(kernel)), derivative, x, index, dx)
 
     return pool(x)
 
@@ -247,17 +249,15 @@ def _disjoint_jvp(x, dx, kernel):
         chosen = [jnp.where(place == place.dtype.type(i), jnp.squeeze(p, axes), zero) for i, p in enumerate(pieces)]
         return functools.reduce(jnp.add, chosen)
 
-    return _with_windows_on_tpu(windows, out, x, dx, whole, place, by_place)
-
-
-def _with_windows_on_tpu(windows, out, x, dx, along, index, on_cpus=None):
-    """(out, its tangent `along(x, index, dx)`), for TPUs those of `windows(x)`.
-
-    TPUs have windows and their gradient, which goes to the first maximum, as operations, and need no index for it; XLA's programs for
-    GPUs scatter.
-    """
+    # XLA's programs for GPUs scatter for the gradient of windows, and keep more.
     out = on_cpu(_second, _second, x, out, tpu=lambda x, out: windows(x))
-    return out, on_cpu(on_cpus or along, along, x, index, dx, tpu=lambda x, index, dx: jax.jvp(windows, (x,), (dx,))[1])
+    return out, on_cpu(by_place, whole, x, place, dx, tpu=_derivative_of(windows))
+
+
+def _derivative_of(windows):
+    """XLA's own derivative of the maxima of windows, as a function (x, ignored, dx): its gradient goes to the first maximum, too, and
+    needs x, where the index takes an integer for each window, and more while it is computed."""
+    return lambda x, index, dx: jax.jvp(windows, (x,), (dx,))[1]
 
 
 def _second(first, second):
