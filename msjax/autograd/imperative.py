@@ -295,8 +295,8 @@ def _deliver(leaf, grad):
     else:
         add_grad(tensor, grad if isinstance(grad, Tensor) else wrap(grad))
     if tensor._post_hooks is not None:
-        for hook in tuple(tensor._post_hooks.hooks.values()):
-            hook(tensor)
+        for hook in tensor._post_hooks.gradient:
+            hook.fn(tensor)
 
 
 _NO_GRADIENT = (

@@ -81,8 +81,9 @@ def _refuse_late(tensor):
     it is certain that jax differentiates the Tensor."""
     error = LateHookError(
         f"register_hook was called on a Tensor of shape {tensor.shape} and dtype {tensor.dtype}{where()} from which something was "
-        "computed before; where jax itself differentiates the objects, a hook gets the gradient of later uses only. Register it "
-        "before the first use, or differentiate with ms.grad or the function that ms.functionalize returns, where its place makes no difference."
+        "computed before; where jax itself differentiates the objects (under jax.grad, or in a function of jax's around the cell, such "
+        "as lax.scan), a hook gets the gradient of later uses only. Register it before the first use, or differentiate with ms.grad or "
+        "the function that ms.functionalize returns, where its place makes no difference."
     )
     if jax_slots.trace_of(jax.lax.stop_gradient(tensor._value)) is not jax_slots.trace_of(tensor._value):
         raise error  # the innermost transformation is one that differentiates
@@ -95,7 +96,7 @@ def _refuse_late(tensor):
 
 def hooks(self: Tensor) -> list[TensorHook]:
     """The functions registered with `register_hook`, in order."""
-    return [] if self._hooks is None else list(self._hooks.hooks.values())
+    return [] if self._hooks is None else [hook.fn for hook in self._hooks.gradient]
 
 
 def remove_hook(self: Tensor) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import inspect
 import os
+import threading
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+
+import jax
 
 from msjax.base.state import STATE
 
@@ -38,6 +42,14 @@ def cell_path(cells: Sequence[Any] | None = None) -> str:
     return path if holder is root else f"{path} ({type(holder).__name__})"
 
 
+def owner_named(owners: Sequence[Any] | None = None) -> str:
+    """The innermost running owner of hooks as ``cell Net.fc1 (Dense)``, or ``module blocks.0 (Linear)``; "" outside of all."""
+    stack = STATE.owners if owners is None else owners
+    if not stack:
+        return ""
+    return f"{'module' if hasattr(stack[-1], 'hook_path') else 'cell'} {cell_path(stack)}"
+
+
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -63,19 +75,25 @@ def shorten(error: BaseException, keep: int = 0) -> None:
 
 
 def where() -> str:
-    """`` in cell Net.fc1 (Dense)``, ready to be put into a message; empty outside of cells."""
-    path = cell_path()
-    return f" in cell {path}" if path else ""
+    """`` in cell Net.fc1 (Dense)``, ready to be put into a message; empty outside of cells and modules."""
+    owner = owner_named()
+    return f" in {owner}" if owner else ""
 
 
 def describe(value: Any) -> str:
     """A value as messages name it: shape and dtype of a tensor, the type and value of something small."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
-        return f"{type(value).__name__}(shape={list(shape)}, dtype={value.dtype})"
+        # jax has several classes of arrays, those that it traces among them.
+        name = "array" if isinstance(value, jax.Array) else type(value).__name__
+        return f"{name}(shape={list(shape)}, dtype={value.dtype})"
     if isinstance(value, (tuple, list)):
         inner = ", ".join(describe(v) for v in value[:4]) + (", ..." if len(value) > 4 else "")
         return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+    if isinstance(value, dict):
+        return (
+            "dict {" + ", ".join(f"{k!r}: {describe(v)}" for k, v in [*value.items()][:4]) + (", ...}" if len(value) > 4 else "}")
+        )
     text = repr(value)
     return f"{type(value).__name__} {text}" if len(text) <= 40 else type(value).__name__
 
@@ -94,10 +112,32 @@ def callable_name(fn: Callable[..., Any]) -> str:
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name
 
 
-def check_callable(fn: object, who: str) -> None:
-    """TypeError unless `fn` can be called."""
+class _Called(threading.local):
+    name: str | None = None
+
+
+_CALLED = _Called()
+
+
+@contextlib.contextmanager
+def on_behalf_of(name: str) -> Iterator[None]:
+    """A context, or a decorator: messages of the functions that are used within name the function that the user has called."""
+    before, _CALLED.name = _CALLED.name, _CALLED.name or name
+    try:
+        yield
+    finally:
+        _CALLED.name = before
+
+
+def called(default: str) -> str:
+    """The name of the function that the user has called; `default` if that is the one that asks."""
+    return _CALLED.name or default
+
+
+def check_callable(fn: object, who: str, what: str = "function") -> None:
+    """TypeError unless `fn`, which messages call `what`, can be called."""
     if not callable(fn):
-        raise TypeError(f"For '{who}', the hook function must be callable, but got {describe(fn)}.")
+        raise TypeError(f"For '{called(who)}', the {what} must be callable, but got {describe(fn)}.")
 
 
 def check_hook(fn: Callable[..., Any], who: str, observe: bool | None = None, traced: bool | None = None) -> None:
@@ -108,7 +148,7 @@ def check_hook(fn: Callable[..., Any], who: str, observe: bool | None = None, tr
             `traced` is neither a bool nor None.
         ValueError: `observe` and `traced` contradict each other.
     """
-    check_callable(fn, who)
+    check_callable(fn, who, "hook function")
     code = inspect.unwrap(fn.func if isinstance(fn, functools.partial) else fn)
     for function in (code, inspect.getattr_static(type(code), "__call__", None)):
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):

@@ -68,6 +68,17 @@ def without_attribute(attributes: dict[str, Any], name: str) -> dict[str, Any]:
     return kept
 
 
+class ToldOfWrites:
+    """A base of classes of modules: `written_by_nnx` is called when nnx has made one, or has written all of its attributes anew."""
+
+    def _graph_node_init(self, attributes: Any) -> None:
+        super()._graph_node_init(attributes)  # pyright: ignore[reportAttributeAccessIssue]
+        self.written_by_nnx()
+
+    def written_by_nnx(self) -> None:
+        raise NotImplementedError
+
+
 def when_made(cls: type, seen: Callable[[Any], None]) -> dict[str, Any]:
     """The namespace of a subclass of a module's class, of whose instances a function is told when nnx or jax makes one of its parts.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -16,51 +17,89 @@ from msjax.common.tensor_values import TENSORS
 from msjax.hooks.backward import run_checked
 from msjax.hooks.delivery import NO_SUBJECT
 from msjax.hooks.handle import RemovableHandle, new_hook_id
+from msjax.hooks.slots import SlotOwner, before_change, is_traced_now
+from msjax.hooks.table import Hook
 
 
 class LateHookError(RuntimeError):
     """A hook came too late to see the whole gradient of its Tensor."""
 
 
-class HookList:
+_NUMBERS = itertools.count(1)
+
+
+class HookList(SlotOwner):
     """The hooks of one Tensor value, in the order of registration.
 
     Attributes:
+        hooks: by the numbers of their handles.
         after: functions that are called with the final gradient.
+        number: no other list of the process has it.
     """
 
-    __slots__ = ("hooks", "after", "__weakref__")
+    __slots__ = ("hooks", "after", "number", "__weakref__")
 
     def __init__(self):
-        self.hooks: dict[int, Callable[[Tensor], Any]] = {}
+        self.hooks: dict[int, Hook] = {}
         self.after: list[Callable[[Tensor], Any]] = []
+        self.number: int = next(_NUMBERS)
 
     def __bool__(self) -> bool:
         return bool(self.hooks or self.after)
 
     def add(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
         """Register `hook(grad)`; it runs after the hooks registered before."""
-        handle = RemovableHandle(self, _remove, new_hook_id())
+        added = Hook(new_hook_id(), hook, fixed=is_traced_now())
         # The second run of a recomputed call comes by again.
         if STATE.saving is None or not STATE.saving.again:
-            self.hooks[handle.id] = hook
+            self.put(added)
             programs_changed()
-        return handle
+        return RemovableHandle(self, _remove, added.id)
+
+    def put(self, hook: Hook) -> None:
+        """Add a hook, without telling programs."""
+        before_change()
+        self.hooks[hook.id] = hook
+
+    def take(self, id: int) -> None:
+        """Take the hook of this number off, if it is there, without telling programs."""
+        before_change()
+        self.hooks.pop(id, None)
 
     def join(self, other: HookList) -> None:
         """Take over the hooks of another list, behind those that are here; handles of either one remove them from both."""
         self.hooks.update(other.hooks)
         other.hooks = self.hooks
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What programs with these hooks are found by: the list, since they know their slots by it, and `Hook.key`."""
+        return (self.number, *[hook.key for hook in self.hooks.values()]) if self.hooks else ()
+
+    @property
+    def of_programs(self) -> list[Hook]:
+        """The hooks that are part of programs, as observers, which stand in slots, are not."""
+        return [hook for hook in self.hooks.values() if not hook.in_slot]
+
+    @property
+    def gradient(self) -> tuple[Hook, ...]:
+        """The hooks that are there now, for slots."""
+        return tuple(self.hooks.values())
+
+    def _hooks_around(self):
+        return self
+
     def clear(self) -> None:
         """Remove all hooks."""
+        before_change()
         self.hooks.clear()
         programs_changed()
 
     def run(self, grad: Tensor) -> Tensor:
         """Run all hooks on a gradient, each on the result of the one before; returns the final gradient."""
-        for hook in tuple(self.hooks.values()):
-            grad = run_checked(TENSORS, hook, NO_SUBJECT, "Tensor hook", (grad,), 0, partial(_changed, hook))
+        for number, hook in enumerate(self.gradient):
+            slot = self, "gradient", number, hook
+            grad = run_checked(TENSORS, hook.fn, NO_SUBJECT, "Tensor hook", (grad,), 0, partial(_changed, hook.fn), slot=slot)
         for function in self.after:
             function(grad)
         return grad
@@ -93,7 +132,7 @@ def _changed(hook, result, grad):
 
 
 def _remove(hook_list, id):
-    hook_list.hooks.pop(id, None)
+    hook_list.take(id)
     programs_changed()
 
 

@@ -16,7 +16,7 @@ from msjax.common.node import FunctionNode, place_on_tape, through_node
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, being_traced, is_leaf, is_tensor, mark_used, wrap
 from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
-from msjax.hooks.slots import Slot
+from msjax.hooks.slots import Slot, SlotOwner
 from msjax.hooks.table import EMPTY, Hook
 from msjax.hooks.values import Values
 
@@ -28,6 +28,8 @@ class TensorValues(Values):
     """Tensors in nested containers."""
 
     noun = "Tensor"
+    reading = "asnumpy"
+    uncompiled = "run the network in PyNative mode"
 
     # ---- values in containers
 
@@ -72,7 +74,7 @@ class TensorValues(Values):
         return weakref.ref(subject) if weakly else lambda: subject
 
     def slot(self, subject: Any, kind: str, number: int, hook: Hook) -> Slot | None:
-        if not hook.in_slot or not isinstance(subject, CellBase):
+        if not hook.in_slot or not isinstance(subject, (CellBase, SlotOwner)):
             return None
         # A program that the network keeps must not keep the network.
         return Slot(partial(_present_hooks, weakref.ref(subject)), kind, number, hook)
@@ -146,8 +148,8 @@ class TensorValues(Values):
         return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
 
 
-def _present_hooks(cell):
-    owner = cell()
+def _present_hooks(ref):
+    owner = ref()
     return EMPTY if owner is None else owner._hooks_around()
 
 

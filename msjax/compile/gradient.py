@@ -195,6 +195,9 @@ class _Gradient:
         inputs = [*program.variables, *passed]
         with GradientScope() as scope:
             marks = [scope.mark(t) if wanted else None for t, wanted in zip(inputs, self.wanted)]
+            for leaf in marks[: len(program.variables)]:
+                if leaf is not None:
+                    leaf.earlier = (None,)  # a variable's hooks get its whole gradient, outside
             out = self.compiled.body(subject, args, kwargs)
             outputs = [*[leaves[i] for i, _ in program.written_arguments], *_results(out)]
             asked = [leaf for leaf in marks if leaf is not None]

@@ -110,16 +110,18 @@ class Variable(Guard):
 
     Attributes:
         tensor: the Tensor, kept alive.
-        hooks: the numbers of its hooks.
+        key: of its hooks.
+        hooks: those that are part of programs.
     """
 
     tensor: Tensor
-    hooks: tuple[int, ...]
+    key: tuple[Any, ...]
+    hooks: list[Hook]
 
     def stale(self) -> bool:
-        """True if one of its hooks was removed, as all are by a write in place."""
+        """True if one of them was removed, or all, as by a write in place."""
         now = self.tensor._hooks
-        return bool(self.hooks) and (now is None or any(number not in now.hooks for number in self.hooks))
+        return now is None or now.number != self.key[0] or any(hook.id not in now.hooks for hook in self.hooks)
 
 
 @dataclass(eq=False, slots=True)
@@ -271,7 +273,7 @@ class Guards:
                 checks.append(guard.check())
             elif isinstance(guard, Contents):
                 contents.append(guard)
-            elif isinstance(guard, (Hooks, Variable)) and guard.hooks:
+            elif (isinstance(guard, Hooks) and guard.hooks) or (isinstance(guard, Variable) and guard.key):
                 self._hooked.append(guard)
         self.contents = _read_by_code(contents, names)
         for guard in self.contents:

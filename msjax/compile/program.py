@@ -46,7 +46,7 @@ def _leaf_key(leaf):
         return "variable", id(leaf)
     if isinstance(leaf, Tensor):
         hooks = leaf._hooks
-        return leaf._value.shape, leaf._value.dtype, tuple(hooks.hooks) if hooks else ()
+        return leaf._value.shape, leaf._value.dtype, hooks.key if hooks else ()
     if isinstance(leaf, (jax.Array, np.ndarray)):
         return "array", leaf.shape, leaf.dtype
     if isinstance(leaf, STATIC):

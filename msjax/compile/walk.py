@@ -187,15 +187,15 @@ class Walk:
         return True
 
     def _tensor(self, tensor):
-        table = tensor.__dict__.get("_hooks")
-        hooks = tuple(table.hooks) if table else ()
+        hooks = tensor.__dict__.get("_hooks")
+        key, modifiers = (hooks.key, hooks.of_programs) if hooks else ((), [])
         requires_grad = tensor.requires_grad if isinstance(tensor, Parameter) else None
-        self.found.append(Variable(("tensor", id(tensor), requires_grad, hooks), self._within, tensor, hooks))
+        self.found.append(Variable(("tensor", id(tensor), requires_grad, key), self._within, tensor, key, modifiers))
         if id(tensor) not in self._visited:
             self._visited[id(tensor)] = None
             self.variables.append(tensor)
-            for fn in table.hooks.values() if hooks else ():
-                self._hook(fn, None, None)
+            for hook in modifiers:
+                self._hook(hook.fn, hook.observe, hook.traced)
 
     def _hooks(self, table):
         # Observers stand in slots: which functions they are makes no difference.
@@ -246,7 +246,10 @@ class Walk:
             self._visit(value.__self__, depth + 1)
             self._visit(value.__func__, depth)
             return
-        self.found.append(Identity(("object", id(value)), self._within, value))
+        if isinstance(value, HookSite):  # made anew when hooks come and go; one for the same hooks is equal
+            self.found.append(Guard(("hooks", value), self._within))
+        else:
+            self.found.append(Identity(("object", id(value)), self._within, value))
         if id(value) in self._visited:
             return
         self._visited[id(value)] = None

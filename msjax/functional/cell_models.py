@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
 from flax import nnx
 
+from msjax.base.weak import Same
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in
 from msjax.functional.functionalize import functionalize, pure_apply, write_back
 from msjax.hooks.places import scope_of, site, with_inputs, with_outputs
-from msjax.hooks.table import CALL_KINDS, Hook, HookTable, Same
+from msjax.hooks.table import CALL_KINDS, Hook, HookTable
 from msjax.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.models.frameworks.nnx_modules import callable_modules
 from msjax.models.handle import ModuleHandle
@@ -35,12 +38,7 @@ class CellModels(Framework):
         for cell in cells.values():
             cell._set_hooks(cell._hooks.add(kind, hook, prepend))
 
-        def remove():
-            hook.removed = True
-            for cell in cells.values():
-                cell._set_hooks(cell._hooks.without(hook.id))
-
-        return ModuleHandle(hook.id, [remove])
+        return ModuleHandle(hook.id, [partial(_remove, weakref.ref(hook), list(map(weakref.ref, cells.values())))])
 
     def tables(self, model: Any) -> dict[str, HookTable]:
         return {name: cell._hooks for name, cell in model.cells_and_names() if cell._hooks.in_calls}
@@ -110,6 +108,14 @@ class CellModels(Framework):
         out, buffers = result
         write_back(model, buffers=buffers)
         return out, found
+
+
+def _remove(hook_ref, cells):
+    hook = hook_ref()
+    if hook is not None:
+        hook.removed = True
+        for cell in filter(None, [ref() for ref in cells]):
+            cell._set_hooks(cell._hooks.without(hook.id))
 
 
 def _modules_within(net):

@@ -103,7 +103,9 @@ def run_traced_hook(
             if attempt is not None and not computes(fn):
                 # It reads the values, and as far as its code tells returns none.
                 return None, _observe(values, fn, subject, args, what, carried)
-            raise HookNeedsValue(_SPLIT.format(what=_sentence(what), error=str(error).split("\n", 1)[0])) from error
+            raise HookNeedsValue(
+                _SPLIT.format(what=_sentence(what), error=str(error).split("\n", 1)[0], values=values)
+            ) from error
         if trace is not None and trace.falls_back and trace.here():
             raise HostNeeded(what, error) from error
         return None, call_on_host(values, fn, _later(values, subject), args, what, carries, check)
@@ -176,6 +178,6 @@ def _sentence(what):
 
 _SPLIT = """{what} returns a value, and so is part of the compiled program; but it needs values that are known only when
 the program has run ({error}). Split it into two hooks:
-  1. one that computes with Tensors and returns the new value;
-  2. one that reads values (asnumpy, float, if, print) and returns None: it is called after each run, with concrete values.
-If it never returns anything else than None, register it with observe=True. Or run the network in PyNative mode."""
+  1. one that computes with {values.noun}s and returns the new value;
+  2. one that reads values ({values.reading}, float, if, print) and returns None: it is called after each run, with concrete values.
+If it never returns anything else than None, register it with observe=True. Or {values.uncompiled}."""

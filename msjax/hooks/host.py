@@ -98,7 +98,7 @@ def _one_after_another(values, axes, **params):
 def _no_derivative(primals, tangents, *, on_host, shapes, what):
     raise NotImplementedError(
         f"{what} returns a value that it computes on the host with numpy, so that jax can't differentiate through it. "
-        "A hook that computes with Tensors and doesn't read their values has second derivatives."
+        "A hook that computes without reading values has second derivatives."
     )
 
 

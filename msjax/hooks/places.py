@@ -21,7 +21,7 @@ import numpy as np
 from jax.interpreters import ad, batching, mlir
 
 from msjax.base import jax_slots
-from msjax.base.errors import describe
+from msjax.base.errors import called, describe
 from msjax.base.typing import JaxArray, PyTree
 from msjax.hooks.place_names import Part
 
@@ -158,7 +158,7 @@ def _with_part(path, part, value, name):
     except (KeyError, IndexError, AttributeError, TypeError) as error:
         what = "arguments" if part.side == "in" else "output"
         raise ValueError(
-            f"For 'capture', there is no place {path + part.text!r}: the {what} of the module: {describe(value)}."
+            f"For '{called('capture')}', there is no place {path + part.text!r}: the {what} of the module: {describe(value)}."
         ) from error
     return part.put(value, (name or site)(f"{path}{part.text}", inner))
 

@@ -1,4 +1,4 @@
-"""Checks what hooks return, and raises errors that name the hook and its cell."""
+"""Checks what hooks return, and raises errors that name the hook and its cell or module."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from msjax.base.errors import callable_name, cell_path, describe
+from msjax.base.errors import callable_name, describe, owner_named
 
 if TYPE_CHECKING:
     from msjax.hooks.table import Hook
@@ -83,28 +83,31 @@ def gradients_result(
 
 
 def _who(fn, kind, owners=None):
-    path = cell_path(owners)
-    return f"The {kind} {callable_name(fn)}" + (f" of cell {path}" if path else "")
+    return f"The {kind} {callable_name(fn)}" + _of(owner_named(owners))
+
+
+def _of(owner):
+    return f" of {owner}" if owner else ""
 
 
 class HookLabel:
-    """How messages name a hook: its kind ("forward hook"), its function and the path of its cell."""
+    """How messages name a hook: its kind ("forward hook"), its function and its owner."""
 
-    __slots__ = ("kind", "name", "path")
+    __slots__ = ("kind", "name", "owner")
 
     def __init__(self, kind: str, fn: Callable[..., Any], owners: Sequence[Any] | None = None):
         self.kind: str = kind
         self.name: str = callable_name(fn)
-        self.path: str = cell_path(owners)
+        self.owner: str = owner_named(owners)
 
     def of(self, fn: Callable[..., Any]) -> HookLabel:
         """The label of another hook at the same place."""
         label = object.__new__(HookLabel)
-        label.kind, label.name, label.path = self.kind, callable_name(fn), self.path
+        label.kind, label.name, label.owner = self.kind, callable_name(fn), self.owner
         return label
 
     def __str__(self) -> str:
-        return f"the {self.kind} {self.name}" + (f" of cell {self.path}" if self.path else "")
+        return f"the {self.kind} {self.name}" + _of(self.owner)
 
 
 def check_observer_result(result: object, what: HookLabel | str) -> None:

@@ -19,11 +19,21 @@ if TYPE_CHECKING:
     from msjax.hooks.table import Hook, HookTable
 
 
+class SlotOwner:
+    """What has hooks in slots, beside cells and modules."""
+
+    __slots__ = ()
+
+    def _hooks_around(self) -> Any:
+        """What has its hooks of a kind as an attribute, as they are at present."""
+        raise NotImplementedError
+
+
 class Slot:
     """A place among the hooks of one kind of one call.
 
     Args:
-        present: returns the owner's present HookTable.
+        present: returns the owner's present HookTable, or what else has the hooks of a kind as an attribute.
         kind: "forward" and the like.
         number: which of the hooks of this kind it is.
         hook: the one that stands there while the program is traced.
@@ -40,7 +50,7 @@ class Slot:
 
     def fn(self) -> Callable[..., Any]:
         """The function that is called now; one that does nothing if no such hook is there."""
-        hooks = getattr(self._present(), self._kind)
+        hooks = getattr(self._present(), self._kind, ())
         if self._number < len(hooks) and hooks[self._number].key == self._key:
             return hooks[self._number].fn
         return _nobody

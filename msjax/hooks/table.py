@@ -11,11 +11,12 @@ import functools
 import types
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from msjax.base.errors import callable_name, check_hook
 from msjax.base.state import programs_changed
+from msjax.base.weak import identity
 from msjax.hooks.classify import observes
 from msjax.hooks.handle import RemovableHandle, new_hook_id
 from msjax.hooks.slots import before_change, is_traced_now
@@ -75,28 +76,15 @@ def _function_key(fn):
     if isinstance(fn, tuple):  # of the kind saved_tensors
         return tuple(map(_function_key, fn))
     if isinstance(fn, types.MethodType):
-        return id(fn.__self__), Same(fn.__func__), Same(fn.__self__)
-    return Same(fn)
+        return identity(fn.__self__), identity(fn.__func__)
+    return identity(fn)
 
 
-class Same:
-    """A function compared by identity; it may be no hashable object."""
-
-    __slots__ = ("fn",)
-
-    def __init__(self, fn: Any):
-        self.fn = fn
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.fn is self.fn
-
-    def __hash__(self) -> int:
-        return id(self.fn)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HookTable:
     """The hooks of a Cell by kind, each a tuple in the order in which they run.
+
+    Tables of one owner are equal if they are the same for programs: to nnx they are parts of the Cell's definition.
 
     Attributes:
         owner: a weak reference to the Cell that they were registered on, or None. Transformations of nnx call copies of the Cell, which
@@ -112,10 +100,21 @@ class HookTable:
     state_dict_post: tuple[Hook, ...] = ()
     load_state_dict_pre: tuple[Hook, ...] = ()
     load_state_dict_post: tuple[Hook, ...] = ()
-    owner: weakref.ref[Any] | None = field(default=None, compare=False)
+    owner: weakref.ref[Any] | None = None
 
     def __bool__(self) -> bool:
         return self is not EMPTY
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, HookTable) or self.owner is None or other.owner is None:
+            return False
+        owner = self.owner()
+        return owner is not None and owner is other.owner() and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> HookTable:
         if not self:

@@ -52,9 +52,13 @@ class Values:
 
     Attributes:
         noun: what a value is called in messages.
+        reading: how a hook reads one.
+        uncompiled: what else to do where a hook has to.
     """
 
     noun = "array"
+    reading = "np.asarray"
+    uncompiled = "call the model outside of jit"
 
     # ---- values in containers
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.base import jax_slots
-from msjax.base.errors import describe
+from msjax.base.errors import called, describe
 from msjax.base.typing import JaxArray
 from msjax.hooks.place_names import OperationName, Part, asks_for_operations, matches_place, split_part
 from msjax.hooks.places import Measure, index_p, place_p
@@ -45,7 +45,7 @@ class Patterns:
             self.patterns = [select]
         else:
             raise TypeError(
-                f"For 'capture', '{what}' should be a pattern, a list of patterns or a function, but got {describe(select)}."
+                f"For '{called('capture')}', '{what}' should be a pattern, a list of patterns or a function, but got {describe(select)}."
             )
         self.matched = set()
         texts = [p for p in self.patterns if isinstance(p, str)]
@@ -379,13 +379,13 @@ class Planner:
             return None
         if barrier is not None:
             raise ValueError(
-                f"For 'capture', the place {numbered!r} is inside of {barrier}, from where its value can't be returned. Places "
+                f"For '{called('capture')}', the place {numbered!r} is inside of {barrier}, from where its value can't be returned. Places "
                 "can be reached inside of jit, scan, the body of while_loop, cond, checkpoint, vmap, shard_map, custom_jvp and "
                 "custom_vjp; leave this one out of the selection, or use an observer (register_forward_hook)."
             )
         if selected and self.gradients and "while" in path:
             raise ValueError(
-                f"For 'capture', the place {numbered!r} is inside of a while_loop, which has no gradient in reverse mode: leave it "
+                f"For '{called('capture')}', the place {numbered!r} is inside of a while_loop, which has no gradient in reverse mode: leave it "
                 "out of the selection, capture it without gradients=True, or write the loop as a lax.scan or a fori_loop with "
                 "a fixed number of steps."
             )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.base.errors import check_callable, describe, near
+from msjax.base.errors import called, check_callable, describe, near
 from msjax.hooks.place_names import split_part
 from msjax.hooks.places import Edits, Tracing
 from msjax.jaxprs.control_flow import rules
@@ -122,7 +122,7 @@ def capture_options(
     options = Options(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps, _stop(stop_after))
     if gradients and stop_after is not None:
         raise ValueError(
-            "For 'capture', there are no gradients with 'stop_after': nothing is computed from which they could come."
+            f"For '{called('capture')}', there are no gradients with 'stop_after': nothing is computed from which they could come."
         )
     return options
 
@@ -167,7 +167,7 @@ def _stop(name):
     if name is None:
         return None
     if not isinstance(name, str):
-        raise TypeError(f"For 'capture', 'stop_after' should be the name of a place, but got {describe(name)}.")
+        raise TypeError(f"For '{called('capture')}', 'stop_after' should be the name of a place, but got {describe(name)}.")
     return Patterns([name])
 
 
@@ -175,7 +175,7 @@ def _edits(edit):
     if edit is None:
         return Edits()
     if not isinstance(edit, dict):
-        raise TypeError(f"For 'capture', 'edit' should be a dict of functions, but got {describe(edit)}.")
+        raise TypeError(f"For '{called('capture')}', 'edit' should be a dict of functions, but got {describe(edit)}.")
     for fn in edit.values():
         check_callable(fn, "capture")
     return Edits(tuple((Patterns(pattern, "edit"), fn) for pattern, fn in edit.items()))
@@ -250,7 +250,7 @@ def _check_selected(options, planner):
             more = f" and {len(names) - 50} more" if len(names) > 50 else ""
             by = ", ".join(map(repr, unmatched or [patterns.given]))
             close = near(split_part(str(unmatched[0]))[0], names) if unmatched else ""
-            raise ValueError(f"For 'capture', {what} {by}; {there}{more}{close}.")
+            raise ValueError(f"For '{called('capture')}', {what} {by}; {there}{more}{close}.")
 
 
 def _captured(places, got, grads=()):
@@ -277,5 +277,5 @@ def _joined(found, values, sizes):
 def _summed(result):
     leaves = [leaf for leaf in jax.tree.leaves(result) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)]
     if not leaves:
-        raise ValueError("For 'capture', the result has no floating-point values to differentiate: give a loss=.")
+        raise ValueError(f"For '{called('capture')}', the result has no floating-point values to differentiate: give a loss=.")
     return sum(jnp.sum(leaf) for leaf in leaves)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import sys
+import types
 from typing import Any
 
-from msjax.base.errors import describe
-from msjax.models.frameworks.framework import framework_of
+from msjax.base.errors import callable_name, called, describe
+from msjax.models.frameworks.framework import Framework, framework_of
 
 # {a framework: its classes of models}; one that isn't imported has no models.
 _MODELS = {
@@ -52,8 +53,8 @@ def hooked(model: Any) -> Any:
     name = unhooked(model)
     if name is None:
         raise TypeError(
-            "For 'hooked', the model should be a flax linen module, an equinox model, a haiku transform, an nnx module or a Cell, "
-            f"but got {describe(model)}."
+            "For 'hooked', the model should be a flax linen module, an equinox model, a haiku transform or an nnx module, but got "
+            f"{_told(model)}"
         )
     return importlib.import_module(f"msjax.models.frameworks.{name}").hooked(model)
 
@@ -70,6 +71,36 @@ def unhooked(model: object) -> str | None:
         ):
             return name
     return None
+
+
+def framework_with_hooks(model: Any, who: str) -> Framework:
+    """The framework of a model that takes hooks.
+
+    Args:
+        who: the function that was called.
+
+    Raises:
+        TypeError: it takes none.
+    """
+    framework = framework_of(model)
+    if framework is not None:
+        return framework
+    if unhooked(model) is not None:
+        raise TypeError(f"For '{called(who)}', the model should take hooks, but got {describe(model)}. Give hooks.hooked(model).")
+    raise TypeError(
+        f"For '{called(who)}', the model should be a flax nnx module, or what hooks.hooked(model) returns for a flax linen module, an equinox "
+        f"model or a haiku transform, but got {_told(model)}"
+    )
+
+
+def _told(value):
+    """What is no model, and what else it may be good for."""
+    if not isinstance(value, (types.FunctionType, types.MethodType)):
+        return f"{describe(value)}."
+    return (
+        f"the function {callable_name(value)}. A function has no modules: hooks.with_hooks puts hooks around it, and hooks.capture returns "
+        "the values that hooks.site names in it."
+    )
 
 
 def as_function(fn: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 
 import jax
 
-from msjax.base.errors import check_callable
-from msjax.hooks.table import Same
+from msjax.base.errors import check_callable, on_behalf_of
+from msjax.base.weak import Same
 from msjax.models.capture import capture_options
 from msjax.models.frameworks.framework import Pure, framework_of_function
 from msjax.models.hooked import as_function
@@ -55,7 +55,8 @@ def compile(
         >>> print(out, found.activations["layers.0"])
         [3.] [3.]
     """
-    options = capture_options(where, gradients, statistic, loss, edit, None, stop_after)
+    with on_behalf_of("compile"):
+        options = capture_options(where, gradients, statistic, loss, edit, None, stop_after)
     key = (
         _hashed(where),
         tuple((pattern, Same(fn)) for pattern, fn in (edit or {}).items()),
@@ -69,7 +70,8 @@ def compile(
         def program(pure, state, args, kwargs):
             return pure.run(state, options, args, kwargs)
 
-        out, found, new = run_kept(model, ("compile", *key), program, args, kwargs)
+        with on_behalf_of("compile"):
+            out, found, new = run_kept(model, ("compile", *key), program, args, kwargs)
         if new is not None:
             pure_of(model).done(new)
         return out, found

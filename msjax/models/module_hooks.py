@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.base.errors import check_hook, describe
+from msjax.base.errors import check_hook
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.slots import is_traced_now
 from msjax.hooks.table import Hook
 from msjax.models.array_hooks import SITE
-from msjax.models.frameworks.framework import framework_of
 from msjax.models.handle import ModuleHandle
+from msjax.models.hooked import framework_with_hooks
 from msjax.models.where import Where
 
 
@@ -188,11 +188,6 @@ def put_hook(model: Any, kind: str, hook: Hook, where: Where, prepend: bool = Fa
         hook (Hook): its function gets and returns the values of the module.
         where, prepend: see `register_forward_pre_hook`.
     """
-    framework = framework_of(model)
-    if framework is None:
-        raise TypeError(
-            f"For 'register_{kind}_hook', the model should be a flax nnx module or a Cell, but got {describe(model)}. Give "
-            "hooks.hooked(model) of a flax linen module, an equinox model or a haiku transform."
-        )
+    framework = framework_with_hooks(model, f"register_{kind}_hook")
     hook.removed = False
     return framework.register(model, kind, hook, where, prepend)

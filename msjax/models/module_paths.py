@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.base.errors import describe
-from msjax.models.frameworks.framework import framework_of
+from msjax.models.hooked import framework_with_hooks
 
 
 def paths(model: object) -> dict[str, Any]:
@@ -24,10 +23,4 @@ def paths(model: object) -> dict[str, Any]:
         >>> list(ms.hooks.paths(nnx.Sequential(nnx.relu, nnx.Dropout(0.5))))
         ['', 'layers.1']
     """
-    framework = framework_of(model)
-    if framework is None:
-        raise TypeError(
-            f"For 'hooks', the model should be a flax nnx module or a Cell, but got {describe(model)}. Give hooks.hooked(model) "
-            "of a flax linen module, an equinox model or a haiku transform."
-        )
-    return framework.paths(model)
+    return framework_with_hooks(model, "paths").paths(model)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.base.code import names_in
-from msjax.base.errors import check_callable
+from msjax.base.errors import check_callable, on_behalf_of
 from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.table import Hook
@@ -121,8 +121,9 @@ class _Monitor:
         model = self._model if self._model is not None else _model_of(self._fn, args, kwargs)
         handles = []
         try:
-            for kind, hook in self._hooks:
-                handles.append(put_hook(model, kind, hook, self._where))
+            with on_behalf_of("monitor"):
+                for kind, hook in self._hooks:
+                    handles.append(put_hook(model, kind, hook, self._where))
             out = self._step(*args, **kwargs)
         finally:
             for handle in handles:

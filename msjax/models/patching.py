@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.errors import check_callable, describe
-from msjax.hooks.table import Same
+from msjax.base.errors import check_callable, describe, on_behalf_of
+from msjax.base.weak import Same
 from msjax.models.capture import capture_options
 from msjax.models.kept import run_kept
 
@@ -35,6 +35,7 @@ class PatchSweep(NamedTuple):
     corrupt: jax.Array
 
 
+@on_behalf_of("patch_sweep")
 def patch_sweep(
     model: Any,
     clean: Any,
@@ -129,6 +130,11 @@ def _depths(pure, state, args, values):
                     f"name one of its elements, such as {near}."
                 )
             depths[name] = values[name].ndim - jnp.ndim(value)
+            if values[name].shape[depths[name] :] != jnp.shape(value):
+                raise ValueError(
+                    f"For 'patch_sweep', the clean and the corrupt inputs should have the same shapes, but the value of {name!r} is of shape "
+                    f"{values[name].shape[depths[name] :]} on the clean ones, and {jnp.shape(value)} on the corrupt ones."
+                )
 
         return edit
 
@@ -159,6 +165,7 @@ def _patch(name, values, depths, rows, chosen, axes):
     return edit
 
 
+@on_behalf_of("attribute")
 def attribute(
     model: Any,
     *args: Any,

@@ -6,11 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from msjax.base.errors import describe
 from msjax.hooks.table import CALL_KINDS, Hook
 from msjax.models.capture import capture
-from msjax.models.frameworks.framework import Framework, framework_of
-from msjax.models.hooked import unhooked
+from msjax.models.hooked import framework_with_hooks
 
 
 class Registered(NamedTuple):
@@ -43,7 +41,7 @@ def registered(model: Any) -> list[Registered]:
         >>> [(row.path, row.kind, row.observes) for row in ms.hooks.registered(model)]
         [('layers.0', 'forward', True)]
     """
-    tables = _framework(model, "registered").tables(model)
+    tables = framework_with_hooks(model, "registered").tables(model)
     return [
         Registered(path, kind, hook.fn, hook.in_slot)
         for path, table in tables.items()
@@ -69,7 +67,7 @@ def remove_all(model: Any) -> int:
         >>> ms.hooks.remove_all(model), ms.hooks.registered(model)
         (1, [])
     """
-    framework, hooks = _framework(model, "remove_all"), _hooks(model)
+    framework, hooks = framework_with_hooks(model, "remove_all"), _hooks(model)
     for hook in hooks:
         framework.remove(model, hook)
         hook.removed = True
@@ -94,7 +92,7 @@ def without(model: Any) -> Iterator[None]:
         >>> _ = model(jnp.ones(1))
         called
     """
-    framework = _framework(model, "without")
+    framework = framework_with_hooks(model, "without")
     kept = framework.take_off(model)
     try:
         yield
@@ -120,7 +118,7 @@ def check(model: Any, *args: Any, **kwargs: Any) -> dict[str, str]:
         >>> ms.hooks.check(model)
         {'': 'it has no __call__, so that a hook would never run'}
     """
-    framework = _framework(model, "check")
+    framework = framework_with_hooks(model, "check")
     found = dict(framework.unhookable(model))
     if args or kwargs:
         # Where the model runs with values that nobody computes with, its calls are counted.
@@ -136,14 +134,6 @@ def _nothing(_array):
 
 
 def _hooks(model):
-    tables = _framework(model, "hooks").tables(model)
+    tables = framework_with_hooks(model, "hooks").tables(model)
     hooks: dict[int, Hook] = {h.id: h for table in tables.values() for kind in CALL_KINDS for h in getattr(table, kind)}
     return list(hooks.values())
-
-
-def _framework(model, who) -> Framework:
-    framework = framework_of(model)
-    if framework is not None:
-        return framework
-    more = " Give hooks.hooked(model)." if unhooked(model) is not None else ""
-    raise TypeError(f"For '{who}', the model should take hooks, but got {describe(model)}.{more}")

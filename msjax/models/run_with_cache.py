@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from msjax.base.errors import on_behalf_of
 from msjax.models.capture import capture
 from msjax.models.frameworks.framework import framework_of_function
 from msjax.models.hooked import unhooked
 from msjax.models.kept import compile
 
 
+@on_behalf_of("run_with_cache")
 def run_with_cache(
     model: Callable[..., Any],
     *args: Any,

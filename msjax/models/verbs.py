@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.base.errors import on_behalf_of
 from msjax.models.capture import capture_options
 from msjax.models.kept import pure_of
 
@@ -59,7 +60,7 @@ def ablate(
         other = _mean(split, split.ndim - at_axis) if _is_mean(value) else jnp.asarray(value, v.dtype)
         return jnp.where(mask, other, split).reshape(v.shape)
 
-    return edited(model, {place: lambda v, index: jax.tree.map(of_array, v) for place in _places(at)})
+    return edited("ablate", model, {place: lambda v, index: jax.tree.map(of_array, v) for place in _places(at)})
 
 
 def _is_mean(value):
@@ -96,9 +97,14 @@ def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: A
         9.0
     """
 
-    def added(vector):
+    def added(place, vector):
         def edit(value, index):
             more = jnp.asarray(vector, value.dtype) * jnp.asarray(scale, value.dtype)
+            if not _broadcasts(more.shape, value.shape):
+                raise ValueError(
+                    f"For 'steer', what is added at {place!r} should have the shape of the value, {value.shape}, or one that broadcasts to it, "
+                    f"but has {more.shape}."
+                )
             if positions is not None:
                 at_axis = axis % value.ndim
                 mask = jnp.isin(jnp.arange(value.shape[at_axis]), jnp.atleast_1d(jnp.asarray(positions)))
@@ -107,15 +113,21 @@ def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: A
 
         return edit
 
-    return edited(model, {place: added(vector) for place, vector in vectors.items()})
+    return edited("steer", model, {place: added(place, vector) for place, vector in vectors.items()})
 
 
-def edited(model: Any, edit: dict[str, Callable[[Any, Any], Any]]) -> Callable[..., Any]:
-    """A model with edits: a function, called like the model, that returns what the model would."""
-    options = capture_options([], edit=edit)
+def _broadcasts(shape, to):
+    return len(shape) <= len(to) and all(one in (1, other) for one, other in zip(reversed(shape), reversed(to)))
+
+
+def edited(who: str, model: Any, edit: dict[str, Callable[[Any, Any], Any]]) -> Callable[..., Any]:
+    """A model with edits: a function, called like the model, that returns what the model would. `who` is what the user has called."""
+    with on_behalf_of(who):
+        options = capture_options([], edit=edit)
 
     def run(*args, **kwargs):
-        pure = pure_of(model)
-        return pure.run(pure.state, options, args, kwargs)[0]
+        with on_behalf_of(who):
+            pure = pure_of(model)
+            return pure.run(pure.state, options, args, kwargs)[0]
 
     return run

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from msjax.base.errors import describe, near
+from msjax.base.errors import called, describe, near
 
 # A path or glob over paths, a type, a function of (path, module), or several of these.
 Where = str | type | Iterable[Any] | Callable[[str, Any], bool]
@@ -26,7 +26,7 @@ def no_match(modules: dict[str, Any], where: Where, who: str) -> ValueError:
     there = ", ".join(map(repr, list(modules)[:30])) + (", ..." if len(modules) > 30 else "")
     texts = [text for text in (where if isinstance(where, (list, tuple)) else [where]) if isinstance(text, str)]
     close = near(texts[0], modules) if texts else ""
-    return ValueError(f"For '{who}', no module matches where={where!r}; the paths are {there}{close}.")
+    return ValueError(f"For '{called(who)}', no module matches where={where!r}; the paths are {there}{close}.")
 
 
 def selected_calls(
@@ -54,7 +54,7 @@ def selected_calls(
     chosen = [call for call, reason in zip(matching, reasons) if reason is None]
     if not chosen and not methods:
         name, module, _ = matching[0]
-        raise ValueError(f"For '{who}', {name or 'the model'!r} ({type(module).__name__}) takes no hooks: {reasons[0]}.")
+        raise ValueError(f"For '{called(who)}', {name or 'the model'!r} ({type(module).__name__}) takes no hooks: {reasons[0]}.")
     return [*chosen, *methods]
 
 
@@ -90,4 +90,6 @@ def matches(name: str, module: object, where: Where, who: str = "where") -> bool
         return isinstance(module, where)
     if callable(where):
         return bool(where(name, module))
-    raise TypeError(f"For '{who}', 'where' should be a path, a type, a function or a list of these, but got {describe(where)}.")
+    raise TypeError(
+        f"For '{called(who)}', 'where' should be a path, a type, a function or a list of these, but got {describe(where)}."
+    )

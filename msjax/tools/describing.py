@@ -39,7 +39,7 @@ def hooks_of(cell: Any) -> dict[str, Any]:
     for name, value in vars(cell).items():
         own = getattr(value, "_hooks", None) if isinstance(value, Parameter) else None
         if own is not None and own.hooks:
-            found[f"gradient of {name}"] = [function_name(hook) for hook in own.hooks.values()]
+            found[f"gradient of {name}"] = [function_name(hook.fn) for hook in own.gradient]
     return found
 
 

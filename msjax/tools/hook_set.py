@@ -31,17 +31,17 @@ class HookSet:
 
     def add_of_parameter(self, parameter: Any, fn: Callable[[Any], Any]) -> None:
         """A hook of a Parameter's gradient; it has to return the gradient, so that it is part of the program."""
-        self._of_parameters.append((parameter, new_hook_id(), fn))
+        self._of_parameters.append((parameter, Hook(new_hook_id(), fn, traced=True)))
 
     def on(self) -> None:
         """Put the hooks on."""
         before = VERSION.n
         for of_cell in self._of_cells.values():
             of_cell.on()
-        for parameter, number, fn in self._of_parameters:
+        for parameter, hook in self._of_parameters:
             if parameter._hooks is None:
                 parameter._hooks = HookList()
-            parameter._hooks.hooks[number] = fn
+            parameter._hooks.put(hook)
         if before == self._off_at:
             VERSION.n = self._on_at
         else:
@@ -53,9 +53,9 @@ class HookSet:
         before = VERSION.n
         for of_cell in self._of_cells.values():
             of_cell.off()
-        for parameter, number, _ in self._of_parameters:
+        for parameter, hook in self._of_parameters:
             if parameter._hooks is not None:
-                parameter._hooks.hooks.pop(number, None)
+                parameter._hooks.take(hook.id)
         if before == self._on_at:
             VERSION.n = self._off_at
         else:

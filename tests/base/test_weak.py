@@ -1,4 +1,4 @@
-"""Sets of objects that are referred to weakly."""
+"""Sets of objects that are referred to weakly, and what stands for an object in keys."""
 
 import concurrent.futures
 import gc

@@ -400,19 +400,20 @@ def test_a_container_is_checked_if_one_of_the_ways_to_it_is_used():
 def test_guards_of_removed_hooks_are_stale():
     net, other = nn.ReLU(), nn.ReLU()
     weight = ms.Parameter(f32(1), name="w")
-    handles = [net.register_forward_hook(lambda cell, args, out: out * 2), weight.register_hook(lambda grad: None)]
+    handles = [net.register_forward_hook(lambda cell, args, out: out * 2), weight.register_hook(lambda grad: grad * 2)]
     for root, handle in zip((net, weight), handles):
         guards, without = found(root), found(other)
         assert not guards.stale()
         handle.remove()
         assert guards.stale() and not without.stale() and not found(root).stale()
     # An observer stands in a slot, where another one may come.
-    handle = net.register_forward_hook(lambda cell, args, out: None)
-    guards = found(net)
-    handle.remove()
-    assert not guards.stale() and guards.key != found(net).key
-    net.register_forward_hook(lambda cell, args, out: print(out))
-    assert guards.key == found(net).key
+    for root, register in ((net, net.register_forward_hook), (weight, weight.register_hook)):
+        handle = register(lambda *values: None)
+        guards = found(root)
+        handle.remove()
+        assert not guards.stale() and guards.key != found(root).key
+        register(lambda *values: print(values))
+        assert guards.key == found(root).key
     product = weight * 2
     product.register_hook(lambda grad: None)
     guards = found(product)

@@ -1,12 +1,12 @@
 """What differs from the eager run today: a line of kinds for each owner and way.
 
 Every combination here is expected to fail, and a test fails when it doesn't: whoever mends one takes it off the list.
-`python -m tests.engine --today` prints the list anew. docs/limits.md tells both: transformations of nnx run copies, whose Parameters
-have no hooks, and write the copies' hooks back.
+`python -m tests.engine --today` prints the list anew. docs/limits.md tells it: transformations of nnx run copies, whose Parameters
+have no hooks.
 """
 
 _LINES = """
-cell nnx: parameter once
+cell nnx: parameter
 cell nnx_jit: parameter
 cell nnx_hooks_jit: parameter
 cell merged: parameter
@@ -26,8 +26,7 @@ haiku_in_cell nnx: parameter
 haiku_in_cell nnx_jit: parameter
 haiku_in_cell nnx_hooks_jit: parameter
 haiku_in_cell merged: parameter
-cell_in_nnx nnx: once
-cell_in_nnx_in_cell nnx: parameter once
+cell_in_nnx_in_cell nnx: parameter
 cell_in_nnx_in_cell nnx_jit: parameter
 cell_in_nnx_in_cell nnx_hooks_jit: parameter
 cell_in_nnx_in_cell merged: parameter

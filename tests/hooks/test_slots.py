@@ -2,12 +2,141 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
+from flax import nnx
 
 import msjax as ms
 from msjax import nn
 
 X = jnp.array([[1.0, -2.0, 3.0]], "float32")
+
+
+@pytest.fixture
+def compiled():
+    """The list of the compilations of XLA so far."""
+    events = []
+
+    def note(event, _seconds, **_):
+        if event.endswith("backend_compile_duration"):
+            events.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield events
+    jax.monitoring.unregister_event_duration_listener(note)
+
+
+class Model(nnx.Module):
+    """A Cell in an nnx module."""
+
+    def __init__(self):
+        self.cell = nn.Dense(3, 1)
+
+    def __call__(self, x):
+        return self.cell(ms.Tensor(x))._value
+
+
+def gradient_of(net, jit):
+    """(a compiled gradient of a network as a function without arguments, the network's layer)"""
+    if isinstance(net, Model):
+        run = jit(nnx.grad(lambda model, x: model(x).sum()))
+        return lambda: run(net, X), net.cell
+    if jit is ms.jit:
+        run = ms.jit(ms.value_and_grad(lambda x: net(x).sum(), None, net.trainable_params()))
+        return lambda: run(ms.Tensor(X)), net
+    run = jit(nnx.grad(lambda net, x: net(ms.Tensor(x)).sum()._value))
+    return lambda: run(net, X), net
+
+
+OWNERS = {
+    "Cell, nnx.jit": (lambda: nn.Dense(3, 1), nnx.jit, "forward"),
+    "Cell, hooks.jit": (lambda: nn.Dense(3, 1), ms.hooks.jit, "backward"),
+    "Cell in a module, nnx.jit": (Model, nnx.jit, "backward"),
+    "Cell in a module, hooks.jit": (Model, ms.hooks.jit, "forward"),
+    "Parameter": (lambda: nn.Dense(3, 1), ms.jit, "parameter"),
+}
+
+
+@pytest.mark.parametrize("case", OWNERS)
+def test_another_observer_compiles_nothing(case, compiled):
+    made, jit, kind = OWNERS[case]
+    run, layer = gradient_of(made(), jit)
+    register = layer.weight.register_hook if kind == "parameter" else getattr(layer, f"register_{kind}_hook")
+    run()
+    logs, counts = [], []
+    for _ in range(3):
+        log = []
+        with register(lambda *given, log=log: log.append(given)):
+            run()
+            ms.hooks.barrier()
+        run()
+        ms.hooks.barrier()
+        logs.append(log)
+        counts.append(len(compiled))
+    assert [len(log) for log in logs] == [1, 1, 1] and counts[0] == counts[2] > 0
+    if kind == "parameter":
+        np.testing.assert_array_equal(logs[2][0][0].asnumpy(), X)
+    else:
+        assert all(log[0][0] is layer for log in logs)
+
+
+def test_two_cells_and_two_kinds_of_hooks_have_programs_of_their_own():
+    """Equal tables of hooks are only those of one cell."""
+    nets, log = [nn.Tanh(), nn.Tanh()], []
+    run = nnx.jit(lambda net, x: net(ms.Tensor(x))._value)
+    for net in nets:
+        net.register_forward_hook(lambda cell, args, out: log.append(nets.index(cell)))
+    for net in (*nets, *nets):
+        run(net, X)
+        ms.hooks.barrier()
+    assert log == [0, 1, 0, 1]
+    with nets[0].register_forward_hook(lambda cell, args, out: out * 2):
+        np.testing.assert_allclose(run(nets[0], X), 2 * jnp.tanh(X), rtol=1e-6)
+    np.testing.assert_allclose(run(nets[0], X), jnp.tanh(X), rtol=1e-6)
+
+
+def test_a_hook_that_code_registers_while_nnx_traces_stays_with_the_cell():
+    net, log = nn.Tanh(), []
+
+    @nnx.jit
+    def run(net, x):
+        if not log:
+            net.register_forward_hook(lambda cell, args, out: log.append("traced"))
+        return net(ms.Tensor(x))._value
+
+    net.register_forward_hook(lambda cell, args, out: log.append("before")).remove()
+    run(net, X)
+    ms.hooks.barrier()
+    net.register_forward_hook(lambda cell, args, out: log.append("after"))
+    net(ms.Tensor(X))
+    assert log == ["traced", "traced", "after"]
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_a_parameter_s_hook_runs_once_where_a_compiled_network_is_differentiated(double):
+    """It ran within the gradient of the compiled network, and again where that gradient arrived at the Parameter."""
+    net, seen = nn.Dense(3, 1), []
+    fast = ms.jit(net)
+    gradients = ms.grad(lambda x: (fast(x) + fast(x * 2)).sum(), None, net.trainable_params())
+    net.weight.register_hook((lambda grad: grad * 2) if double else lambda grad: seen.append(grad.asnumpy()))
+    np.testing.assert_allclose(gradients(ms.Tensor(X))[0].asnumpy(), X * (6 if double else 3), rtol=1e-6)
+    assert [s.tolist() for s in seen] == ([] if double else [(X * 3).tolist()])
+
+
+def test_an_argument_that_is_given_again_may_have_another_observer(compiled):
+    x, log = ms.Tensor(X), []
+    gradient = ms.jit(ms.grad(lambda x: (x * x).sum()))
+    counts = []
+    for number in range(3):
+        with x.register_hook(lambda grad, number=number: log.append((number, grad.asnumpy().tolist()))):
+            gradient(x)
+        counts.append(len(compiled))
+    assert log == [(number, (X * 2).tolist()) for number in range(3)] and counts[0] == counts[2]
+    other = ms.Tensor(X)
+    other.register_hook(lambda grad: log.append("other"))
+    gradient(other)
+    gradient(x)
+    assert log[3:] == ["other"]
 
 
 @pytest.mark.parametrize("kind", ["forward_pre", "forward", "backward_pre", "backward"])

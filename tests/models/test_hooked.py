@@ -372,10 +372,15 @@ def test_models_themselves_and_run_with_cache():
 
 
 def test_errors_say_what_was_expected():
-    with pytest.raises(TypeError, match=r"linen module, an equinox model, a haiku transform, .* but got builtin_function"):
+    with pytest.raises(
+        TypeError, match=r"linen module, an equinox model, a haiku transform or an nnx module, but got builtin_function"
+    ):
         hooks.hooked(print)
-    with pytest.raises(TypeError, match=r"a flax nnx module or a Cell, but got Tied.*Give hooks\.hooked\(model\)"):
+    with pytest.raises(TypeError, match=r"should take hooks, but got Tied.*Give hooks\.hooked\(model\)"):
         hooks.register_forward_hook(Tied(), print)
+    for call in (hooks.hooked, hooks.paths, hooks.registered, hooks.check, lambda fn: hooks.register_forward_hook(fn, print)):
+        with pytest.raises(TypeError, match=r"but got the function .*lambda.*hooks\.with_hooks puts hooks around it"):
+            call(lambda x: x)
     with pytest.raises(ValueError, match="bound to its variables"):
         hooks.hooked(Tied().bind({}))
     relu = ms.nn.ReLU()

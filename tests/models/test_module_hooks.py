@@ -173,14 +173,14 @@ def test_where(model):
         count("nothing.*")
     with pytest.raises(TypeError, match=r"'where' should be a path, a type"):
         count([3])
-    with pytest.raises(TypeError, match=r"flax nnx module or a Cell, but got"):
+    with pytest.raises(TypeError, match=r"a flax nnx module, or what hooks\.hooked\(model\) returns .* but got"):
         hooks.register_forward_hook(print, print)
 
 
 def test_wrong_returns_name_the_hook_and_the_path(model):
     with hooks.register_backward_hook(model, lambda module, gi, go: (gi[0][:1],), "blocks.1.a"):
         with pytest.raises(
-            ValueError, match=r"backward hook .*lambda.* of cell blocks\.1\.a \(Linear\) returned a gradient of shape"
+            ValueError, match=r"backward hook .*lambda.* of module blocks\.1\.a \(Linear\) returned a gradient of shape"
         ):
             nnx.grad(loss)(model, X)
 

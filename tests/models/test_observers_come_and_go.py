@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import weakref
 
 import equinox
 import flax.linen as linen
@@ -18,6 +19,7 @@ from msjax.hooks import slots
 from msjax.hooks.events import Event
 from msjax.hooks.places import HOOKED_WITH
 from msjax.hooks.primitive import COLLECTED
+from msjax.models.frameworks.nnx import _PLACES as PLACES
 
 X = jnp.linspace(-1.0, 1.0, 6, dtype="float32").reshape(2, 3)
 
@@ -188,7 +190,7 @@ def test_errors_name_the_hook_that_is_there_now():
 
     with (
         hooks.register_forward_hook(model, later, "a", observe=True),
-        pytest.raises(TypeError, match=r"later .*of cell a \(Linear\)"),
+        pytest.raises(TypeError, match=r"later .*of module a \(Linear\)"),
     ):
         run(model, X)
 
@@ -284,16 +286,32 @@ def test_a_deep_copy_has_the_classes_of_the_model(made):
     assert nnx.split(copied)[0] == nnx.split(Net(nnx.Rngs(0)))[0]
 
 
-def test_a_hooked_model_that_dies_leaves_no_key():
-    key = HOOKED_WITH.value
-    model = hooks.hooked(LinenNet())
-    model.init(jax.random.key(0), X)
-    handle = hooks.register_forward_hook(model, lambda module, args, output: None, "a")
-    assert HOOKED_WITH.value != key
-    del model
+@pytest.mark.parametrize("framework", MODELS)
+def test_a_hooked_model_that_dies_leaves_nothing(framework):
+    """Hooks and `where` may refer to the model, and handles may be kept."""
+    key, places, alive = HOOKED_WITH.value, dict(PLACES), []
+
+    def run():
+        model, prefix, given, call = MODELS[framework]()
+        where = f"{'net.' if framework == 'haiku' else prefix}a"
+        kept = [
+            hooks.register_forward_hook(model, lambda module, args, output: None if model else output, where),
+            hooks.register_forward_hook(model, lambda module, args, output: print(model), where, observe=True),
+            hooks.register_backward_hook(
+                model, lambda *gradients: None, lambda path, module: path == where and model is not None
+            ),
+        ]
+        assert framework == "nnx" or HOOKED_WITH.value != key
+        call(*given, X)
+        hooked = model if framework == "nnx" else model.msjax_registry
+        alive.append(weakref.ref(hooked))
+        return kept
+
+    handles = run()
     gc.collect()
-    assert HOOKED_WITH.value == key
-    handle.remove()
+    assert alive[0]() is None and HOOKED_WITH.value == key and places == PLACES
+    for handle in handles:
+        handle.remove()
 
 
 def test_nobody_waits_for_callbacks_that_are_not_there():

@@ -59,7 +59,8 @@ class NnxModels(Framework):
                 known, new_table = table, table.add(kind, hook, prepend)
             place.change({**place.tables, method: new_table})
             places.append(place)
-        return ModuleHandle(hook.id, [functools.partial(_remove, places, hook)])
+        # The handle keeps neither the hook nor what it refers to alive.
+        return ModuleHandle(hook.id, [functools.partial(_remove_of, list(map(weakref.ref, places)), weakref.ref(hook))])
 
     def tables(self, model: Any) -> dict[str, HookTable]:
         return {
@@ -144,7 +145,7 @@ class _Place:
         undo: what takes the site off the module again.
     """
 
-    __slots__ = ("cls", "copies", "detached", "module", "path", "tables", "undo")
+    __slots__ = ("__weakref__", "cls", "copies", "detached", "module", "path", "tables", "undo")
 
     def __init__(self, path: str, module: Any, tables: dict[str, HookTable], cls: type, detached: bool = False):
         self.path = path
@@ -169,10 +170,23 @@ class _Place:
         site = _Site(self, tuple((method, table.key) for method, table in tables.items())) if tables else None
         module = self.module()
         if module is not None:
+            self._keep(module, without_hooks=site is None)
             self.undo = self._put(site, module, self.undo)
         for copied in [ref() for ref in self.copies.values()]:
             if copied is not None:
                 self._put(site, copied, None)
+
+    def _keep(self, module, without_hooks):
+        """Have the place for as long as the module lives. With hooks, which may refer to the module, only the module itself keeps it."""
+        places = _PLACES.get(id(module))
+        if not without_hooks:
+            if places is not None:
+                places.pop(self.path, None)
+        elif not self.detached:
+            if places is None:
+                places = _PLACES[id(module)] = {}
+                weakref.finalize(module, _PLACES.pop, id(module), None).atexit = False
+            places[self.path] = self
 
     def _put(self, site, module, undo):
         cls = self.cls
@@ -220,7 +234,7 @@ def _left_of(table):
 
 _OF_A_COPY = None, object()
 
-# {id of a module: {path: its _Place}} of those that had hooks: programs with observers there are found again.
+# {id of a module: {path: its _Place}} of those that had hooks and have none now: programs with observers there are found again.
 _PLACES: dict[int, dict[str, _Place]] = {}
 
 
@@ -232,13 +246,7 @@ def _place_of(module, path):
         # A copy: from here on, it has hooks of its own.
         site.place.copies.pop(id(module), None)
         return _Place(site.place.path, module, site.place.tables, site.place.cls, detached=True)
-    places = _PLACES.get(id(module))
-    if places is None:
-        places = _PLACES[id(module)] = {}
-        weakref.finalize(module, _PLACES.pop, id(module), None).atexit = False
-    if path not in places:
-        places[path] = _Place(path, module, {}, type(module))
-    return places[path]
+    return _PLACES.get(id(module), {}).get(path) or _Place(path, module, {}, type(module))
 
 
 class _Site(HookSite):
@@ -293,6 +301,12 @@ _NO_HOOKS = _Site(None, ())
 
 def _no_hooks():
     return _NO_HOOKS
+
+
+def _remove_of(place_refs, hook_ref):
+    hook = hook_ref()
+    if hook is not None:
+        _remove([place for ref in place_refs if (place := ref()) is not None], hook)
 
 
 def _remove(places, hook):

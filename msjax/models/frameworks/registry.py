@@ -16,10 +16,11 @@ from typing import Any
 import jax
 
 from msjax.base.state import programs_changed
+from msjax.base.weak import identity
 from msjax.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.hooks.sites import WITH_HOOKS, HookSite
 from msjax.hooks.slots import before_change
-from msjax.hooks.table import EMPTY, Hook, HookTable, Same
+from msjax.hooks.table import EMPTY, Hook, HookTable
 from msjax.models.array_hooks import call_with_array_hooks
 from msjax.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.models.handle import ModuleHandle
@@ -250,7 +251,7 @@ def _where_key(where):
     """What says of two `where`s that they select the same modules of every model; functions are told apart by identity."""
     if isinstance(where, (list, tuple, set, frozenset)):
         return tuple([_where_key(one) for one in where])
-    return where if isinstance(where, (str, type)) else Same(where)
+    return where if isinstance(where, (str, type)) else identity(where)
 
 
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:
@@ -270,10 +271,12 @@ def registry_of(model: object) -> Registry | None:
     return getattr(model, "msjax_registry", None)
 
 
-def _remove(ref, hook):
-    registry, hook.removed = ref(), True
-    if registry is not None:
-        registry.remove(hook.id)
+def _remove(ref, hook_ref):
+    registry, hook = ref(), hook_ref()
+    if hook is not None:
+        hook.removed = True
+        if registry is not None:
+            registry.remove(hook.id)
 
 
 class HookedModels(Framework):
@@ -288,7 +291,7 @@ class HookedModels(Framework):
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
         registry = model.msjax_registry
         registry.register(model, kind, hook, where, prepend)
-        return ModuleHandle(hook.id, [functools.partial(_remove, weakref.ref(registry), hook)])
+        return ModuleHandle(hook.id, [functools.partial(_remove, weakref.ref(registry), weakref.ref(hook))])
 
     def tables(self, model: Any) -> dict[str, HookTable]:
         return model.msjax_registry.present()

@@ -19,7 +19,7 @@ from msjax.base.calls import entered
 from msjax.base.checks import check_options
 from msjax.base.context import GRAPH_MODE, SETTINGS
 from msjax.base.errors import cell_path, shorten
-from msjax.base.flax_slots import MODULE_STATE, blank_like
+from msjax.base.flax_slots import MODULE_STATE, ToldOfWrites, blank_like
 from msjax.base.state import ACTIVITY, COMPILER, STATE, programs_changed
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_values import TENSORS
@@ -40,7 +40,7 @@ _RECOMPUTE = (
 )  # fmt: skip
 
 
-class Cell(CompiledCacheSlot, TorchNames, CellState, nnx.Module, metaclass=CellType, pytree=False):
+class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, metaclass=CellType, pytree=False):
     """The base class of layers and networks.
 
     A subclass creates its layers and Parameters in ``__init__`` and computes in ``construct``. Calling the cell runs
@@ -151,7 +151,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, nnx.Module, metaclass=CellT
         copy. A copy that the user made is a cell of its own."""
         if original is not None and jax_slots.trace_state() != jax_slots.NO_TRACE:
             return original
-        vars(self)["_hooks"] = self._hooks.owned_by(self)
+        self._keep_hooks(self._hooks.owned_by(self))
         return self
 
     def _call_bprop(self, *args, **kwargs):
@@ -169,11 +169,38 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, nnx.Module, metaclass=CellT
 
     def _set_hooks(self, table):
         before_change()
-        vars(self)["_hooks"] = table.owned_by(self)
+        owner = None if table.owner is None else table.owner()
+        # In a trace of nnx, a copy's hooks go on as those of the cell that it was made from.
+        of_original = owner is not None and owner is not self and jax_slots.trace_state() != jax_slots.NO_TRACE
+        self._keep_hooks(table if of_original else table.owned_by(self))
         self._refresh_special()
+
+    def _keep_hooks(self, table):
+        self.present_hooks = table
+        if table is hook_table.EMPTY:  # then nnx finds the program of the cell that never had any
+            vars(self).pop("_hooks", None)
+        else:
+            vars(self)["_hooks"] = table
+
+    def written_by_nnx(self) -> None:
+        """Called when nnx has written all attributes: after a program of nnx.jit, those of its trace. Who listens may be others since."""
+        present = getattr(self, "present_hooks", None)
+        if present is None:
+            return
+        traced = self._hooks
+        for kind in hook_table.CALL_KINDS:
+            there = getattr(present, kind)
+            for hook in getattr(traced, kind):
+                if hook.fixed and hook not in there:  # registered by the code that was traced
+                    present = present.add(kind, hook)
+        self._keep_hooks(present.owned_by(self))
+        self._note_special()
 
     def _refresh_special(self):
         programs_changed()
+        self._note_special()
+
+    def _note_special(self):
         if self._hooks.in_calls or self._to_float is not None or self._recompute:
             vars(self)["_special"] = True
         else:

@@ -114,6 +114,8 @@ def _call_under_jax_transform(cell, args, kwargs, tensors):
         while tensor is not None:
             # A write that is not recorded leaves the Tensor where it was on the tape: its gradient goes on to what it was.
             tensor._value = _written(tensor._value, value)
+            # What was computed before still counts: a later hook would miss the gradient of the call.
+            mark_used([tensor])
             tensor = tensor.__dict__.get("_stands_for")
     return _unflatten(treedef, leaves, at, list(map(wrap, tied)))
 

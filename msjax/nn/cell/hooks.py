@@ -20,9 +20,9 @@ from msjax.hooks.handle import RemovableHandle
 from msjax.nn.cell.parts import CellPart
 
 
-def hooks_of(cell: CellPart) -> hook_table.HookTable:
-    """The hooks that run when a cell is called: those of all cells, then its own."""
-    own, table = cell._hooks, hook_table.GLOBAL.table
+def hooks_of(cell: CellPart, own: hook_table.HookTable | None = None) -> hook_table.HookTable:
+    """The hooks that run when a cell is called: those of all cells, then its own; `own` may say which these are."""
+    own, table = cell._hooks if own is None else own, hook_table.GLOBAL.table
     if table is hook_table.EMPTY:
         return own
     if own is hook_table.EMPTY:
@@ -34,7 +34,7 @@ class CellHooks(CellPart):
     """The part of Cell that registers hooks. The hook table is immutable; `_set_hooks` replaces it."""
 
     def _hooks_around(self):
-        return hooks_of(self)
+        return hooks_of(self, getattr(self, "present_hooks", None))
 
     def register_forward_pre_hook(
         self,

@@ -53,9 +53,10 @@ class CompiledCacheSlot:
     Attributes:
         compiled_families: the programs compiled from it.
         cached_children: (structure version, child cells in order).
+        present_hooks: its HookTable, which nnx writes over with the one of the trace when it has run a program.
     """
 
-    __slots__ = ("cached_children", "compiled_families")
+    __slots__ = ("cached_children", "compiled_families", "present_hooks")
 
 
 class CellTree(CellPart):
