@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from typing import Any, Protocol
 
 import jax
+import numpy as np
 
 from msjax.autograd.monitor import current
 from msjax.autograd.op_errors import raise_op_error
@@ -142,6 +143,8 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
             operand = _array_of_list(operand, op)
         elif operand.__class__ is int and operand.bit_length() > 31:
             huge = True
+        elif isinstance(operand, np.generic) and operand.dtype.kind in "biufc":
+            operand = operand.item()  # a number of numpy's is a number: it widens no Tensor
         values.append(operand)
         if operand.__class__ not in CONCRETE and is_tracer(operand):
             traced = True

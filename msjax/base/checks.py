@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any, TypedDict, TypeGuard, Unpack
 
+import numpy as np
+
 from msjax.base.errors import describe
 
 
@@ -19,8 +21,8 @@ def is_int(value: object) -> TypeGuard[int]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """True for an int or a float that is not a bool."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    """True for an int or a float, also one of numpy's, that is not a bool."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def check_bool(value: object, name: str, who: str | None = None) -> bool:

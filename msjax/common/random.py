@@ -8,6 +8,7 @@ from typing import Self
 import jax
 import numpy as np
 
+from msjax.base import jax_slots
 from msjax.base.arrays import is_tracer
 from msjax.base.checks import check_int
 from msjax.base.errors import describe
@@ -36,7 +37,8 @@ class Generator:
         if self._state is None:
             # Created on first use, so that importing msjax initializes no jax backend.
             seed = random_seed() if self._seed is None else self._seed
-            self._state = Buffer(jax.random.key_data(jax.random.key(seed)))
+            with jax.ensure_compile_time_eval():  # jax may be tracing
+                self._state = Buffer(jax.random.key_data(jax.random.key(seed)))
         return self._state
 
     def manual_seed(self, seed: int) -> Self:
@@ -55,7 +57,14 @@ class Generator:
         state = self.state
         with LOCK:
             old = state._value
-            state._value, key = _split_in_trace(old) if is_tracer(old) else run_cached(_SPLIT, (), (old,))
+            if is_tracer(old):
+                state._value, key = _split_in_trace(old)
+            elif jax_slots.trace_state() == jax_slots.NO_TRACE:
+                state._value, key = run_cached(_SPLIT, (), (old,))
+            else:
+                # jax traces, and the generator's state is no operand of its program: it must not become a value of the trace.
+                with jax.ensure_compile_time_eval():
+                    state._value, key = _split_in_trace(old)
         return key
 
 

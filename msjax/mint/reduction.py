@@ -16,6 +16,7 @@ from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along
 from msjax.ops.function.math_func.reduction import root
+from msjax.ops.function.math_func.statistics import global_median
 
 __all__ = [
     "all", "amax", "amin", "any", "argmin", "argsort", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",
@@ -199,11 +200,8 @@ def median(input: Tensor) -> Tensor: ...
 @overload
 def median(input: Tensor, dim: int, keepdim: bool = ...) -> tuple[Tensor, Tensor]: ...
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The lower median of all elements; with an axis, those along it and their Int64 indices."""
-    if dim is None:
-        flat = ops.ravel(input)
-        return sort_with_indices(flat, -1, False, mstype.int64)[0][(flat.size - 1) // 2]
-    return kthvalue(input, (input.shape[dim] + 1) // 2, dim, keepdim)
+    """The lower median of all elements; with an axis, those along it and their Int64 indices. Of NaN among them it is NaN."""
+    return global_median(input, False)[0] if dim is None else ops.median(input, dim, keepdim)
 
 
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:

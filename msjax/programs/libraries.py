@@ -7,6 +7,7 @@ the library's files, classes with their methods. A function from elsewhere is fo
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import importlib
@@ -19,6 +20,8 @@ import types
 import zlib
 from collections.abc import Iterator
 from typing import Any
+
+import jax
 
 # Packages whose functions programs may be made of: they are what they are for the content of their files.
 LIBRARIES = ("jax", "jaxlib", "numpy", "ml_dtypes", "opt_einsum", "scipy")
@@ -75,9 +78,12 @@ def identity(value: Any, depth: int = 3) -> Any:
     if cls is types.FunctionType:
         return _of_function(value, depth)
     if cls is functools.partial:
-        held = [*value.args, *value.keywords.values()]
-        inner = [identity(v, depth - 1) for v in held if callable(v)] if depth else []
+        inner = _of_all((*value.args, *value.keywords.values()), depth - 1) if depth else []
         return "partial", identity(value.func, depth), *inner
+    if isinstance(value, (tuple, list)):  # of rules
+        return cls.__name__, *_of_all(value, depth)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return cls.__name__, *_of_all([getattr(value, field.name) for field in dataclasses.fields(value)], depth)
     if cls in (float, complex, str, bool, int):
         return cls.__name__, repr(value)
     if cls is types.ModuleType:
@@ -120,9 +126,13 @@ def _of_function(fn, depth):
         return fn.__qualname__, zlib.crc32(code.co_code), code.co_names
     found = fn.__qualname__, where, code.co_firstlineno
     if depth and fn.__closure__:
-        held = [_content(cell) for cell in fn.__closure__]
-        return *found, *[identity(v, depth - 1) for v in held if callable(v)]
+        return *found, *_of_all([_content(cell) for cell in fn.__closure__], depth - 1)
     return found
+
+
+def _of_all(held, depth):
+    """The identities of the functions in what a function holds."""
+    return [identity(v, depth) for v in held if callable(v) or isinstance(v, (tuple, list))]
 
 
 def _content(cell):
@@ -170,13 +180,23 @@ def _members(cls) -> Iterator[tuple[str, Any]]:
 _TEXTS = ("__doc__", "__module__", "__firstlineno__")
 
 
-def _check_rules(module):
-    """Check that the rules of jax's primitives are not foreign functions."""
-    for table in list(vars(module).values()):
-        if table.__class__ is dict:
-            for primitive, rule in list(table.items()):
-                if primitive.__class__.__name__ == "Primitive" and place(_file_of(primitive)) is not None:
-                    identity(rule)
+def _of_rules(module):
+    """(primitive, identity of its rule) of those of jax.lax. Rules of other primitives of libraries are only checked: they come with imports."""
+    common = {value for value in vars(jax.lax).values() if value.__class__.__name__ == "Primitive"}
+    for name, table in _tables(module):
+        for primitive, rule in list(table.items()):
+            if primitive.__class__.__name__ == "Primitive" and place(_file_of(primitive)) is not None:
+                found = identity(rule)
+                if primitive in common:
+                    yield name, str(primitive), found
+
+
+def _tables(module):
+    """(name, dict) of the dicts in a module, and of those in them: rules are kept by platform, too."""
+    for name, table in list(vars(module).items()):
+        if isinstance(table, dict) and not name.startswith("__"):
+            yield name, table
+            yield from ((f"{name} {key}", inner) for key, inner in list(table.items()) if isinstance(inner, dict))
 
 
 def _file_of(primitive):
@@ -195,8 +215,8 @@ class LibraryState:
     def __init__(self):
         self._lock = threading.Lock()
         self._turn = 0
-        # {name of a module: (what it holds, in order, the digest of that; None if something is foreign)}.
-        self._modules: dict[str, tuple[tuple[Any, ...], bytes | None]] = {}
+        # {name of a module: (what it holds, in order, the tables of rules in it, the digest of both; None if something is foreign)}.
+        self._modules: dict[str, tuple[tuple[Any, ...], list[dict[Any, Any]], bytes | None]] = {}
         self._others: list[str] = []
         self._digest: str | None = None
 
@@ -210,7 +230,7 @@ class LibraryState:
             if self._modules and not thorough:
                 self._turn = (self._turn + 1) % _TURNS
                 asked = [*_ALWAYS, *self._others[self._turn :: _TURNS]]
-                changed = [name for name in asked if not _is_same(sys.modules[name], self._modules[name][0])]
+                changed = [name for name in asked if not _is_same(sys.modules[name], *self._modules[name][:2])]
                 if not changed:
                     return self._digest
             else:
@@ -219,20 +239,28 @@ class LibraryState:
                 self._modules.clear()
             for name in changed:
                 self._modules[name] = _look_at(sys.modules[name])
-            found = [digest for _, digest in self._modules.values()]
+            found = [digest for _, _, digest in self._modules.values()]
             known = [digest for digest in found if digest is not None]
             self._digest = hashlib.sha256(b"".join(known)).hexdigest() if len(known) == len(found) else None
             return self._digest
 
 
 # What other functions of jax are made of, and users replace; and in how many turns all the others are looked at.
-_ALWAYS = ("jax.numpy", "jax.lax", "jax.nn")
+_ALWAYS = ("jax.numpy", "jax.lax", "jax.nn", *_RULES)
 _TURNS = 16
 
 
-def _is_same(module, held):
-    values = module.__dict__.values()
+def _is_same(module, held, tables):
+    values = _held(module, tables)
     return len(values) == len(held) and all(map(operator.is_, values, held))
+
+
+def _held(module, tables):
+    """What a module holds, with the rules in its tables."""
+    values = [*module.__dict__.values()]
+    for table in tables:
+        values += table.values()
+    return values
 
 
 def _names():
@@ -247,14 +275,15 @@ def _names():
 
 
 def _look_at(module):
-    held = tuple(vars(module).values())
+    tables = [table for _, table in _tables(module)] if module.__name__ in _RULES else []
+    held = tuple(_held(module, tables))
     try:
         content = repr(list(_of_module(module)))
         if module.__name__ in _RULES:
-            _check_rules(module)
+            content += repr(sorted(_of_rules(module), key=repr))
     except Foreign:
-        return held, None
-    return held, hashlib.sha256(content.encode()).digest()
+        return held, tables, None
+    return held, tables, hashlib.sha256(content.encode()).digest()
 
 
 LIBRARY_STATE = LibraryState()

@@ -1,5 +1,6 @@
 """Seeds and generators."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -99,3 +100,12 @@ def test_a_state_brings_the_same_numbers_again():
         ms.set_rng_state(ms.Tensor([1, 2, 3]))
     chosen = ms.seed()
     assert ms.initial_seed() == chosen
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_what_draws_under_jit_leaves_the_generator_as_it_was(monkeypatch, made):
+    if not made:
+        monkeypatch.setattr(default_generator, "_state", None)
+    assert set(np.unique(jax.jit(lambda x: ops.dropout(Tensor(x), 0.5)._value)(np.ones(50, np.float32)))) == {0.0, 2.0}
+    assert ops.standard_normal((3,)).shape == (3,)
+    assert isinstance(default_generator.next_key(), jax.Array) and ops.dropout(X, 0.5).shape == X.shape

@@ -29,7 +29,7 @@ def main():
     parser.add_argument("--part", default="0/1", help="only this part of the rows")
     parser.add_argument("--each", type=int, default=2, help="how many differences of a row are printed")
     args = parser.parse_args()
-    recorded, start, counts, states = records.load(), time.time(), Counter(), Counter()
+    recorded, start, counts, states, reasons = records.load(), time.time(), Counter(), Counter(), Counter()
     part, parts = map(int, args.part.split("/"))
     rows = [row for row in ROWS if args.rows in row.key and row.key in recorded][part::parts]
     each = min(PER_ROW, -(-args.cases // len([row for row in ROWS if row.key in recorded])))
@@ -39,6 +39,7 @@ def main():
             record = recorded[row.key][number]
             verdict, detail = compare(make(row, number), record)
             counts[verdict] += 1
+            reasons.update([detail] * (verdict == "decided"))
             states[record[0]] += 1
             if verdict in ("differs", "raises", "takes") and printed < args.each:
                 printed += 1
@@ -48,6 +49,8 @@ def main():
     names = ("both agree", "PyTorch alone", "MindSpore alone", "both refuse", "nothing to compare")
     print(f"\n{sum(counts.values())} cases of {len(rows)} rows, {time.time() - start:.0f} s: {dict(counts)}")
     print("recorded: " + ", ".join(f"{name} {states[i]}" for i, name in enumerate(names)))
+    for why, count in reasons.items():
+        print(f"decided, {count} cases: {why}")
     return 1 if counts["differs"] + counts["raises"] + counts["takes"] else 0
 
 

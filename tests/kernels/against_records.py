@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ import numpy as np
 import msjax as ms
 from msjax import mint, nn, ops
 from msjax.common.tensor import wrap
-from tests.kernels import records
+from tests.kernels import decided, records
 from tests.kernels.cases import DRAWS, Case, weights
 
 # By the widest dtype that a case computes in; float64 is recorded in 16 bits.
@@ -124,20 +125,40 @@ _PROGRAMS: dict[tuple[str, int], Any] = {}
 
 
 def compare(case: Case, record: tuple[int, int, np.ndarray]) -> tuple[str, str]:
-    """(verdict, detail): "same", "differs", "raises", "left out" where nothing is recorded, or "refused" where all refuse."""
-    state, shapes, codes = record
-    if state == records.NOTHING:
+    """(verdict, detail) of a case.
+
+    Verdicts: "same"; "denormals", the same with zeros for denormal numbers; "decided", different for a reason of `decided.RULES`;
+    "differs"; "raises"; "takes" what the others refuse; "left out" where nothing is recorded; "refused" where all refuse.
+    """
+    if record[0] == records.NOTHING:
         return "left out", ""
+    verdict, part, detail = _compared(case, record)
+    if verdict != "differs":
+        return verdict, detail
+    flushed = case.flushed
+    if any(not np.array_equal(flushed[n], a, equal_nan=True) for n, a in case.arrays.items()):
+        zeros = dataclasses.replace(case, arrays=flushed)
+        other, other_part, other_detail = _compared(zeros, record)
+        if other == "same":
+            return "denormals", ""
+        verdict, part, detail = other, other_part, other_detail
+    why = decided.reason(case, part)
+    return ("decided", why) if why else (verdict, detail)
+
+
+def _compared(case, record):
+    """(verdict, the part of the results that differs, detail)."""
+    state, shapes, codes = record
     try:
         found = evaluate(case)
     except Exception as error:
         if state == records.REFUSED:
-            return "refused", ""
-        return "raises", f"{type(error).__name__}: {error}"
+            return "refused", "", ""
+        return "raises", "", f"{type(error).__name__}: {error}"
     if state == records.REFUSED:
-        return "takes", "what both others refuse"
+        return "takes", "", "what both others refuse"
     if records.digest([a.shape for a in found[0]]) != shapes:
-        return "differs", f"shapes of the results: {[a.shape for a in found[0]]}"
+        return "differs", "result", f"shapes of the results: {[a.shape for a in found[0]]}"
     tolerance = TOLERANCES[min((d for d in case.dtypes.values() if "float" in d), key=_width, default="float64")] * case.row.loose
     elementwise = any(kind.partition("-")[0] in ("edge", "any") for kind in case.row.operands.values())
     at = 0
@@ -146,16 +167,17 @@ def compare(case: Case, record: tuple[int, int, np.ndarray]) -> tuple[str, str]:
             own = records.summary(array)
             code, at = codes[at : at + own.size], at + own.size
             if code.size != own.size:
-                return "differs", f"the number of elements of {what} {i}: {own.size}"
+                return "differs", what, f"the number of elements of {what} {i}: {own.size}"
             exact = elementwise and array.shape == found[0][0].shape
             wrong = _wrong(own, code, tolerance, array, exact, case.row, what)
             if wrong.any():
                 want = np.where(code == records.LEFT_OUT, np.nan, records.decode(code))
                 return (
                     "differs",
+                    what,
                     f"{what} {i}: {own.tolist()}, recorded {want.tolist()}, wrong at {np.flatnonzero(wrong).tolist()}",
                 )
-    return ("differs", "fewer results than recorded") if at != codes.size else ("same", "")
+    return ("differs", "result", "fewer results than recorded") if at != codes.size else ("same", "", "")
 
 
 def _width(dtype):

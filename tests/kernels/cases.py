@@ -28,6 +28,20 @@ NAMES = re.compile(r"\b((?:mint\.nn\.functional|mint\.nn|mint\.linalg|mint\.spec
 
 
 @dataclass(frozen=True)
+class Numpy:
+    """A setting that is a scalar of numpy's, shown in the same way by each version of numpy."""
+
+    kind: str
+    value: float
+
+    def __call__(self):
+        return getattr(np, self.kind)(self.value)
+
+    def __repr__(self) -> str:
+        return f"np.{self.kind}({self.value})"
+
+
+@dataclass(frozen=True)
 class Row:
     """One call of the tables.
 
@@ -115,6 +129,7 @@ def make(row: Row, number: int) -> Case:
     shapes = row.shapes[(variant + offset) % len(row.shapes)]
     dtype = row.dtypes[(variant + offset // 8) % len(row.dtypes)]
     settings = {name: values[drawn.randint(len(values))] for name, values in row.settings.items()}
+    settings = {name: v() if isinstance(v, Numpy) else v for name, v in settings.items()}
     way = ("pynative", "jit", "pynative", "vmap")[drawn.randint(4)] if row.traced else "pynative"
     if way == "vmap" and 0 in [n for shape in shapes for n in shape]:
         way = "jit"

@@ -230,6 +230,14 @@ def test_gradients_of_empty_results_are_zeros(fn):
     assert [g.asnumpy().tolist() for g in gradients] == [[], [0, 0, 0], 0]
 
 
+def test_second_derivatives_of_empty_quotients_are_zeros():
+    def slope(x, y):
+        return ms.grad(lambda y: ops.div(x, y).sum())(y)
+
+    second = ms.grad(lambda x, y: slope(x, y).sum(), 1)(Tensor(np.zeros((0, 3), np.float32)), Tensor([1.0, 0.0, NAN]))
+    assert second.asnumpy().tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize("fn", [ops.std, lambda x: mint.std(x, correction=0), lambda x: ops.std_mean(x)[0]])
 def test_the_slope_of_a_deviation_of_equal_values_is_zero(fn):
     check(fn, ([2.0, 2.0, 2.0],), 0.0, [0, 0, 0])
@@ -247,3 +255,43 @@ def test_the_slope_of_sinc_beside_zero():
     tensor = Tensor(x)
     np.testing.assert_allclose(ops.sinc(tensor).asnumpy(), np.sinc(x.astype(np.float64)), rtol=1e-6)
     np.testing.assert_allclose(ms.grad(ops.sinc)(tensor).asnumpy(), slope, rtol=1e-3)
+
+
+def test_a_limit_that_is_nan_is_the_result():
+    check(lambda x: ops.clip(x, -1.0, NAN), ([2.0, 0.5],), [NAN, NAN], [0, 0])
+    check(lambda x, low: ops.clamp(x, low, 1.0), ([2.0, 0.5], [NAN, 0.0]), [NAN, 0.5], [0, 1], [1, 0])
+
+
+def test_the_angle_of_no_direction_has_no_slope():
+    check(ops.atan2, ([0.0, 1.0], [0.0, 0.0]), [0, np.pi / 2], [0, 0], [0, -1])
+
+
+def test_a_norm_of_negative_order_of_a_zero():
+    check(lambda x: ops.vector_norm(x, -1), ([0.0, 2.0, 4.0],), 0.0, [0, 0, 0])
+    check(lambda x: ops.vector_norm(x, -1), ([1.0, 2.0, 4.0],), 4 / 7, [16 / 49, 4 / 49, 1 / 49])
+
+
+def test_medians_of_nan_and_of_equal_values():
+    check(mint.median, ([3.0, 1.0, NAN, NAN],), NAN, [0, 0, 0.5, 0.5])
+    check(mint.median, ([3.0, 1.0, 1.0],), 1.0, [0, 0.5, 0.5])
+    value, index = mint.median(Tensor([3.0, NAN, 1.0]), 0)
+    assert np.isnan(value.asnumpy()) and int(index) == 1
+
+
+def test_the_slope_of_rrelu_at_zero_and_of_nan():
+    check(lambda x: ops.rrelu(x, 0.25, 0.25), ([0.0, NAN, -1.0],), [0, NAN, -0.25], [0.25, 1, 0.25])
+
+
+def test_slopes_of_large_numbers():
+    check(ops.softsign, ([1e4, -1.0],), [1e4 / 10001, -0.5], [1 / 10001**2, 0.25])
+    slope = ms.grad(lambda x: ms.grad(lambda x: ops.softplus(x).sum())(x).sum())
+    np.testing.assert_allclose(slope(Tensor([15.0, -15.0])).asnumpy(), np.exp(-15.0) / (1 + np.exp(-15.0)) ** 2, rtol=1e-5)
+
+
+def test_half_precision_is_rounded_once():
+    x = Tensor([6.0], ms.bfloat16)
+    assert ops.sigmoid(x).astype(ms.float32).asnumpy()[0] == 0.99609375  # in bfloat16, 1 + exp(-6) is 1
+    np.testing.assert_allclose(ms.grad(ops.sigmoid)(x).astype(ms.float32).asnumpy(), 0.99609375 * 0.00390625, rtol=1e-2)
+    y = np.float16(np.tanh(2.603))
+    slope = ms.grad(ops.tanh)(Tensor([2.603], ms.float16)).asnumpy()
+    np.testing.assert_allclose(slope, 1 - float(y) ** 2, rtol=1e-3)

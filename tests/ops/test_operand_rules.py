@@ -125,6 +125,23 @@ def test_refused(kind, number):
         REFUSED[kind][number]()
 
 
+@pytest.mark.parametrize(
+    "number", [np.float16(0.5), np.float32(0.5), np.float64(0.5), np.int8(2), np.int64(2), np.bool_(True)], ids=repr
+)
+def test_scalars_of_numpy_are_numbers(number):
+    plain = number.item()
+    for x in (H, F, INT, BYTE):
+        for fn in (ops.add, ops.mul, ops.div, ops.pow, ops.maximum, ops.gt, lambda x, v: v * x, lambda x, v: x - v):
+            got, want = fn(x, number), fn(x, plain)
+            assert got.dtype == want.dtype
+            np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
+    at = Tensor([True, False, True])
+    np.testing.assert_array_equal(ops.masked_fill(F, at, number).asnumpy(), ops.masked_fill(F, at, plain).asnumpy())
+    if not isinstance(plain, bool):
+        assert float(ops.huber_loss(F, F + 1, "mean", number)) == float(ops.huber_loss(F, F + 1, "mean", plain))
+        np.testing.assert_array_equal(nn.LeakyReLU(number)(-F).asnumpy(), nn.LeakyReLU(plain)(-F).asnumpy())
+
+
 def test_sequences_are_equal_to_no_tensor():
     assert (F == [1.0, 2.0, 300.0]) is False and (F != (1.0, 2.0, 300.0)) is True
 

@@ -15,10 +15,10 @@ import warnings
 from pathlib import Path
 
 import jax
-import jax.interpreters.ad
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.interpreters import ad, mlir
 
 from msjax import ops
 from msjax.autograd import traced_vjp
@@ -178,7 +178,7 @@ def of_code(patch, fn, other):
 
 
 def rule_of_tanh(patch):
-    rules = jax.interpreters.ad.primitive_jvps
+    rules = ad.primitive_jvps
     original = rules[jax.lax.tanh_p]
 
     def rule(primals, tangents, **params):
@@ -186,6 +186,20 @@ def rule_of_tanh(patch):
         return out, tangent * 2
 
     patch.setitem(rules, jax.lax.tanh_p, rule)
+
+
+def rule_in_a_list(patch):
+    patch.setitem(ad.primitive_jvps, jax.lax.tanh_p, None)
+    ad.defjvp(jax.lax.tanh_p, lambda tangent, x, **params: tangent * 3)
+
+
+def lowering_of_another(patch):
+    patch.setitem(mlir._lowerings, jax.lax.tanh_p, mlir._lowerings[jax.lax.sin_p])
+
+
+def lowering_of_its_own(patch):
+    patch.setitem(mlir._lowerings, jax.lax.tanh_p, None)
+    mlir.register_lowering(jax.lax.tanh_p, mlir.lower_fun(lambda x, **params: jax.lax.sin(x), False))
 
 
 def bound_twice(self, *operands):
@@ -213,6 +227,9 @@ OTHERS = {
     ),
     "defaults": ("hardswish", lambda p: p.setattr(activations._choose, "__defaults__", (0.0,)), False),
     "a rule of jax": ("tanh", rule_of_tanh, True),
+    "a rule in a list": ("tanh", rule_in_a_list, True),
+    "a lowering of another": ("tanh", lowering_of_another, True),
+    "a lowering of its own": ("tanh", lowering_of_its_own, True),
     "a table of names": ("softsign", lambda p: p.setattr(traced_vjp, "_CHEAP", frozenset()), False),
     "a builtin": ("hardswish", lambda p: p.setattr(builtins, "isinstance", lambda a, b, f=isinstance: f(a, b)), False),
     "a function of Python": ("tanh", lambda p: p.setattr(math, "prod", lambda shape, f=math.prod: f(shape)), False),
@@ -226,14 +243,20 @@ def test_something_else_that_was_replaced(store, right, case):
     attack(store, right, name, replace, changes=changes, between=begin_anew)
 
 
-def test_programs_of_a_replaced_rule_are_not_written(store, right):
-    """A class or a rule that is replaced while the process runs is noticed before anything is written."""
+def method_of_jax(patch):
+    original = jax.custom_jvp.__call__
+    patch.setattr(jax.custom_jvp, "__call__", lambda self, *args, **kwargs: original(self, *args, **kwargs))
+
+
+@pytest.mark.parametrize("replace, at_once", [(method_of_jax, False), (rule_of_tanh, True)])
+def test_programs_of_what_is_replaced_are_not_written(store, right, replace, at_once):
+    """A rule that is replaced while the process runs is noticed at once, a method of a class before anything is written."""
     with pytest.MonkeyPatch.context() as patch:
-        rule_of_tanh(patch)
+        replace(patch)
         jax.clear_caches()
         op = Op("tanh", ops.tanh.op.fn)
         grad(lambda x: apply(op, (x,)).sum())(Tensor(np.ones(11, np.float32)))
-        assert store._pending
+        assert bool(store._pending) is not at_once
         before = sorted(os.listdir(store.folder()))
         store.flush()
         assert sorted(os.listdir(store.folder())) == before

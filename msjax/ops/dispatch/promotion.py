@@ -74,6 +74,11 @@ def promote(x: TensorLike, y: Any, scalar_tensors_yield: bool = False) -> tuple[
     return jnp.asarray(x, dtype), jnp.asarray(y, dtype)
 
 
+def spread(x: JaxArray, y: JaxArray) -> tuple[JaxArray, JaxArray]:
+    """Two operands; where the result is empty, both of its shape, so that gradients are zeros, not 0 times an infinity."""
+    return tuple(jnp.broadcast_arrays(x, y)) if 0 in (*x.shape, *y.shape) else (x, y)
+
+
 def require_same_dtype(
     x: TensorLike, y: TensorLike, dtypes: tuple[np.generic, np.generic] | None = None
 ) -> tuple[TensorLike, TensorLike]:

@@ -1,6 +1,6 @@
 """Losses and normalization."""
 
-from tests.kernels.tables.make import POSITIVE, row, rows
+from tests.kernels.tables.make import POSITIVE, SCALARS, row, rows
 
 WIDE = ("float32", "float64", "float32", "float16")
 RED = {"r": ["none", "mean", "sum"]}
@@ -9,10 +9,10 @@ CLASSES = (((4, 5), (4,)), ((3, 6), (3,)))
 
 ROWS = [
     *rows("mse_loss l1_loss", "ops.{}(x, y, reduction=r)", "F.{}(x, y, reduction=r)", PAIR, x="edge", y="edge", settings=RED),
-    row("ops.smooth_l1_loss(x, y, b, r)", "F.smooth_l1_loss(x, y, reduction=r, beta=b)", PAIR, x="edge", y="normal", settings={**RED, "b": [1.0, 0.5, 2]}),
-    row("ops.huber_loss(x, y, r, b)", "F.huber_loss(x, y, reduction=r, delta=b)", PAIR, x="edge", y="normal", settings={**RED, "b": [1.0, 0.5, 2]}),
+    row("ops.smooth_l1_loss(x, y, b, r)", "F.smooth_l1_loss(x, y, reduction=r, beta=b)", PAIR, x="edge", y="normal", settings={**RED, "b": [1.0, 0.5, 2, *SCALARS]}),
+    row("ops.huber_loss(x, y, r, b)", "F.huber_loss(x, y, reduction=r, delta=b)", PAIR, x="edge", y="normal", settings={**RED, "b": [1.0, 0.5, 2, *SCALARS]}),
     row("ops.soft_margin_loss(x, y, r)", "F.soft_margin_loss(x, y, reduction=r)", PAIR, x="edge", y="const:normal", settings=RED, overflows=True),
-    row("ops.hinge_embedding_loss(x, y, m, r)", "F.hinge_embedding_loss(x, y, m, reduction=r)", PAIR, x="edge", y="const:normal", settings={**RED, "m": [1.0, 0.5]}),
+    row("ops.hinge_embedding_loss(x, y * 2 - 1, m, r)", "F.hinge_embedding_loss(x, y * 2 - 1, m, reduction=r)", PAIR, x="edge", y="const:int<2", settings={**RED, "m": [1.0, 0.5]}),
     row("ops.binary_cross_entropy(x, y, reduction=r)", "F.binary_cross_entropy(x, y, reduction=r)", PAIR, x="prob", y="const:prob", settings=RED, dtypes=WIDE),
     row("ops.binary_cross_entropy_with_logits(x, y, reduction=r)", "F.binary_cross_entropy_with_logits(x, y, reduction=r)", PAIR, x="edge", y="prob", settings=RED, dtypes=WIDE),
     row("ops.binary_cross_entropy_with_logits(x, y, w, p, r)", "F.binary_cross_entropy_with_logits(x, y, w, r and None, None, r, p)", ((2, 4), (2, 4), (4,), (4,)), x="edge", y="const:prob", w="const:pos", p="const:pos", settings=RED, dtypes=WIDE),
@@ -32,7 +32,7 @@ ROWS = [
     row("ops.multilabel_soft_margin_loss(x, y, None, r)", "F.multilabel_soft_margin_loss(x, y, None, reduction=r)", ((3, 4), (3, 4)), x="mild", y="const:prob", settings=RED, dtypes=WIDE),
     row("ops.ctc_loss(ops.log_softmax(x, -1), y, n, m, 0, 'none', True)[0]", "F.ctc_loss(F.log_softmax(x, -1), y.long() + 0, n.long(), m.long(), 0, 'none', True)", ((5, 2, 4), (2, 2), (2,), (2,)), x="normal", y="const:int<3", n="const:int<1", m="const:int<1", dtypes=("float32",), second=False),
     # Normalization.
-    row("ops.layer_norm(x, (4,), w, b, e)", "F.layer_norm(x, (4,), w, b, e)", (((2, 4), (4,), (4,)), ((2, 3, 4), (4,), (4,)), ((0, 4), (4,), (4,))), x="finite", w="normal", b="normal", settings={"e": [1e-5, 0.5, 1]}, dtypes=WIDE, loose=5),
+    row("ops.layer_norm(x, (4,), w, b, e)", "F.layer_norm(x, (4,), w, b, e)", (((2, 4), (4,), (4,)), ((2, 3, 4), (4,), (4,)), ((0, 4), (4,), (4,))), x="finite", w="normal", b="normal", settings={"e": [1e-5, 0.5, 1, *SCALARS]}, dtypes=WIDE, loose=5),
     row("ops.layer_norm(x, (3, 4))", "F.layer_norm(x, (3, 4))", ((2, 3, 4),), x="finite", dtypes=WIDE, loose=5),
     row("ops.add_layer_norm(x, y, w, b, 1e-3)[0]", "F.layer_norm(x + y, (4,), w, b, 1e-3)", ((2, 4), (2, 4), (4,), (4,)), x="finite", y="normal", w="normal", b="normal", dtypes=WIDE, loose=5),
     row("ops.rms_norm(x, w, e)[0]", "F.rms_norm(x, (4,), w, e)", ((2, 4), (4,)), x="finite", w="normal", settings={"e": [1e-6, 0.5]}, dtypes=WIDE, loose=5),

@@ -4,10 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.kernels.cases import ONE, TWO, Row
+from tests.kernels.cases import ONE, TWO, Numpy, Row
 
 # What a setting that a kernel calculates with may be.
-NUMBERS = [0, -1, 0.5, float("inf"), -float("inf"), float("nan"), 1, 0.25, 2.0, True, 10**12, -3, -0.0]
+SCALARS = [Numpy("float32", 0.5), Numpy("float64", 0.25), Numpy("int64", 2), Numpy("float16", 1.5)]
+NUMBERS = [
+    0,
+    -1,
+    0.5,
+    float("inf"),
+    -float("inf"),
+    float("nan"),
+    1,
+    0.25,
+    2.0,
+    True,
+    10**12,
+    -3,
+    -0.0,
+    *SCALARS,
+    Numpy("bool_", True),
+]
 POSITIVE = [0.5, 1, 2.0, 3, 10**6]
 
 

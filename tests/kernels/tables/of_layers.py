@@ -13,7 +13,7 @@ RED = {"r": ["none", "mean", "sum"]}
 ROWS = [
     *rows("ReLU SeLU:SELU SiLU Mish Sigmoid Tanh LogSigmoid Softsign Tanhshrink HShrink:Hardshrink CELU Identity", "nn.{}()(x)", "tnn.{}()(x)", x="edge"),
     row("nn.ReLU6()(x)", "tnn.ReLU6()(x)", x="edge", dtypes=("float32", "float16")),
-    row("nn.ELU()(x)", "tnn.ELU()(x)", x="edge", second=False),
+    row("nn.ELU()(x)", "tnn.ELU()(x)", x="edge"),
     row("nn.GELU(False)(x)", "tnn.GELU()(x)", x="edge", absolute=2e-6),
     row("nn.GELU()(x)", "tnn.GELU(approximate='tanh')(x)", x="edge", absolute=2e-6, loose=8),
     row("nn.SoftShrink()(x)", "tnn.Softshrink()(x)", x="edge-nan"),
@@ -69,7 +69,7 @@ ROWS = [
     row("nn.NLLLoss(reduction=r)(x, y)", "tnn.NLLLoss(reduction=r)(x, y.long())", ((4, 5), (4,)), x="edge", y="int<5", settings=RED, dtypes=SOME),
     row("nn.MarginRankingLoss(m, r)(x, y, t)", "tnn.MarginRankingLoss(m, reduction=r)(x, y, t)", ((5,), (5,), (5,)), x="edge", y="normal", t="const:normal", settings={**RED, "m": [0.0, 0.5]}, dtypes=SOME),
     row("nn.CosineEmbeddingLoss(m, r)(x, y, t * 2 - 1)", "tnn.CosineEmbeddingLoss(m, reduction=r)(x, y, t * 2 - 1)", ((3, 4), (3, 4), (3,)), x="normal", y="normal", t="int<2", settings={**RED, "m": [0.0, 0.5]}, dtypes=SOME),
-    row("nn.HingeEmbeddingLoss(m, r)(x, y)", "tnn.HingeEmbeddingLoss(m, reduction=r)(x, y)", PAIR, x="edge", y="const:normal", settings={**RED, "m": [1.0, 0.5]}, dtypes=SOME),
+    row("nn.HingeEmbeddingLoss(m, r)(x, y * 2 - 1)", "tnn.HingeEmbeddingLoss(m, reduction=r)(x, y * 2 - 1)", PAIR, x="edge", y="const:int<2", settings={**RED, "m": [1.0, 0.5]}, dtypes=SOME),
     row("nn.PoissonNLLLoss(l, f, 1e-8, r)(x, y)", "tnn.PoissonNLLLoss(l, f, eps=1e-8, reduction=r)(x, y)", PAIR, x="pos", y="const:pos", settings={**RED, "l": [True, False], "f": [True, False]}, dtypes=SOME),
     row("nn.GaussianNLLLoss(full=f, reduction=r)(x, y, v)", "tnn.GaussianNLLLoss(full=f, reduction=r)(x, y, v)", ((2, 4), (2, 4), (2, 4)), x="mild", y="normal", v="pos", settings={**RED, "f": [True, False]}, dtypes=SOME),
     row("nn.MultiMarginLoss(reduction=r)(x, y)", "tnn.MultiMarginLoss(reduction=r)(x, y.long())", ((4, 5), (4,)), x="normal", y="int<5", settings=RED, dtypes=SOME, second=False),

@@ -20,7 +20,8 @@ def _replaced(number, replace, computed):
         case.run(other)
         case.run(plain)
         case.run(other)
-        case.run(plain, compiles=False)
+        # A program that calls Python is not kept.
+        case.run(plain, compiles=None if "pyfunc" in computed else False)
 
     return attack
 

@@ -89,6 +89,8 @@ _PARTS = {
         "mlir.register_lowering(jax.lax.tanh_p, mlir.lower_fun(lambda x, **k: jax.lax.sin(x), False), 'cpu')",
         _TANH,
     ),
+    "a derivative by another": ("ad.primitive_jvps[jax.lax.tanh_p] = ad.primitive_jvps[jax.lax.sin_p]", _TANH),
+    "a lowering by another": ("mlir.register_lowering(jax.lax.tanh_p, mlir._lowerings[jax.lax.sin_p].rule)", _TANH),
     "a transposition": ("ad.deflinear2(jax.lax.neg_p, lambda ct, x: [ct * 5])", 'of("neg")'),
     "a primitive's call": ("jax.lax.tanh_p.bind = lambda x, **k: jax.lax.sin_p.bind(x, **k)", _TANH),
     "another primitive": ("jax.lax.tanh_p = jax.lax.sin_p", _TANH),

@@ -97,7 +97,7 @@ def masked_fill(input_x: Tensor, mask: Tensor, value: Number | Tensor) -> Tensor
         >>> print(ops.masked_fill(ms.Tensor([1.0, 2.0]), ms.Tensor([True, False]), 0.5))
         [0.5 2. ]
     """
-    if not isinstance(value, (Tensor, bool, int, float, complex)):
+    if not isinstance(value, (Tensor, bool, int, float, complex, np.number, np.bool_)):
         raise TypeError(f"For 'masked_fill', 'value' should be a number or a Tensor, but got {describe(value)}.")
     return _masked_fill(input_x, _checked_mask(mask, "masked_fill"), value)
 

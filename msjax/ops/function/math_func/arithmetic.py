@@ -20,6 +20,7 @@ from msjax.ops.dispatch.promotion import (
     as_operand,
     kind_of,
     promote,
+    spread,
     to_float,
 )
 from msjax.ops.function.math_func.tables import binary, renamed
@@ -120,6 +121,7 @@ def true_divide(input: TensorLike, other: TensorLike, *, rounding_mode: str | No
     if kind_of(x.dtype) in "biu":
         # Don't promote first: the common dtype may not hold the number, as in UInt8 / -1.
         return to_float(as_operand(input)) / to_float(as_operand(other))
+    x, y = spread(x, y)
     return x / y
 
 
@@ -213,7 +215,7 @@ def tensor_div(x: TensorLike, y: TensorLike) -> JaxArray:
         >>> print(ops.tensor_div(ms.Tensor([7, -7]), 2))
         [ 3 -3]
     """
-    x, y = promote(x, y)
+    x, y = spread(*promote(x, y))
     return x / y if kind_of(x.dtype) in "fc" else _toward_zero(x, y)
 
 
@@ -243,7 +245,7 @@ def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 
 def _pow(input, exponent):
     x, y = promote(input, exponent)
     if kind_of(x.dtype) == "f":
-        return _float_power(x, y)
+        return _float_power(*spread(x, y))
     return _integer_power(x, as_operand(exponent)) if kind_of(x.dtype) in "iu" else jnp.power(x, y)
 
 

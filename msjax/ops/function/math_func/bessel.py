@@ -134,22 +134,23 @@ def _over(y, x):
     return y / jnp.where(x == 0, 1, x)
 
 
-def _slope_at_0(value, x, slope):
-    """`slope`, or at 0 a function with that value and with a slope of 0, as I_0 and I_1 / x have there."""
-    return jnp.where(x == 0, value, slope)
+def _i1_slope(scaled):
+    """The slope of I_1, or of exp(-|x|) I_1."""
 
+    def slope(x, y):
+        # So near to 0 it is 1 / 2 to the last bit, and a derivative of I_1 / x would be the difference of two huge numbers.
+        near = jnp.abs(x) < jnp.finfo(x.dtype).eps ** 0.5
+        share = 1 / jnp.where(near, 1, x)
+        return jnp.where(near, 0.5, _i0e(x) - _i1e(x) * (jnp.sign(x) + share) if scaled else _i0(x) - _i1(x) * share)
 
-def _i1_slope(x, y):
-    # So near to 0 it is 1 / 2 to the last bit, and a derivative of I_1 / x would be the difference of two huge numbers.
-    near = jnp.abs(x) < jnp.finfo(x.dtype).eps ** 0.5
-    return jnp.where(near, 0.5, _i0(x) - _i1(x) / jnp.where(near, 1, x))
+    return slope
 
 
 # jax's own slope of I_0 at 0 is 1, and NaN where the function itself is infinite.
 _i0 = _with_slope(jsp.i0, lambda x, y: _i1(x))
-_i1 = _with_slope(jsp.i1, _i1_slope)
+_i1 = _with_slope(jsp.i1, _i1_slope(False))
 _i0e = _with_slope(jsp.i0e, lambda x, y: _i1e(x) - jnp.sign(x) * y)
-_i1e = _with_slope(jsp.i1e, lambda x, y: _slope_at_0(0.5, x, _i0e(x) - y * (jnp.sign(x) + _over(1, x))))
+_i1e = _with_slope(jsp.i1e, _i1_slope(True))
 _j0 = _with_slope(lambda x: _j(jnp.abs(x), 0), lambda x, y: -_j1(x))
 _j1 = _with_slope(lambda x: jnp.sign(x) * _j(jnp.abs(x), 1), lambda x, y: jnp.where(x == 0, 0.5, _j0(x) - _over(y, x)))
 _y0 = _with_slope(lambda x: _y(x, 0), lambda x, y: -_y1(x))

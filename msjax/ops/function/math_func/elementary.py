@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 
@@ -55,6 +57,49 @@ def _real_abs_jvp(primals, tangents):
 def magnitude(x: TensorLike) -> JaxArray:
     """|x| of an array, with the gradient 0 at 0."""
     return jnp.abs(x) if kind_of(x.dtype) in "cbu" else _real_abs(x)
+
+
+def wide_slope(fn: Callable[[JaxArray], JaxArray], slope: Callable[[JaxArray], JaxArray]) -> Callable[[JaxArray], JaxArray]:
+    """An elementwise function of floats that computes in float32 for half precision, where its own steps would be rounded.
+
+    Args:
+        fn: the function.
+        slope: its derivative as a function of its result.
+    """
+
+    @jax.custom_jvp
+    def of_half(x):
+        return fn(x.astype(jnp.float32)).astype(x.dtype)
+
+    @of_half.defjvp
+    def of_half_jvp(primals, tangents):
+        out = of_half(primals[0])
+        return out, (slope(out.astype(jnp.float32)) * tangents[0].astype(jnp.float32)).astype(out.dtype)
+
+    return lambda x: of_half(x) if kind_of(x.dtype) == "f" and jnp.finfo(x.dtype).bits == 16 else fn(x)
+
+
+@jax.custom_jvp
+def _logistic(x):
+    return jax.nn.sigmoid(x)
+
+
+@_logistic.defjvp
+def _logistic_jvp(primals, tangents):
+    # Not out * (1 - out), which is 0 of large numbers.
+    out = _logistic(primals[0])
+    return out, out * _logistic(-primals[0]) * tangents[0]
+
+
+@jax.custom_jvp
+def softplus_of(x: JaxArray) -> JaxArray:
+    """log(1 + exp(x)) of an array of floats, with derivatives that are exact for large numbers, too."""
+    return jax.nn.softplus(x)
+
+
+@softplus_of.defjvp
+def _softplus_jvp(primals, tangents):
+    return softplus_of(primals[0]), _logistic(primals[0]) * tangents[0]
 
 
 def _sinc(x):
@@ -127,7 +172,11 @@ atan: UnaryOperator = unary("atan", jnp.arctan, "The inverse tangent.", (f"ops.a
 sinh: UnaryOperator = unary("sinh", jnp.sinh, "The hyperbolic sine.", (f"ops.sinh({_X})", "[0.        1.1752012]"), floats=True)
 cosh: UnaryOperator = unary("cosh", jnp.cosh, "The hyperbolic cosine.", (f"ops.cosh({_X})", "[1.        1.5430807]"), floats=True)
 tanh: UnaryOperator = unary(
-    "tanh", jnp.tanh, "The hyperbolic tangent.", (f"ops.tanh({_X})", "[0.        0.7615942]"), floats=True
+    "tanh",
+    wide_slope(jnp.tanh, lambda y: 1 - y * y),
+    "The hyperbolic tangent.",
+    (f"ops.tanh({_X})", "[0.        0.7615942]"),
+    floats=True,
 )
 asinh: UnaryOperator = unary(
     "asinh", jnp.arcsinh, "The inverse hyperbolic sine.", (f"ops.asinh({_X})", "[0.         0.8813736]"), floats=True

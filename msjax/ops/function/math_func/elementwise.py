@@ -71,9 +71,26 @@ fmin: BinaryOperator = binary(
     int_grad=True,
     dtypes=_OF_FMAX,
 )
+
+
+@jax.custom_jvp
+def _atan2(x, y):
+    return jnp.arctan2(x, y)
+
+
+@_atan2.defjvp
+def _atan2_jvp(primals, tangents):
+    # Of (0, 0) the slopes are 0, in jax NaN.
+    (x, y), (dx, dy) = primals, tangents
+    square = x * x + y * y
+    zero = square == 0
+    share = jnp.where(zero, 0, 1 / jnp.where(zero, 1, square)).astype(square.dtype)
+    return _atan2(x, y), y * share * dx - x * share * dy
+
+
 atan2: BinaryOperator = binary(
     "atan2",
-    jnp.arctan2,
+    _atan2,
     "The angle of the point (other, input), in (-pi, pi].",
     ("ops.atan2(ms.Tensor([0.0, 1.0]), ms.Tensor([1.0, 0.0]))", "[0.        1.5707964]"),
     floats=True,
@@ -224,6 +241,11 @@ def _between_jvp(primals, tangents):
 # ---- limits
 
 
+def _or_nan(beyond, limit):
+    """Where a limit takes the place of a value: beyond it, and everywhere if it is NaN."""
+    return beyond | (limit != limit) if kind_of(limit.dtype) == "f" else beyond
+
+
 @operator(3, name="clamp", int_grad=True)
 def _clamp(input, min, max):
     x = as_operand(input)
@@ -231,10 +253,10 @@ def _clamp(input, min, max):
         x = jnp.where(x == x, x, jax.lax.stop_gradient(x))  # no gradient flows to NaN
     if min is not None:
         x, low = promote(x, min)
-        x = jnp.where(x < low, low, x)
+        x = jnp.where(_or_nan(x < low, low), low, x)
     if max is not None:
         x, high = promote(x, max)
-        x = jnp.where(x > high, high, x)
+        x = jnp.where(_or_nan(x > high, high), high, x)
     return x
 
 

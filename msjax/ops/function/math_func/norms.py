@@ -53,7 +53,10 @@ def p_norm(x: TensorLike, p: float, axis: Axes | None, keepdims: bool) -> JaxArr
         squares = jnp.square(x) if kind_of(x.dtype) == "f" else jnp.square(size)
         return _root(jnp.sum(squares, axis, keepdims=keepdims), 2)
     if p < 0:
-        return jnp.sum(size**p, axis, keepdims=keepdims) ** (1 / p)
+        # An element that is 0 makes the norm 0, with the slope 0.
+        total = jnp.sum(jnp.where(size == 0, jnp.inf, jnp.where(size == 0, 1, size) ** p), axis, keepdims=keepdims)
+        endless = total == jnp.inf
+        return jnp.where(endless, 0, jnp.where(endless, 1, total) ** (1 / p)).astype(size.dtype)
     # The power's own gradient at 0 is NaN below p = 1.
     powers = jnp.where(size == 0, 0, jnp.where(size == 0, 1, size) ** p)
     return _root(jnp.sum(powers, axis, keepdims=keepdims), p)

@@ -12,7 +12,7 @@ from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
 from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, to_float
+from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, spread, to_float
 from msjax.ops.function.math_func.tables import binary, unary
 
 __all__ = [
@@ -133,7 +133,7 @@ def xdivy(x: TensorLike, y: TensorLike) -> JaxArray:
     """
     if is_number(x) and is_number(y):
         raise TypeError("one operand should be a Tensor, but both are numbers.")
-    x, y = (need_floats(v) for v in promote(x, y))
+    x, y = spread(*(need_floats(v) for v in promote(x, y)))
     zero = x == 0
     return jnp.where(zero, 0, x / jnp.where(zero & (y == 0), 1, y))
 

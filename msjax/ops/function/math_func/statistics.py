@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import jax
@@ -77,10 +78,22 @@ def nanmedian(input: TensorLike, axis: int = -1, keepdims: bool = False) -> tupl
 
 @operator(name="median", int_grad=True)
 def global_median(input: TensorLike, ignore_nan: bool) -> tuple[JaxArray, JaxArray]:
-    """The median of all elements."""
+    """The median of all elements; equal ones share its gradient."""
     x = as_operand(input).reshape(-1)
-    out = _median.op.fn(x, 0, False, ignore_nan)[0]
-    return out, jnp.zeros((), mstype.to_jax(mstype.int64))
+    return _middle(x, ignore_nan), jnp.zeros((), mstype.to_jax(mstype.int64))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _middle(x, ignore_nan):
+    return _median.op.fn(x, 0, False, ignore_nan)[0]
+
+
+@_middle.defjvp
+def _middle_jvp(ignore_nan, primals, tangents):
+    (x,), (dx,) = primals, tangents
+    out = _middle(x, ignore_nan)
+    equal = ((x == out) | ((x != x) & (out != out))).astype(dx.dtype)
+    return out, jnp.sum(equal * dx) / jnp.sum(equal)
 
 
 def _check_q(q):

@@ -20,6 +20,7 @@ from msjax.ops.dispatch.promotion import (
     promote,
     promote_for_comparison,
     require_same_dtype,
+    spread,
     to_float,
 )
 
@@ -146,6 +147,7 @@ def binary(
         if only_floats:
             input, other = float_tensors(input, other)
         x, y = require_same_dtype(input, other, dtypes) if same else of_dtypes(*promote(input, other, yields), dtypes)
+        x, y = spread(x, y)
         return fn(to_float(x), to_float(y)) if floats else fn(x, y)
 
     return operator(2, int_grad=int_grad, differentiable=differentiable)(named(kernel, name, doc, shown))

@@ -14,7 +14,7 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.array_func.indexing import rebind
-from msjax.ops.function.math_func.elementary import magnitude
+from msjax.ops.function.math_func.elementary import magnitude, softplus_of, wide_slope
 from msjax.ops.function.math_func.tables import unary
 
 __all__ = [
@@ -87,6 +87,9 @@ def _fast_gelu(x):
     return x * jax.nn.sigmoid(1.702 * x)
 
 
+_sigmoid = wide_slope(jax.nn.sigmoid, lambda y: y * (1 - y))
+
+
 def _hardsigmoid(x):
     if kind_of(x.dtype) != "f":
         return jnp.clip((x + 3) // 6, 0, 1)
@@ -103,7 +106,19 @@ def _choose(condition, number, x):
 
 
 def _softsign(x):
+    return _quotient(x)
+
+
+@jax.custom_jvp
+def _quotient(x):
     return x / (1 + magnitude(x))
+
+
+@_quotient.defjvp
+def _quotient_jvp(primals, tangents):
+    # jax's slope is the difference of numbers that are almost equal where x is large.
+    share = 1 / (1 + magnitude(primals[0]))
+    return _quotient(primals[0]), share * share * tangents[0]
 
 
 def _selu(x):
@@ -114,7 +129,7 @@ def _selu(x):
 _X = "ms.Tensor([-1.0, 0.0, 2.0])"
 
 sigmoid: UnaryOperator = unary(
-    "sigmoid", jax.nn.sigmoid, "1 / (1 + exp(-input)).", (f"ops.sigmoid({_X})", "[0.26894143 0.5        0.880797  ]"), floats=True
+    "sigmoid", _sigmoid, "1 / (1 + exp(-input)).", (f"ops.sigmoid({_X})", "[0.26894143 0.5        0.880797  ]"), floats=True
 )
 relu6: UnaryOperatorOfX = unary(
     "relu6",
@@ -166,7 +181,7 @@ hardswish: UnaryOperator = unary(
 )
 logsigmoid: UnaryOperatorOfX = unary(
     "logsigmoid",
-    jax.nn.log_sigmoid,
+    lambda x: -softplus_of(-x),
     "log(sigmoid(x)), computed without overflow.",
     (f"ops.logsigmoid({_X})", "[-1.3132617  -0.6931472  -0.12692805]"),
     floats=True,
@@ -299,7 +314,7 @@ def hardshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
 
 
 def _check_lambd(input, lambd):
-    if check_number(lambd, "lambd") < 0:
+    if check_number(lambd + 0 if isinstance(lambd, bool) else lambd, "lambd") < 0:
         raise RuntimeError(f"'lambd' should not be negative, but got {lambd}.")
 
 
@@ -314,7 +329,8 @@ def softshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
         [-1.5  0.   1.5]
     """
     x = need_floats(input)
-    return jnp.where(x > lambd, x - lambd, jnp.where(x < -lambd, x + lambd, jnp.zeros_like(x)))
+    limit = jnp.asarray(lambd, x.dtype)
+    return jnp.where(x > limit, x - limit, jnp.where(x < -limit, x + limit, jnp.zeros_like(x)))
 
 
 soft_shrink = softshrink
@@ -333,7 +349,7 @@ def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> JaxAr
     x = need_floats(input)
     scaled = x * beta
     # As XLA divides by a constant: by multiplication.
-    return jnp.where(scaled > threshold, x, jax.nn.softplus(scaled) * (1 / jnp.asarray(beta, x.dtype)))
+    return jnp.where(scaled > threshold, x, softplus_of(scaled) * (1 / jnp.asarray(beta, x.dtype)))
 
 
 def _check_threshold(input, thr, value):
@@ -389,7 +405,7 @@ def _rrelu(x, key, lower, upper, equal):
         slope = jnp.asarray(lower, x.dtype)
     else:
         slope = jax.random.uniform(wrap(key), x.shape, x.dtype, lower, upper)
-    return jnp.where(x >= 0, x, slope * x)
+    return jnp.where(x <= 0, slope * x, x)
 
 
 _RRELU = Op("rrelu", _rrelu)

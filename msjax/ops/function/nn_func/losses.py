@@ -13,7 +13,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
-from msjax.ops.function.math_func.elementary import magnitude
+from msjax.ops.function.math_func.elementary import magnitude, softplus_of
 from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
 
 __all__ = [
@@ -257,7 +257,7 @@ def hinge_embedding_loss(inputs: Tensor, targets: Tensor, margin: float = 1.0, r
 
 @operator(2)
 def _soft_margin_loss(input, target, reduction):
-    return reduce_loss(jax.nn.softplus(-target * input), reduction)
+    return reduce_loss(softplus_of(-target * input), reduction)
 
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
