@@ -210,6 +210,12 @@ def traceback_of(eqn: jax.extend.core.JaxprEqn) -> Any:
     return eqn.source_info.traceback
 
 
+def place_of(eqn: jax.extend.core.JaxprEqn) -> Hashable:
+    """The calls that led to an equation, but for those in which jax traces: those of an operation are its derivatives', too."""
+    frames = () if (traceback := traceback_of(eqn)) is None else zip(*traceback.raw_frames())
+    return tuple((code, at) for code, at in frames if not _TRACING.search(code.co_filename))
+
+
 @contextlib.contextmanager
 def own_lines() -> Iterator[None]:
     """A context in which equations get the calls that really lead to them, also where jax would give them those of another equation."""
@@ -238,6 +244,7 @@ def module_scope(path: str, call: int) -> Any:
     return jax.named_scope(f"msjax<{path}|{call}>")
 
 
+_TRACING = re.compile(r"jax\W_src\W(core|interpreters\W.*|pjit|api|traceback_util|source_info_util|linear_util|profiler)\.py$")
 _MODULE_SCOPE = re.compile(r"msjax<([^>|]*)\|(\d+)>")
 
 

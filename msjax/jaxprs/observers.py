@@ -28,6 +28,12 @@ class _Planner(Planner):
     def __init__(self):
         super().__init__(RULES, lambda *names: False)
         self.seen = set()
+        self.stopless = {}
+
+    def block(self, closed, *args, **kwargs):
+        # Kept, as programs are known by their id.
+        _, stopless = self.stopless.setdefault(id(closed), (closed, _without_stops(closed)))
+        return super().block(stopless, *args, **kwargs)
 
     def _step(self, eqn, path, line, barrier, hidden):
         if eqn.primitive is not hook_p:
@@ -42,6 +48,26 @@ class _Planner(Planner):
         avals = [] if repeated else [eqn.invars[i].aval for i in _used(eqn)]
         measures, shapes = (Measure(None),) * len(avals), tuple(map(Shape.of, avals))
         return Here(eqn, Found("", "repeated" if repeated else "hook", None, measures, (), shapes, (), ()))
+
+
+def _without_stops(closed):
+    """A ClosedJaxpr without its `stop_gradient`s, another name for the same value, which would leave the program twice: nobody
+    differentiates it any more."""
+    same, eqns = {}, []
+
+    def first(v):
+        return v if isinstance(v, jex.Literal) else same.get(v, v)
+
+    for eqn in closed.jaxpr.eqns:
+        if eqn.primitive.name == "stop_gradient":
+            same[eqn.outvars[0]] = first(eqn.invars[0])
+        elif any(first(v) is not v for v in eqn.invars):
+            eqns.append(eqn.replace(invars=[first(v) for v in eqn.invars]))
+        else:
+            eqns.append(eqn)
+    if not same:
+        return closed
+    return closed.replace(jaxpr=closed.jaxpr.replace(eqns=eqns, outvars=[first(v) for v in closed.jaxpr.outvars]))
 
 
 def _used(eqn):
@@ -195,7 +221,7 @@ class Observing:
     """
 
     def __init__(self, closed: jex.ClosedJaxpr):
-        self.closed = closed
+        self.closed = closed = _without_stops(closed)
         self.events: list[Any] = []
         inner = any(any(_events_in(_eqns(jaxpr))) for eqn in closed.jaxpr.eqns for jaxpr in jax_slots.inner_jaxprs(eqn.params))
         self.run: Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] = self._interpreted if inner else self._flat()

@@ -59,7 +59,10 @@ def place_in_environment() -> Place:
         raise ValueError(f"{found.launcher} started {size} processes, but doesn't say where process 0 is: set MS_SCHED_HOST.")
     here = local_size(found) or size
     own = number(found.local_rank)
-    return Place(rank, size, rank % here if own is None else own, here, with_port(coordinator))
+    if own is None:
+        own = rank % here
+    # Where only the number among them is said, there are at least so many.
+    return Place(rank, size, own, max(here, own + 1), with_port(coordinator))
 
 
 def join(place: Place) -> None:

@@ -73,7 +73,7 @@ class Check:
             return ~jnp.isfinite(value).all() if infinite else jnp.isnan(value).any()
         if value.dtype.itemsize not in _ORDERED:
             return ~jnp.isfinite(value).all() if infinite else jnp.isnan(value).any()
-        # Not the maximum of the floats: where devices take it together, they lose NaN, as does XLA's of BFloat16 on CPUs.
+        # Not the maximum of the floats: where devices take it together, they lose NaN, as does XLA's on CPUs, of large arrays as well.
         kind = _ORDERED[value.dtype.itemsize]
         greatest = _greatest(jax.lax.bitcast_convert_type(value, kind) & jnp.iinfo(kind).max)
         # Two kinds of floats have two bytes.

@@ -52,6 +52,9 @@ class Row:
             return f"{self.kind} {names}: shapes {list(self.shape_a or ())} and {list(self.shape_b or ())}"
         return f"{self.kind} {names} {list(self.shape_a or ())}: {self.difference:.3g} of the largest value"
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
 
 class Comparison:
     """What `compare` found; prints as a table, also in a notebook, and is true if all agree.

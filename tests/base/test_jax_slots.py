@@ -162,6 +162,16 @@ def test_an_equation_knows_its_lines_scopes_and_settings():
     assert jax.config.jax_threefry_partitionable is usual
 
 
+def test_an_operation_and_its_derivatives_are_of_one_place():
+    def f(x):
+        return (jnp.sin(x) + jnp.sin(x)).sum()
+
+    eqns = [eqn for eqn in jax.make_jaxpr(jax.grad(f))(X).eqns if eqn.primitive.name in ("sin", "cos")]
+    assert [eqn.primitive.name for eqn in eqns] == ["sin", "cos"] * 2
+    places = [jax_slots.place_of(eqn) for eqn in eqns]
+    assert places[0] == places[1] != places[2] == places[3] and hash(places[0])
+
+
 def test_lines_of_its_own_where_jax_gives_those_of_another_equation():
     first = eqn_of(jnp.sin, X)
 

@@ -54,6 +54,32 @@ def networks(ms):
             x = self.blocks(self.pool(self.relu1(self.norm1(self.conv1(x)))))
             return self.fc(x.mean((2, 3)))
 
+    class Bottleneck(nn.Cell):
+        def __init__(self, inputs, outputs, stride):
+            super().__init__()
+            width = outputs // 4
+            self.conv1, self.norm1, self.relu1 = conv(inputs, width, 1, 1), nn.BatchNorm2d(width), nn.ReLU()
+            self.conv2, self.norm2, self.relu2 = conv(width, width, 3, stride), nn.BatchNorm2d(width), nn.ReLU()
+            self.conv3, self.norm3, self.relu3 = conv(width, outputs, 1, 1), nn.BatchNorm2d(outputs), nn.ReLU()
+            self.changes = stride != 1 or inputs != outputs
+            if self.changes:
+                self.down, self.down_norm = conv(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs)
+
+        def construct(self, x):
+            out = self.relu1(self.norm1(self.conv1(x)))
+            out = self.norm3(self.conv3(self.relu2(self.norm2(self.conv2(out)))))
+            if self.changes:
+                x = self.down_norm(self.down(x))
+            return self.relu3(out + x)
+
+    class ResNet50(ResNet18):
+        def __init__(self):
+            super().__init__()
+            blocks = []
+            for inputs, outputs, stride, count in ((64, 256, 1, 3), (256, 512, 2, 4), (512, 1024, 2, 6), (1024, 2048, 2, 3)):
+                blocks += [Bottleneck(inputs, outputs, stride), *(Bottleneck(outputs, outputs, 1) for _ in range(count - 1))]
+            self.blocks, self.fc = nn.SequentialCell(blocks), nn.Dense(2048, 10)
+
     class Layer(nn.Cell):
         def __init__(self, width, heads):
             super().__init__()
@@ -86,7 +112,7 @@ def networks(ms):
         def construct(self, tokens):
             return self.head(self.norm(self.layers(self.embedding(tokens))).mean(1))
 
-    return {"lenet": LeNet5, "resnet18": ResNet18, "transformer": Transformer}
+    return {"lenet": LeNet5, "resnet18": ResNet18, "resnet50": ResNet50, "transformer": Transformer}
 
 
 def observe(cell, *values):

@@ -12,7 +12,7 @@ import numpy as np
 
 import msjax as ms
 from tests.bench import cells, handwritten
-from tests.bench.data import CASES, batch, weight
+from tests.bench.data import CASES, COMPILED, batch, weight
 
 
 class Contender:
@@ -61,7 +61,7 @@ def make(case, contender):
 
 def network(case):
     """(net, inputs, labels) of msjax."""
-    net = cells.networks(ms)[CASES[case][0]]()
+    net = cells.networks(ms)[{**CASES, **COMPILED}[case][0]]()
     net.set_train()
     for name, parameter in net.parameters_and_names():
         parameter.set_data(ms.Tensor(weight(name, parameter.shape)))

@@ -9,11 +9,16 @@ CASES = {
     "ResNet-18, 8x3x64x64": ("resnet18", (8, 3, 64, 64)),
     "Transformer, 4x128 tokens": ("transformer", (4, 128)),
 }
+# Those that tests/accelerators compiles only.
+COMPILED = {
+    "ResNet-18, 32x3x128x128": ("resnet18", (32, 3, 128, 128)),
+    "ResNet-50, 16x3x128x128": ("resnet50", (16, 3, 128, 128)),
+}
 
 
 def batch(case):
     """(inputs, labels) of a case."""
-    network, shape = CASES[case]
+    network, shape = {**CASES, **COMPILED}[case]
     rng = np.random.default_rng(1)
     inputs = (
         rng.integers(0, 1000, shape).astype(np.int32) if network == "transformer" else rng.normal(size=shape).astype(np.float32)

@@ -84,7 +84,8 @@ def lenet(p, x, at, kernels):
     return at("fc3", _dense(p, "fc3", x)), {}
 
 
-def resnet18(p, x, at, kernels):
+def _resnet(p, x, at, kernels, blocks):
+    """ResNet; a block is (how many convolutions, which of them has the stride, the stride, whether the way around has a convolution)."""
     new = {}
 
     def conv_norm(conv, norm, x, stride):
@@ -99,14 +100,23 @@ def resnet18(p, x, at, kernels):
 
     x = relu("relu1", conv_norm("conv1", "norm1", x, 2))
     x = at("pool", kernels.pool(x, 3, 2, 1))
-    for i in range(8):
-        name, stride = f"blocks.{i}.", 2 if i in (2, 4, 6) else 1
-        out = relu(name + "relu1", conv_norm(name + "conv1", name + "norm1", x, stride))
-        out = conv_norm(name + "conv2", name + "norm2", out, 1)
-        if stride != 1:
+    for i, (convolutions, strided, stride, changes) in enumerate(blocks):
+        name, out = f"blocks.{i}.", x
+        for j in range(1, convolutions + 1):
+            out = conv_norm(f"{name}conv{j}", f"{name}norm{j}", out, stride if j == strided else 1)
+            out = relu(f"{name}relu{j}", out) if j < convolutions else out
+        if changes:
             x = conv_norm(name + "down", name + "down_norm", x, stride)
-        x = relu(name + "relu2", out + x)
+        x = relu(f"{name}relu{convolutions}", out + x)
     return at("fc", _dense(p, "fc", x.mean((2, 3)))), new
+
+
+def resnet18(p, x, at, kernels):
+    return _resnet(p, x, at, kernels, [(2, 1, 2 if i in (2, 4, 6) else 1, i in (2, 4, 6)) for i in range(8)])
+
+
+def resnet50(p, x, at, kernels):
+    return _resnet(p, x, at, kernels, [(3, 2, 2 if i in (3, 7, 13) else 1, i in (0, 3, 7, 13)) for i in range(16)])
 
 
 def transformer(p, tokens, at, kernels):
@@ -135,7 +145,7 @@ def transformer(p, tokens, at, kernels):
     return at("head", _dense(p, "head", x.mean(1))), {}
 
 
-NETWORKS = {"lenet": lenet, "resnet18": resnet18, "transformer": transformer}
+NETWORKS = {"lenet": lenet, "resnet18": resnet18, "resnet50": resnet50, "transformer": transformer}
 
 
 def loss_of(network, at=nothing, kernels=Shared):

@@ -11,6 +11,7 @@ import optax
 import pytest
 from flax import nnx
 
+import msjax as ms
 from msjax import hooks
 
 X = jnp.linspace(-1.0, 1.0, 6, dtype="float32").reshape(2, 3)
@@ -165,6 +166,21 @@ def test_without_hooks_it_is_the_plain_program():
         return [line.split("=")[-1].split()[0] for line in text.splitlines() if "stablehlo." in line or "func.call" in line]
 
     assert operations(hooks.jit(run)) == operations(nnx.jit(run))
+
+
+def test_what_several_hooks_look_at_leaves_the_program_once():
+    net = ms.nn.SequentialCell(ms.nn.Tanh(), ms.nn.Sigmoid())
+    seen = []
+    for cell in net:
+        cell.register_forward_hook(lambda cell, inputs, output: seen.append((inputs[0].asnumpy(), output.asnumpy())))
+    apply, params, buffers = ms.functionalize(net)
+    step = hooks.jit(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))
+    # The gradient; x, which is an input, and what the two cells return. The second one's input is the first one's output.
+    assert len(jax.tree.leaves(step.lower(X).out_info)) == 4
+    step(X)
+    (x, tanh), (again, sigmoid) = seen
+    np.testing.assert_array_equal(tanh, again)
+    np.testing.assert_allclose([x, tanh, sigmoid], [X, np.tanh(X), jax.nn.sigmoid(np.tanh(X))], rtol=1e-6)
 
 
 def test_the_options_of_jit():

@@ -74,6 +74,7 @@ SLURM = dict(SLURM_STEP_NODELIST="gpu[07-08]", SLURM_JOB_ID=3, SLURM_STEP_ID=1, 
             dict(WORLD_SIZE=8, RANK=5, LOCAL_RANK=1, LOCAL_WORLD_SIZE=4, MASTER_ADDR="h0", MASTER_PORT=99),
             (5, 8, 1, 4, "h0:99"),
         ),
+        (dict(WORLD_SIZE=2, RANK=1, LOCAL_RANK=1, MASTER_ADDR="h0", MASTER_PORT=99), (1, 2, 1, 2, "h0:99")),
         # MindSpore's variables come first; the rank may be another launcher's.
         (dict(SLURM, MS_WORKER_NUM=2, MS_SCHED_HOST="h0", SLURM_PROCID=1), (1, 2, 1, 2, "h0:8118")),
         (dict(MS_WORKER_NUM=1, WORLD_SIZE=4, RANK=1), ALONE),

@@ -81,6 +81,7 @@ CASES = {
     "inv": (lambda x: jnp.linalg.inv(x).sum(), np.ones((3, 3), "float32"), "triangular_solve", "<lambda>", {}),
     "index": (lambda x: jnp.take(jnp.ones(3), 7) * x[0], ONES, "gather", "<lambda>", {}),
     "cond": (lambda x: jax.lax.cond(x[0] > 0, jnp.sqrt, jnp.log, x).sum(), -ONES, "log", "<lambda>", {}),
+    "power": (lambda x: (x ** jnp.asarray(0.5)).sum() * 0, 0 * ONES, "mul", "<lambda>", {"phase": "backward", "derivative": "pow"}),
     "vmapped row": (lambda x: jax.vmap(lambda v: jnp.log(v) * 2)(x).sum(), ONES - [0, 2, 0], "log", "<lambda>", {}),
 }  # fmt: skip
 
@@ -93,6 +94,12 @@ def test_origin(name):
     assert {key: getattr(found, key) for key in more} == more, found
     assert found.chain[0].operation.startswith("the ") and found.chain[-1].line == found.line
     assert max(map(len, str(found).splitlines())) <= 80
+
+
+def test_infinite_derivative():
+    """The power of 0 is 0; its derivative, another power, is not."""
+    cause = find_nan(lambda x: ((x * x) ** 0.5).sum(), jnp.zeros(3), show=False).cause
+    assert (cause.phase, cause.operation, cause.derivative) == ("backward", "pow", "pow")
 
 
 def test_what_cannot_be_looked_into_is_named():

@@ -316,11 +316,13 @@ def test_flag_of_an_array(dtype):
 
 
 def test_flag_of_a_large_array():
-    flag = jax.jit(Check("inf", "guard").traced)
-    x = np.ones((65, 64), "float32")
-    assert not flag(x)
-    x[64, 63] = np.inf
-    assert flag(x)
+    for on, wrong in (("inf", np.inf), ("nan", np.nan)):
+        flag = jax.jit(Check(on, "guard").traced)
+        x = np.ones((65, 64), "float32")
+        x[0, 0] = -np.inf if on == "nan" else 0
+        assert not flag(x)
+        x[64, 63] = wrong
+        assert flag(x)
 
 
 def test_reports(capsys):

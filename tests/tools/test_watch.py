@@ -1,6 +1,7 @@
 """watch: the statistics, where they go, and that nothing is left of it."""
 
 import csv
+import sys
 import threading
 
 import jax
@@ -177,6 +178,45 @@ def test_nnx_module():
     last = {row.kind: row for row in watched.rows if row.step == 4}
     np.testing.assert_allclose(last["parameter"].norm, np.linalg.norm(model.second.kernel[...]), rtol=1e-6)
     assert type(model.second) is nnx.Linear
+
+
+def test_what_follows_the_last_step_is_none():
+    with watch(Pair(), every=1, what="parameter") as watched:
+        for _ in range(2):
+            watched.next_step()
+    assert {row.step for row in watched.rows} == {1, 2}
+
+
+def test_no_compilation_after_the_second_step(caplog):
+    """Without a program, the statistics are compiled at the end of the first step, with all that the model has."""
+    net, step = network()
+    step(X)
+    with watch(net, every=4) as watched, jax.log_compiles():
+        step(X)
+        step(X)
+        caplog.clear()
+        for _ in range(8):
+            step(X)
+    assert {row.step for row in watched.rows} == {4, 8} and not caplog.messages
+    assert {row.name for row in watched.rows if row.kind == "activation"} == {"", "0", "1", "2"}
+
+
+def test_turns_are_short_while_a_file_is_written():
+    net, step = network()
+    usual, seen = sys.getswitchinterval(), []
+
+    class Writer:
+        def add_scalar(self, name, value, step):
+            seen.append(sys.getswitchinterval())
+
+        def add_histogram_raw(self, *args, **kwargs):
+            pass
+
+        def flush(self):
+            pass
+
+    steps(net, step, 2, every=1, what="parameter", to=[Writer(), Writer()])
+    assert seen and max(seen) < usual == sys.getswitchinterval()
 
 
 def test_hooked_model():

@@ -25,16 +25,16 @@ def _only_cpus():
     return jax.config.jax_platforms in (None, "", "cpu") and jax.default_backend() == "cpu"  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def on_cpu(kernel: Callable[..., Any], otherwise: Callable[..., Any], *values: Any) -> Any:
-    """`kernel(*values)` in programs for CPUs, `otherwise(*values)` in those for all other platforms.
+def on_cpu(kernel: Callable[..., Any], otherwise: Callable[..., Any], *values: Any, tpu: Callable[..., Any] | None = None) -> Any:
+    """`kernel(*values)` in programs for CPUs, `otherwise(*values)` in those for all other platforms, or `tpu(*values)` for TPUs.
 
     jax's default backend doesn't say where a program will run: arrays may lie on another device, and `jax.export` and
-    `lower(lowering_platforms=...)` make programs for platforms that this process hasn't. Both functions are traced, except in
+    `lower(lowering_platforms=...)` make programs for platforms that this process hasn't. All functions are traced, except in
     compiled functions of a process that has CPUs only, so they should give results of the same shapes and dtypes; only one gets
     into the program.
 
     Args:
-        kernel, otherwise: functions of arrays; neither calls `on_cpu` itself.
+        kernel, otherwise, tpu: functions of arrays; none calls `on_cpu` itself.
         values: arrays, or pytrees of them.
 
     Example:
@@ -47,7 +47,8 @@ def on_cpu(kernel: Callable[..., Any], otherwise: Callable[..., Any], *values: A
     if _only_cpus():
         # Tracing both took a third of the tracing.
         return kernel(*values)
-    return jax.lax.platform_dependent(*values, cpu=kernel, default=otherwise)
+    more = {} if tpu is None else {"tpu": tpu}
+    return jax.lax.platform_dependent(*values, cpu=kernel, **more, default=otherwise)
 
 
 def not_on(platforms: Sequence[str], reason: str, kernel: Callable[..., Any], *values: Any) -> Any:

@@ -116,7 +116,7 @@ class ReadBundle:
         except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, TypeError, AttributeError) as error:
             size = os.path.getsize(path)
             what = "is empty" if not size else "is no crash bundle, or is cut off"
-            raise ValueError(f"The file {self.path!r} ({size:,} bytes) {what}: {error}") from error
+            raise ValueError(f"The file {self.path!r} ({size:,} bytes) {what}.") from error
         if self.about.get("format") != _FORMAT:
             raise ValueError(f"The file {self.path!r} is no crash bundle: its format is {self.about.get('format')!r}.")
 

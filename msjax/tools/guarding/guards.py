@@ -26,6 +26,7 @@ from msjax.tools.checks.finding import kinds_of
 from msjax.tools.fault import Fault, not_hooked
 from msjax.tools.guarding.cell_checks import CellChecks, CheckRejected
 from msjax.tools.guarding.guard_places import Guard, Place
+from msjax.tools.guarding.implied import implied
 from msjax.tools.guarding.module_guards import ModuleGuard, guarded
 from msjax.tools.guarding.steps import bundle_of_cells
 from msjax.tools.hook_set import HookSet
@@ -125,11 +126,11 @@ class _Flags(NamedTuple):
 
     Attributes:
         seen: {id: value} of the values.
-        found: (place, what `Check.measured` gives of a value), in order of execution.
+        found: (place, value), in order of execution.
     """
 
     seen: dict[int, Any]
-    found: list[tuple[Place, jax.Array]]
+    found: list[tuple[Place, Any]]
 
 
 class _CellGuard(Guard):
@@ -240,17 +241,18 @@ class _CellGuard(Guard):
         # The output of a cell is often that of the last cell in it, too.
         values = [v for v in values if id(v) not in seen]
         seen.update({id(v): v for v in values})
-        found += [(place, self.check.measured(v)) for v in values]
+        found += [(place, v) for v in values]
 
     def _close(self, flags, program, changed):
-        """The end of a program: one flag for all places rejects the run."""
+        """The end of a program: one flag for all places that can be the first to be wrong rejects the run."""
+        places, values = zip(*flags.found)
+        measured = {i: self.check.measured(values[i]) for i, known in enumerate(implied(values, self.check.on)) if not known}
         by_dtype: dict[Any, list[int]] = {}
-        for i, (_, measured) in enumerate(flags.found):
-            by_dtype.setdefault(measured.dtype, []).append(i)
+        for i in measured:
+            by_dtype.setdefault(measured[i].dtype, []).append(i)
         # One comparison for all: a flag each would take longer than looking at a small array.
-        rows = [jnp.stack([flags.found[i][1] for i in at]) for at in by_dtype.values()]
-        wrong = functools.reduce(jnp.logical_or, map(self.check.raised, rows))
-        places = {i: place for i, (place, _) in enumerate(flags.found)}
+        rows = [jnp.stack([measured[i] for i in at]) for at in by_dtype.values()]
+        wrong = functools.reduce(jnp.logical_or, map(self.check.raised, rows), jnp.array(False))
         look = functools.partial(self._check_flag, places, [*by_dtype.values()])
         # Before the observers of this run, which are called when it is run again.
         program().after_run(look, (wrong, *rows), "guard", first=True, may_reject=True)

@@ -94,7 +94,7 @@ class Plan:
         for eqn in closed.jaxpr.eqns:
             ins = [read(v) for v in eqn.invars]
             here, at = f"{stack}/{jax_slots.name_stack_of(eqn)}", traceback or jax_slots.traceback_of(eqn)
-            inner = _group(eqn)
+            inner = jaxpr_in_place_of(eqn)
             if inner is not None:
                 own = self._own(jax_slots.file_of(inner))
                 outs = self._open(inner, ins, here, at if own or traceback is not None else None)
@@ -223,7 +223,7 @@ class Level:
         return run_equation(step.eqn, values)
 
 
-def _group(eqn):
+def jaxpr_in_place_of(eqn: Any) -> Any:
     """The jaxpr whose equations can stand in the place of an equation; None if there is none."""
     if eqn.primitive.name not in _GROUPS:
         return None

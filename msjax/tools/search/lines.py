@@ -40,6 +40,9 @@ def innermost(frames: Sequence[Line]) -> tuple[Line | None, Line | None]:
     return frames[0], users[0] if users and users[0] != frames[0] else None
 
 
+# What jax puts in front of an operation to fit its operands together.
+_FITTING = {"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze", "expand_dims"}
+
 # The scope of what a backward rule of the user's computes.
 _RULE = "msjax_backward_rule"
 
@@ -47,7 +50,8 @@ _RULE = "msjax_backward_rule"
 class Derivatives:
     """Tells which operations of a traced program belong to the derivative of another one.
 
-    jax makes the operations of a derivative at the place of the operation that is differentiated; the first of all is that one.
+    jax makes the operations of a derivative at the place of the operation that is differentiated; the first of all is that one, but for
+    those that fit its operands together.
 
     Args:
         closed: the ClosedJaxpr of the program.
@@ -55,15 +59,26 @@ class Derivatives:
 
     def __init__(self, closed: Any):
         self._first: dict[Any, str] = {}
-        self._note(closed)
+        self._same_name: dict[int, Any] = {}
+        self._note(closed, "")
 
-    def _note(self, closed):
+    def _note(self, closed, around):
+        made = {}
         for eqn in close(closed).jaxpr.eqns:
             inner = list(jax_slots.inner_jaxprs(eqn.params))
+            stack = f"{around}/{jax_slots.name_stack_of(eqn)}"
             for jaxpr in inner:
-                self._note(jaxpr)
-            if not inner:
-                self._first.setdefault(jax_slots.traceback_of(eqn), eqn.primitive.name)
+                self._note(jaxpr, stack)
+            if inner:
+                continue
+            name, at = eqn.primitive.name, jax_slots.place_of(eqn)
+            if self._first.setdefault(at, name) in _FITTING and not is_transposed(stack):
+                self._first[at] = name
+            # The derivative of a power is another power, of an exponent that was computed for it at the same place.
+            of_place = {made[v][1] for v in eqn.invars if not hasattr(v, "val") and made.get(v, (None,))[0] == at}
+            if self._first[at] == name and of_place - {name}:
+                self._same_name[id(eqn)] = eqn
+            made.update({v: (at, name) for v in eqn.outvars if name not in _FITTING})
 
     def of(self, eqn: Any, stack: str) -> tuple[str, str | None]:
         """("forward" or "backward", the operation that is differentiated there).
@@ -72,10 +87,10 @@ class Derivatives:
         """
         if _RULE in stack:
             return "backward", ""
-        first = self._first.get(jax_slots.traceback_of(eqn), eqn.primitive.name)
+        first = self._first.get(jax_slots.place_of(eqn), eqn.primitive.name)
         if is_transposed(stack):
             return "backward", first
-        if "jvp(" in stack and first != eqn.primitive.name:
+        if "jvp(" in stack and (first != eqn.primitive.name or id(eqn) in self._same_name):
             return "backward", first
         return "forward", None
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import queue
+import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
+
+# Between two pieces the thread sleeps so long, in seconds: one that only lets go of Python's lock has it again before a thread that
+# waits for it is awake.
+_PAUSE = 0.0005
+# While the thread works, other threads that wait for Python's lock get it after so many seconds. A step of training lets go of the lock
+# at each call of a program; at Python's 5 ms it would wait that long each time.
+_TURN = 0.0001
 
 
 class Behind:
     """Writes what it gets in the order in which it comes, but later.
 
     Args:
-        sink: the function of (step, rows) that writes. It is never called twice at a time.
+        sink: the function of (step, rows) that writes. It is never called twice at a time. A generator writes in pieces, between which
+            the program that trains goes first.
 
     A failure is raised by the next call, or by `wait`; what has come after it is not written.
     """
@@ -54,15 +65,47 @@ class Behind:
             context, step, rows = job
             if self._error is None:
                 try:
-                    context.run(self.sink, step, rows)
+                    with _TURNS.short():
+                        context.run(self._write, step, rows)
                 except Exception as error:
                     note_step(error, step)
                     self._error = error
+
+    def _write(self, step, rows):
+        for _ in self.sink(step, rows) or ():
+            if self._jobs.empty():  # neither is there more to write, nor does anybody wait
+                time.sleep(_PAUSE)
 
     def _raise(self):
         error, self._error = self._error, None
         if error is not None:
             raise error
+
+
+class _Turns:
+    """How long a thread of Python keeps its lock from the others, shorter while any of some threads works."""
+
+    def __init__(self):
+        self._lock, self._working, self._usual = threading.Lock(), 0, 0.0
+
+    @contextlib.contextmanager
+    def short(self) -> Iterator[None]:
+        """Turns are short in the block."""
+        with self._lock:
+            if not self._working:
+                self._usual = sys.getswitchinterval()
+                sys.setswitchinterval(min(_TURN, self._usual))
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._working -= 1
+                if not self._working:
+                    sys.setswitchinterval(self._usual)
+
+
+_TURNS = _Turns()
 
 
 def wait(sink: Any) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import warnings
 from collections.abc import Iterable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -140,6 +142,9 @@ class Watch(WatchReport, Callback):
             self._count.remove()
         elif not self._counted and not self.rows and self.every > 1:
             warnings.warn("watch: next_step() was not called, so that no step was counted after the first", stacklevel=2)
+        if self._counted:
+            barrier()  # callbacks may bring what was computed
+            self._counted = False  # what is left is no step, but where the network was called since
         self._end_step()
         self._disarm()
         _OPEN.discard(self)
@@ -178,10 +183,13 @@ class Watch(WatchReport, Callback):
             program = self._collector.program()
             if program is not None:
                 program.counts = True
-        elif not self._counted:
-            if self._called:
+        else:
+            if not self._counted and self._called:
                 self._next_step()
-            self._called = True
+            if self.step == 1:
+                # Without a program, the statistics are compiled at a step's end: at that of the first, the second has nothing to compile.
+                self._put_on()
+            self._called = self._called or not self._counted
             self._keep_old()
 
     def _ran(self, trains):
@@ -198,6 +206,10 @@ class Watch(WatchReport, Callback):
             self._keep_old()
             self._disarm()
             self._wait_for_update()
+            if self.step == 2:
+                # The update comes after the program, and its statistics with the next step: they are compiled now.
+                _, found, old = self._waiting
+                jax.block_until_ready([table for _, table in self._late(found, old or {})])
         self.step += 1
         self._arm()
         self._write(wait=False)
@@ -224,7 +236,11 @@ class Watch(WatchReport, Callback):
     def _arm(self):
         # The second step has statistics, too, which nobody gets: their program is compiled now, not in the midst of training. The first
         # step may still set up state that programs are compiled for.
-        if (self.step % self.every == 0 or self.step == 2) and not self._armed:
+        if self.step % self.every == 0 or self.step == 2:
+            self._put_on()
+
+    def _put_on(self):
+        if not self._armed:
             self._armed = True
             self._collector.parameters = frozenset(self.what)
             self._places.on()
@@ -251,14 +267,21 @@ class Watch(WatchReport, Callback):
         if self._waiting is None:
             return
         (step, found, old), self._waiting = self._waiting, None
+        found += self._late(found, old or {})
+        if step % self.every == 0:
+            self._unwritten += [(step, found)] * bool(found)
+        else:
+            # Compiled, and run for the first time, which takes ten times as long as later.
+            jax.block_until_ready([table for _, table in found])
+            if self._sink is not None:
+                gc.collect()  # what compiling has left is looked through now, not when a plot's objects have Python do it
+
+    def _late(self, found, old):
         there = {name for names, _ in found for name in names}
         now = self._places.parameters()
-        kinds = {"parameter": now, "update": {n: now[n] - value for n, value in (old or {}).items() if n in now}}
+        kinds = {"parameter": now, "update": {n: now[n] - value for n, value in old.items() if n in now}}
         late = [(k, n, v) for k in kinds if k in self.what for n, v in kinds[k].items() if (k, n) not in there]
-        if late:
-            found.append(([(k, n) for k, n, _ in late], self._collector.statistics([v for _, _, v in late])))
-        if found and step % self.every == 0:
-            self._unwritten.append((step, found))
+        return [([(k, n) for k, n, _ in late], self._collector.statistics([v for _, _, v in late]))] if late else []
 
     def _write(self, wait: bool):
         """Write the statistics of earlier steps: all of them, or, not to wait for the device, those that have been computed."""

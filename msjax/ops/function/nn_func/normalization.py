@@ -15,6 +15,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.platforms import on_cpu
 from msjax.ops.dispatch.tensors import require_tensors
 
 __all__ = ["add_layer_norm", "add_rms_norm", "batch_norm", "group_norm", "layer_norm", "rms_norm"]
@@ -39,30 +40,42 @@ def _inverse_root(x):
     return 1 / jnp.sqrt(x)
 
 
+def _same(x):
+    return x
+
+
 def _standardize(axes, eps, shared):
     """A function (x, gamma, beta) to gamma * (x - mean) / sqrt(variance + eps) + beta.
 
-    Its custom derivative rule stores only the statistics, and takes two sums over x in the backward pass; the
-    derivative that jax derives takes six.
+    Its custom derivative rule takes two sums over x in the backward pass; the derivative that jax derives takes six. With `shared`, it
+    stores only the statistics.
 
     Args:
         axes: the axes over which statistics are computed.
         shared: True if gamma and beta have one number along these axes.
     """
 
+    def parts(x, gamma):
+        """(gamma times the standardized x, what the derivative keeps of x, the inverse of its deviation)."""
+        mean, variance = _moments(x, axes)
+        scale = _inverse_root(variance + eps)
+        if shared:
+            return (x - mean) * (scale * gamma), (x, mean), scale
+        # From x, XLA's programs for GPUs would take the statistics again for the sums of dgamma: a kernel more for each norm.
+        unit = on_cpu(_same, jax.lax.optimization_barrier, (x - mean) * scale, tpu=_same)
+        return unit * gamma, (unit,), scale
+
     @jax.custom_jvp
     def norm(x, gamma, beta):
-        mean, variance = _moments(x, axes)
-        return (x - mean) * (_inverse_root(variance + eps) * gamma) + beta
+        return parts(x, gamma)[0] + beta
 
     @norm.defjvp
     def norm_jvp(primals, tangents):
         x, gamma, beta = primals
-        mean, variance = _moments(x, axes)
-        scale = _inverse_root(variance + eps)
+        out, kept, scale = parts(x, gamma)
 
-        def along(x, mean, scale, gamma, dx, dgamma, dbeta):
-            unit = (x - mean) * scale
+        def along(kept, scale, gamma, dx, dgamma, dbeta):
+            unit = (kept[0] - kept[1]) * scale if shared else kept[0]
             over_x = jnp.mean(unit * dx, axes, keepdims=True)
             over_1 = jnp.mean(dx, axes, keepdims=True)
             if shared:
@@ -70,8 +83,7 @@ def _standardize(axes, eps, shared):
                 return size * dx + unit * (dgamma - size * over_x) + (dbeta - size * over_1)
             return gamma * (scale * (dx - over_1 - unit * over_x)) + unit * dgamma + dbeta
 
-        out = (x - mean) * (scale * gamma) + beta
-        return out, jax.checkpoint(along, prevent_cse=False)(x, mean, scale, gamma, *tangents)
+        return out + beta, jax.checkpoint(along, prevent_cse=False)(kept, scale, gamma, *tangents)
 
     return norm
 

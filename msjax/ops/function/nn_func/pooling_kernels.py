@@ -57,7 +57,12 @@ def _max_pool(x, kernel, stride, pads, dilation):
         if _disjoint(x, kernel, stride, pads, dilation):
             return _disjoint_jvp(x, dx, kernel)
         out, index = _max_and_index(x, _sliding(x.shape, kernel, stride, pads, dilation), len(kernel))
-        return _computed_once(out, x, kernel, stride, pads, dilation), pick(dx, index, len(kernel))
+        out = _computed_once(out, x, kernel, stride, pads, dilation)
+        if max(dilation) > 1:  # of which XLA's gradient of windows knows nothing
+            return out, pick(dx, index, len(kernel))
+        derivative = _derivative_of(windows)
+        out = on_cpu(_second, lambda x, out: windows(x), x, out)
+        return out, on_cpu(lambda x, index, dx: pick(dx, index, len(kernel)), derivative, x, index, dx)
 
     return pool(x)
 
@@ -223,16 +228,20 @@ def _sums_where_chosen(index, ct, shape, kernel, stride, pads, dilation):
 
 def _disjoint_jvp(x, dx, kernel):
     out, place = _max_and_place(x, kernel)
-    zero = jnp.zeros((), dx.dtype)
+    zero, n = jnp.zeros((), dx.dtype), len(kernel)
 
-    def whole(place, dx):
+    def windows(x):
+        return _largest_of_windows(x, kernel, kernel, ((0, 0),) * n, (1,) * n)
+
+    def whole(x, place, dx):
+        del x
         tiles, axes = _tiled(jnp.where(_chosen(place, kernel), dx, zero), kernel)
         return jnp.sum(tiles, axes)
 
-    def by_place(place, dx):
+    def by_place(x, place, dx):
         # The transpose of a split puts pieces together, as `_woven_where_chosen` does.
         if math.prod(kernel) > _MAX_UNROLLED:
-            return whole(place, dx)
+            return whole(x, place, dx)
         tiles, axes = _tiled(dx, kernel)
         pieces = [tiles]
         for axis in axes:
@@ -240,7 +249,19 @@ def _disjoint_jvp(x, dx, kernel):
         chosen = [jnp.where(place == place.dtype.type(i), jnp.squeeze(p, axes), zero) for i, p in enumerate(pieces)]
         return functools.reduce(jnp.add, chosen)
 
-    return out, on_cpu(by_place, whole, place, dx)
+    # XLA's programs for GPUs scatter for the gradient of windows, and keep more.
+    out = on_cpu(_second, _second, x, out, tpu=lambda x, out: windows(x))
+    return out, on_cpu(by_place, whole, x, place, dx, tpu=_derivative_of(windows))
+
+
+def _derivative_of(windows):
+    """XLA's own derivative of the maxima of windows, as a function (x, ignored, dx): its gradient goes to the first maximum, too, and
+    needs x, where the index takes an integer for each window, and more while it is computed."""
+    return lambda x, index, dx: jax.jvp(windows, (x,), (dx,))[1]
+
+
+def _second(first, second):
+    return second
 
 
 def _sliding(shape, kernel, stride, pads, dilation):
