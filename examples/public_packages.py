@@ -1,7 +1,9 @@
 """Four public packages, unedited, with random weights: attention patterns, heads, a sweep and a monitored step of training.
 
-    pip install msjax equinox dm-haiku google-tunix "transformers<5" esm2quinox tracr-pypi
+    pip install . equinox dm-haiku google-tunix "transformers<5" esm2quinox tracr-pypi
     python examples/public_packages.py nnx          # or linen, equinox, haiku
+
+Run both in the folder of a checkout: msjax is not on the package index yet, so that `.`, or the file of a built wheel, stands for it.
 
 Each model has 6 layers of 8 heads and width 128, and takes 16 tokens. What is printed: the seconds of the first call and
 of a later one.

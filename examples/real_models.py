@@ -1,6 +1,6 @@
 """Hooks, captures and patches on two models from the package index that nobody edited, with random weights.
 
-    pip install mamba2-jax equimo        # Mamba-2 in flax nnx; vision transformers in equinox
+    pip install . mamba2-jax equimo      # in a checkout; Mamba-2 in flax nnx, vision transformers in equinox
     python examples/real_models.py
 
 Nothing is downloaded. `--small` takes smaller models.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import jax
-
-from msjax.base import jax_slots
+from msjax.base.arrays import is_tracer
 from msjax.base.errors import check_hook, where
 from msjax.common.bases import attached_to
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, used
-from msjax.common.tensor_hooks import HookList, LateHookError, attach_hooks
+from msjax.common.tensor_hooks import HookList, LateHookError, attach_hooks, differentiates
 from msjax.common.tensor_values import TENSORS
 from msjax.common.typing import TensorHook
 from msjax.hooks.handle import RemovableHandle
@@ -68,7 +66,8 @@ def register_hook_list(tensor: Tensor, given: HookList | None = None) -> HookLis
     if hooks is not None and given is not None:
         hooks.join(given)
     if hooks is None:
-        hooks = tensor._hooks = HookList() if given is None else given
+        # What the code of a transformation registers on nnx's copy of a Parameter is that call's.
+        hooks = tensor._hooks = HookList(None if is_tracer(tensor._value) else tensor) if given is None else given
         if under_jax_transform([tensor._value]):
             # jax differentiates: from now on, the Tensor's value passes through a custom_vjp that runs the hooks.
             run = _refuse_late(tensor) if used(tensor) else hooks.run_each
@@ -85,8 +84,8 @@ def _refuse_late(tensor):
         "as lax.scan), a hook gets the gradient of later uses only. Register it before the first use, or differentiate with ms.grad or "
         "the function that ms.functionalize returns, where its place makes no difference."
     )
-    if jax_slots.trace_of(jax.lax.stop_gradient(tensor._value)) is not jax_slots.trace_of(tensor._value):
-        raise error  # the innermost transformation is one that differentiates
+    if differentiates(tensor._value):
+        raise error
 
     def refuse(_):
         raise error

@@ -102,3 +102,16 @@ def when_made(cls: type, seen: Callable[[Any], None]) -> dict[str, Any]:
 
         namespace["_pytree__unflatten"] = unflatten
     return namespace
+
+
+def when_copied(cls: type, seen: Callable[[Any], None]) -> None:
+    """Call a function with each object of a class of Variables that nnx or jax makes of another one's metadata."""
+    made = cls._new.__func__  # pyright: ignore[reportAttributeAccessIssue]
+
+    @classmethod
+    def new(own, value, metadata):
+        variable = made(own, value, metadata)
+        seen(variable)
+        return variable
+
+    cls._new = new  # pyright: ignore[reportAttributeAccessIssue]

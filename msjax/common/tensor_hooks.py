@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
+from msjax.base import jax_slots
+from msjax.base.arrays import is_tracer
 from msjax.base.errors import callable_name, describe
+from msjax.base.flax_slots import when_copied
 from msjax.base.state import STATE, programs_changed
 from msjax.common.node import RootLeaf
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.hooks.backward import run_checked
 from msjax.hooks.delivery import NO_SUBJECT
 from msjax.hooks.handle import RemovableHandle, new_hook_id
+from msjax.hooks.nodes import through_custom_vjp
 from msjax.hooks.slots import SlotOwner, before_change, is_traced_now
 from msjax.hooks.table import Hook
 
@@ -35,14 +42,16 @@ class HookList(SlotOwner):
         hooks: by the numbers of their handles.
         after: functions that are called with the final gradient.
         number: no other list of the process has it.
+        parameter: a weak reference to the Parameter whose hooks these are, or None.
     """
 
-    __slots__ = ("hooks", "after", "number", "__weakref__")
+    __slots__ = ("hooks", "after", "number", "parameter", "__weakref__")
 
-    def __init__(self):
+    def __init__(self, tensor: Tensor | None = None):
         self.hooks: dict[int, Hook] = {}
         self.after: list[Callable[[Tensor], Any]] = []
         self.number: int = next(_NUMBERS)
+        self.parameter = weakref.ref(tensor) if isinstance(tensor, Parameter) else None
 
     def __bool__(self) -> bool:
         return bool(self.hooks or self.after)
@@ -60,30 +69,42 @@ class HookList(SlotOwner):
         """Add a hook, without telling programs."""
         before_change()
         self.hooks[hook.id] = hook
+        self._tell_copies()
 
     def take(self, id: int) -> None:
         """Take the hook of this number off, if it is there, without telling programs."""
         before_change()
         self.hooks.pop(id, None)
+        self._tell_copies()
+
+    def _tell_copies(self):
+        parameter = None if self.parameter is None else self.parameter()
+        if parameter is None:
+            return
+        if self.hooks:
+            parameter._metadata[_IN_METADATA] = _OfCopies(self)
+        else:
+            parameter._metadata.pop(_IN_METADATA, None)
 
     def join(self, other: HookList) -> None:
         """Take over the hooks of another list, behind those that are here; handles of either one remove them from both."""
         self.hooks.update(other.hooks)
         other.hooks = self.hooks
+        self._tell_copies()
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What programs with these hooks are found by: the list, since they know their slots by it, and `Hook.key`."""
-        return (self.number, *[hook.key for hook in self.hooks.values()]) if self.hooks else ()
+        return (self.number, *[hook.key for hook in self.gradient]) if self.hooks else ()
 
     @property
     def of_programs(self) -> list[Hook]:
         """The hooks that are part of programs, as observers, which stand in slots, are not."""
-        return [hook for hook in self.hooks.values() if not hook.in_slot]
+        return [hook for hook in self.gradient if not hook.in_slot]
 
     @property
     def gradient(self) -> tuple[Hook, ...]:
-        """The hooks that are there now, for slots."""
+        """The hooks that are there now, in a tuple: another thread may add and remove some meanwhile."""
         return tuple(self.hooks.values())
 
     def _hooks_around(self):
@@ -93,6 +114,7 @@ class HookList(SlotOwner):
         """Remove all hooks."""
         before_change()
         self.hooks.clear()
+        self._tell_copies()
         programs_changed()
 
     def run(self, grad: Tensor) -> Tensor:
@@ -134,6 +156,55 @@ def _changed(hook, result, grad):
 def _remove(hook_list, id):
     hook_list.take(id)
     programs_changed()
+
+
+class _OfCopies:
+    """The hooks of a Parameter among its metadata, which nnx gives to its copies, and which is a part of what nnx's programs are found by.
+
+    Attributes:
+        hooks: the HookList, which the copies share.
+        key: what programs with the present hooks are found by.
+        passed: a weak reference to the trace of jax in which the copy's value passes the hooks, or None.
+    """
+
+    __slots__ = ("hooks", "key", "passed")
+
+    def __init__(self, hooks: HookList, passed: Any = None):
+        self.hooks = hooks
+        self.key = hooks.key
+        self.passed = passed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _OfCopies) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.hooks.hooks)} hooks>"
+
+
+def _share_hooks(parameter):
+    """Give the copy of a Parameter its hooks. Where jax differentiates the copy, its value passes them; once, however often it is copied."""
+    own = parameter._metadata.get(_IN_METADATA)
+    if own is None:
+        return
+    hooks, value = own.hooks, parameter._value
+    parameter._hooks = hooks
+    if hooks and is_tracer(value) and differentiates(value):
+        trace = jax_slots.trace_of(value)
+        if own.passed is None or own.passed() is not trace:
+            parameter._metadata[_IN_METADATA] = _OfCopies(hooks, weakref.ref(trace))
+            parameter._value = through_custom_vjp(TENSORS, [parameter], hooks.run_each)[0]._value
+
+
+_IN_METADATA = "gradient_hooks"
+when_copied(Parameter, _share_hooks)
+
+
+def differentiates(value: Any) -> bool:
+    """Whether the innermost transformation of jax that traces a value differentiates it."""
+    return jax_slots.trace_of(jax.lax.stop_gradient(value)) is not jax_slots.trace_of(value)
 
 
 def replacement(hook: Callable[..., Any], result: object, grad: Tensor) -> Tensor:

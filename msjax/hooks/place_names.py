@@ -30,8 +30,10 @@ class Part(NamedTuple):
     text: str
 
     def of(self, value: Any) -> Any:
-        """The part of a value; KeyError, IndexError or AttributeError if there is none."""
+        """The part of a value; KeyError, IndexError, AttributeError or TypeError if there is none."""
         for key in self.keys:
+            if hasattr(value, "shape") and hasattr(value, "dtype"):
+                raise TypeError("an array is one value")
             value = getattr(value, key) if isinstance(key, str) and not isinstance(value, dict) else value[key]
         return value
 

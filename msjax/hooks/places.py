@@ -53,8 +53,31 @@ class Edits:
     rows: tuple[Any, ...] = ()
 
     def of(self, name: str) -> list[Callable[..., Any]]:
-        """The edits of a place."""
-        return [fn for selects, fn in self.rows if selects(name)]
+        """The edits of a place, while the function is traced."""
+        return [fn for selects, fn in self.rows if not isinstance(fn, WholeEdit) and selects(name)]
+
+    def of_call(self, name: str, numbered: str, traced: bool) -> list[Callable[..., Any]]:
+        """The edits of one call of a place, which is "place#1" and so on if it is not the first, where the program is run.
+
+        Args:
+            traced: whether those that `of` gives were made while the function was traced.
+        """
+        return [
+            fn
+            for selects, fn in self.rows
+            if (selects(numbered) if isinstance(fn, WholeEdit) else selects(name, numbered) and not (traced and selects(name)))
+        ]
+
+
+class WholeEdit:
+    """An edit ``fn(value, index)`` of one call of a place, that of the number its pattern has; it gets the values of all lanes of vmaps at
+    once, their axes in front, as captures have them."""
+
+    def __init__(self, fn: Callable[..., Any]):
+        self.fn = fn
+
+    def __call__(self, value: Any, index: Any) -> Any:
+        return self.fn(value, index)
 
 
 class Tracing:

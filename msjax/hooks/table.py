@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from msjax.base.errors import callable_name, check_hook
 from msjax.base.state import programs_changed
-from msjax.base.weak import identity
+from msjax.base.weak import LiveSet, identity
 from msjax.hooks.classify import observes
 from msjax.hooks.handle import RemovableHandle, new_hook_id
 from msjax.hooks.slots import before_change, is_traced_now
@@ -80,6 +80,23 @@ def _function_key(fn):
     return identity(fn)
 
 
+class Owner:
+    """The Cell that hooks were registered on; called, it returns the Cell, or None if that is gone.
+
+    Attributes:
+        copies: those that nnx has made of the Cell. They share its table until they get hooks of their own.
+    """
+
+    __slots__ = ("_ref", "copies")
+
+    def __init__(self, cell: Any):
+        self._ref = weakref.ref(cell)
+        self.copies: LiveSet[Any] = LiveSet()
+
+    def __call__(self) -> Any:
+        return self._ref()
+
+
 @dataclass(frozen=True, eq=False)
 class HookTable:
     """The hooks of a Cell by kind, each a tuple in the order in which they run.
@@ -87,8 +104,7 @@ class HookTable:
     Tables of one owner are equal if they are the same for programs: to nnx they are parts of the Cell's definition.
 
     Attributes:
-        owner: a weak reference to the Cell that they were registered on, or None. Transformations of nnx call copies of the Cell, which
-            share its table.
+        owner: the `Owner`, or None.
     """
 
     forward_pre: tuple[Hook, ...] = ()
@@ -100,7 +116,7 @@ class HookTable:
     state_dict_post: tuple[Hook, ...] = ()
     load_state_dict_pre: tuple[Hook, ...] = ()
     load_state_dict_post: tuple[Hook, ...] = ()
-    owner: weakref.ref[Any] | None = None
+    owner: Owner | None = None
 
     def __bool__(self) -> bool:
         return self is not EMPTY
@@ -128,7 +144,7 @@ class HookTable:
         """The table as that of a Cell."""
         if self is EMPTY or (self.owner is not None and self.owner() is owner):
             return self
-        return replace(self, owner=weakref.ref(owner))
+        return replace(self, owner=Owner(owner))
 
     @functools.cached_property
     def key(self) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from msjax.base import jax_slots
 from msjax.base.typing import JaxArray, PyTree, PyTreeDef
-from msjax.hooks.places import Edits, Tracing, edited, is_array, is_tracing, place_p, tap_p
+from msjax.hooks.places import Edits, Tracing, WholeEdit, edited, is_array, is_tracing, place_p, tap_p
 from msjax.jaxprs.closed_rules import refers_to_trace, without_unused
 from msjax.jaxprs.plan import Counter, Here, Plain, Planner, plain
 
@@ -104,23 +104,24 @@ class Interpreter:
         return [read(v) for v in jaxpr.outvars]
 
     def _here(self, step, ins, index, probes):
-        eqn, found = step.eqn, step.found
-        values = ins if found.kind == "site" or eqn.primitive.name == "name" else self.bind(eqn, ins)
+        eqn = step.eqn
+        values = ins if eqn.primitive is place_p or eqn.primitive.name == "name" else self.bind(eqn, ins)
         return self._at_place(step, values, index, probes)
 
     def _at_place(self, step, values, index, probes):
         """(the values of a place that the program goes on with, those that leave it)"""
         eqn, found = step.eqn, step.found
         if found.edits:
-            value = edited(found.name, jax.tree.unflatten(found.tree, values), found.edits, index)
-            values = [jnp.asarray(v) for v in jax.tree.leaves(value)]
+            axes = eqn.params["batched"] if eqn.primitive is place_p else ((),) * len(values)
+            for fn in found.edits:
+                values = _edited(found, fn, values, axes, index)
         if any(found.probes):
             probes, tapped = iter(probes), []
             for value, measure, dtypes in zip(values, found.measures, found.probed):
                 mine = [] if dtypes is None else [next(probes) for _ in dtypes]
                 tapped.append(tap_p.bind(value, *mine, measure=measure) if mine else value)
             values = tapped
-        if found.kind == "site" and is_tracing():
+        if eqn.primitive is place_p and is_tracing():
             # A captured function calls this one: it finds the place, too.
             values = place_p.bind(*values, **eqn.params)
         return values, [leaf for value, measure in zip(values, found.measures) for leaf in measure(value)]
@@ -201,6 +202,24 @@ class Program:
         for i, out in zip(self._at, outs):
             leaves[i] = out
         return jax.tree.unflatten(self._treedef, leaves)
+
+
+def _edited(found, fn, values, axes, index):
+    """The arrays of a place after one edit; `axes` says where each has those of vmaps, from the innermost to the outermost."""
+
+    def edit(value):
+        return edited(found.name, value, [fn], index)
+
+    if not isinstance(fn, WholeEdit):  # gets the value of one lane
+        if len(set(map(len, axes))) > 1:
+            raise ValueError(
+                f"The edit of {found.name!r}, some of whose arrays are the same in all lanes of a vmap, has to name one of them."
+            )
+        for _ in axes[0]:
+            edit = jax.vmap(edit)
+    front = [jnp.moveaxis(v, at[::-1], range(len(at))) for v, at in zip(values, axes)]
+    new = jax.tree.leaves(edit(jax.tree.unflatten(found.tree, front)))
+    return [jnp.moveaxis(jnp.asarray(v), range(len(at)), at[::-1]) for v, at in zip(new, axes)]
 
 
 def _level(eqn, index):

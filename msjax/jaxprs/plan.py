@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -65,11 +66,20 @@ class Patterns:
 
     def looks_at(self, path: str) -> bool:
         """True if something of the module of this path counts: its output, a part of its values, or an operation in it."""
-        return self.operations or self.match(path) or any(fnmatch.fnmatchcase(path, paths) for paths, _ in self.parts)
+        # Which of several calls a name means, "path#1" and so on, shows only in the program; a function may ask for such a name, too.
+        of_calls = [pattern if callable(pattern) else _OF_CALL.sub("", pattern) for pattern in self.patterns]
+        return (
+            self.operations
+            or any(callable(pattern) or _matches(pattern, path) for pattern in of_calls)
+            or any(fnmatch.fnmatchcase(path, paths) for paths, _ in self.parts)
+        )
 
     def unmatched(self) -> list[str | Callable[[str], bool]]:
         """The patterns that have matched nothing."""
         return [p for i, p in enumerate(self.patterns) if i not in self.matched]
+
+
+_OF_CALL = re.compile(r"#\d+$")
 
 
 def _matches(pattern, name):
@@ -372,10 +382,11 @@ class Planner:
         self.listed.append(Listed(names[0][1], kind, shape, dtype, "/".join(path), *self.module, tuple(places)))
         edits = ()
         if self.edits is not None:
-            edits = tuple(fn for selects, fn in self.edits.rows if any(selects(*both) for both in names))
+            found = [fn for both in names for fn in self.edits.of_call(*both, traced=kind == "site")]
+            edits = tuple({id(fn): fn for fn in found}.values())  # an edit may be no hashable function
         asked = [numbered for name, numbered in names if self.select(name, numbered)]
         selected, numbered = bool(asked), (asked or [names[0][1]])[0]
-        if not selected and not (edits and kind != "site"):
+        if not selected and not edits:
             return None
         if barrier is not None:
             raise ValueError(
@@ -389,7 +400,7 @@ class Planner:
                 "out of the selection, capture it without gradients=True, or write the loop as a lax.scan or a fori_loop with "
                 "a fixed number of steps."
             )
-        return Here(eqn, self._found(eqn, numbered, kind, outs, edits if kind != "site" else (), selected))
+        return Here(eqn, self._found(eqn, numbered, kind, outs, edits, selected))
 
     def _found(self, eqn, name, kind, outs, edits, selected):
         if kind == "site":

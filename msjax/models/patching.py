@@ -12,6 +12,7 @@ import numpy as np
 
 from msjax.base.errors import check_callable, describe, on_behalf_of
 from msjax.base.weak import Same
+from msjax.hooks.places import WholeEdit
 from msjax.models.capture import capture_options
 from msjax.models.kept import run_kept
 
@@ -98,7 +99,7 @@ def patch_sweep(
 
         def patched(numbers):
             chosen = dict(zip(over, numbers))
-            edit = {name: _patch(name, values, depths, rows, chosen, axes) for name in values}
+            edit = {name: WholeEdit(_patch(name, values, depths, rows, chosen, axes)) for name in values}
             return metric(pure.run(state, capture_options([], edit=edit), corrupt, {})[0])
 
         grid = jnp.asarray(np.array(list(itertools.product(*map(range, sizes))), np.int32))
@@ -138,7 +139,9 @@ def _depths(pure, state, args, values):
 
         return edit
 
-    jax.eval_shape(lambda: pure.run(state, capture_options([], edit={name: noted(name) for name in values}), args, {})[0])
+    jax.eval_shape(
+        lambda: pure.run(state, capture_options([], edit={name: WholeEdit(noted(name)) for name in values}), args, {})[0]
+    )
     return depths
 
 
@@ -228,11 +231,23 @@ class _Runs:
         self.pure, self.state, self.at, self.metric = pure, state, at, metric
 
     def values(self, args):
-        return self.pure.run(self.state, capture_options(self.at), args, {})[1].activations
+        """{place: its value} of those that have gradients."""
+        return _with_gradients(self.pure.run(self.state, capture_options(self.at), args, {})[1].activations)
 
     def gradients(self, args, at=None, edit=None):
         options = capture_options(self.at if at is None else at, True, loss=self.metric, edit=edit)
         return self.pure.run(self.state, options, args, {})[1]
+
+
+def _with_gradients(found):
+    """Those places whose values have gradients, as integers have none."""
+    values = {name: v for name, v in found.items() if all(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in jax.tree.leaves(v))}
+    if not values:
+        names = ", ".join(map(repr, found))
+        raise ValueError(
+            f"For 'attribute', a place should have floating-point values, which have gradients, but {names} has others."
+        )
+    return values
 
 
 def _product(gradient, value):
@@ -241,12 +256,12 @@ def _product(gradient, value):
 
 def _gradient_x_activation(runs, args, corrupt, steps):
     found = runs.gradients(args)
-    return {name: _product(found.gradients[name], value) for name, value in found.activations.items()}
+    return {name: _product(found.gradients[name], value) for name, value in _with_gradients(found.activations).items()}
 
 
 def _attribution_patching(runs, args, corrupt, steps):
     clean, found = runs.values(args), runs.gradients(corrupt)
-    change = {name: jax.tree.map(jnp.subtract, clean[name], value) for name, value in found.activations.items()}
+    change = {name: jax.tree.map(jnp.subtract, value, found.activations[name]) for name, value in clean.items()}
     return {name: _product(found.gradients[name], change[name]) for name in change}
 
 
@@ -264,7 +279,7 @@ def _integrated_gradients(runs, args, corrupt, steps):
                     between = jax.lax.dynamic_index_in_dim(between, index[0], keepdims=False)
                 return between
 
-            return runs.gradients(args, [name], {name: edit}).gradients[name]
+            return runs.gradients(args, [name], {name: WholeEdit(edit)}).gradients[name]
 
         parts = (jnp.arange(steps, dtype=jnp.float32) + 0.5) / steps
         return jax.lax.map(gradient, parts).mean(0) * (end - start)

@@ -52,13 +52,13 @@ def ablate(
 
     def of_array(v):
         if heads is None:
-            return jnp.broadcast_to(_mean(v, 1) if _is_mean(value) else jnp.asarray(value, v.dtype), v.shape)
+            return jnp.broadcast_to(_mean(v, 1) if _is_mean(value) else jnp.asarray(value), v.shape).astype(v.dtype)
         split = v.reshape(*v.shape[:-1], n_heads, -1) if n_heads is not None else v
         at_axis = (split.ndim - 2 if n_heads is not None else axis) % split.ndim
         mask = jnp.isin(jnp.arange(split.shape[at_axis]), jnp.atleast_1d(jnp.asarray(heads)))
         mask = mask.reshape([-1 if i == at_axis else 1 for i in range(split.ndim)])
-        other = _mean(split, split.ndim - at_axis) if _is_mean(value) else jnp.asarray(value, v.dtype)
-        return jnp.where(mask, other, split).reshape(v.shape)
+        other = _mean(split, split.ndim - at_axis) if _is_mean(value) else jnp.asarray(value)
+        return jnp.where(mask, other.astype(v.dtype), split).reshape(v.shape)
 
     return edited("ablate", model, {place: lambda v, index: jax.tree.map(of_array, v) for place in _places(at)})
 

@@ -40,7 +40,7 @@ class HookSet:
             of_cell.on()
         for parameter, hook in self._of_parameters:
             if parameter._hooks is None:
-                parameter._hooks = HookList()
+                parameter._hooks = HookList(parameter)
             parameter._hooks.put(hook)
         if before == self._off_at:
             VERSION.n = self._on_at

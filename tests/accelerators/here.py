@@ -34,14 +34,16 @@ class Here(Target):
         return jax.jit(fn, donate_argnums=donate).lower(*args)
 
 
-def environment():
-    """That of the parts: XLA optimizes as for users, and a test that starts a process finds memory left on the GPU."""
-    return {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAX_DISABLE_MOST_OPTIMIZATIONS": "0"}
+# XLA optimizes as for users, and a test that starts a process finds memory left on the GPU.
+_ENVIRONMENT = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAX_DISABLE_MOST_OPTIMIZATIONS": "0"}
+# What tests expect is of products and convolutions of whole float32 numbers.
+_OF_TESTS = {"JAX_DEFAULT_MATMUL_PRECISION": "highest"}
 
 
-def _run(command, failed, name, **options):
+def _run(command, failed, name, more=None, **options):
     print(f"\n{name}", flush=True)
-    done = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment(), **options)
+    environment = {**os.environ, **_ENVIRONMENT, **(more or {})}
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, **options)
     if done.returncode:
         failed.append(f"here: {name}: ended with {done.returncode}")
     return done
@@ -53,8 +55,11 @@ def run(quick, table, failed):
     if not device:
         return
     print(device, flush=True)
+    if device.startswith("cpu") and not quick:
+        print("there is no GPU or TPU here: the quick form on the CPU, as a dry run")
+        quick = True
     # One process: several would share the device's memory. What a test asks of other platforms, it says itself.
-    _run(["-m", "pytest", "-q", *(QUICK if quick else [f"tests/{name}" for name in TESTS])], failed, "tests")
+    _run(["-m", "pytest", "-q", *(QUICK if quick else [f"tests/{name}" for name in TESTS])], failed, "tests", _OF_TESTS)
     more = ["--quick"] if quick else []
     _run(["-m", "tests.accelerators", "--here", "--parts", "operators", "steps", *more], failed, "operators and steps")
     only = ["--quick", "--cases", "LeNet-5, batch 1"] if quick else []

@@ -27,7 +27,8 @@ ADDED = {
     "guard": 5,
     "watch": 16,
 }
-DELIVERIES = tuple(ADDED)
+# Those of --quick.
+QUICK = ("bare", "statistics", "backward modifier", "observers")
 
 
 def size(value):

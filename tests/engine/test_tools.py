@@ -57,20 +57,14 @@ TOOLS = {
     "capture_gradients": functools.partial(_captured, gradients=True),
     "capture_statistic_jit": functools.partial(_captured, jit=jax.jit, statistic=lambda v: abs(v).max()),
 }
-# What differs today: {owner: tools}, as in tests/engine/today.py.
-TODAY = {}
-
-
-def _parameter(owner, tool):
-    fails = tool in TODAY.get(owner, "").split()
-    return pytest.param(owner, tool, marks=[pytest.mark.xfail(strict=True)] if fails else [], id=f"{owner}-{tool}")
 
 
 def _same(a, b):
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6), a, b)
 
 
-@pytest.mark.parametrize(("name", "tool"), [_parameter(owner, tool) for owner in MODELS for tool in TOOLS])
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("name", MODELS)
 def test_a_tool_tells_the_same_of_a_model_with_observers(name, tool):
     told = TOOLS[tool](OWNERS[name]())
     owner = OWNERS[name]()
@@ -90,8 +84,8 @@ def test_a_tool_tells_the_same_of_a_model_with_observers(name, tool):
         handle.remove()
 
 
-@pytest.mark.parametrize(("name", "_tool"), [_parameter(owner, "captured") for owner in MODELS])
-def test_what_is_captured_has_been_modified(name, _tool):
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_captured_has_been_modified(name):
     owner = OWNERS[name]()
     handles = modifying("forward_pre", "forward")(owner)
     places = _captured(owner)["activations"]

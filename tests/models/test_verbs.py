@@ -292,3 +292,79 @@ def test_patch_sweep_of_a_value_with_several_arrays_says_how_they_are_named():
         TypeError, match=r"that of 'pair' is \(.*name one of its elements, such as 'pair:out\[0\]', 'pair:out\[1\]'"
     ):
         hooks.patch_sweep(fn, CLEAN, CORRUPT, "pair", metric=jnp.sum)
+
+
+# ---- several calls of one module, lanes of vmaps, dtypes
+
+
+class Twice(nnx.Module):
+    def __init__(self):
+        self.a = NnxLayer(0)
+
+    def __call__(self, x):
+        return self.a(self.a(x))
+
+
+def twice(x):
+    for _ in range(2):
+        x = hooks.site("a", jnp.tanh(x @ W[0]))
+    return x
+
+
+@pytest.mark.parametrize("model", [Twice(), twice], ids=["module", "function"])
+def test_one_of_several_calls_of_a_module(model):
+    """An edit of "a#1" was accepted, and did nothing."""
+    first, layer = jnp.tanh(CLEAN @ W[0]), lambda x: jnp.tanh(x @ W[0])
+    out, found = hooks.capture(model, "a#1", edit={"a#1": lambda value, index: 2 * value})(CLEAN)
+    close(out, 2 * layer(first))
+    close(found.activations["a#1"], 2 * layer(first))
+    close(hooks.capture(model, [], edit={"a": lambda value, index: 2 * value})(CLEAN)[0], 2 * layer(2 * first))
+    swept = hooks.patch_sweep(model, CLEAN, CORRUPT, "a", metric=metric)
+    assert swept.layers == ["a", "a#1"]
+    for number, value in enumerate((layer(CLEAN), layer(layer(CLEAN)))):
+        other = layer(CORRUPT) if number == 0 else layer(layer(CORRUPT))
+        patched = other.at[:, 1].set(value[:, 1])
+        close(swept.values[number, 1], metric(patched if number else layer(patched)))
+    parts = hooks.attribute(model, CLEAN, at="a", metric=metric, method="integrated gradients", steps=64)
+    np.testing.assert_allclose(parts["a#1"].sum(), metric(layer(first)), rtol=0.01)
+    assert list(parts) == ["a", "a#1"]
+
+
+def test_places_in_lanes_of_a_vmap():
+    """Their values have an axis in front, which is no loop's."""
+
+    def lane(x, w):
+        return hooks.site("head", hooks.site("head", jnp.tanh(x @ w)) * 2)
+
+    def fn(x):
+        return jax.vmap(lane, (None, 0), 1)(x, jnp.stack(W)).sum(1)
+
+    heads = [jnp.tanh(CLEAN[0] @ w) for w in W]
+    others = [jnp.tanh(CORRUPT[0] @ w) for w in W]
+    swept = hooks.patch_sweep(fn, CLEAN[0], CORRUPT[0], "head", metric=metric, over=("layer", "head"), head_axis=0)
+    assert swept.layers == ["head", "head#1"]
+    by_hand = [metric(2 * (heads[0] + others[1])), metric(2 * (others[0] + heads[1]))]
+    close(swept.values, jnp.array([by_hand, by_hand]))
+    close(hooks.capture(fn, [], edit={"head#1": lambda value, index: value[:, ::-1]})(CLEAN[0])[0], 2 * sum(heads)[:, ::-1])
+    attributed = hooks.attribute(fn, CLEAN[0], at="head#1", method="integrated gradients", steps=2)["head#1"]
+    close(attributed, 2 * jnp.stack(heads))
+
+
+def test_values_of_other_dtypes():
+    def fn(x):
+        choice = hooks.site("choice", jnp.argmax(hooks.site("scores", x.astype("bfloat16")), -1))
+        return choice[..., None] * x
+
+    scores = hooks.attribute(fn, CLEAN, at=["scores", "choice"])
+    assert {name: value.dtype for name, value in scores.items()} == {"scores": "bfloat16"}
+    with pytest.raises(ValueError, match="'choice' has others"):
+        hooks.attribute(fn, CLEAN, at="choice")
+    chosen = jnp.argmax(CLEAN.astype("bfloat16"), -1)
+    close(hooks.ablate(fn, "choice", value="mean")(CLEAN), (chosen.mean(0, keepdims=True)).astype(int)[..., None] * CLEAN)
+    swept = hooks.patch_sweep(fn, CLEAN, CORRUPT, "choice", over=("layer",), metric=metric)
+    close(swept.values[0], metric(chosen[..., None] * CORRUPT))
+
+
+def test_an_array_has_no_elements_to_be_named():
+    with pytest.raises(ValueError, match=r"no place 'a:out\[1\]': the output of the module: array\("):
+        hooks.run_with_cache(NnxNet(), CLEAN, where="a:out[1]")

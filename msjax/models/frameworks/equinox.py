@@ -54,7 +54,8 @@ class _OfModules(Registry):
         return [(name, leaf, equinox.is_inexact_array(leaf)) for name, leaf in named_leaves(model)]
 
     def _choose(self, row, modules):
-        # By the paths in the whole model, if only a part of it was given.
+        # By the paths in the whole model, if only a part of it was given. Which paths there are tells them from methods.
+        self.modules |= {getattr(module, SITE).path: None for module in modules.values()}
         chosen = selected_calls(modules, row.where, row.who, why_not=why_not_hooked)
         row.calls = {call_name(getattr(module, SITE).path, method) for _, module, method in chosen}
 

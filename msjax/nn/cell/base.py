@@ -149,10 +149,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
     def _original(self, original):
         """The cell that this copy, which shares its hooks, was made from: hooks get the user's cell where nnx's transformations run a
         copy. A copy that the user made is a cell of its own."""
-        if original is not None and jax_slots.trace_state() != jax_slots.NO_TRACE:
-            return original
-        self._keep_hooks(self._hooks.owned_by(self))
-        return self
+        return self if original is None or jax_slots.trace_state() == jax_slots.NO_TRACE else original
 
     def _call_bprop(self, *args, **kwargs):
         return call_with_bprop(self, args, kwargs)
@@ -172,8 +169,13 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
         owner = None if table.owner is None else table.owner()
         # In a trace of nnx, a copy's hooks go on as those of the cell that it was made from.
         of_original = owner is not None and owner is not self and jax_slots.trace_state() != jax_slots.NO_TRACE
+        before = self._hooks.owner
         self._keep_hooks(table if of_original else table.owned_by(self))
         self._refresh_special()
+        for other in before.copies if before is not None and before() is self else ():
+            if other._hooks.owner is before:
+                other._keep_hooks(self._hooks)
+                other._refresh_special()
 
     def _keep_hooks(self, table):
         self.present_hooks = table
@@ -186,6 +188,8 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
         """Called when nnx has written all attributes: after a program of nnx.jit, those of its trace. Who listens may be others since."""
         present = getattr(self, "present_hooks", None)
         if present is None:
+            if self._hooks.owner is not None:
+                self._hooks.owner.copies.add(self)
             return
         traced = self._hooks
         for kind in hook_table.CALL_KINDS:
