@@ -32,6 +32,8 @@ SHAPES = {
 }
 PARTS = ["operators", "steps", "deliveries", "scale"]
 AXES = ["automatic", "explicit"]
+# Of how many operators --quick takes one: {(for TPUs, float32)}.
+QUICK = {(True, True): 4, (True, False): 8, (False, True): 8, (False, False): 16}
 # msjax's step against that by hand: the largest ratio of kernels and of temporary memory.
 HELD = 1.02
 # Where that is not reached yet: what was seen, so that it gets no worse; docs/accelerators.md says why.
@@ -55,7 +57,7 @@ def main(argv=None):
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="every eighth operator for GPUs, for TPUs every fourth in bfloat16; LeNet-5; one layout on 8 GPUs",
+        help="some operators, two steps, observers, one layout on 8 GPUs",
     )
     parser.add_argument(
         "--here", action="store_true", help="on this machine's accelerator: tests, operators, steps and the bench"
@@ -98,7 +100,7 @@ def _operators(target, dtypes, quick, failed):
     print(f"\n{name}: operators, layers, losses and optimizers, forward and gradient")
     for dtype in dtypes:
         begin = time.time()
-        every = 1 if not quick else 8 if target.platform != "tpu" else 1 if dtype == "float32" else 4
+        every = 1 if not quick else QUICK[target.platform == "tpu", dtype == "float32"]
         some = [row for row in more_rows.ROWS if row.traced][::every]
         with jax.enable_x64(dtype == "float64"):
             programs, refused = batches.all_traced(some, dtype)
