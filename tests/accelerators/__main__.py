@@ -136,6 +136,12 @@ def _steps(target, quick, failed):
 
 def _deliveries(target, quick, failed):
     name = target.name
+    print(f"\n{name}: hooks that jax.jit delivers by callbacks")
+    for delivery, register in deliveries.CALLBACKS.items():
+        count = deliveries.calls_of_host(target, register)
+        print(f"jax.jit, {delivery}: {count} calls of the host in the lowered program", flush=True)
+        if not count:
+            failed.append(f"{name}, jax.jit, {delivery}: nothing calls the host")
     print(
         f"\n{name}, one chip: hooks of a training step of LeNet-5\n{'':26}{'kernels':>16}{'temporary, MB':>22}{'outputs, MB':>13}"
     )
@@ -149,11 +155,6 @@ def _deliveries(target, quick, failed):
         )
         if deliveries.TO_HOST.search(program.text):
             failed.append(f"{name}, ms.jit, {delivery}: the program calls the host")
-    for delivery, register in deliveries.CALLBACKS.items():
-        count = deliveries.calls_of_host(target, register)
-        print(f"jax.jit, {delivery}: {count} calls of the host in the lowered program", flush=True)
-        if not count:
-            failed.append(f"{name}, jax.jit, {delivery}: nothing calls the host")
 
 
 def _scale(name, options, failed):
