@@ -8,7 +8,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 import msjax as ms
 from msjax import nn, ops
-from tests.devices import eight_devices
+from tests.accelerators.devices import eight_devices
 
 
 class Net(nn.Cell):

@@ -14,7 +14,7 @@ import msjax as ms
 from msjax import nn
 from msjax.tools.checking import Check
 from msjax.tools.watching.statistics import statistics
-from tests.devices import eight_devices
+from tests.accelerators.devices import eight_devices
 
 
 def split():

@@ -13,7 +13,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks
-from tests.devices import eight_devices
+from tests.accelerators.devices import eight_devices
 
 X = jnp.linspace(-1.0, 1.0, 6, dtype="float32").reshape(2, 3)
 

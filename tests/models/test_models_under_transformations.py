@@ -15,7 +15,7 @@ from flax import nnx
 
 from msjax import hooks
 from msjax.jaxprs.observers import with_observed
-from tests.devices import eight_devices
+from tests.accelerators.devices import eight_devices
 from tests.models.test_nnx_models import MODELS, TOKENS
 
 equinox = pytest.importorskip("equinox")

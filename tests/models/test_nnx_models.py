@@ -9,7 +9,7 @@ import pytest
 from flax import nnx
 
 from msjax import hooks
-from tests.devices import eight_devices
+from tests.accelerators.devices import eight_devices
 
 TOKENS = jnp.array([[1, 2, 3]])
 
