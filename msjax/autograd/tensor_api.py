@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msjax.base.arrays import is_tracer
 from msjax.base.errors import check_hook, where
 from msjax.common.bases import attached_to
 from msjax.common.parameter import Parameter
@@ -65,7 +66,8 @@ def register_hook_list(tensor: Tensor, given: HookList | None = None) -> HookLis
     if hooks is not None and given is not None:
         hooks.join(given)
     if hooks is None:
-        hooks = tensor._hooks = HookList(tensor) if given is None else given
+        # What the code of a transformation registers on nnx's copy of a Parameter is that call's.
+        hooks = tensor._hooks = HookList(None if is_tracer(tensor._value) else tensor) if given is None else given
         if under_jax_transform([tensor._value]):
             # jax differentiates: from now on, the Tensor's value passes through a custom_vjp that runs the hooks.
             run = _refuse_late(tensor) if used(tensor) else hooks.run_each

@@ -256,6 +256,12 @@ def _no_model(owner, way):
     return None if owner.has_model else "tools take models"
 
 
+def _not_watched(owner, way):
+    if owner.behind_nnx:
+        return "watch looks at the cells of a Cell, for which an nnx module in it is one operation"
+    return _no_model(owner, way)
+
+
 def _kept(owner, way):
     if not way.live:
         return _KEPT
@@ -318,5 +324,5 @@ KINDS = {
     "guard_inside": Kind(_guard_inside, _no_inside),
     "guard_fault": Kind(_guard(_spoilt("forward")), _no_model, fails=True),
     "guard_backward_fault": Kind(_guard(_spoilt("backward")), _no_model, fails=True),
-    "watch": Kind(_watch, _no_model),
+    "watch": Kind(_watch, _not_watched),
 }

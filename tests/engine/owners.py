@@ -25,6 +25,7 @@ class Owner:
         is_cell, is_nnx, has_model, has_inside: whether there will be a `net`, a `module`, a `model`, an `inside`.
         main: whether it is one of the rows that meet all ways and kinds.
         hooks_cells: whether it is Cells that have the hooks.
+        behind_nnx: whether these are behind an nnx module in a Cell.
         live: whether hooks can come and go.
         like: the owner whose eager run is the reference, if that is not its own.
         inside: the module that has the hooks, if it is another than `model`, or None.
@@ -33,7 +34,7 @@ class Owner:
 
     net = module = model = inside = None
     # Known of the class: pytest asks for them when it collects, and no network is to be made for that.
-    main = is_cell = is_nnx = has_inside = hooks_cells = by_jax = False
+    main = is_cell = is_nnx = has_inside = hooks_cells = by_jax = behind_nnx = False
     live = has_model = True
     like = None
     params = {}
@@ -115,7 +116,7 @@ class Cells(_Cells):
 class CellInNnxInCell(_Cells):
     """A Cell that calls an nnx module that calls the Cell with the hooks."""
 
-    hooks_cells, like = True, "cell"
+    hooks_cells, like, behind_nnx = True, "cell", True
 
     def make(self):
         return networks.NnxInCell(networks.NnxAroundCell())

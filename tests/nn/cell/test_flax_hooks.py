@@ -116,6 +116,22 @@ def test_observers_of_parameters_are_called_in_each_run_of_a_compiled_step():
     assert len(log) == 2 and log[0] == log[1] != 0
 
 
+@pytest.mark.parametrize("wrap", [lambda function: function, nnx.jit], ids=["eager", "jit"])
+def test_a_hook_that_the_code_of_a_transformation_registers_on_a_parameter_is_that_calls(wrap):
+    net, log = network(), []
+
+    def hooked(net, x):
+        net[0].weight.register_hook(lambda grad: log.append(grad.shape))
+        return loss(net, x)
+
+    step = wrap(nnx.grad(hooked))
+    for _ in range(2):
+        step(net, X)
+        ms.hooks.barrier()
+    nnx.grad(loss)(net, X)
+    assert log == [(2, 2)] * 2 and not net[0].weight.hooks()
+
+
 def test_what_hooks_register_and_remove_during_a_transformation_stays():
     net, log, handles = network(), [], []
 
