@@ -9,6 +9,7 @@ import weakref
 
 import equinox
 import jax
+import numpy as np
 
 from msjax.base.arrays import is_tracer
 from msjax.models.array_hooks import SITE
@@ -66,6 +67,10 @@ _NOBODYS = _OfModules()
 
 def _modules(value, path):
     """(path, module) of the outermost modules in nested containers."""
+    if _is_module(value):
+        return [(path, value)]
+    if isinstance(value, (jax.Array, np.ndarray)):  # most of a model's fields
+        return []
     leaves, _ = jax.tree.flatten_with_path(value, is_leaf=_is_module)
     return [((*path, *map(key_name, keys)), leaf) for keys, leaf in leaves if _is_module(leaf)]
 
