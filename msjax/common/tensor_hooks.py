@@ -95,16 +95,16 @@ class HookList(SlotOwner):
     @property
     def key(self) -> tuple[Any, ...]:
         """What programs with these hooks are found by: the list, since they know their slots by it, and `Hook.key`."""
-        return (self.number, *[hook.key for hook in self.hooks.values()]) if self.hooks else ()
+        return (self.number, *[hook.key for hook in self.gradient]) if self.hooks else ()
 
     @property
     def of_programs(self) -> list[Hook]:
         """The hooks that are part of programs, as observers, which stand in slots, are not."""
-        return [hook for hook in self.hooks.values() if not hook.in_slot]
+        return [hook for hook in self.gradient if not hook.in_slot]
 
     @property
     def gradient(self) -> tuple[Hook, ...]:
-        """The hooks that are there now, for slots."""
+        """The hooks that are there now, in a tuple: another thread may add and remove some meanwhile."""
         return tuple(self.hooks.values())
 
     def _hooks_around(self):

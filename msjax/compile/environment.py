@@ -132,14 +132,14 @@ class Environments:
     def forget(self, environment: Environment) -> None:
         """Forget an environment, unless it is the present one."""
         if environment is not self.now:
-            self._by_key = {key: e for key, e in self._by_key.items() if e is not environment}
+            self._by_key = {key: e for key, e in list(self._by_key.items()) if e is not environment}
 
     def take_stale(self) -> list[Environment]:
         """Forget the environments that never come again; returns them."""
-        stale = [e for e in self._by_key.values() if e.guards.stale()]
+        stale = [e for e in list(self._by_key.values()) if e.guards.stale()]
         if stale:
-            self._by_key = {key: e for key, e in self._by_key.items() if e not in stale}
-            self._recent = {version: e for version, e in self._recent.items() if e not in stale}
+            self._by_key = {key: e for key, e in list(self._by_key.items()) if e not in stale}
+            self._recent = {version: e for version, e in list(self._recent.items()) if e not in stale}
         return stale
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
 
 from msjax.base.errors import check_callable, on_behalf_of
+from msjax.base.recent import Recent
 from msjax.base.weak import Same
 from msjax.models.capture import capture_options
 from msjax.models.frameworks.framework import Pure, framework_of_function
@@ -17,7 +17,7 @@ from msjax.models.static_leaves import Split
 
 # So many programs are kept, those that were used last.
 _MOST = 64
-_KEPT: OrderedDict[Any, Callable[..., Any]] = OrderedDict()
+_KEPT: Recent[Any, Callable[..., Any]] = Recent()
 
 
 def compile(
@@ -110,19 +110,12 @@ def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any) -> 
         given: its other arguments, pytrees.
     """
     pure = pure_of(model)
-    key = pure.anchor, key
-    jitted = _KEPT.get(key)
-    if jitted is None:
+
+    def jitted():
         without_state = pure._replace(state=None, done=_nothing)
+        return jax.jit(lambda split: Split.of(program(without_state, *split.joined())))
 
-        def call(split):
-            return Split.of(program(without_state, *split.joined()))
-
-        jitted = _KEPT[key] = jax.jit(call)
-        if len(_KEPT) > _MOST:
-            _KEPT.popitem(last=False)
-    _KEPT.move_to_end(key)
-    return jitted(Split.of((pure.state, *given))).joined()
+    return _KEPT.of((pure.anchor, key), jitted, _MOST)(Split.of((pure.state, *given))).joined()
 
 
 def _nothing(_new):

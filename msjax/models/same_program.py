@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 
 from msjax.base.arrays import is_tracer, staged
+from msjax.base.recent import Recent
 
 # So many executables are kept, those that were used last.
 _MOST = 32
-_KEPT: OrderedDict[Any, Callable[..., Any]] = OrderedDict()
+_KEPT: Recent[Any, Callable[..., Any]] = Recent()
 
 
 def run_same_program(fn: Callable[[Any, Sequence[Any]], Any], consts: Sequence[Any], inputs: Sequence[Any]) -> Any:
@@ -32,10 +32,4 @@ def run_same_program(fn: Callable[[Any, Sequence[Any]], Any], consts: Sequence[A
     lowered = jax.jit(fn, keep_unused=True).lower(*given)
     places = tuple([getattr(value, "sharding", None) for values in given for value in values])
     key = hashlib.sha256(lowered.as_text().encode()).digest(), places, lowered.out_tree
-    compiled = _KEPT.get(key)
-    if compiled is None:
-        compiled = _KEPT[key] = lowered.compile()
-        if len(_KEPT) > _MOST:
-            _KEPT.popitem(last=False)
-    _KEPT.move_to_end(key)
-    return compiled(*given)
+    return _KEPT.of(key, lowered.compile, _MOST)(*given)

@@ -22,6 +22,7 @@ _KNOWN = (
     "format", "incremental", "remove_redundancy", "global_step_num", "execute_mode",
 )  # fmt: skip
 _WRITERS: list[Any] = []
+_LOCK = threading.Lock()
 
 
 def save_checkpoint(
@@ -74,8 +75,9 @@ def save_checkpoint(
     if async_save:
         # jax arrays are immutable, so a later training step does not change what is being written.
         writer = threading.Thread(target=_write, args=(codec, ckpt_file_name, entries, crc_check), name="save_checkpoint")
-        _WRITERS[:] = [w for w in _WRITERS if w.is_alive()] + [writer]
         writer.start()
+        with _LOCK:
+            _WRITERS[:] = [w for w in _WRITERS if w.is_alive()] + [writer]
     else:
         _write(codec, ckpt_file_name, entries, crc_check)
 

@@ -64,7 +64,7 @@ def tree(cell: Any) -> Tree:
     """
     if not isinstance(cell, Cell) and not takes_hooks(cell):
         raise TypeError(
-            f"For 'tree', the argument should be a Cell, a flax nnx module or a hooked model, but got {describe(cell)}."
+            f"For 'tree', the argument should be a flax nnx module, what hooks.hooked returned, or of msjax.nn, but got {describe(cell)}."
         )
     return Tree(cell)
 

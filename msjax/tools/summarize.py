@@ -151,7 +151,7 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
     if not isinstance(net, Cell):
         if not takes_hooks(net):
             raise TypeError(
-                f"For 'summary', the network should be a Cell, a flax nnx module or a hooked model, but got {describe(net)}."
+                f"For 'summary', the network should be a flax nnx module, what hooks.hooked returned, or of msjax.nn, but got {describe(net)}."
             )
         return Summary(
             [

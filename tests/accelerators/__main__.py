@@ -32,6 +32,8 @@ SHAPES = {
 }
 PARTS = ["operators", "steps", "deliveries", "scale"]
 AXES = ["automatic", "explicit"]
+# Of how many operators --quick takes one: {(for TPUs, float32)}.
+QUICK = {(True, True): 4, (True, False): 8, (False, True): 8, (False, False): 16}
 # msjax's step against that by hand: the largest ratio of kernels and of temporary memory.
 HELD = 1.02
 # Where that is not reached yet: what was seen, so that it gets no worse; docs/accelerators.md says why.
@@ -55,7 +57,7 @@ def main(argv=None):
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="every eighth operator for GPUs, for TPUs every fourth in bfloat16; LeNet-5; one layout on 8 GPUs",
+        help="some operators, two steps, observers, one layout on 8 GPUs",
     )
     parser.add_argument(
         "--here", action="store_true", help="on this machine's accelerator: tests, operators, steps and the bench"
@@ -98,7 +100,7 @@ def _operators(target, dtypes, quick, failed):
     print(f"\n{name}: operators, layers, losses and optimizers, forward and gradient")
     for dtype in dtypes:
         begin = time.time()
-        every = 1 if not quick else 8 if target.platform != "tpu" else 1 if dtype == "float32" else 4
+        every = 1 if not quick else QUICK[target.platform == "tpu", dtype == "float32"]
         some = [row for row in more_rows.ROWS if row.traced][::every]
         with jax.enable_x64(dtype == "float64"):
             programs, refused = batches.all_traced(some, dtype)
@@ -134,6 +136,12 @@ def _steps(target, quick, failed):
 
 def _deliveries(target, quick, failed):
     name = target.name
+    print(f"\n{name}: hooks that jax.jit delivers by callbacks")
+    for delivery, register in deliveries.CALLBACKS.items():
+        count = deliveries.calls_of_host(target, register)
+        print(f"jax.jit, {delivery}: {count} calls of the host in the lowered program", flush=True)
+        if not count:
+            failed.append(f"{name}, jax.jit, {delivery}: nothing calls the host")
     print(
         f"\n{name}, one chip: hooks of a training step of LeNet-5\n{'':26}{'kernels':>16}{'temporary, MB':>22}{'outputs, MB':>13}"
     )
@@ -147,11 +155,6 @@ def _deliveries(target, quick, failed):
         )
         if deliveries.TO_HOST.search(program.text):
             failed.append(f"{name}, ms.jit, {delivery}: the program calls the host")
-    for delivery, register in deliveries.CALLBACKS.items():
-        count = deliveries.calls_of_host(target, register)
-        print(f"jax.jit, {delivery}: {count} calls of the host in the lowered program", flush=True)
-        if not count:
-            failed.append(f"{name}, jax.jit, {delivery}: nothing calls the host")
 
 
 def _scale(name, options, failed):

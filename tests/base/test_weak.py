@@ -2,8 +2,13 @@
 
 import concurrent.futures
 import gc
+import threading
 
+import pytest
+
+from msjax.base.recent import Recent
 from msjax.base.weak import LiveSet
+from msjax.common.tensor_hooks import HookList
 from msjax.programs.limits import CacheLimit
 
 
@@ -71,3 +76,42 @@ def test_threads_register_caches_while_others_evict(hasty_threads):
 
     with concurrent.futures.ThreadPoolExecutor(4) as threads:
         assert list(threads.map(work, range(4))) == [None] * 4
+
+
+def of_tensor_hooks():
+    """A list of hooks: one thread registers and removes, others look up the programs of its hooks."""
+    hooks = HookList()
+
+    kept = [hooks.add(lambda grad: grad * 2) for _ in range(20)]
+    done, start = threading.Event(), threading.Barrier(4)
+
+    def work(number):
+        start.wait()
+        if number:
+            while not done.is_set():
+                assert len(hooks.key) > len(kept) and len(hooks.of_programs) >= len(kept)
+        else:
+            try:
+                for _ in range(5_000):
+                    hooks.add(lambda grad: grad * 2).remove()
+            finally:
+                done.set()
+
+    return work
+
+
+def of_recent():
+    """A table of what was used last."""
+    recent = Recent()
+
+    def work(number):
+        for n in range(3_000):
+            assert recent.of(n * (number + 1) % 5, lambda n=n, k=number: n * (k + 1) % 5, 3) == n * (number + 1) % 5
+
+    return work
+
+
+@pytest.mark.parametrize("table", [of_tensor_hooks, of_recent])
+def test_threads_share_a_table(hasty_threads, table):
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(table(), range(4))) == [None] * 4

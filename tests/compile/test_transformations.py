@@ -8,6 +8,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 import msjax as ms
 from msjax import nn, ops
+from tests.accelerators.devices import eight_devices
 
 
 class Net(nn.Cell):
@@ -27,7 +28,7 @@ X8 = np.arange(24, dtype=np.float32).reshape(8, 3)
 
 
 def mesh():
-    return Mesh(np.array(jax.devices()), ("d",))
+    return Mesh(np.array(eight_devices()), ("d",))
 
 
 def total(apply, buffers):

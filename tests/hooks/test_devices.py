@@ -14,6 +14,7 @@ import msjax as ms
 from msjax import nn
 from msjax.tools.checking import Check
 from msjax.tools.watching.statistics import statistics
+from tests.accelerators.devices import eight_devices
 
 
 def split():
@@ -80,7 +81,7 @@ def test_flags_see_a_nan_on_any_device():
 
 
 def test_statistics_of_arrays_with_explicit_axes():
-    mesh = jax.make_mesh((4, 2), ("a", "b"), axis_types=(AxisType.Explicit,) * 2)
+    mesh = jax.make_mesh((4, 2), ("a", "b"), axis_types=(AxisType.Explicit,) * 2, devices=eight_devices())
     rng = np.random.default_rng(0)
     large, small = (rng.normal(size=shape).astype(np.float32) for shape in ((8, 4096), (4, 6)))
     program = jax.jit(lambda *values: statistics(values, 30))

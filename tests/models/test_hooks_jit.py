@@ -13,6 +13,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks
+from tests.accelerators.devices import eight_devices
 
 X = jnp.linspace(-1.0, 1.0, 6, dtype="float32").reshape(2, 3)
 
@@ -253,7 +254,7 @@ FORMS = {
     ),
     "shard_map": (
         lambda a, b: lambda x: jax.shard_map(
-            lambda x: a(x[0])[None], mesh=jax.sharding.Mesh(jax.devices()[:2], "d"), in_specs=jax.P("d"), out_specs=jax.P("d")
+            lambda x: a(x[0])[None], mesh=jax.sharding.Mesh(eight_devices()[:2], "d"), in_specs=jax.P("d"), out_specs=jax.P("d")
         )(jnp.stack([x, x * 2])).sum(),
         [("a", 1.0), ("a", 2.0), ("gradient of a", 1.0), ("gradient of a", 1.0)],
     ),

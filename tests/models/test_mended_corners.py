@@ -53,6 +53,8 @@ def test_a_decorated_call_takes_hooks_and_is_a_place(decorator, jit):
         hooks.barrier()
     inner = ["outer.inner"] * (3 if decorator == "eqx.filter_vmap" else 1)
     assert log == [*inner, "outer", ""]
+    with hooks.register_forward_hook(model, print, "*"):
+        assert list(model.msjax_hooks.tables) == ["__call__"]  # those of its modules are no methods of its own
     with hooks.register_forward_hook(model, lambda module, args, output: output * 10, "outer"):
         np.testing.assert_allclose(run(model, X), 61)
     np.testing.assert_allclose(run(model, X), 7)

@@ -15,6 +15,7 @@ from flax import nnx
 
 from msjax import hooks
 from msjax.jaxprs.observers import with_observed
+from tests.accelerators.devices import eight_devices
 from tests.models.test_nnx_models import MODELS, TOKENS
 
 equinox = pytest.importorskip("equinox")
@@ -97,7 +98,7 @@ ROWS = {
     "shard_map": (
         lambda call: lambda c: jax.shard_map(
             lambda c: call(c[0])[None],
-            mesh=jax.sharding.Mesh(jax.devices()[:2], "d"),
+            mesh=jax.sharding.Mesh(eight_devices()[:2], "d"),
             in_specs=jax.P("d"),
             out_specs=jax.P("d"),
             check_vma=False,

@@ -9,6 +9,7 @@ import pytest
 from flax import nnx
 
 from msjax import hooks
+from tests.accelerators.devices import eight_devices
 
 TOKENS = jnp.array([[1, 2, 3]])
 
@@ -117,7 +118,7 @@ def test_on_eight_devices():
         return nnx.merge(graphdef, state)(x)
 
     spec = jax.P("d")
-    sharded = jax.shard_map(run, mesh=jax.sharding.Mesh(jax.devices(), "d"), in_specs=(jax.P(), spec), out_specs=spec)
+    sharded = jax.shard_map(run, mesh=jax.sharding.Mesh(eight_devices(), "d"), in_specs=(jax.P(), spec), out_specs=spec)
     for jit in (hooks.jit, jax.jit):
         log.clear()
         close(jit(sharded)(state, x), plain)

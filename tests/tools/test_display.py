@@ -35,7 +35,7 @@ def test_tree_in_a_notebook():
     net[0].register_forward_hook(look)
     page = tree(net)._repr_html_()
     assert "<script" in page and "treescope" in page
-    with pytest.raises(TypeError, match="should be a Cell"):
+    with pytest.raises(TypeError, match="should be a flax nnx module"):
         tree(3)
 
 

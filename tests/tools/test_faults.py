@@ -11,6 +11,7 @@ import msjax as ms
 from msjax import hooks, nn, ops
 from msjax.tools import Fault, find_nan, guard, hooks_of
 from msjax.tools.checking import Check
+from msjax.tools.guarding.guard_places import Guard
 
 # {name: (what a cell computes, pass, names of the operation)}: the first four in the forward pass, the others in the backward.
 FAULTS = {
@@ -247,6 +248,19 @@ def test_hooked_model():
             step(params, x)
     with pytest.raises(TypeError, match=r"give hooks.hooked\(model\), and run that: a model of linen"):
         guard(model)
+
+
+def test_guard_of_a_model_under_vmap(monkeypatch):
+    """One look for all examples."""
+    model, looks, arrived = hooks.hooked(linen.Dense(1)), [], Guard.arrived
+    monkeypatch.setattr(Guard, "arrived", lambda self, place, flag: (looks.append(flag), arrived(self, place, flag)))
+    params = {"params": {"kernel": jnp.ones((2, 1)), "bias": jnp.ones(1)}}
+    x = jnp.ones((5, 2)).at[3, 1].set(np.nan)
+    step = jax.jit(lambda params, x: jax.vmap(lambda row: model.apply(params, row))(x).sum())
+    with pytest.raises(Fault, match="Dense"), guard(model, gradients=False):
+        step(params, x)
+        hooks.barrier()
+    assert [bool(look) for look in looks] == [True]
 
 
 def test_training_goes_on():

@@ -102,7 +102,7 @@ def test_errors():
     with pytest.raises(RuntimeError, match=r"(?s)summary.*shapes only.*float\(\)"):
         summary(net, x32(2))
     assert not hooks_of(net)
-    with pytest.raises(TypeError, match="should be a Cell, a flax nnx module or a hooked model, but got"):
+    with pytest.raises(TypeError, match=r"should be a flax nnx module, what hooks\.hooked returned, or of msjax\.nn, but got"):
         summary(3)
     with pytest.raises(ValueError):
         summary(Net(), x32(5, 2))

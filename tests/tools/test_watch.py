@@ -240,6 +240,26 @@ def test_hooked_model():
         watch(model).remove()
 
 
+@pytest.mark.parametrize("jit", [jax.jit, ms.hooks.jit])
+@pytest.mark.parametrize("around", [lambda f: f, jax.checkpoint], ids=["plain", "checkpoint"])
+def test_examples_of_vmap_are_one_place(jit, around):
+    model = hooks.hooked(linen.Dense(1, kernel_init=linen.initializers.ones))
+    x = jnp.arange(12, dtype=jnp.float32).reshape(2, 3, 2)
+    params = model.init(jax.random.key(0), x[0, 0])
+
+    def loss(params):
+        rows = jax.vmap(jax.vmap(around(lambda x: model.apply(params, x))))(x)
+        return (rows**2).sum()
+
+    step = jit(jax.grad(loss))
+    with watch(model, every=2) as watched:
+        for _ in range(2):
+            step(params)
+            watched.next_step()
+    found = {(row.kind, row.mean, row.histogram.counts.sum()) for row in watched.rows}
+    assert found == {("activation", 11.0, 6), ("gradient", 22.0, 6)} and {row.name[:2] for row in watched.rows} <= {"", "#1"}
+
+
 def test_csv_and_function(tmp_path):
     net, step = network()
     path, logged = tmp_path / "a.csv", []

@@ -9,6 +9,7 @@ import weakref
 
 import equinox
 import jax
+import numpy as np
 
 from msjax.base.arrays import is_tracer
 from msjax.models.array_hooks import SITE
@@ -54,7 +55,8 @@ class _OfModules(Registry):
         return [(name, leaf, equinox.is_inexact_array(leaf)) for name, leaf in named_leaves(model)]
 
     def _choose(self, row, modules):
-        # By the paths in the whole model, if only a part of it was given.
+        # By the paths in the whole model, if only a part of it was given. Which paths there are tells them from methods.
+        self.modules |= {getattr(module, SITE).path: None for module in modules.values()}
         chosen = selected_calls(modules, row.where, row.who, why_not=why_not_hooked)
         row.calls = {call_name(getattr(module, SITE).path, method) for _, module, method in chosen}
 
@@ -65,6 +67,10 @@ _NOBODYS = _OfModules()
 
 def _modules(value, path):
     """(path, module) of the outermost modules in nested containers."""
+    if _is_module(value):
+        return [(path, value)]
+    if isinstance(value, (jax.Array, np.ndarray)):  # most of a model's fields
+        return []
     leaves, _ = jax.tree.flatten_with_path(value, is_leaf=_is_module)
     return [((*path, *map(key_name, keys)), leaf) for keys, leaf in leaves if _is_module(leaf)]
 

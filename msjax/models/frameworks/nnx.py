@@ -172,7 +172,7 @@ class _Place:
         if module is not None:
             self._keep(module, without_hooks=site is None)
             self.undo = self._put(site, module, self.undo)
-        for copied in [ref() for ref in self.copies.values()]:
+        for copied in [ref() for ref in list(self.copies.values())]:
             if copied is not None:
                 self._put(site, copied, None)
 

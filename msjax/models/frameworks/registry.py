@@ -95,7 +95,8 @@ class Registry:
 
     Attributes:
         number: no other Registry has it.
-        modules: {path: module} of those that have run so far, for models that make their modules while they run.
+        modules: {path: module} of those that have run so far, for models that make their modules while they run; of other models, None for
+            each known module.
     """
 
     def __init__(self):

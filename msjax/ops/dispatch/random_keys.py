@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import collections
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from msjax.base.arrays import is_tracer
+from msjax.base.recent import Recent
 from msjax.common.random import Generator, default_generator
 from msjax.common.seeds import numpy_generator
 from msjax.common.typing import TensorLike
@@ -50,7 +50,7 @@ def _root(seed):
 
 
 # The sequences of the seeds used last. One that was dropped starts again.
-_SEQUENCES: collections.OrderedDict[int, SeededKeys] = collections.OrderedDict()
+_SEQUENCES: Recent[int, SeededKeys] = Recent()
 _LARGEST_NUMBER_OF_SEQUENCES = 10_000
 
 
@@ -60,16 +60,13 @@ def next_key(seed: Any = None, generator: Generator | None = None) -> Any:
         return generator.next_key()
     if seed is None:
         return default_generator.next_key()
-    sequence = _SEQUENCES.get(seed)
-    if sequence is None:
-        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-            raise ValueError(f"A seed should be an int that is not negative, but got {seed!r}.")
-        sequence = _SEQUENCES[seed] = SeededKeys(seed)
-        if len(_SEQUENCES) > _LARGEST_NUMBER_OF_SEQUENCES:
-            _SEQUENCES.popitem(last=False)
-    else:
-        _SEQUENCES.move_to_end(seed)
-    return sequence.next_key()
+    return _SEQUENCES.of(seed, lambda: _sequence(seed), _LARGEST_NUMBER_OF_SEQUENCES).next_key()
+
+
+def _sequence(seed):
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"A seed should be an int that is not negative, but got {seed!r}.")
+    return SeededKeys(seed)
 
 
 def wrap(key: TensorLike) -> Any:

@@ -17,6 +17,7 @@ from msjax.hooks.values import ARRAYS
 from msjax.hooks.worker import WORKER
 from msjax.ops.function.control.gradient import HookBackward
 from msjax.tools.checking import Check
+from msjax.tools.examples import of_all_examples
 from msjax.tools.fault import Fault
 
 
@@ -68,7 +69,7 @@ class Guard:
             self._flag(program, place, values)
         else:
             # As an observer: by a callback under jax.jit, as an output in hooks.jit.
-            arrived, flag = _Look(self, place), self._flag_of(values)
+            arrived, flag = _Look(self, place), _any_example(self._flag_of(values))
             run_traced_hook(ARRAYS, arrived, NO_SUBJECT, (flag,), "hook", observe=True, carried=())
 
     def looked_at(self, place: Place, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -103,4 +104,5 @@ class Guard:
         raise NotImplementedError
 
 
+_any_example = of_all_examples(jnp.any)
 _COMPILED_BY_JAX = "in a program that jax compiled: tools.guard(step) or tools.find_nan(step, ...) finds the operation"

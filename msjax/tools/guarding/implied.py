@@ -27,7 +27,7 @@ _OPERANDS = {"select_n": slice(1, None), "dynamic_slice": slice(0, 1), "dynamic_
 
 # The numbers of the values that make a value wrong; None if it can be wrong by itself.
 Roots = frozenset[int] | None
-_NEVER: Roots = frozenset()
+_NEVER: frozenset[int] = frozenset()
 
 
 def implied(values: Sequence[Any], on: Any) -> list[bool]:

@@ -17,6 +17,7 @@ from msjax.common.tensor import Tensor
 from msjax.compile.trace import in_program
 from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
 from msjax.hooks.values import ARRAYS
+from msjax.tools.examples import of_all_examples
 from msjax.tools.watching.statistics import statistics
 
 Names = Sequence[tuple[str, str]]
@@ -42,6 +43,7 @@ class Collector:
         self._tensors, self._ran = tensors, ran
         self._calls: dict[tuple[str, str], int] = {}
         self.statistics = jax.jit(functools.partial(statistics, bins=bins))
+        self._of_all = of_all_examples(lambda value: statistics([value], bins))
         self._programs: weakref.WeakKeyDictionary[Any, _ProgramStatistics] = weakref.WeakKeyDictionary()
 
     def __bool__(self) -> bool:
@@ -64,7 +66,7 @@ class Collector:
             if not is_tracer(value):
                 self._values.append((self._numbered(*names[0]), value))
             elif not in_program() or not STATE.trace.here():
-                row = (statistics([value], self.bins),)
+                row = (self._of_all(value),)
                 run_traced_hook(
                     ARRAYS, functools.partial(self._arrived, names), NO_SUBJECT, row, "watch", observe=True, carried=()
                 )

@@ -121,7 +121,7 @@ class Watch(WatchReport, Callback):
                 )
         # Whether next_step() was called; whether the network was called since the step began.
         self._counted, self._called, self._armed = False, False, False
-        self._old, self._waiting = None, None
+        self._old, self._waiting, self._settled = None, None, False
         self._rows: list[WatchRow] = []
         self._unwritten: list[tuple[int, list[tuple[Names, Any]]]] = []
         _OPEN.add(self)
@@ -209,7 +209,7 @@ class Watch(WatchReport, Callback):
             if self.step == 2:
                 # The update comes after the program, and its statistics with the next step: they are compiled now.
                 _, found, old = self._waiting
-                jax.block_until_ready([table for _, table in self._late(found, old or {})])
+                self._settle(self._late(found, old or {}))
         self.step += 1
         self._arm()
         self._write(wait=False)
@@ -271,10 +271,14 @@ class Watch(WatchReport, Callback):
         if step % self.every == 0:
             self._unwritten += [(step, found)] * bool(found)
         else:
-            # Compiled, and run for the first time, which takes ten times as long as later.
-            jax.block_until_ready([table for _, table in found])
-            if self._sink is not None:
-                gc.collect()  # what compiling has left is looked through now, not when a plot's objects have Python do it
+            self._settle(found)
+
+    def _settle(self, found):
+        """Wait for statistics that nobody gets: programs that were compiled now and run for the first time take ten times as long as later."""
+        jax.block_until_ready([table for _, table in found])
+        if self._sink is not None and not self._settled:
+            gc.collect()  # what compiling has left is looked through now, not when a plot's objects have Python do it
+        self._settled = True
 
     def _late(self, found, old):
         there = {name for names, _ in found for name in names}

@@ -22,6 +22,8 @@ _OTHERWISE = "A .csv file or a function as 'to' needs nothing."
 SCALARS = ("mean", "std", "norm", "zeros", "min", "max", "nan", "inf")
 
 
+# So often, in seconds, TensorBoard's files are brought to the disk: on some machines, all else stands still meanwhile.
+_FLUSH = 30
 # So many lines of a plot are named beside it: more are no longer told apart, and take long to draw.
 _NAMED = 32
 
@@ -137,6 +139,7 @@ class _EventFiles:
         # Its FileWriter would hand each event through two more threads.
         importlib.import_module("tensorboardX.record_writer").directory_check(folder)
         self._file = importlib.import_module("tensorboardX.event_file_writer").EventsWriter(os.path.join(folder, "events"))
+        self._flush_at = time.monotonic() + _FLUSH
 
     def close(self):
         self._file.close()
@@ -150,7 +153,9 @@ class _EventFiles:
                 whole.value.extend(self._summary.histogram_raw(row.tag, **_raw(row)).value)
             self._file.write_event(self._event(wall_time=time.time(), step=step, summary=whole))
             yield
-        self._file.flush()
+        if time.monotonic() > self._flush_at:
+            self._file.flush()
+            self._flush_at = time.monotonic() + _FLUSH
 
 
 class _SummaryWriter:
@@ -170,7 +175,6 @@ class _SummaryWriter:
             if row.histogram.counts.sum():
                 self.writer.add_histogram_raw(row.tag, **_raw(row), global_step=step)
                 yield
-        self.writer.flush()
 
 
 def _raw(row):

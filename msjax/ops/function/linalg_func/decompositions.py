@@ -39,10 +39,18 @@ def as_matrices(x: TensorLike) -> JaxArray:
 
 def factored(kernel: Callable[..., Any], name: str, *values: JaxArray) -> Any:
     """`kernel` of matrices; an error for those of half precision of which it makes LU factors where XLA does not."""
-    half = any(v.dtype.itemsize <= 2 for v in values)
-    if not half or all(eqn.primitive.name != "lu" for eqn in equations(jax.make_jaxpr(kernel)(*values).jaxpr)):
+    if all(v.dtype.itemsize > 2 for v in values):
         return kernel(*values)
     reason = f"ops.{name} has no program for matrices of {mstype.from_np(values[0].dtype)}: cast them to float32"
+    try:
+        traced = jax.make_jaxpr(kernel)(*values)
+    except TypeError as error:
+        if not str(error).startswith("lu does not accept"):
+            raise
+        # jax 0.12 takes them on no platform.
+        raise NotImplementedError(f"{reason}.") from None
+    if all(eqn.primitive.name != "lu" for eqn in equations(traced.jaxpr)):
+        return kernel(*values)
     return not_on(("cpu", "tpu"), reason, kernel, *values)
 
 
