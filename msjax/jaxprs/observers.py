@@ -17,7 +17,7 @@ from msjax.hooks.template import Template
 from msjax.jaxprs.after_run import AfterRun, FromCallbacks, Happens, Loop
 from msjax.jaxprs.control_flow import Once, Rule, devices, inline, one_body, rules
 from msjax.jaxprs.interpreter import Interpreter, Program
-from msjax.jaxprs.plan import Block, Found, Here, Inside, Plain, Planner, Shape, close
+from msjax.jaxprs.plan import Block, Found, Here, Inside, Plain, Planner, Shape, inner_equations
 
 # ---- which values leave the program
 
@@ -119,8 +119,7 @@ def _barrier(eqn):
 
 
 def _while_with_hooks(eqn):
-    inner = [e for jaxpr in jax_slots.inner_jaxprs(eqn.params) for e in close(jaxpr).jaxpr.eqns]
-    return any((e.primitive.name == "while" and any(_events_in([e]))) or _while_with_hooks(e) for e in inner)
+    return any((e.primitive.name == "while" and any(_events_in([e]))) or _while_with_hooks(e) for e in inner_equations(eqn))
 
 
 _LOOPS = ("scan", "shard_map")
@@ -178,12 +177,7 @@ def _events_in(eqns):
     for eqn in eqns:
         if eqn.primitive is hook_p:
             yield from (bound.event for bound in eqn.params["bound"])
-        for jaxpr in jax_slots.inner_jaxprs(eqn.params):
-            yield from _events_in(_eqns(jaxpr))
-
-
-def _eqns(jaxpr):
-    return getattr(jaxpr, "jaxpr", jaxpr).eqns
+        yield from _events_in(inner_equations(eqn))
 
 
 # ---- the program
@@ -223,7 +217,7 @@ class Observing:
     def __init__(self, closed: jex.ClosedJaxpr):
         self.closed = closed = _without_stops(closed)
         self.events: list[Any] = []
-        inner = any(any(_events_in(_eqns(jaxpr))) for eqn in closed.jaxpr.eqns for jaxpr in jax_slots.inner_jaxprs(eqn.params))
+        inner = any(any(_events_in(inner_equations(eqn))) for eqn in closed.jaxpr.eqns)
         self.run: Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] = self._interpreted if inner else self._flat()
 
     def outputs_that_are_inputs(self) -> set[int]:

@@ -438,7 +438,12 @@ def _floating(shape):
 def _has_edited(eqn):
     if eqn.primitive is place_p:
         return eqn.params["edited"]
-    return any(_has_edited(e) for jaxpr in jax_slots.inner_jaxprs(eqn.params) for e in close(jaxpr).jaxpr.eqns)
+    return any(map(_has_edited, inner_equations(eqn)))
+
+
+def inner_equations(eqn: Any) -> list[Any]:
+    """The equations of the jaxprs among an equation's parameters; of a custom_vjp's forward, too, which closes over values."""
+    return [e for jaxpr in jax_slots.inner_jaxprs(eqn.params) for e in getattr(jaxpr, "jaxpr", jaxpr).eqns]
 
 
 def close(jaxpr: jex.Jaxpr | jex.ClosedJaxpr) -> jex.ClosedJaxpr:
