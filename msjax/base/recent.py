@@ -7,7 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TypeVar
 
-K, V = TypeVar("K"), TypeVar("V")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Recent(OrderedDict[K, V]):

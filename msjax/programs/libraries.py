@@ -82,14 +82,14 @@ def identity(value: Any, depth: int = 3) -> Any:
         return "partial", identity(value.func, depth), *inner
     if isinstance(value, (tuple, list)):  # of rules
         return cls.__name__, *_of_all(value, depth)
+    if cls is types.MethodType:
+        return "method", identity(value.__func__, depth)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return cls.__name__, *_of_all([getattr(value, field.name) for field in dataclasses.fields(value)], depth)
     if cls in (float, complex, str, bool, int):
         return cls.__name__, repr(value)
     if cls is types.ModuleType:
         return "module", value.__name__
-    if cls is types.MethodType:
-        return "method", identity(value.__func__, depth)
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     inner = getattr(value, "__wrapped__", None) if depth else None
     inner = identity(inner, depth - 1) if inner.__class__ is types.FunctionType else None

@@ -172,6 +172,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
         before = self._hooks.owner
         self._keep_hooks(table if of_original else table.owned_by(self))
         self._refresh_special()
+        # Copies share the hooks until they get some of their own.
         for other in before.copies if before is not None and before() is self else ():
             if other._hooks.owner is before:
                 other._keep_hooks(self._hooks)
