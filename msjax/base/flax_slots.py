@@ -106,7 +106,7 @@ def when_made(cls: type, seen: Callable[[Any], None]) -> dict[str, Any]:
 
 def when_copied(cls: type, seen: Callable[[Any], None]) -> None:
     """Call a function with each object of a class of Variables that nnx or jax makes of another one's metadata."""
-    made = cls._new.__func__  # pyright: ignore[reportAttributeAccessIssue]
+    made = cls._new.__func__
 
     @classmethod
     def new(own, value, metadata):
@@ -114,4 +114,4 @@ def when_copied(cls: type, seen: Callable[[Any], None]) -> None:
         seen(variable)
         return variable
 
-    cls._new = new  # pyright: ignore[reportAttributeAccessIssue]
+    cls._new = new
