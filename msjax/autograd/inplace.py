@@ -44,7 +44,10 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
     if isinstance(tensor._node, Leaf) and not tensor._node.earlier:
         tensor._node.earlier = (tensor._hooks,)
     tensor._node, tensor._oidx = new._node, new._oidx
-    tensor._hooks = None
+    if tensor._hooks is not None:
+        # A program that has written this calls the observers afterwards, and refers weakly to their list.
+        vars(tensor)["_hooks_of_earlier"] = tensor._hooks
+        tensor._hooks = None
     if tensor._retains:
         # `grad` should hold the new value's gradient.
         tensor._retains = False

@@ -116,3 +116,14 @@ def test_a_backward_that_reads_values_runs_no_forward_code_again():
     before = next(RUNS)
     assert step(ms.Tensor(4.0)).tolist() == 12
     assert next(RUNS) == before + 1
+
+
+def test_an_argument_that_the_program_writes_has_its_observers_called():
+    seen, x = [], f32(1, 2)
+    net = Calls(lambda self, x: x.sub_(1) * 3)
+    x.register_hook(lambda grad: seen.append(grad.tolist()))
+    step = ms.jit(lambda x: ms.grad(net)(x))
+    step(x)
+    assert seen == [[3, 3]] and x.tolist() == [0, 1] and not x.hooks()
+    step(x)
+    assert seen == [[3, 3]]
