@@ -127,7 +127,7 @@ def _differ(case, way, expected, found, logs=True):
 def _went_on(way, a, b):
     """Whether a program called further hooks behind one that failed, or a trace that failed none of those before: they may have removed
     themselves."""
-    return way in BY_JAX and len(b) > len(a) or way in ("functional_jit", "objects_jit") and len(b) < len(a)
+    return (way in BY_JAX and len(b) > len(a)) or (way in ("functional_jit", "objects_jit") and len(b) < len(a))
 
 
 def _stage(case, way, a, b, logs):
