@@ -6,21 +6,13 @@ import pytest
 
 import msjax as ms
 from msjax import nn
+from tests.compile.calls import Calls
 
 X = jnp.array([[1.0, -2.0, 3.0]], "float32")
 
 
-class Of(nn.Cell):
+class Of(Calls):
     """A Cell of a function of itself and its inputs."""
-
-    def __init__(self, function, **members):
-        super().__init__()
-        self.function = function
-        for name, member in members.items():
-            setattr(self, name, member)
-
-    def construct(self, *args):
-        return self.function(self, *args)
 
 
 def grad_of(net, wrap=lambda f: f):
