@@ -19,7 +19,12 @@ def first_state(seed: int) -> np.ndarray:
 def words(state: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
     """(the next words, uint32; all blocks that `after` takes)."""
     more = -(-count // _BLOCK)
-    _, later = jax.lax.scan(lambda block, _: (_next_block(block),) * 2, state[:_BLOCK], length=more)
+
+    def step(block, _):
+        made = _next_block(block)
+        return made, made
+
+    _, later = jax.lax.scan(step, state[:_BLOCK], length=more)
     blocks = jnp.concatenate([state[None, :_BLOCK], later])
     drawn = jax.lax.dynamic_slice_in_dim(blocks.reshape(-1), state[_BLOCK].astype(jnp.int32), count)
     drawn ^= drawn >> 11
