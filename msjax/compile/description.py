@@ -26,6 +26,7 @@ from msjax.base.state import ACTIVITY, ROOT, STATE
 from msjax.common.bases import CellBase
 from msjax.common.buffer import Buffer
 from msjax.common.dtype import Type
+from msjax.common.node import RootLeaf
 from msjax.common.op_seeds import OP_SEEDS
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.random import default_generator
@@ -59,6 +60,7 @@ _OF_CLASSES = frozenset(
     "__doc__ __module__ __dict__ __weakref__ __annotations__ __abstractmethods__ __repr__ __str__ __init_subclass__ __del__ __reduce__ "
     "__firstlineno__ __static_attributes__ __parameters__ __orig_bases__ _abc_impl".split()
 )
+_CODE = (types.FunctionType, staticmethod, classmethod, property)
 # What code reaches only where it makes an instance.
 _MADE = frozenset(("__init__", "__new__", "__post_init__"))
 _WRITES_NAMES = frozenset(dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_NAME") if name in dis.opmap)
@@ -118,7 +120,9 @@ class StateDescription:
             if is_module and by_text:
                 raise Undescribable("getattr beside modules")
             scope = vars(space)
-            for name in sorted(self._names.union(always).intersection(scope) if not by_text else set(scope) - _MADE | always):
+            # A text may name any of them.
+            wanted = {name for name in scope if name[:2] != "__"} if by_text else self._names
+            for name in sorted(always.union(wanted).intersection(scope)):
                 if (id(space), name) in read or name in _OF_CLASSES or is_module_state(name):
                     continue
                 read.add((id(space), name))
@@ -215,7 +219,7 @@ class StateDescription:
         others = {name: v for name, v in vars(tensor).items() if name not in ("_value", "_var_metadata", "_used")}
         if not isinstance(tensor._value, object) or not is_plain(tensor._value) or cls not in (Tensor, Parameter, Buffer):
             raise Undescribable("a Tensor of its own kind, or on a device of its own")
-        if any(v is not None and v != () for name, v in others.items() if name in ("_hooks", "_node")):
+        if others.get("_hooks") is not None or not (others.get("_node") is None or isinstance(others["_node"], RootLeaf)):
             raise Undescribable("a Tensor with hooks, or on the tape")
         self.tensors.append(tensor)
         value = tensor._value
@@ -303,7 +307,8 @@ class StateDescription:
         for owner in cls.__mro__:
             found.append((owner.__module__, owner.__qualname__))
             if not is_library(owner.__module__):
-                always = {name for name in vars(owner) if name.startswith("__") and name.endswith("__")} | {"construct", "bprop"}
+                always = {name for name, v in vars(owner).items() if name[:2] == "__" == name[-2:] and isinstance(v, _CODE)}
+                always |= {"construct", "bprop"}
                 self._spaces.append((owner, frozenset(always if made else always - _MADE) & set(vars(owner))))
         return "class of the user", found
 
