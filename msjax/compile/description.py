@@ -35,7 +35,7 @@ from msjax.compile.code_names import is_library
 from msjax.hooks.sites import WITH_HOOKS
 from msjax.hooks.table import GLOBAL, HookTable
 from msjax.processes.groups import PROCESSES
-from msjax.programs.libraries import Foreign, identity
+from msjax.programs.libraries import identity
 from msjax.programs.own_state import is_at_home, place_of
 from msjax.programs.reach import Undescribable, code_digest, describe_plain
 from msjax.programs.store_key import is_plain
@@ -47,11 +47,12 @@ _IMPURE = frozenset(
     "choice permutation seed set_seed get_seed manual_seed initializer load loads loadtxt genfromtxt fromfile memmap empty empty_like "
     "load_checkpoint load_param_into_net save_checkpoint export gc weakref getsource currentframe _getframe settrace "
     "register_forward_hook register_forward_pre_hook register_backward_hook register_backward_pre_hook register_hook "
-    "setattr delattr __setattr__ __delattr__ __globals__ __code__ __closure__ getsizeof get_context set_context".split()
+    "setattr delattr __setattr__ __delattr__ __globals__ __code__ __closure__ getsizeof get_context set_context "
+    "hal runtime dataset profiler get_rng_state load_mindir attrgetter methodcaller".split()
 )
 _MODULES = frozenset(
     ("msjax", "mindspore", "jax", "numpy", "math", "cmath", "operator", "functools", "itertools", "collections", "typing")
-    + ("typing_extensions", "numbers", "enum", "dataclasses", "abc", "types", "copy", "builtins", "ml_dtypes")
+    + ("typing_extensions", "numbers", "enum", "dataclasses", "abc", "types", "builtins", "ml_dtypes")
 )
 # Attributes of cells that follow from others, or belong to programs.
 _OF_CELLS = frozenset(("_special", "_prepared", "compiled_families"))
@@ -88,9 +89,8 @@ class StateDescription:
         self._numbers: dict[int, int] = {}
         self._queue: list[Any] = []
         self._names: set[str] = set()
-        self._spaces: list[
-            tuple[Any, frozenset[str]]
-        ] = []  # user's classes and modules, with the names that are always read in them
+        # The user's classes and modules, with the names that are always read in them.
+        self._spaces: list[tuple[Any, frozenset[str]]] = []
         self._classes: list[tuple[type, bool]] = []
         self._keep: list[Any] = []  # what was made here, so that no other object gets its id
         arguments = [_of_argument(leaf) if _is_array(leaf) else self._value(leaf) for leaf in leaves]
@@ -106,8 +106,10 @@ class StateDescription:
                 if not found:
                     break
                 parts += found
-        except (Foreign, RecursionError) as error:
-            raise Undescribable(str(error)) from None
+        except Undescribable:
+            raise
+        except Exception as error:  # a user's object may raise anything where it is looked at
+            raise Undescribable(f"{type(error).__name__}: {error}") from None
         # Positions among what was found say which object is which.
         self.text: str = hashlib.sha256(repr(parts).encode()).hexdigest()
 
@@ -159,8 +161,6 @@ class StateDescription:
             return "method", self._value(value.__func__), self._value(value.__self__)
         if isinstance(value, Type):
             return "type", repr(value)
-        if isinstance(value, enum.Enum):
-            return "enum", cls.__module__, cls.__qualname__, value.name
         if isinstance(value, np.generic) and cls is not np.void:
             return "number", str(value.dtype), value.tobytes().hex()
         if cls is ParameterTuple:
@@ -183,8 +183,10 @@ class StateDescription:
         if cls is types.FunctionType:
             return self._function(value)
         if cls in (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType):
-            owner = value.__self__ if isinstance(getattr(value, "__self__", None), types.ModuleType) else None
-            module = owner.__name__ if owner is not None else str(getattr(value, "__module__", None) or "builtins")
+            owner = getattr(value, "__self__", None)
+            if owner is not None and not isinstance(owner, types.ModuleType):
+                raise Undescribable(f"a method of {type(owner).__qualname__}")
+            module = str(getattr(value, "__module__", None) or "builtins") if owner is None else owner.__name__
             self._check_module(module.lstrip("_"))
             return "builtin", module, value.__qualname__
         if isinstance(value, types.ModuleType):
@@ -201,6 +203,8 @@ class StateDescription:
             )
         if cls is np.ndarray:
             return self._array(value)
+        if isinstance(value, enum.Enum):
+            return "enum", self._class(cls, made=False), value.name, self._value(value.value)
         if cls is np.ufunc:
             return "ufunc", value.__name__
         if isinstance(value, HookTable):
@@ -359,7 +363,7 @@ class StateDescription:
 
 
 def _is_simple(value):
-    return isinstance(value, (Type, enum.Enum, np.generic, np.dtype, ParameterTuple, complex, slice)) or value is Ellipsis
+    return isinstance(value, (Type, np.generic, np.dtype, ParameterTuple, complex, slice)) or value is Ellipsis
 
 
 def _is_array(leaf):

@@ -57,7 +57,7 @@ class Net(Base):
     def construct(self, x):
         y = self.relu(self.norm(self.first(x)))
         y = self.scaled(self.last(y)) * FACTOR + TABLE["a"] * TABLE["b"][1] + self.items[1] + self.shift + self.gain
-        y = partly(added(helper(y))) + config.scale * (2.0 if config.kind is Kind.A else 5.0) + slots.by
+        y = partly(added(helper(y))) + config.scale * (config.kind.value if config.kind is Kind.A else 5.0) + slots.by
         y = y + ops.reduce_sum(ops.tanh(x)) + ms.Tensor(ARRAY)
         return self.extra(getattr(ops, self.name)(y * 0.02))
 
@@ -98,6 +98,7 @@ _READ = {
     "a partial function": "global partly; partly = functools.partial(helper, by=3.0)",
     "a field": "config.scale = 3.0",
     "a member": "config.kind = Kind.B",
+    "the value of a member": "Kind.A._value_ = 4",
     "a slot": "slots.by = 1.5",
     "a method": "Net.extra = lambda self, x: x * 2",
     "a method of the class it comes from": "Base.scaled = lambda self, x: x * 3",
