@@ -220,7 +220,7 @@ class StateDescription:
 
     def _tensor(self, tensor):
         cls = tensor.__class__
-        others = {name: v for name, v in vars(tensor).items() if name not in ("_value", "_var_metadata", "_used")}
+        others = {name: v for name, v in vars(tensor).items() if name not in ("_value", "_used")}
         if not isinstance(tensor._value, object) or not is_plain(tensor._value) or cls not in (Tensor, Parameter, Buffer):
             raise Undescribable("a Tensor of its own kind, or on a device of its own")
         if others.get("_hooks") is not None or not (others.get("_node") is None or isinstance(others["_node"], RootLeaf)):

@@ -87,7 +87,7 @@ class StoredCall:
         variables = [tensors[i] for i in found["variables"]]
         inputs = [i for i, leaf in enumerate(self._leaves) if is_input(leaf)]
         values = [*[v._value for v in variables], *[raw(self._leaves[i]) for i in inputs]]
-        key = self._executable_key(found["executable"], values)
+        key = self._key_of_text(found["executable"], values)
         loaded = None if key is None else STORE.load(key, values, None)
         if loaded is None or loaded[1] is None:
             return None
@@ -114,7 +114,7 @@ class StoredCall:
         program.jitted = _LoadedCall(program, self._compiled, key, *loaded)
         return program
 
-    def _executable_key(self, name, values):
+    def _key_of_text(self, name, values):
         return store_key(Description(f"executable {name}"), values, self._options, STORE.folder())
 
     # ---- to disk
@@ -168,7 +168,7 @@ class StoredCall:
                 and state.text == self._state.text
                 and self._key(state.text) == self.key
             ):
-                key = self._executable_key(name, values)
+                key = self._key_of_text(name, values)
         modules = None if key is None else OWN_STATE.now()
         if key is None or modules is None or self.key is None:
             return jitted, jitted(*values)
@@ -218,11 +218,11 @@ class _LoadedCall:
     """The first call of a program from disk. Whatever goes wrong with it, the function is traced."""
 
     def __init__(self, program: Program, compiled: Compiled, key: StoreKey, call: Any, executable: Any):
-        self._program, self._compiled, self._key, self._call, self._executable = program, compiled, key, call, executable
+        self._program, self._compiled, self._key, self._call, self._loaded = program, compiled, key, call, executable
         self.__name__ = compiled.name
 
     def __call__(self, *values: Any) -> Any:
-        program, executable = self._program, self._executable
+        program, executable = self._program, self._loaded
         try:
             self._key.check(values)
             outs = self._call(*values)
