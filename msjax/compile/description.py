@@ -184,9 +184,10 @@ class StateDescription:
             return self._function(value)
         if cls in (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType):
             owner = getattr(value, "__self__", None)
-            if owner is not None and not isinstance(owner, types.ModuleType):
+            if owner is not None and not isinstance(owner, (types.ModuleType, type)):
                 raise Undescribable(f"a method of {type(owner).__qualname__}")
-            module = str(getattr(value, "__module__", None) or "builtins") if owner is None else owner.__name__
+            named = owner.__module__ if isinstance(owner, type) else getattr(value, "__module__", None)
+            module = owner.__name__ if isinstance(owner, types.ModuleType) else str(named or "builtins")
             self._check_module(module.lstrip("_"))
             return "builtin", module, value.__qualname__
         if isinstance(value, types.ModuleType):

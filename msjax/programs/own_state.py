@@ -45,17 +45,31 @@ class OwnState:
                     known = self._modules[name] = held, _named(module)
                 if known[1] is None:
                     return None
-                if known[1]:
-                    found[name] = known[1]
+                found[name] = known[1]
             return found
 
     def agrees(self, earlier: dict[str, dict[str, int]]) -> bool:
-        """Whether what `now` said in another process holds here, where fewer or more names may have been imported."""
+        """Whether what `now` said in another process holds here, where fewer names may have been imported."""
         now = self.now()
         if now is None:
             return False
-        shared = [(before, now[module]) for module, before in earlier.items() if module in now]
-        return all(there[name] == number for before, there in shared for name, number in before.items() if name in there)
+        for module, before in earlier.items():
+            there = now.get(module, {})
+            if any(before.get(name) != number for name, number in there.items()):
+                return False
+            # What stood under another's name there may not stand here under its own.
+            if any(_is_there(module, name) for name in before.keys() - there.keys()):
+                return False
+        return True
+
+
+def _is_there(module, name):
+    value = sys.modules.get(module)
+    for part in name.split("."):
+        if value is None or part not in vars(value):
+            return False
+        value = vars(value)[part]
+    return True
 
 
 def _held(module):
@@ -93,7 +107,8 @@ def is_at_home(name: str, value: Any) -> bool:
     """Whether a function or class stands under this name, its own, in the module that defined it."""
     if value.__class__ is not types.FunctionType and not isinstance(value, type):
         return False
-    return value.__qualname__ == name and getattr(sys.modules.get(str(value.__module__)), name, None) is value
+    home = sys.modules.get(str(value.__module__).replace("mindspore.", "msjax."))
+    return value.__qualname__ == name and getattr(home, name, None) is value
 
 
 # What classes get while they are used.

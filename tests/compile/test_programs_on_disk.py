@@ -11,7 +11,7 @@ from msjax import Tensor, nn, ops
 from msjax.base import context
 from msjax.compile import stored
 from msjax.compile.description import StateDescription
-from msjax.programs import cache
+from msjax.programs import cache, own_state
 from msjax.programs.reach import Undescribable
 from tests.programs.stores import store_in
 
@@ -164,3 +164,18 @@ def test_what_tracing_changes_is_not_left_out(store, monkeypatch):
         ms.jit(counting)(Tensor([1.0, 2.0]))
         store.flush()
     assert len(seen) >= 2
+
+
+def test_what_was_replaced_in_msjax_is_noticed(monkeypatch):
+    state = own_state.OwnState()
+    before = state.now()
+    if before is None:
+        pytest.skip("another test has replaced something")
+    assert state.agrees(before)
+    with monkeypatch.context() as patch:
+        patch.setattr(ops, "tanh", ops.sin)
+        assert not state.agrees(before)
+        replaced = state.now()
+    assert state.agrees(before) and not state.agrees(replaced)
+    monkeypatch.setattr(nn.BatchNorm1d, "construct", lambda self, x: x)
+    assert not state.agrees(before)
