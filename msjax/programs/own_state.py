@@ -108,7 +108,8 @@ def is_at_home(name: str, value: Any) -> bool:
     if value.__class__ is not types.FunctionType and not isinstance(value, type):
         return False
     home = sys.modules.get(str(value.__module__).replace("mindspore.", "msjax."))
-    return value.__qualname__ == name and getattr(home, name, None) is value
+    # Not by getattr, by which modules import.
+    return value.__qualname__ == name and getattr(home, "__dict__", {}).get(name) is value
 
 
 # What classes get while they are used.
@@ -131,8 +132,16 @@ def _identity(value):
         return repr(value)
     if isinstance(value, type):
         return "class", value.__module__, value.__qualname__
-    inner = getattr(value, "__wrapped__", None)
+    # Not by getattr: objects of flax warn of that.
+    inner = _attributes(value).get("__wrapped__")
     return cls.__module__, cls.__qualname__, _of_function(inner) if inner.__class__ is types.FunctionType else None
+
+
+def _attributes(value):
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
 
 
 def _of_function(fn):
