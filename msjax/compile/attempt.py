@@ -57,11 +57,12 @@ def build(
     """
     inputs = [i for i, leaf in enumerate(leaves) if is_input(leaf)]
     passed = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Parameter)}
+    draws = compiled.draws_before()
     try:
         for _ in range(8):
             known = {id(v) for v in environment.variables}
             environment.variables += [v for k, v in passed.items() if k not in known]
-            attempt = _Attempt(body, compiled, environment.variables, leaves, treedef, inputs)
+            attempt = _Attempt(body, compiled, environment.variables, leaves, treedef, inputs, draws)
             missing = attempt.trace_it()
             if not missing:
                 if compiled.again:
@@ -78,7 +79,7 @@ def build(
 class _Attempt:
     """One try to trace a body with a set of variables."""
 
-    def __init__(self, body, compiled, variables, leaves, treedef, inputs):
+    def __init__(self, body, compiled, variables, leaves, treedef, inputs, draws):
         self.body: Any = body
         self.subject = compiled.subject()
         self.variables = list(variables)
@@ -88,7 +89,7 @@ class _Attempt:
         self.aliases = aliases(leaves, variables)
         self.name = compiled.name
         self.again, self.drops_events = compiled.again, compiled.drops_events
-        self.trace = Trace(self.variables)
+        self.trace = Trace(self.variables, draws)
         self.in_body = False
 
     def trace_it(self):
@@ -287,6 +288,7 @@ class _Attempt:
             donated=donated,
             stops_gradients=trace.stops_gradients,
             may_be_rejected=trace.may_be_rejected,
+            draws=trace.draws,
         )
 
     def _jitted(self, program, donated):
