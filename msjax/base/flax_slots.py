@@ -21,6 +21,11 @@ METADATA = nnx.Variable.__dict__["_var_metadata"]
 MODULE_STATE = ("_pytree__state", "_pytree__nodes")
 
 
+def hidden(name: str) -> str:
+    """The name of an attribute of a module that nnx shows as little as its own bookkeeping."""
+    return f"_pytree__msjax_{name}"
+
+
 def is_module_state(name: str) -> bool:
     """Whether an attribute of a module is nnx's own bookkeeping."""
     return name.startswith("_pytree__")

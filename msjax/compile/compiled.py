@@ -178,6 +178,10 @@ class Compiled:
 
     # ---- programs
 
+    def draws_before(self) -> list[tuple[Any, Any]]:
+        """The states of the random operators of code that has run before; see `Trace.draws`."""
+        return []
+
     def _make(self, environment, key, leaves, treedef, objects, walk):
         if not environment.programs:
             self._drop_stale()

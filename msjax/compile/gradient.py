@@ -98,7 +98,7 @@ class _Gradient:
         self.compiled = compiled
         self.program = program
         self.wanted = wanted
-        self._recording = _Recorded(self._record, compiled)
+        self._recording = _Recorded(self._record, compiled, program)
         self._tape: TracedTape | None = None  # of the trace that is just over
         self._tapes: weakref.WeakKeyDictionary[Program, TracedTape] = weakref.WeakKeyDictionary()
         self._backwards: dict[tuple[bool, ...], _Backward] = {}
@@ -214,8 +214,12 @@ class _Recorded(Compiled):
 
     drops_events = True
 
-    def __init__(self, body: Callable[..., Any], of: Compiled):
+    def __init__(self, body: Callable[..., Any], of: Compiled, program: Program):
         super().__init__(body, of.subject, f"gradient of {of.name}", roots=of.roots, fullgraph=of.fullgraph, again=True)
+        self._draws = program.draws
+
+    def draws_before(self) -> list[tuple[Any, Any]]:
+        return list(self._draws)
 
 
 class _Backward(Compiled):

@@ -136,6 +136,7 @@ class Program:
         stops_gradients: True if some of its results may carry no gradient, because of `ops.stop_gradient`.
         trains: True if it writes Parameters that require a gradient: a step of training.
         may_be_rejected: True if an event may raise `RunRejected`: what was written gets its earlier value then.
+        draws: the states of its random operators; see `Trace.draws`.
         first: True before the first run.
         look_after: True if it has to be looked after a run what it has changed: after the first run, and where observers may have
             changed containers that the program was compiled for.
@@ -158,6 +159,7 @@ class Program:
     donated: tuple[Any, ...]
     stops_gradients: bool
     may_be_rejected: bool
+    draws: list[tuple[Any, Any]]
     first: bool = field(default=True, init=False)
     look_after: bool = field(default=True, init=False)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from msjax.base.state import programs_changed
 from msjax.common.bases import CellBase
+from msjax.common.op_seeds import OP_SEEDS
 from msjax.compile.guards import Name
 from msjax.compile.walk import Walk
 
@@ -14,7 +15,8 @@ _OTHERS_MAY_SET = frozenset(("_hooks", "_special"))
 
 
 class Snapshot:
-    """The attributes, containers and names that are reachable from some roots, and from the hooks of cells found there.
+    """The attributes, containers and names that are reachable from some roots, and from the hooks of cells found there, and how often
+    random operators have drawn.
 
     Args:
         roots: functions, cells and other objects.
@@ -34,12 +36,14 @@ class Snapshot:
         self._containers = [(c, c.copy()) for c in (*walk.containers, *map(vars, walk.modules))]
         self._names = [guard for guard in walk.found if isinstance(guard, Name)]
         self._cell = cells[0] if cells else None
+        self._seeds = OP_SEEDS.snapshot()
 
     def restore(self) -> None:
         """Put everything back."""
         changed = [_restore_dict(c, b) if isinstance(c, dict) else _restore(c, b) for c, b in self._containers]
         for name in self._names:
             name.put_back()
+        OP_SEEDS.put_back(self._seeds)
         programs_changed()
         if True in changed and self._cell is not None:
             self._cell._structure_changed()

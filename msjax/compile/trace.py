@@ -81,6 +81,7 @@ class Trace(Tracing):
 
     Args:
         variables: the Tensors that it is known to read or write from outside.
+        draws: the states of its random operators, where the code was traced before.
 
     Attributes:
         cells: {id: (cell, {name: Tensor} of its attributes before the call)} of those that were called.
@@ -92,8 +93,9 @@ class Trace(Tracing):
 
     falls_back = True
 
-    def __init__(self, variables: list[Buffer]):
+    def __init__(self, variables: list[Buffer], draws: list[tuple[Any, Any]]):
         super().__init__()
+        self.draws = draws
         self.variables = {id(v): v for v in variables}
         self.may_be_rejected: bool = False
         self.missing = {}

@@ -32,7 +32,8 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
 
     Returns:
         A function with the arguments and results of `fn`. Its first call compiles; when hooks come, the next call compiles
-        once more; when they go, the earlier program is used. Within other jitted or differentiated code, it is
+        once more; when they go, the earlier program is used. `.lower(...).compile()`
+        is a program for some arguments, and calls the observers, too. Within other jitted or differentiated code, it is
         nnx.jit(fn) or jax.jit(fn). Give it the model as an argument: of a model that `fn` closes over, it keeps, as those do, the
         weights and hooks of the first call.
 
@@ -74,17 +75,18 @@ class _Jitted:
             # The program around this one hands out the values.
             out = self._jitted(kind, False)(*args, **kwargs)
         else:
-            out, observed = self._jitted(kind, True)(*args, **kwargs)
-            if observed.after is not None:
-                observed.after(observed.values)
+            out = _tell(self._jitted(kind, True)(*args, **kwargs))
         return join(out) if kind == "equinox" else out
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
-        """As that of nnx.jit and jax.jit; the values for the hooks are further results."""
+        """As that of nnx.jit and jax.jit: `.compile()` of it is the program for these arguments, which calls the observers, too.
+
+        The values for the observers are further results of the lowered program, last in its text.
+        """
         kind = self._kind(args, kwargs)
         if kind == "equinox":
             args, kwargs = split((args, kwargs))
-        return self._jitted(kind, True).lower(*args, **kwargs)
+        return _Lowered(self._jitted(kind, True).lower(*args, **kwargs), kind)
 
     def _kind(self, args, kwargs):
         """What is among the arguments: "nnx" modules, "equinox" models, or only "arrays"."""
@@ -112,6 +114,45 @@ class _Jitted:
                     options = {**options, "out_shardings": (options["out_shardings"], None)}
             self._made[key] = compile_it(fn, **options)
         return self._made[key]
+
+
+class _Lowered:
+    """The `Lowered` of jax.jit or nnx.jit, all of which it passes on but `compile`."""
+
+    def __init__(self, lowered, kind):
+        self._lowered = lowered
+        self._kind = kind
+
+    def __getattr__(self, name):
+        return getattr(self._lowered, name)
+
+    def compile(self, *args, **kwargs):
+        return _Compiled(self._lowered.compile(*args, **kwargs), self._kind)
+
+
+class _Compiled:
+    """The `Compiled` of jax.jit or nnx.jit, whose calls tell the observers."""
+
+    def __init__(self, compiled, kind):
+        self._compiled = compiled
+        self._kind = kind
+
+    def __getattr__(self, name):
+        return getattr(self._compiled, name)
+
+    def __call__(self, *args, **kwargs):
+        if self._kind != "equinox":
+            return _tell(self._compiled(*args, **kwargs))
+        args, kwargs = split((args, kwargs))
+        return join(_tell(self._compiled(*args, **kwargs)))
+
+
+def _tell(result):
+    """What a program returned, without what it handed out for observers, who are called now."""
+    out, observed = result
+    if observed.after is not None:
+        observed.after(observed.values)
+    return out
 
 
 def _on_arrays(fn):

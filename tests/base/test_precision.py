@@ -106,3 +106,9 @@ def test_a_compiled_function_is_compiled_again_under_other_settings_of_jax():
 def test_errors(config, error, words):
     with pytest.raises(error, match=words):
         ms.set_context(gpu_config=config)
+
+
+def test_the_number_of_threads_is_xlas():
+    ms.device_context.cpu.op_tuning.threads_num(1)
+    with pytest.raises(ValueError, match="'threads_num'"):
+        ms.device_context.cpu.op_tuning.threads_num(0)

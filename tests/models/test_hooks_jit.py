@@ -353,3 +353,24 @@ def test_within_other_transformations():
 
 def number(array):
     return float(np.asarray(array).sum().round(4))
+
+
+@pytest.mark.parametrize("kind", ["nnx", "equinox"])
+def test_a_program_compiled_ahead_of_time_calls_the_observers(kind):
+    if kind == "nnx":
+        model, where, x = Block(nnx.Rngs(0)), "a", X
+    else:
+        eqx = pytest.importorskip("equinox")
+        model, where, x = hooks.hooked(eqx.nn.MLP(3, 2, 4, 1, key=jax.random.key(0))), "layers.0", X[0]
+    seen = []
+    step = hooks.jit(lambda model, x: model(x))
+    with hooks.register_forward_hook(model, lambda module, args, output: seen.append(output), where):
+        lowered = step.lower(model, x)
+        program = lowered.compile()
+        assert not seen
+        outputs = [program(model, x), program(model, x * 2)]
+        expected, ahead = [step(model, x), step(model, x * 2)], seen[:2]
+    np.testing.assert_array_equal(outputs[0], expected[0])
+    np.testing.assert_array_equal(outputs[1], expected[1])
+    np.testing.assert_array_equal(ahead, seen[2:])
+    assert "stablehlo" in lowered.as_text() and program.cost_analysis()

@@ -157,3 +157,31 @@ def test_what_orbax_saves_has_no_hooks(tmp_path):
     # What was saved fits a model with hooks, which keeps them.
     nnx.update(model, nnx.State(restored))
     assert hooks.path(model.layers[0]) == "layers.0"
+
+
+class Bridged(nnx.Module):
+    def __init__(self, rngs):
+        linen = pytest.importorskip("flax.linen")
+        model = linen.Sequential([linen.Dense(3), linen.Dense(2)])
+        self.inner = hooks.hooked(model)
+        self.linen = nnx.bridge.lazy_init(nnx.bridge.ToNNX(self.inner, rngs=rngs), jnp.ones((1, 4)))
+        self.last = nnx.Linear(2, 2, rngs=rngs)
+
+    def __call__(self, x):
+        return self.last(self.linen(x))
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "hooks_jit"])
+def test_a_linen_model_in_flax_s_bridge(compiled):
+    model, x, log = Bridged(nnx.Rngs(0)), jnp.ones((1, 4)), []
+    plain = model(x)
+    inner = hooks.register_forward_hook(model.inner, lambda module, args, output: log.append("layers_0"), "layers_0")
+    hooks.register_forward_hook(model, lambda module, args, output: log.append(hooks.path(module)), "linen")
+    hooks.register_backward_hook(model, lambda module, grad_input, grad_output: log.append("gradient"), "linen")
+    gradient = nnx.value_and_grad(lambda model, x: model(x).sum())
+    value, _ = (hooks.jit(gradient) if compiled else gradient)(model, x)
+    close(value, plain.sum())
+    assert log == ["layers_0", "linen", "gradient"]
+    inner.remove()
+    hooks.remove_all(model)
+    assert {"linen", "last"} <= set(hooks.capture(model, "*")(x)[1].activations)

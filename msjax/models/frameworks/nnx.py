@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flax import nnx
@@ -249,8 +249,10 @@ def _place_of(module, path):
     return _PLACES.get(id(module), {}).get(path) or _Place(path, module, {}, type(module))
 
 
-class _Site(HookSite):
+class _Site(HookSite, Mapping[str, Any]):
     """The attribute of a hooked nnx module, and so a part of its definition. Equal sites share a compiled program.
+
+    A mapping without items: flax's nnx.bridge.ToNNX takes all attributes of its own for variables, and mappings for the variables in them.
 
     Attributes:
         place: the _Place; None of copies without hooks.
@@ -283,6 +285,15 @@ class _Site(HookSite):
 
     def __hash__(self) -> int:
         return hash((id(self.place), self.key))
+
+    def __getitem__(self, key: str) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
 
     # Copies and pickled modules have no hooks.
 

@@ -9,13 +9,15 @@ from typing import Any
 import jax
 from flax import nnx
 
+from msjax.base.flax_slots import hidden
 from msjax.hooks.places import module_call, site
 from msjax.models.frameworks.nnx_modules import nnx_modules
 from msjax.models.subclasses import subclasses
 from msjax.models.where import call_name, named_methods
 
-# The attribute of a named module. nnx takes it for a part of the module's definition, so that it goes through split and merge.
-_PATH = "msjax_path"
+# The attribute of a named module. nnx takes it for a part of the module's definition, so that it goes through split and merge. It has the
+# prefix of nnx's own, which flax's nnx.bridge.ToNNX leaves out where it takes a module's attributes for variables.
+_PATH = hidden("path")
 
 
 def is_module_or_method(fn: object) -> bool:

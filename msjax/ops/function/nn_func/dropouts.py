@@ -11,7 +11,7 @@ from msjax.common.generators import minstd
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.ops.dispatch.streams import state_of_call
+from msjax.ops.dispatch.streams import state_of_mask
 
 __all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
 
@@ -85,7 +85,7 @@ def dropout(input: TensorLike, p: float = 0.5, training: bool = True, seed: int 
     if not training or p == 0:
         return input
     _check("dropout", p)
-    state = state_of_call(seed) if p < 1 else None
+    state = state_of_mask(seed, input.size) if p < 1 else None
     if state is not None:
         return dropout_from_state(input, state, p)
     return _drop(_DROPOUT, input, next_key(seed), p, ())

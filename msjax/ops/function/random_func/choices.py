@@ -14,6 +14,7 @@ from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.ops.function.random_func.sampling import seeded_units
 
 __all__ = [
     "bernoulli", "bernoulli_ext", "choice_with_mask", "log_uniform_candidate_sampler", "multinomial",
@@ -74,7 +75,13 @@ def _multinomial(weights, key, count, replacement, dtype):
     return drawn.astype(mstype.to_jax(dtype))
 
 
+def _indices_of(weights, units, dtype):
+    ends = jnp.cumsum(to_float(weights).astype(jnp.float32), -1)[..., None, :]
+    return (ends / ends[..., -1:] < units[..., None]).sum(-1).astype(mstype.to_jax(dtype))
+
+
 _MULTINOMIAL = Op("multinomial", _multinomial, differentiable=False)
+_INDICES_OF = Op("multinomial", _indices_of, differentiable=False)
 
 
 def multinomial(input: TensorLike, num_samples: int, replacement: bool = True, seed: int | None = None) -> Tensor:
@@ -98,7 +105,12 @@ def multinomial(input: TensorLike, num_samples: int, replacement: bool = True, s
         >>> print(ops.multinomial(ms.Tensor([0.0, 1.0]), 3))
         [1 1 1]
     """
-    return draw_indices(input, num_samples, replacement, next_key(seed), mstype.int32)
+    count = freeze(num_samples)
+    check_positive_int(count, "num_samples", "multinomial")
+    units = seeded_units("multinomial", seed, (*input.shape[:-1], count)) if replacement else None
+    if units is not None:
+        return apply(_INDICES_OF, (input, units), (mstype.int32,))
+    return draw_indices(input, count, replacement, next_key(seed), mstype.int32)
 
 
 def draw_indices(input: TensorLike, count: int, replacement: bool, key: TensorLike, dtype: DTypeLike) -> Tensor:

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from msjax.autograd.op import Op, apply
 from msjax.base.typing import Number
 from msjax.common import dtype as mstype
-from msjax.common.tensor import Tensor, wrap as wrap_array
+from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.ops.function.random_func.sampling import host_integers, host_normal, host_uniform, shape_of
+from msjax.ops.function.random_func.sampling import seeded_integers, seeded_normal, seeded_uniform, seeded_units, shape_of
 
 __all__ = ["gamma", "laplace", "normal", "poisson", "random_gamma", "random_poisson", "standard_laplace", "uniform"]
 
@@ -65,13 +66,13 @@ def uniform(
     """
     sizes, kind = shape_of(shape, "uniform"), mstype.as_dtype(dtype)
     if kind is mstype.float32:
-        drawn = host_uniform("uniform", seed, sizes)
+        drawn = seeded_uniform("uniform", seed, sizes)
         if drawn is not None:
             return apply(_UNIFORM_OF, (minval, maxval, drawn))
     elif kind is mstype.int32:
-        drawn = host_integers("uniform", seed, minval, maxval, sizes)
+        drawn = seeded_integers("uniform", seed, minval, maxval, sizes)
         if drawn is not None:
-            return wrap_array(drawn)
+            return drawn
     return apply(_UNIFORM, (minval, maxval, next_key(seed)), (sizes, kind))
 
 
@@ -104,7 +105,7 @@ def normal(shape: Sequence[int], mean: Tensor | Number, stddev: Tensor | Number,
         (3, 2)
     """
     sizes = shape_of(shape, "normal")
-    drawn = host_normal("normal", seed, sizes)
+    drawn = seeded_normal("normal", seed, sizes)
     if drawn is not None:
         return apply(_NORMAL_OF, (mean, stddev, drawn))
     return apply(_NORMAL, (mean, stddev, next_key(seed)), (sizes,))
@@ -115,7 +116,14 @@ def _laplace(mean, scale, key, shape):
     return mean + scale * jax.random.laplace(wrap(key), _wide_shape(shape, mean, scale), mean.dtype)
 
 
+def _laplace_of(mean, scale, units):
+    lowest = np.nextafter(np.float32(-1), np.float32(0))  # so that no number is infinite
+    from_middle = units * (1 - lowest) + lowest
+    return to_float(mean) - to_float(scale) * jnp.sign(from_middle) * jnp.log1p(-jnp.abs(from_middle))
+
+
 LAPLACE = Op("laplace", _laplace)
+_LAPLACE_OF = Op("laplace", _laplace_of)
 
 
 def laplace(shape: Sequence[int], mean: Tensor | Number, lambda_param: Tensor | Number, seed: int | None = None) -> Tensor:
@@ -132,7 +140,15 @@ def laplace(shape: Sequence[int], mean: Tensor | Number, lambda_param: Tensor | 
         >>> print(ops.laplace((2, 3), 0.0, 1.0).shape)
         (2, 3)
     """
-    return apply(LAPLACE, (mean, lambda_param, next_key(seed)), (shape_of(shape, "laplace"),))
+    return _drawn_laplace("laplace", shape, mean, lambda_param, seed)
+
+
+def _drawn_laplace(name, shape, mean, scale, seed):
+    sizes = shape_of(shape, name)
+    units = seeded_units(name, seed, sizes)
+    if units is not None:
+        return apply(_LAPLACE_OF, (mean, scale, units))
+    return apply(LAPLACE, (mean, scale, next_key(seed)), (sizes,))
 
 
 def standard_laplace(shape: Sequence[int], seed: int | None = None) -> Tensor:
@@ -143,7 +159,7 @@ def standard_laplace(shape: Sequence[int], seed: int | None = None) -> Tensor:
         >>> print(ops.standard_laplace((2, 3)).shape)
         (2, 3)
     """
-    return laplace(shape, 0.0, 1.0, seed)
+    return _drawn_laplace("standard_laplace", shape, 0.0, 1.0, seed)
 
 
 def _gamma(alpha, beta, key, shape):

@@ -6,19 +6,20 @@ import math
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op, apply
+from msjax.base.arrays import is_tracer
 from msjax.base.checks import is_int
-from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
-from msjax.common.generators import minstd
+from msjax.common.generators import minstd, twister_arrays
 from msjax.common.generators.mersenne import Mersenne32
 from msjax.common.tensor import Tensor, wrap as wrap_array
 from msjax.common.typing import DTypeLike, Shape, TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.ops.dispatch.streams import drawn_on_host
+from msjax.ops.dispatch.streams import Numbers, drawn, streams_are_open
 
 __all__ = ["rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "standard_normal"]
 
@@ -57,37 +58,111 @@ RANDINT = Op(
 )
 
 
-def host_uniform(name: str, seed: int | None, shape: tuple[int, ...]) -> JaxArray | None:
-    """MindSpore's numbers in [0, 1) as Float32; None where jax's generator draws (`drawn_on_host`)."""
+# ---- MindSpore's
+
+
+def _uniform_in_program(state, shape):
     count = math.prod(shape)
-    return drawn_on_host(name, seed, lambda found: Mersenne32(found).doubles(count).astype(np.float32).reshape(shape))
+    words, blocks = twister_arrays.words(state, 2 * count)
+    return twister_arrays.unit_floats(words[::2], words[1::2]).reshape(shape), twister_arrays.after(state, blocks, 2 * count)
 
 
-def host_normal(name: str, seed: int | None, shape: tuple[int, ...]) -> JaxArray | None:
+def _units_in_program(state, shape):
+    values, after = minstd.units(state, math.prod(shape))
+    return values.reshape(shape), after
+
+
+def _normal_in_program(state, shape):
+    values, after = minstd.normals(state, math.prod(shape))
+    return values.reshape(shape), after
+
+
+def _integers_in_program(state, low, high, shape):
+    count, size = math.prod(shape), high - low
+    scale = Mersenne32.largest // size
+    limit = size * scale
+    # Words from the limit on are drawn again: so many lie 12 standard deviations above what is needed.
+    again = count * (2**32 - limit) / limit
+    words, blocks = twister_arrays.words(state, count + int(again + 12 * again**0.5) + 8)
+    taken = jnp.flatnonzero(words < limit, size=count)
+    values = (words[taken] // scale).astype(jnp.int32) + low
+    return values.reshape(shape), twister_arrays.after(state, blocks, taken[-1] + 1)
+
+
+_UNIFORM = Op("rand", _uniform_in_program, differentiable=False)
+_UNITS = Op("rand", _units_in_program, differentiable=False)
+_NORMAL = Op("randn", _normal_in_program, differentiable=False)
+_INTEGERS = Op("randint", _integers_in_program, differentiable=False)
+
+
+def seeded_uniform(name: str, seed: int | None, shape: tuple[int, ...]) -> Tensor | None:
+    """MindSpore's numbers in [0, 1) as Float32; None where jax's generator draws (`drawn`)."""
+
+    def draw(found):
+        return Mersenne32(found).doubles(math.prod(shape)).astype(np.float32).reshape(shape)
+
+    return _drawn(name, seed, shape, Numbers(draw, twister_arrays.first_state, _UNIFORM, (shape,)))
+
+
+def seeded_normal(name: str, seed: int | None, shape: tuple[int, ...]) -> Tensor | None:
     """MindSpore's standard normal numbers as Float32; None where jax's generator draws."""
-    return drawn_on_host(name, seed, lambda found: minstd.standard_normal(found, math.prod(shape)).reshape(shape))
+
+    def draw(found):
+        return minstd.standard_normal(found, math.prod(shape)).reshape(shape)
+
+    return _drawn(name, seed, shape, Numbers(draw, _first_of_minstd, _NORMAL, (shape,)))
 
 
-def host_integers(name: str, seed: int | None, low: Any, high: Any, shape: tuple[int, ...]) -> JaxArray | None:
+def seeded_units(name: str, seed: int | None, shape: tuple[int, ...]) -> Tensor | None:
+    """The numbers in [0, 1) from which MindSpore makes Laplace's and indices, as Float32; None where jax's generator draws."""
+
+    def draw(found):
+        return minstd.unit_floats(minstd.words(found, math.prod(shape))).reshape(shape)
+
+    return _drawn(name, seed, shape, Numbers(draw, _first_of_minstd, _UNITS, (shape,)))
+
+
+def _first_of_minstd(found):
+    return np.uint32(minstd.first_state(found))
+
+
+def seeded_integers(name: str, seed: int | None, low: Any, high: Any, shape: tuple[int, ...]) -> Tensor | None:
     """MindSpore's integers in [low, high), two ints, as Int32; None where jax's generator draws, or the limits are arrays."""
-    low, high = (int(v) if is_int(v) else int(v.item()) if isinstance(v, Tensor) and v.size == 1 else None for v in (low, high))
-    if low is None or high is None or not 0 < high - low < 2**32:
+    low, high = (int(v) if is_int(v) else _only_number(v) for v in (low, high))
+    if low is None or high is None or not -(2**31) <= low < high <= 2**31:
         return None
 
     def draw(found):
         return (Mersenne32(found).below(np.full(math.prod(shape), high - low)) + low).reshape(shape).astype(np.int32)
 
-    return drawn_on_host(name, seed, draw)
+    return _drawn(name, seed, shape, Numbers(draw, twister_arrays.first_state, _INTEGERS, (low, high, shape)))
+
+
+def _only_number(value):
+    """The int in a Tensor of one element; None if its value isn't known, or it isn't one."""
+    known = isinstance(value, Tensor) and value.size == 1 and not is_tracer(value._value)
+    return int(value.item()) if known else None
+
+
+def _drawn(name, seed, shape, numbers):
+    return drawn(name, seed, numbers) if math.prod(shape) else None
 
 
 def _rand(name, seed, shape, dtype):
-    drawn = host_uniform(name, seed, shape)
-    return apply(RAND, (next_key(seed),), (shape, dtype)) if drawn is None else wrap_array(drawn.astype(mstype.to_jax(dtype)))
+    found = seeded_uniform(name, seed, shape)
+    return apply(RAND, (next_key(seed),), (shape, dtype)) if found is None else _typed_as(found, dtype)
 
 
 def _randn(name, seed, shape, dtype):
-    drawn = host_normal(name, seed, shape)
-    return apply(RANDN, (next_key(seed),), (shape, dtype)) if drawn is None else wrap_array(drawn.astype(mstype.to_jax(dtype)))
+    found = seeded_normal(name, seed, shape)
+    return apply(RANDN, (next_key(seed),), (shape, dtype)) if found is None else _typed_as(found, dtype)
+
+
+def _typed_as(found, dtype):
+    return wrap_array(found._value.astype(mstype.to_jax(dtype)))
+
+
+# ---- uniform and normal numbers
 
 
 def rand(*size: int, dtype: DTypeLike | None = None, seed: int | None = None) -> Tensor:
@@ -187,9 +262,9 @@ def randint(
 def _randint(low, high, shape, seed: int | None, dtype, name):
     if isinstance(low, int) and isinstance(high, int) and low >= high:
         raise ValueError(f"For '{name}', 'low' should be below 'high', but got {low} and {high}.")
-    drawn = host_integers(name, seed, low, high, shape)
-    if drawn is not None:
-        return wrap_array(drawn.astype(mstype.to_jax(dtype)))
+    found = seeded_integers(name, seed, low, high, shape)
+    if found is not None:
+        return _typed_as(found, dtype)
     return apply(RANDINT, (low, high, next_key(seed)), (shape, dtype))
 
 
@@ -226,7 +301,7 @@ def randperm(n: int | Tensor, seed: int = 0, offset: int = 0, dtype: DTypeLike =
         seed, offset (int): if not both 0, make the order the same in every run of the program. Default: 0.
         dtype (ms.dtype): Default: Int64.
 
-    After `set_seed`, each call in PyNative mode gives the same order of so many integers, as in MindSpore.
+    After `set_seed`, each call gives the same order of so many integers, as in MindSpore.
 
     Example:
         >>> from msjax import ops
@@ -234,11 +309,9 @@ def randperm(n: int | Tensor, seed: int = 0, offset: int = 0, dtype: DTypeLike =
         6
     """
     (n,) = shape_of(n, "randperm")
-    if not offset:
+    if not offset and streams_are_open():
         # MindSpore counts no calls here: each one gives the same order.
-        drawn = drawn_on_host("randperm", None, lambda _: np.array(_mixed(n, seed)))
-        if drawn is not None:
-            return wrap_array(drawn.astype(mstype.to_jax(mstype.as_dtype(dtype))))
+        return wrap_array(jnp.asarray(_mixed(n, seed), mstype.to_jax(mstype.as_dtype(dtype))))
     return apply(_RANDPERM, (next_key(seed + offset or None),), (n, mstype.as_dtype(dtype)))
 
 
