@@ -66,6 +66,8 @@ class MindDataset(MappableDataset):
         if cache is not None:
             raise NotImplementedError("For 'MindDataset', 'cache' should be None: msjax has no cache server.")
         self._by_files = shuffle if shuffle in (Shuffle.FILES, Shuffle.INFILE) else None
+        if self._by_files is not None and num_samples is not None:
+            raise ValueError(f"For '{who}', 'num_samples' and Shuffle.{self._by_files.name} exclude each other.")
         if isinstance(shuffle, Shuffle):
             shuffle = shuffle is Shuffle.GLOBAL
         super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)  # pyright: ignore[reportArgumentType]
@@ -99,10 +101,10 @@ class MindDataset(MappableDataset):
 
     def _order_by_files(self, run):
         """The rows in the order of mixed files, or file by file with mixed rows; padded ones come last."""
-        starts = [0, *self._ends[:-1]]
         if self._by_files is Shuffle.FILES:
-            parts = [np.arange(starts[i], self._ends[i]) for i in run.draws().order(len(starts))]
+            parts = [run.draws().parts(self._ends)]
         else:
+            starts = [0, *self._ends[:-1]]
             parts = [a + run.child(i).draws().order(b - a) for i, (a, b) in enumerate(zip(starts, self._ends))]
         return np.concatenate([*parts, np.arange(self._ends[-1], self._length())])
 
