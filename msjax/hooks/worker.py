@@ -49,6 +49,10 @@ _STUCK = 5.0
 # waits for these wait for as long as it has run.
 _BEHIND = 3.0
 
+# So many calls may wait whose like has not been timed yet: a thread that makes thousands of steps a second would have queued half a
+# minute of hooks before the first one ends.
+_UNTIMED = 256
+
 # The first device of a sharded program calls back, perhaps several times, while the others wait for it: after 40 seconds they
 # end the process. So long its callbacks wait altogether, and half of the time that has passed since.
 _STUCK_SHARDED = 10.0
@@ -86,7 +90,7 @@ class _Worker:
         self._count = 0  # of arrivals
         self._bytes = 0  # of the values that wait, and of those whose hooks run
         self._root = 0  # of the item whose hooks run
-        self._seconds = 0.0  # that the hooks of an item take, on average over the latest ones
+        self._seconds: float | None = None  # that the hooks of an item take, on average over the latest ones
         self._waiters = 0  # threads that call the hooks themselves
         self._unlimited = 0  # threads that wait for programs, which must not wait for room then
         self._other_threads = False  # whether there were any since the last barrier
@@ -128,7 +132,8 @@ class _Worker:
 
     def _has_room(self, size):
         fits = self._bytes == 0 or self._bytes + size <= SETTINGS.hook_queue_bytes
-        return fits and len(self._items) * self._seconds <= _BEHIND
+        waiting = len(self._items)
+        return fits and (waiting <= _UNTIMED if self._seconds is None else waiting * self._seconds <= _BEHIND)
 
     def _wait_for_room(self, size, sharded):
         self._arrived.set()
@@ -136,7 +141,7 @@ class _Worker:
         # What earlier callbacks have waited is forgotten with time: see _STUCK_SHARDED.
         self._waited = max(0.0, self._waited - (start - self._waited_at) / 2)
 
-        while not self._has_room(size) and not self._unlimited and not self.failures.stopped:
+        while not self._has_room(size) and not (self._unlimited and self._one_queue()) and not self.failures.stopped:
             left = _STUCK_SHARDED - self._waited - (time.monotonic() - start) if sharded else _STUCK
             if left <= 0 or not self._room.wait(min(left, _STUCK)):
                 break
@@ -145,7 +150,7 @@ class _Worker:
 
     @contextlib.contextmanager
     def unlimited(self) -> Iterator[None]:
-        """Programs don't wait for room: this thread waits for what they compute."""
+        """This thread waits for what programs compute. Where they may stand before a program of a hook, they don't wait for room."""
         with self._room:
             self._unlimited += 1
             self._room.notify_all()
@@ -242,7 +247,8 @@ class _Worker:
             STATE.hooks_run, self._root = False, 0
             with self._room:
                 self._bytes -= item.size
-                self._seconds += (time.monotonic() - start - self._seconds) / 8
+                taken = time.monotonic() - start
+                self._seconds = taken if self._seconds is None else self._seconds + (taken - self._seconds) / 8
                 self._room.notify_all()
 
     def _one_queue(self):
