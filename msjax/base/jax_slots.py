@@ -295,6 +295,10 @@ def lowering_here(ctx: mlir.LoweringRuleContext) -> tuple[mlir.LoweringRuleConte
         module = copy.copy(module)
         module.backend = _AbsentBackend(module.platforms[0])
         return ctx.replace(module_context=module), False
+    try:
+        jax.local_devices(backend=module.platforms[0])
+    except RuntimeError:  # a compiler alone, of devices that are only described
+        return ctx, False
     return ctx, True
 
 
