@@ -2,8 +2,8 @@
 
     python -m tests.bench.kernels [--batches N ...] [--networks NAME ...] [--operators] [--repeat N] [--markdown]
 
-One line for each convolution or pooling that has a kernel of its own, and for each of its parts: the result, the gradient of the image,
-that of the weight. For each batch size, msjax's time as part of XLA's: the median of pairs that are run in turns, and the times in
+One line for each convolution or pooling that has a kernel of its own: for its result, and for its gradients, of which a network's first
+layer has that of the weight only. For each batch size, msjax's time as part of XLA's: the median of pairs that are run in turns, and the times in
 microseconds of the slower ones. `--operators` compiles with the options that PyNative mode's operators have.
 """
 
@@ -87,16 +87,16 @@ def _of_convolution(x, w, settings):
     plain = convolution_kernels._plain
     ct = jax.jit(lambda x, w: plain(x, w, *settings))(x, w)
 
-    def gradient(which):
-        need = (which == 0, which == 1)
-        return (
-            lambda x, w, ct: convolution_kernels._gradients(x, w, ct, need, *settings)[which],
-            lambda x, w, ct: convolution_kernels._transposes(plain, plain, x, w, ct, need, settings)[which],
-            (x, w, ct),
-        )
+    need = (x.shape[1] > 3, True)
+
+    def own(x, w, ct):
+        return convolution_kernels._gradients(x, w, ct, need, *settings)
+
+    def xlas(x, w, ct):
+        return convolution_kernels._transposes(plain, plain, x, w, ct, need, settings)
 
     result = lambda x, w: convolution_kernels.convolve(x, w, *settings), lambda x, w: plain(x, w, *settings), (x, w)
-    return {"result": result, "image": gradient(0), "weight": gradient(1)}
+    return {"result": result, "gradients": (own, xlas, (x, w, ct))}
 
 
 def _of_pooling(x, size, stride, pad):
@@ -112,7 +112,7 @@ def _of_pooling(x, size, stride, pad):
 
     ct = Plain.pool(x, size, stride, pad)
     result = lambda x: pooling_kernels._max_pool(x, *settings), lambda x: Plain.pool(x, size, stride, pad), (x,)
-    return {"result": result, "both": (both, plain, (x, ct))}
+    return {"result": result, "result and gradient": (both, plain, (x, ct))}
 
 
 def ratio(own, plain, operands, options, repeat):
