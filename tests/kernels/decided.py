@@ -72,7 +72,7 @@ def _at_margin(case):
 
 SECOND = ("second derivative",)
 RULES = [
-    Rule(r"\.prod\(", ("gradient",), _two_zeros_and_nan, "of zeros and NaN, the gradient of a product is 0 * NaN; recorded are zeros", _not_finite),
+    Rule(r"\.prod\(", ("gradient", *SECOND), _two_zeros_and_nan, "of zeros and NaN, the gradient of a product is 0 * NaN; recorded are zeros", _not_finite),
     Rule(r"\bclamp\(x, y, z\)", ("gradient",), _limits_crossed, "the result is NaN, no limit; PyTorch gives the gradient to the limit"),
     Rule(r"\b(elu|celu|ELU|CELU)\b", SECOND, _any("x", lambda x: x == 0), "the slope has a bend at 0: either side's is right"),
     Rule(r"(?i)hardswish|hswish", SECOND, _any("x", lambda x: np.abs(x) == 3), "the slope jumps there"),
