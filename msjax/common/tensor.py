@@ -404,11 +404,12 @@ def used(tensor: Tensor) -> bool:
     return tensor._used is not None and tensor._used() is tensor._value
 
 
-def filled_like(value: JaxArray, number: float) -> Tensor:
-    """A Tensor of the shape, dtype and device of a jax array, full of a number; jax would compile a program for each shape."""
+def filled_like(value: JaxArray, number: float, dtype: Any = None) -> Tensor:
+    """A Tensor of the shape, device and, by default, dtype of a jax array, full of a number; jax would compile a program for each shape."""
     if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or len(value.sharding.device_set) > 1:
-        return wrap(jnp.full_like(value, number))
-    return wrap(jax.device_put(np.full(value.shape, number, value.dtype), value.sharding if value.committed else None))
+        return wrap(jnp.full_like(value, number, dtype))
+    made = np.full(value.shape, number, value.dtype if dtype is None else dtype)
+    return wrap(jax.device_put(made, value.sharding if value.committed else None))
 
 
 def renewed(value: PyTree) -> PyTree:
