@@ -12,12 +12,13 @@ import _thread
 import atexit
 import collections
 import contextlib
+import functools
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -242,7 +243,7 @@ class _Worker:
                         self._call(call, run, item.values, report)
                 if self.nested:
                     with self.unlimited() if self._one_queue() else contextlib.nullcontext():
-                        _FENCE()
+                        _wait_for_own_programs()
         finally:
             STATE.hooks_run, self._root = False, 0
             with self._room:
@@ -390,27 +391,30 @@ def _outside_msjax(tb):
 WORKER = _Worker()
 
 
-class _Fence:
-    """Waits for all programs that this thread has started: a device runs the programs of a thread one after the other.
+def _wait_for_own_programs() -> None:
+    """Wait for all programs that this thread has started: a device runs the programs of a thread one after the other.
 
     It runs an empty program on each device, and waits for that. Programs in which devices communicate have an order of their
     own: where there may be such, an empty one of those runs, too.
     """
-
-    def __init__(self):
-        self._programs: dict[tuple[str, bool], list[Callable[[], jax.Array]]] = {}
-
-    def __call__(self) -> Any:
-        for platform in tuple(WORKER.platforms):
-            key = platform, WORKER.sharded
-            programs = self._programs.get(key)
-            if programs is None:
-                programs = self._programs[key] = _empty_programs(*key)
-            for result in [program() for program in programs]:
-                result.block_until_ready()
+    for platform in tuple(WORKER.platforms):
+        for result in [program() for program in _empty_programs(platform, WORKER.sharded)]:
+            result.block_until_ready()
 
 
+@functools.cache
 def _empty_programs(platform, communicating):
+    if jax.sharding.get_abstract_mesh().empty:
+        return _compiled_programs(platform, communicating)
+    # Under `jax.set_mesh`, jax compiles for the devices of that mesh only; the setting is a thread's own.
+    made: list[list[Callable[[], jax.Array]]] = []
+    thread = threading.Thread(target=lambda: made.append(_compiled_programs(platform, communicating)))
+    thread.start()
+    thread.join()
+    return made[0]
+
+
+def _compiled_programs(platform, communicating):
     devices = jax.local_devices(backend=platform)
     with jax.ensure_compile_time_eval():
         programs = [_compiled(jnp.logical_not, np.zeros((), bool), device) for device in devices]
@@ -427,9 +431,6 @@ def _compiled(fn, value, place):
     array = jax.device_put(value, place)
     compiled = jax.jit(fn).lower(array).compile()
     return lambda: compiled(array)
-
-
-_FENCE = _Fence()
 
 
 def barrier() -> None:
@@ -465,7 +466,7 @@ def wait_for_programs() -> None:
     """Wait until the values for the hooks of all programs that were started before this call have arrived."""
     try:
         with WORKER.unlimited():
-            _FENCE()
+            _wait_for_own_programs()
             WORKER.wait_for_other_threads()
             jax.effects_barrier()
     except KeyboardInterrupt:
