@@ -196,6 +196,11 @@ def set_rng_state(state: Tensor) -> None:
     OP_SEEDS.put_back(vars(state).get("_op_seeds", (None, {})))
 
 
+def _get_graph_seed(op_seed, kernel_name):
+    """The two seeds of the next call of an operator, as MindSpore's own operators ask for them."""
+    return OP_SEEDS.program or 0, OP_SEEDS.next_count(kernel_name, op_seed)
+
+
 def initial_seed() -> int | None:
     """The seed that the default generator started from; None if it was not set."""
     return default_generator.initial_seed()

@@ -67,7 +67,7 @@ class MindDataset(MappableDataset):
             raise NotImplementedError("For 'MindDataset', 'cache' should be None: msjax has no cache server.")
         self._by_files = shuffle if shuffle in (Shuffle.FILES, Shuffle.INFILE) else None
         if self._by_files is not None and num_samples is not None:
-            raise ValueError(f"For '{who}', 'num_samples' and Shuffle.{self._by_files.name} exclude each other.")
+            raise ValueError(f"For '{who}', 'num_samples' and {self._by_files} exclude each other.")
         if isinstance(shuffle, Shuffle):
             shuffle = shuffle is Shuffle.GLOBAL
         super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)  # pyright: ignore[reportArgumentType]
