@@ -42,6 +42,9 @@ _TARGETS = {
     },
     "msjax.parallel": {"mindspore.parallel": "auto_parallel checkpoint_transform"},
     "msjax.compat.primitive_cache": {"mindspore.ops": "_primitive_cache"},
+    "msjax.compat.op_utils": {"mindspore.ops": "_utils", "mindspore.ops._utils": "utils"},
+    "msjax.compat.stub_tensor": {"mindspore.common": "_stub_tensor"},
+    "msjax.compat.ps_context": {"mindspore.parallel": "_ps_context"},
     "msjax.compat.np_dtype": {"mindspore.common": "np_dtype"},
     "msjax.compat.hook_handle": {"mindspore.common": "hook_handle"},
     "msjax.compile.noop": {"mindspore.common": "lazy_inline mutable jit_config"},
@@ -78,7 +81,11 @@ _TARGETS = {
         )
     },
     "msjax.serialization": {"mindspore.train": "serialization"},
-    "msjax.train": {"mindspore.train": "model loss_scale_manager", "mindspore.train.callback": "_callback"},
+    "msjax.train": {"mindspore.train": "model loss_scale_manager"},
+    "msjax.train.callback": {
+        "mindspore.train.callback": "_callback _checkpoint _early_stop _history _lambda_callback _loss_monitor _lr_scheduler_callback "
+        "_reduce_lr_on_plateau _summary_collector _time_monitor"
+    },
     "msjax.amp": {"mindspore.train": "amp"},
     "msjax.dataset": {"mindspore.dataset": "core engine", "mindspore.dataset.engine": "datasets iterators samplers"},
     "msjax.dataset.config": {"mindspore.dataset.core": "config"},

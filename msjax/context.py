@@ -15,3 +15,7 @@ from msjax.base.context import (
     set_context as set_context,
     set_device as set_device,
 )
+
+
+def _get_mode():
+    return get_context("mode")

@@ -40,7 +40,9 @@ def launch_blocking() -> None:
 
 def memory_stats() -> dict[str, Any]:
     """What jax says of the memory of the device: bytes in use, the largest number so far, the limit. Empty on CPUs."""
-    return jax.local_devices()[0].memory_stats() or {}
+    chosen = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    device = chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0]
+    return device.memory_stats() or {}
 
 
 def memory_allocated() -> int:

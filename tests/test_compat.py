@@ -86,3 +86,30 @@ def test_settings_of_strategies_are_kept_and_checked():
     ]:
         with pytest.raises(kind, match=text):
             parallel.set_algo_parameters(**settings)
+
+
+def test_what_libraries_with_loops_of_their_own_import(no_alias_left):
+    install_as_mindspore(x64=False)
+    import numpy as np
+    from mindspore.common._stub_tensor import StubTensor
+    from mindspore.common.initializer import _assignment
+    from mindspore.common.seed import _get_graph_seed
+    from mindspore.context import _get_mode
+    from mindspore.ops._utils import get_broadcast_shape
+    from mindspore.ops.primitive import _primexpr
+    from mindspore.parallel._ps_context import _is_role_worker
+    from mindspore.train.callback import RunContext, _InternalCallbackParam
+    from mindspore.train.callback._callback import InternalCallbackParam, _handle_loss
+    from mindspore.train.callback._checkpoint import ModelCheckpoint  # noqa: F401
+
+    params = _InternalCallbackParam(cur_step_num=1)
+    params.cur_epoch_num = 2
+    assert RunContext(params).original_args().cur_epoch_num == 2 and InternalCallbackParam is _InternalCallbackParam
+    assert _handle_loss((Tensor(2.0), 1)) == 2 and _handle_loss(Tensor([1.0, 3.0])) == 2
+    assert get_broadcast_shape([2, 1], (3,), "op") == [2, 3] and _primexpr(lambda n: n + 1)(1) == 2
+    with pytest.raises(ValueError, match="For 'op', x and y should have shapes that broadcast"):
+        get_broadcast_shape((2, 2), (3,), "op")
+    ms.set_seed(5)
+    assert [_get_graph_seed(n, "x") for n in (0, 3, None)] == [(5, 0), (5, 3), (5, 533697028)]
+    assert _assignment(np.zeros(2), 3).tolist() == [3, 3] and not isinstance(Tensor(1), StubTensor)
+    assert _get_mode() == ms.get_context("mode") and not _is_role_worker()

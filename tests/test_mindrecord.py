@@ -150,7 +150,13 @@ def test_orders_are_those_of_mindspore_after_a_seed(tmp_path):
         assert passes(2, num_shards=2, shard_id=0) == [[8, 1, 2, 7, 4], [2, 1, 3, 8, 0]]
         assert passes(2, num_shards=2, shard_id=1) == [[6, 5, 3, 0, 8], [7, 4, 6, 5, 2]]
         assert passes(1, shuffle=ds.Shuffle.INFILE) == [[4, 0, 1, 3, 2, 6, 8, 7, 5]]
-        assert passes(1, shuffle=ds.Shuffle.FILES) == [[5, 6, 7, 8, 0, 1, 2, 3, 4]]
+        assert passes(3, shuffle=ds.Shuffle.FILES) == [
+            [5, 6, 7, 8, 0, 1, 2, 3, 4],
+            [1, 2, 3, 4, 5, 6, 7, 8, 0],
+            [6, 7, 8, 0, 1, 2, 3, 4, 5],
+        ]
+        with pytest.raises(ValueError, match=r"'num_samples' and Shuffle\.FILES exclude each other"):
+            ds.MindDataset(f"{path}0", shuffle=ds.Shuffle.FILES, num_samples=3)
     finally:
         ds.config.set_seed(before)
 

@@ -255,7 +255,7 @@ def backward(
                 f"backward() of a Tensor of shape {self.shape}: only a Tensor of one element has a gradient to start from; "
                 "give one of this shape, as in y.backward(ops.ones_like(y)), or reduce it first, as in y.sum().backward()."
             )
-        gradient = wrap(_one(self._value.shape, self._value.dtype))
+        gradient = wrap(_one(self._value.shape, self._value.dtype, jax.sharding.get_abstract_mesh()))
     elif not isinstance(gradient, Tensor):
         raise TypeError(f"For 'backward', 'gradient' should be a Tensor or None, but got {describe(gradient)}.")
     elif gradient.shape != self.shape:
@@ -269,7 +269,9 @@ def backward(
 
 
 @functools.lru_cache(maxsize=64)
-def _one(shape, dtype):
+def _one(shape, dtype, mesh):
+    # An array is made for the mesh of `jax.set_mesh`, and can't be used under another one.
+    del mesh
     # Kept, since making one costs ten times a look-up. jnp.ones would compile a program for each shape.
     return jax.device_put(np.ones(shape, dtype))
 

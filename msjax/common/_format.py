@@ -16,13 +16,18 @@ def value_text(value: JaxArray, kind: str, spec: str = "") -> str:
     """The text of a Tensor with this concrete array.
 
     Args:
-        kind: "str" or "repr", or "format" for its only element in the format `spec`.
+        kind: "str" or "repr", "numpy" for the "repr" of a Tensor that came from numpy, or "format" for its only element in the format `spec`.
     """
     array = np.asarray(value)
     if kind == "str":
         return format_str(array)
     if kind == "repr":
         return format_repr(array, mstype.from_np(array.dtype).name)
+    if kind == "numpy" and array.size and array.dtype != ml_dtypes.bfloat16:
+        with np.printoptions(legacy="1.25"):
+            return _in_head(array, mstype.from_np(array.dtype).name, np.array2string(array, separator=", "))
+    if kind == "numpy":
+        return value_text(value, "repr")
     if array.size != 1:
         raise ValueError(f"Only a Tensor of one element can be formatted as {spec!r}, but got shape {array.shape}.")
     return format(array.item(), spec)
@@ -54,8 +59,6 @@ def _scalar(value) -> str:
 
 def format_repr(array: np.ndarray, dtype_name: str, head: str = "Tensor") -> str:
     """The text of a Tensor inside a tuple, or of ``repr(tensor)``."""
-    shape = "[" + ", ".join(map(str, array.shape)) + "]"
-    break_after_value = "\n" if array.ndim > 1 else " "
     if array.size == 0:
         body = ""
     elif array.ndim == 0:
@@ -64,6 +67,12 @@ def format_repr(array: np.ndarray, dtype_name: str, head: str = "Tensor") -> str
         body = _vector(array, _Elements(array))
     else:
         body = _matrix(array, _Elements(array), 1)
+    return _in_head(array, dtype_name, body, head)
+
+
+def _in_head(array, dtype_name, body, head="Tensor"):
+    shape = "[" + ", ".join(map(str, array.shape)) + "]"
+    break_after_value = "\n" if array.ndim > 1 else " "
     return f"{head}(shape={shape}, dtype={dtype_name}, value={break_after_value}{body})"
 
 

@@ -69,3 +69,9 @@ def _calculate_correct_fan(shape, mode):
     """The fan that a mode names."""
     modes = ("fan_in", "fan_out")
     return _calculate_fan_in_and_fan_out(shape)[modes.index(check_one_of(mode.lower(), modes, "mode"))]
+
+
+def _assignment(array, value):
+    """Fill a numpy array in place; returns it."""
+    array[...] = value
+    return array

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
-from typing import Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from msjax.base import jax_slots
@@ -21,6 +23,27 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.programs.cache import ProgramCache, run_cached
 
 
+class GeneratorState(Buffer):
+    """The state of a generator: which device it lies on must not decide where programs run, see `beside`."""
+
+
+def beside(state: JaxArray, operands: Sequence[Any] = ()) -> JaxArray:
+    """The value of a generator's state for a program of other operands.
+
+    What a program returns is tied to the devices that it ran on. Beside operands that lie elsewhere, the state is tied to none.
+
+    Args:
+        state: an array, which may be tied to devices.
+        operands: of the program.
+    """
+    if not isinstance(state, jax.Array) or is_tracer(state) or not state.committed:
+        return state
+    tied = next((v for v in operands if v is not state and isinstance(v, jax.Array) and not is_tracer(v) and v.committed), None)
+    if tied is not None and tied.devices() == state.devices():
+        return state
+    return jnp.asarray(np.asarray(state))
+
+
 class Generator:
     """A source of jax keys, whose state is one buffer.
 
@@ -29,7 +52,7 @@ class Generator:
 
     def __init__(self, seed: int | None = None):
         self._seed = seed
-        self._state: Buffer | None = None
+        self._state: GeneratorState | None = None
 
     @property
     def state(self) -> Tensor:
@@ -38,7 +61,7 @@ class Generator:
             # Created on first use, so that importing msjax initializes no jax backend.
             seed = random_seed() if self._seed is None else self._seed
             with jax.ensure_compile_time_eval():  # jax may be tracing
-                self._state = Buffer(jax.random.key_data(jax.random.key(seed)))
+                self._state = GeneratorState(jax.random.key_data(jax.random.key(seed)))
         return self._state
 
     def manual_seed(self, seed: int) -> Self:
@@ -60,7 +83,7 @@ class Generator:
             if is_tracer(old):
                 state._value, key = _split_in_trace(old)
             elif jax_slots.trace_state() == jax_slots.NO_TRACE:
-                state._value, key = run_cached(_SPLIT, (), (old,))
+                state._value, key = run_cached(_SPLIT, (), (beside(old),))
             else:
                 # jax traces, and the generator's state is no operand of its program: it must not become a value of the trace.
                 with jax.ensure_compile_time_eval():
@@ -171,6 +194,11 @@ def set_rng_state(state: Tensor) -> None:
         )
     here._value = state._value
     OP_SEEDS.put_back(vars(state).get("_op_seeds", (None, {})))
+
+
+def _get_graph_seed(op_seed, kernel_name):
+    """The two seeds of the next call of an operator, as MindSpore's own operators ask for them."""
+    return OP_SEEDS.program or 0, OP_SEEDS.next_count(kernel_name, op_seed)
 
 
 def initial_seed() -> int | None:

@@ -347,7 +347,7 @@ class Tensor(TensorMethods):
         """A Tensor with a copy of a numpy array's data. Unlike in MindSpore, later writes to the array don't show in it."""
         if not isinstance(array, np.ndarray):
             raise TypeError(f"For 'from_numpy', the argument should be a numpy array, but got {type(array).__name__}.")
-        return wrap(as_array(array))
+        return of_numpy(wrap(as_array(array)))
 
 
 _ESCAPES = """A Tensor of shape {shape} and dtype {dtype}, whose gradient is being recorded, was given to code outside of msjax
@@ -375,12 +375,20 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
     """
     known = known_value(tensor._value)
     if known is not None:
+        if kind == "repr" and tensor.__dict__.get("_from_numpy") is tensor._value:
+            kind = "numpy"
         return _format.value_text(known, kind, spec)
     if STATE.trace is not None and STATE.trace.here():
         mark = STATE.trace.mark(tensor, kind, spec)
         if mark is not None:
             return mark
     return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
+
+
+def of_numpy(tensor: Tensor) -> Tensor:
+    """Let a Tensor that came from numpy have numpy's text in containers, until it is written to, as where it shares numpy's memory in MindSpore."""
+    tensor.__dict__["_from_numpy"] = tensor._value
+    return tensor
 
 
 def wrap(value: JaxArray | None, node: Node | None = None, oidx: int = 0, _new: Callable[..., Any] = object.__new__) -> Tensor:
@@ -404,11 +412,12 @@ def used(tensor: Tensor) -> bool:
     return tensor._used is not None and tensor._used() is tensor._value
 
 
-def filled_like(value: JaxArray, number: float) -> Tensor:
-    """A Tensor of the shape, dtype and device of a jax array, full of a number; jax would compile a program for each shape."""
+def filled_like(value: JaxArray, number: float, dtype: Any = None) -> Tensor:
+    """A Tensor of the shape, device and, by default, dtype of a jax array, full of a number; jax would compile a program for each shape."""
     if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or len(value.sharding.device_set) > 1:
-        return wrap(jnp.full_like(value, number))
-    return wrap(jax.device_put(np.full(value.shape, number, value.dtype), value.sharding if value.committed else None))
+        return wrap(jnp.full_like(value, number, dtype))
+    made = np.full(value.shape, number, value.dtype if dtype is None else dtype)
+    return wrap(jax.device_put(made, value.sharding if value.committed else None))
 
 
 def renewed(value: PyTree) -> PyTree:

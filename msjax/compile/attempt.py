@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -97,9 +98,7 @@ class _Attempt:
         """Run the body on values that are not known yet; returns the variables that were missing."""
         # Another thread that traces has put values of its own into the variables that both use.
         with LOCK:
-            before = [v._value for v in self.variables]
-            places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
-            values = [*before, *[raw(self.leaves[i]) for i in self.inputs]]
+            values = [*[v._value for v in self.variables], *[raw(self.leaves[i]) for i in self.inputs]]
             of_arguments = [leaf._hooks for leaf in self.leaves if isinstance(leaf, Tensor) and leaf._hooks is not None]
             hooks, done = [dict(hooks.hooks) for hooks in of_arguments], False
             try:
@@ -115,13 +114,6 @@ class _Attempt:
                         raise FailedInBody from error
                     raise
             finally:
-                for variable, value, place in zip(self.variables, before, places):
-                    variable._value = value
-                    for name in ("_node", "_oidx"):
-                        variable.__dict__.pop(name, None)
-                    variable.__dict__.update(place)
-                for tensor, value in self.trace.missing.values():
-                    tensor._value = value
                 if not done or self.trace.missing:
                     # The body runs again, and registers them again.
                     for hook_list, earlier in zip(of_arguments, hooks):
@@ -135,11 +127,28 @@ class _Attempt:
             self._check_escaped()
         return missing
 
+    @contextmanager
+    def _values_put_back(self):
+        """Puts the values of the Tensors from outside back when the body has run, before jax looks for what has left the trace."""
+        places = [
+            ({name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__}, v._value) for v in self.variables
+        ]
+        try:
+            yield
+        finally:
+            for variable, (place, value) in zip(self.variables, places):
+                variable._value = value
+                for name in ("_node", "_oidx"):
+                    variable.__dict__.pop(name, None)
+                variable.__dict__.update(place)
+            for tensor, value in self.trace.missing.values():
+                tensor._value = value
+
     def _pure(self, *values):
         n = len(self.variables)
         trace = self.trace
         self.jax_trace = weakref.ref(jax_slots.trace_of(values[0]))
-        with trace:
+        with self._values_put_back(), trace:
             for variable, value in zip(self.variables, values):
                 variable._value = value
             if isinstance(self.subject, nnx.Module):

@@ -19,6 +19,7 @@ from msjax.base.state import LOCK
 from msjax.base.typing import JaxArray
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
+from msjax.common.random import GeneratorState, beside
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.compile.guards import STATIC, static_key
 from msjax.compile.trace import RunRejected
@@ -166,6 +167,7 @@ class Program:
         self.by_identity = bool(self.written_arguments or self.aliases)
         self.finish: Any = None
         self.observes = False
+        self.generators = [i for i, v in enumerate(self.variables) if isinstance(v, GeneratorState)]
         self.trains: bool = any(isinstance(v, Parameter) and v.requires_grad for v, _ in self.writes)
 
     def run(self, leaves: Sequence[Any], place: Callable[..., Any] | None = None) -> Any:
@@ -232,6 +234,8 @@ class Program:
                 values.append(tensor._value)
         else:
             values += [raw(leaves[i]) for i in self.inputs]
+        for i in self.generators:
+            values[i] = beside(values[i], values)
         if self.finish is None:
             with PROGRESS.of(getattr(self.jitted, "__name__", "program")):
                 outs = self.jitted(*values)

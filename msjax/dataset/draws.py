@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +16,10 @@ class Draws(Protocol):
 
     def order(self, size: int) -> np.ndarray:
         """The numbers below `size`, mixed."""
+        ...
+
+    def parts(self, ends: Sequence[int]) -> np.ndarray:
+        """The numbers below the last end in parts that end there; the parts are mixed, not what is in them."""
         ...
 
     def repeating(self, size: int) -> np.ndarray:
@@ -47,6 +51,9 @@ class NumpyDraws:
 
     def order(self, size: int) -> np.ndarray:
         return self._generator.permutation(size)
+
+    def parts(self, ends: Sequence[int]) -> np.ndarray:
+        return _joined(np.arange(ends[-1]), ends, self.order(len(ends)))
 
     def repeating(self, size: int) -> np.ndarray:
         return self._generator.integers(size, size=size) if size else np.zeros(0, np.int64)
@@ -80,6 +87,11 @@ class MindSporeDraws:
         order = self._order_so_far(size)
         Mersenne32(self._next_seed()).shuffle(order)
         return np.array(order, np.int64)
+
+    def parts(self, ends: Sequence[int]) -> np.ndarray:
+        # Each pass cuts the order of the one before where the parts end, and mixes the pieces.
+        self._kept["rows"] = _joined(self._kept.get("rows", np.arange(ends[-1])), ends, self._fresh_order(len(ends)))
+        return self._kept["rows"]
 
     def repeating(self, size: int) -> np.ndarray:
         return Mersenne32(self._next_seed()).below(np.full(size, size))
@@ -120,6 +132,11 @@ class MindSporeDraws:
     def end_pass(self) -> None:
         del self._kept["drawn"]
 
+    def _fresh_order(self, size):
+        order = list(range(size))
+        Mersenne32(self._next_seed()).shuffle(order)
+        return order
+
     def _order_so_far(self, size):
         order = self._kept.get("order")
         if order is None or len(order) != size:
@@ -145,12 +162,25 @@ class RecordDraws(MindSporeDraws):
         self._shared = shared
 
     def order(self, size: int) -> np.ndarray:
-        order = list(range(size)) if self._shared else self._order_so_far(size)
+        if self._shared:
+            return np.array(self._fresh_order(size), np.int64)
+        order = self._order_so_far(size)
         MinimalStandard(self._next_seed()).shuffle(order)
         return np.array(order, np.int64)
+
+    def _fresh_order(self, size):
+        order = list(range(size))
+        MinimalStandard(self._next_seed()).shuffle(order)
+        return order
 
     def mixed(self, items: np.ndarray, count: int) -> np.ndarray:
         chosen = items[:count]
         order = list(range(len(chosen)))
         MinimalStandard(self._seed).shuffle(order)
         return chosen[order]
+
+
+def _joined(rows, ends, order):
+    """The pieces of some rows that end at `ends`, in an order."""
+    pieces = np.split(rows, ends[:-1])
+    return np.concatenate([pieces[i] for i in order])

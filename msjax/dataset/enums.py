@@ -3,7 +3,11 @@
 import enum
 
 
-class Shuffle(enum.StrEnum):
+class Named(str, enum.Enum):  # noqa: UP042
+    """A text with a name, and printed by it, as MindSpore's are; a StrEnum is printed by its value."""
+
+
+class Shuffle(Named):
     """What a dataset of files shuffles: GLOBAL files and rows, FILES only files, INFILE rows within each file.
 
     Example:

@@ -24,13 +24,16 @@ class Run:
     from a generator of this key, so that a seed gives the same rows in every run, whatever the workers do.
 
     `pools` are the workers of the iterator that reads; None where each operation starts its own and ends them with the epoch. `kept` is
-    what datasets keep from pass to pass of this iterator, by their `place`, the way to them.
+    what datasets keep from pass to pass of this iterator, by their `place`, the way to them. `of_records` says whether it reads MindRecord
+    files, for which MindSpore draws other numbers.
     """
 
-    __slots__ = ("epoch", "kept", "key", "place", "pools")
+    __slots__ = ("epoch", "kept", "key", "of_records", "place", "pools")
 
-    def __init__(self, key: tuple[Any, ...], epoch: int, pools: Pools | None, kept: _Kept, place: tuple[int, ...]):
-        self.key, self.epoch, self.pools, self.kept, self.place = key, epoch, pools, kept, place
+    def __init__(
+        self, key: tuple[Any, ...], epoch: int, pools: Pools | None, kept: _Kept, place: tuple[int, ...], of_records: bool = False
+    ):
+        self.key, self.epoch, self.pools, self.kept, self.place, self.of_records = key, epoch, pools, kept, place, of_records
 
     @classmethod
     def start(cls, seed: int, epoch: int, pools: Pools | None = None, kept: _Kept | None = None) -> Run:
@@ -39,33 +42,34 @@ class Run:
 
     def child(self, number: int = 0) -> Run:
         """The run of an input."""
-        return Run((*self.key, number), self.epoch, self.pools, self.kept, (*self.place, number))
+        return Run((*self.key, number), self.epoch, self.pools, self.kept, (*self.place, number), self.of_records)
 
     def again(self, number: int) -> Run:
         """The run of one of several passes over an input."""
-        return Run((*self.key, number), self.epoch, self.pools, self.kept, (*self.place, 0))
+        return Run((*self.key, number), self.epoch, self.pools, self.kept, (*self.place, 0), self.of_records)
 
     def fresh(self) -> Run:
         """The same run with nothing kept, which gives the same rows once more."""
-        return Run(self.key, self.epoch, self.pools, {}, self.place)
+        return Run(self.key, self.epoch, self.pools, {}, self.place, self.of_records)
 
-    def record_draws(self, shared: bool = False) -> Draws:
-        """`draws`, or `shared_draws`, of a dataset of MindRecord files."""
-        draws = self.shared_draws() if shared else self.draws()
-        return draws if isinstance(draws, NumpyDraws) else RecordDraws(config.get_seed(), self.kept[self.place], shared)
+    def reading_records(self) -> Run:
+        """The same run of a dataset of MindRecord files."""
+        return Run(self.key, self.epoch, self.pools, self.kept, self.place, True)
 
     def draws(self) -> Draws:
         """What this dataset draws in this run: MindSpore's numbers where a seed was set."""
         seed = config.get_seed()
         if seed == config.DEFAULT_SEED or SETTINGS.random_numbers != "mindspore":
             return NumpyDraws(self.rng())
-        return MindSporeDraws(seed, self.kept.setdefault(self.place, {}))
+        kept = self.kept.setdefault(self.place, {})
+        return RecordDraws(seed, kept) if self.of_records else MindSporeDraws(seed, kept)
 
     def shared_draws(self) -> Draws:
         """`draws` that shards in other processes have, too, even when no seed was set."""
         if SETTINGS.random_numbers != "mindspore":
             return NumpyDraws(self.shared_rng())
-        return MindSporeDraws(config.get_seed() + 1, self.kept.setdefault(self.place, {}))
+        seed, kept = config.get_seed(), self.kept.setdefault(self.place, {})
+        return RecordDraws(seed, kept, shared=True) if self.of_records else MindSporeDraws(seed + 1, kept)
 
     def rng(self) -> np.random.Generator:
         """A generator for this dataset in this run."""

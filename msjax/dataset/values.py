@@ -11,7 +11,7 @@ import numpy as np
 
 from msjax.base.errors import describe
 from msjax.common.dtype import Type, as_dtype
-from msjax.common.tensor import Tensor
+from msjax.common.tensor import Tensor, of_numpy
 
 _TEXT = ("U", "S")
 
@@ -118,7 +118,7 @@ def to_tensor(value: Any) -> Any:
         return {key: to_tensor(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [to_tensor(inner) for inner in value]
-    return value if is_text(value) else Tensor(value)
+    return value if is_text(value) else of_numpy(Tensor(value))
 
 
 def shape_and_type(value: Any) -> Any:

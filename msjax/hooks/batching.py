@@ -320,6 +320,6 @@ def _depend(values, tree, done):
     for i, array in zip(at, arrays):
         if constant or is_tracer(array):
             # `done` is always False, which the compiler does not know.
-            array = jax.lax.select(jnp.broadcast_to(done, array.shape), jnp.zeros_like(array), array)
+            array = jax.lax.select(done, jnp.zeros_like(array), array)
             leaves[i] = values.depending(array, leaves[i])
     return jax.tree.unflatten(treedef, leaves)

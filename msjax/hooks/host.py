@@ -111,7 +111,7 @@ def _shard_like(given, value):
     """`value` with the sharding of `given`: in a program for several devices a callback returns it on the first one."""
     # The choice is never `given`, which the compiler does not know: it computes the result where `given` is.
     never = jax.lax.optimization_barrier(jnp.zeros((), bool))
-    return _alike_p.bind(given, jax.lax.select(jnp.broadcast_to(never, value.shape), given, value))
+    return _alike_p.bind(given, jax.lax.select(never, given, value))
 
 
 _alike_p = jax.extend.core.Primitive("msjax_shard_alike")

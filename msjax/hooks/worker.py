@@ -12,12 +12,13 @@ import _thread
 import atexit
 import collections
 import contextlib
+import functools
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -48,6 +49,10 @@ _STUCK = 5.0
 # So many seconds of hooks may wait, as far as the latest ones tell: a thread whose programs outrun their hooks would have whoever
 # waits for these wait for as long as it has run.
 _BEHIND = 3.0
+
+# So many calls may wait whose like has not been timed yet: a thread that makes thousands of steps a second would have queued half a
+# minute of hooks before the first one ends.
+_UNTIMED = 256
 
 # The first device of a sharded program calls back, perhaps several times, while the others wait for it: after 40 seconds they
 # end the process. So long its callbacks wait altogether, and half of the time that has passed since.
@@ -86,7 +91,7 @@ class _Worker:
         self._count = 0  # of arrivals
         self._bytes = 0  # of the values that wait, and of those whose hooks run
         self._root = 0  # of the item whose hooks run
-        self._seconds = 0.0  # that the hooks of an item take, on average over the latest ones
+        self._seconds: float | None = None  # that the hooks of an item take, on average over the latest ones
         self._waiters = 0  # threads that call the hooks themselves
         self._unlimited = 0  # threads that wait for programs, which must not wait for room then
         self._other_threads = False  # whether there were any since the last barrier
@@ -128,7 +133,8 @@ class _Worker:
 
     def _has_room(self, size):
         fits = self._bytes == 0 or self._bytes + size <= SETTINGS.hook_queue_bytes
-        return fits and len(self._items) * self._seconds <= _BEHIND
+        waiting = len(self._items)
+        return fits and (waiting <= _UNTIMED if self._seconds is None else waiting * self._seconds <= _BEHIND)
 
     def _wait_for_room(self, size, sharded):
         self._arrived.set()
@@ -136,7 +142,7 @@ class _Worker:
         # What earlier callbacks have waited is forgotten with time: see _STUCK_SHARDED.
         self._waited = max(0.0, self._waited - (start - self._waited_at) / 2)
 
-        while not self._has_room(size) and not self._unlimited and not self.failures.stopped:
+        while not self._has_room(size) and not (self._unlimited and self._one_queue()) and not self.failures.stopped:
             left = _STUCK_SHARDED - self._waited - (time.monotonic() - start) if sharded else _STUCK
             if left <= 0 or not self._room.wait(min(left, _STUCK)):
                 break
@@ -145,7 +151,7 @@ class _Worker:
 
     @contextlib.contextmanager
     def unlimited(self) -> Iterator[None]:
-        """Programs don't wait for room: this thread waits for what they compute."""
+        """This thread waits for what programs compute. Where they may stand before a program of a hook, they don't wait for room."""
         with self._room:
             self._unlimited += 1
             self._room.notify_all()
@@ -237,12 +243,13 @@ class _Worker:
                         self._call(call, run, item.values, report)
                 if self.nested:
                     with self.unlimited() if self._one_queue() else contextlib.nullcontext():
-                        _FENCE()
+                        _wait_for_own_programs()
         finally:
             STATE.hooks_run, self._root = False, 0
             with self._room:
                 self._bytes -= item.size
-                self._seconds += (time.monotonic() - start - self._seconds) / 8
+                taken = time.monotonic() - start
+                self._seconds = taken if self._seconds is None else self._seconds + (taken - self._seconds) / 8
                 self._room.notify_all()
 
     def _one_queue(self):
@@ -384,27 +391,30 @@ def _outside_msjax(tb):
 WORKER = _Worker()
 
 
-class _Fence:
-    """Waits for all programs that this thread has started: a device runs the programs of a thread one after the other.
+def _wait_for_own_programs() -> None:
+    """Wait for all programs that this thread has started: a device runs the programs of a thread one after the other.
 
     It runs an empty program on each device, and waits for that. Programs in which devices communicate have an order of their
     own: where there may be such, an empty one of those runs, too.
     """
-
-    def __init__(self):
-        self._programs: dict[tuple[str, bool], list[Callable[[], jax.Array]]] = {}
-
-    def __call__(self) -> Any:
-        for platform in tuple(WORKER.platforms):
-            key = platform, WORKER.sharded
-            programs = self._programs.get(key)
-            if programs is None:
-                programs = self._programs[key] = _empty_programs(*key)
-            for result in [program() for program in programs]:
-                result.block_until_ready()
+    for platform in tuple(WORKER.platforms):
+        for result in [program() for program in _empty_programs(platform, WORKER.sharded)]:
+            result.block_until_ready()
 
 
+@functools.cache
 def _empty_programs(platform, communicating):
+    if jax.sharding.get_abstract_mesh().empty:
+        return _compiled_programs(platform, communicating)
+    # Under `jax.set_mesh`, jax compiles for the devices of that mesh only; the setting is a thread's own.
+    made: list[list[Callable[[], jax.Array]]] = []
+    thread = threading.Thread(target=lambda: made.append(_compiled_programs(platform, communicating)))
+    thread.start()
+    thread.join()
+    return made[0]
+
+
+def _compiled_programs(platform, communicating):
     devices = jax.local_devices(backend=platform)
     with jax.ensure_compile_time_eval():
         programs = [_compiled(jnp.logical_not, np.zeros((), bool), device) for device in devices]
@@ -421,9 +431,6 @@ def _compiled(fn, value, place):
     array = jax.device_put(value, place)
     compiled = jax.jit(fn).lower(array).compile()
     return lambda: compiled(array)
-
-
-_FENCE = _Fence()
 
 
 def barrier() -> None:
@@ -459,7 +466,7 @@ def wait_for_programs() -> None:
     """Wait until the values for the hooks of all programs that were started before this call have arrived."""
     try:
         with WORKER.unlimited():
-            _FENCE()
+            _wait_for_own_programs()
             WORKER.wait_for_other_threads()
             jax.effects_barrier()
     except KeyboardInterrupt:

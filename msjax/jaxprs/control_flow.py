@@ -14,7 +14,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax import lax
 from jax.experimental.layout import Format
-from jax.sharding import PartitionSpec, Sharding
+from jax.sharding import AxisType, NamedSharding, PartitionSpec, Sharding
 
 from msjax.base.typing import JaxArray
 from msjax.jaxprs import closed_rules, custom_rules
@@ -280,7 +280,10 @@ def devices(eqn: jex.JaxprEqn) -> tuple[tuple[str, ...], int]:
 
 
 def _shard_map_found(eqn, found):
-    return [f.from_devices(*devices(eqn)) for f in found[0]]
+    (axes, n), mesh = devices(eqn), eqn.params["mesh"]
+    explicit = {axis for axis, kind in zip(mesh.axis_names, mesh.axis_types) if kind is AxisType.Explicit}
+    sharding = NamedSharding(mesh, PartitionSpec(axes)) if explicit.intersection(axes) else None
+    return [f.from_devices(axes, n, sharding) for f in found[0]]
 
 
 def _shard_map(interpreter, step, ins, index, probes):

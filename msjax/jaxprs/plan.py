@@ -89,23 +89,34 @@ def _matches(pattern, name):
 
 
 class Shape(NamedTuple):
-    """Of an array: its shape, dtype, and the axes of a shard_map's mesh over which it varies."""
+    """Of an array: its shape, dtype, the axes of a shard_map's mesh over which it varies, and its sharding over axes that are explicit."""
 
     shape: tuple[Any, ...]
     dtype: Any
     varying: frozenset[Any] = frozenset()
+    sharding: jax.sharding.NamedSharding | None = None
 
     @classmethod
     def of(cls, aval: Any) -> Shape:
         """That of an abstract value with a shape and a dtype."""
-        return cls(aval.shape, aval.dtype, jax_slots.varying_axes(aval))
+        return cls(aval.shape, aval.dtype, jax_slots.varying_axes(aval), _explicit(aval))
+
+    def stacked(self, size: int) -> Shape:
+        """That of so many of them, with a new first axis."""
+        sharding = self.sharding and self.sharding.update(spec=jax.P(None, *self.sharding.spec))
+        return self._replace(shape=(size, *self.shape), sharding=sharding)
 
     def zeros(self) -> JaxArray | np.ndarray:
         """An array of zeros."""
         if self.dtype == jax.dtypes.float0:
             return np.zeros(self.shape, self.dtype)
-        value = jnp.zeros(self.shape, self.dtype)
+        value = jnp.zeros(self.shape, self.dtype, out_sharding=self.sharding)
         return jax.lax.pcast(value, tuple(self.varying), to="varying") if self.varying else value
+
+
+def _explicit(aval):
+    sharding = getattr(aval, "sharding", None)
+    return sharding if isinstance(sharding, jax.sharding.NamedSharding) and any(sharding.spec) else None
 
 
 @dataclass(frozen=True)
@@ -139,11 +150,11 @@ class Found:
 
     def with_axis(self, size: int) -> Found:
         """The same seen from outside of a loop: stacked, with a new first axis."""
-        return self._with_shapes(lambda a: a._replace(shape=(size, *a.shape)))
+        return self._with_shapes(lambda a: a.stacked(size))
 
-    def from_devices(self, axes: Sequence[str], n: int) -> Found:
+    def from_devices(self, axes: Sequence[str], n: int, sharding: jax.sharding.NamedSharding | None) -> Found:
         """The same seen from outside of a shard_map over these axes: the values of its `n` devices, stacked."""
-        return self._with_shapes(lambda a: Shape((n, *a.shape), a.dtype, a.varying - set(axes)))
+        return self._with_shapes(lambda a: Shape((n, *a.shape), a.dtype, a.varying - set(axes), sharding))
 
     def _with_shapes(self, change):
         return replace(self, out=tuple(map(change, self.out)), probes=tuple(map(change, self.probes)))
@@ -425,9 +436,9 @@ class Planner:
         shape = Shape.of(aval)
         key = (shape, measure.axes)
         if key not in self.measured:
-            given = jax.ShapeDtypeStruct(aval.shape, aval.dtype)
+            given = jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=shape.sharding)
             shapes, treedef = jax.tree.flatten(jax.eval_shape(measure.tree, given))
-            self.measured[key] = treedef, [Shape(s.shape, s.dtype, shape.varying) for s in shapes]
+            self.measured[key] = treedef, [Shape(s.shape, s.dtype, shape.varying, _explicit(s)) for s in shapes]
         return self.measured[key]
 
 

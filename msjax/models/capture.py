@@ -218,7 +218,7 @@ def _capturing(fn, options):
             result = program.result(outs)
             return options.total(result), (result, got)
 
-        probes = [jnp.zeros(aval.shape, aval.dtype) for found in block.found for aval in found.probes]
+        probes = [shape.zeros() for found in block.found for shape in found.probes]
         grads, (result, got) = jax.grad(probed, has_aux=True)(probes)
         return result, _captured(block.found, got, grads)
 

@@ -13,6 +13,7 @@ from msjax.base.lazy import on_first_use
 from msjax.ops.function.array_func import *
 from msjax.ops.function.control.from_jax import from_jax as from_jax
 from msjax.ops.function.control.functions import *
+from msjax.ops.function.control.functions import constexpr as _primexpr
 from msjax.ops.function.control.gradient import stop_gradient as stop_gradient
 from msjax.ops.function.control.multitype import *
 from msjax.ops.function.control.series import *

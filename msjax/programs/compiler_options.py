@@ -128,6 +128,8 @@ def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] =
     quick = jax.jit(fn, donate_argnums=donated, compiler_options=options)
 
     def program(*values):
+        if platform_of(values) != "cpu":
+            return plain(*values)
         try:
             return quick(*values)
         except ValueError as error:

@@ -30,7 +30,8 @@ _LOAD = ("file_name", "dec_key", "dec_mode", "obf_func")
 def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", **kwargs: Any) -> None:
     """Write a network's program for certain shapes into a file, with its Parameters. `load` reads it.
 
-    The file holds StableHLO, whatever the ending; only programs that use jax can read it.
+    The file holds StableHLO for CPUs, NVIDIA's GPUs and TPUs, less those for which one of its operators has no program, whatever the
+    ending; only programs that use jax can read it.
 
     Args:
         net (Cell): the network.
@@ -69,9 +70,20 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", 
         return apply(params, buffers, *values)[0]
 
     shapes = [jax.ShapeDtypeStruct(value.shape, value._value.dtype) for value in inputs]
-    exported = jax.export.export(jax.jit(program), platforms=("cpu", "cuda"))(*shapes)
+    exported = _exported(jax.jit(program), shapes)
     with open(_with_ending(file_name, _ENDINGS[file_format]), "wb") as file:
         file.write(exported.serialize())
+
+
+def _exported(program, shapes):
+    """For as many platforms as have a program of it."""
+    errors = []
+    for platforms in (("cpu", "cuda", "tpu"), ("cpu", "cuda"), ("cpu",)):
+        try:
+            return jax.export.export(program, platforms=platforms)(*shapes)
+        except (NotImplementedError, ValueError) as error:  # an operator without a program there, or one that can't be written
+            errors.append(error)
+    raise errors[-1]
 
 
 class Graph:

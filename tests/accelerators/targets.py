@@ -17,9 +17,14 @@ _TPU = {"TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-8", "TPU_W
 # What takes a place in the schedule of a program, but launches nothing.
 _NO_KERNEL = frozenset(
     "parameter constant tuple get-tuple-element bitcast after-all partition-id replica-id call while conditional opt-barrier "
-    "async-done async-update copy-done all-reduce-done all-gather-done collective-permute-done send-done recv-done domain".split()
+    "async-done async-update copy-done slice-done all-reduce-done all-gather-done collective-permute-done send-done recv-done "
+    "domain".split()
 )
-_COLLECTIVE = re.compile(r" (all-reduce|all-gather|reduce-scatter|collective-permute|all-to-all)(?:-start)?\(")
+# A TPU's copies into its fast memory and out of it, which the compiler puts beside kernels, and what joins the pieces of one.
+_MOVED = re.compile(r" (?:copy|slice)-start\(|custom_call_target=\"ConcatBitcast\"")
+_COLLECTIVE = re.compile(
+    r" (all-reduce|all-gather|reduce-scatter|collective-permute|all-to-all)(?:-start)?\((?:.*?channel_id=(\d+))?"
+)
 _INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.\-]+ = (?:\([^=]*?\)|\S+) ([a-z][\w\-]*)\(")
 
 
@@ -101,14 +106,20 @@ class Target:
         """Compile a function of arguments that `placed` made."""
         program = self.lower(fn, *args, donate=donate).compile(compiler_options=self.options)
         text, memory = program.as_text(), program.memory_analysis()
-        kinds = _COLLECTIVE.findall(text)
         return Program(
             kernels(text),
-            {kind: kinds.count(kind) for kind in sorted(set(kinds))},
+            collectives(text),
             memory.temp_size_in_bytes,
             memory.output_size_in_bytes,
             text,
         )
+
+
+def collectives(text):
+    """{kind: how many}. A TPU's program may have one piece by piece in several kernels: these have one channel."""
+    found = _COLLECTIVE.findall(text)
+    kinds = [kind for kind, channel in found if not channel] + [kind for kind, channel in set(found) if channel]
+    return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
 
 
 def kernels(text):
@@ -120,7 +131,7 @@ def kernels(text):
             name = re.match(r"(?:ENTRY )?%?([\w.\-]+) ", line)
             scheduled = line.startswith("ENTRY") or (name is not None and name[1] not in inner and "{" in line)
         elif scheduled and (found := _INSTRUCTION.match(line)):
-            count += found[1] not in _NO_KERNEL
+            count += found[1] not in _NO_KERNEL and not ("S(1)" in line and _MOVED.search(line))
     return count
 
 

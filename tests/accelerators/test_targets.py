@@ -21,6 +21,24 @@ def test_what_launches_something_is_counted():
     assert targets.kernels(more) >= found + 2
 
 
+def test_what_only_moves_values_and_pieces_of_one_collective_are_not_counted_twice():
+    text = """
+ENTRY %main (a: f32[8]) -> f32[8] {
+  %a = f32[8]{0} parameter(0)
+  %start = (f32[8]{0:S(1)}, f32[8]{0}, u32[]{:S(2)}) copy-start(%a)
+  %done = f32[8]{0:S(1)} copy-done(%start)
+  %first = f32[8]{0} all-gather(%done), channel_id=7, dimensions={0}
+  %second = f32[8]{0} all-gather(%done), channel_id=7, dimensions={0}
+  %joined = f32[8]{0:S(1)} custom-call(%done, %done), custom_call_target="ConcatBitcast"
+  ROOT %sum = f32[8]{0} all-reduce(%first), channel_id=8, to_apply=%add
+}
+"""
+    assert targets.collectives(text) == {"all-gather": 1, "all-reduce": 1}
+    assert targets.kernels(text) == 3
+    # A copy that stays in the same memory is a kernel.
+    assert targets.kernels(text.replace("S(1)", "T(8)")) == 5
+
+
 def test_a_missing_compiler_is_named(monkeypatch):
     monkeypatch.setattr(targets.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(targets.Missing, match=r"no compiler for cuda: .* is not installed \(pip install"):

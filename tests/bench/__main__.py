@@ -20,7 +20,7 @@ import numpy as np
 
 from tests.bench import small
 from tests.bench.contenders import CONTENDERS, make
-from tests.bench.data import CASES
+from tests.bench.data import CASES, NAMED
 from tests.bench.others import Others, Unavailable, once
 from tests.bench.rows import ROWS
 
@@ -44,7 +44,7 @@ def main(argv=None):
     table.machine()
     others = Others()
     try:
-        for case in CASES:
+        for case in [*CASES, *(NAMED if arguments.cases else ())]:
             if wanted(case, arguments.cases):
                 rows = [r for r in ROWS if wanted(r.name, arguments.rows) and r.only in (None, case)]
                 if arguments.quick and case != SMALLEST:

@@ -1,5 +1,7 @@
 """The networks as MindSpore programs write them: the same source for msjax and for MindSpore."""
 
+from tests.bench.data import MOBILENET, squeezed
+
 
 def networks(ms):
     """{name: function that makes the network} for a module with MindSpore's names."""
@@ -21,8 +23,8 @@ def networks(ms):
             x = self.relu3(self.fc1(self.flatten(x)))
             return self.fc3(self.relu4(self.fc2(x)))
 
-    def conv(inputs, outputs, size, stride):
-        return nn.Conv2d(inputs, outputs, size, stride, pad_mode="pad", padding=size // 2)
+    def conv(inputs, outputs, size, stride, group=1):
+        return nn.Conv2d(inputs, outputs, size, stride, pad_mode="pad", padding=size // 2, group=group)
 
     class Block(nn.Cell):
         def __init__(self, inputs, outputs, stride):
@@ -80,6 +82,46 @@ def networks(ms):
                 blocks += [Bottleneck(inputs, outputs, stride), *(Bottleneck(outputs, outputs, 1) for _ in range(count - 1))]
             self.blocks, self.fc = nn.SequentialCell(blocks), nn.Dense(2048, 10)
 
+    class Squeezed(nn.Cell):
+        """A block of MobileNetV3."""
+
+        def __init__(self, inputs, size, width, outputs, squeezes, hard, stride):
+            super().__init__()
+            act = nn.HSwish if hard else nn.ReLU
+            self.expands, self.squeezes, self.adds = width != inputs, squeezes, stride == 1 and inputs == outputs
+            if self.expands:
+                self.expand, self.expand_norm, self.expand_act = conv(inputs, width, 1, 1), nn.BatchNorm2d(width), act()
+            self.depth, self.depth_norm = conv(width, width, size, stride, width), nn.BatchNorm2d(width)
+            self.depth_act = act()
+            if squeezes:
+                narrow = squeezed(width)
+                self.squeeze, self.relu, self.excite = nn.Dense(width, narrow), nn.ReLU(), nn.Dense(narrow, width)
+                self.gate = nn.HSigmoid()
+            self.project, self.project_norm = conv(width, outputs, 1, 1), nn.BatchNorm2d(outputs)
+
+        def construct(self, x):
+            out = self.expand_act(self.expand_norm(self.expand(x))) if self.expands else x
+            out = self.depth_act(self.depth_norm(self.depth(out)))
+            if self.squeezes:
+                scale = self.gate(self.excite(self.relu(self.squeeze(out.mean((2, 3))))))
+                out = out * scale.reshape((*scale.shape, 1, 1))
+            out = self.project_norm(self.project(out))
+            return out + x if self.adds else out
+
+    class MobileNetV3(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.conv1, self.norm1, self.act1 = conv(3, 16, 3, 2), nn.BatchNorm2d(16), nn.HSwish()
+            inputs = [16, *(block[2] for block in MOBILENET)]
+            self.blocks = nn.SequentialCell([Squeezed(n, *block) for n, block in zip(inputs, MOBILENET)])
+            self.conv2, self.norm2, self.act2 = conv(96, 576, 1, 1), nn.BatchNorm2d(576), nn.HSwish()
+            self.fc1, self.act3, self.fc2 = nn.Dense(576, 1024), nn.HSwish(), nn.Dense(1024, 10)
+
+        def construct(self, x):
+            x = self.blocks(self.act1(self.norm1(self.conv1(x))))
+            x = self.act2(self.norm2(self.conv2(x))).mean((2, 3))
+            return self.fc2(self.act3(self.fc1(x)))
+
     class Layer(nn.Cell):
         def __init__(self, width, heads):
             super().__init__()
@@ -112,7 +154,13 @@ def networks(ms):
         def construct(self, tokens):
             return self.head(self.norm(self.layers(self.embedding(tokens))).mean(1))
 
-    return {"lenet": LeNet5, "resnet18": ResNet18, "resnet50": ResNet50, "transformer": Transformer}
+    return {
+        "lenet": LeNet5,
+        "resnet18": ResNet18,
+        "resnet50": ResNet50,
+        "mobilenet": MobileNetV3,
+        "transformer": Transformer,
+    }
 
 
 def observe(cell, *values):

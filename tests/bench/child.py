@@ -49,11 +49,11 @@ def mindspore_step(case, contender):
     import mindspore as ms
 
     from tests.bench import cells
-    from tests.bench.data import CASES, batch, weight
+    from tests.bench.data import EVERY, batch, weight
 
     mode = ms.GRAPH_MODE if "graph" in contender else ms.PYNATIVE_MODE
     ms.set_context(mode=mode)
-    net = cells.networks(ms)[CASES[case][0]]()
+    net = cells.networks(ms)[EVERY[case][0]]()
     net.set_train()
     for name, parameter in net.parameters_and_names():
         parameter.set_data(ms.Tensor(weight(name, parameter.shape)))

@@ -12,7 +12,7 @@ import numpy as np
 
 import msjax as ms
 from tests.bench import cells, handwritten
-from tests.bench.data import CASES, COMPILED, batch, weight
+from tests.bench.data import EVERY, batch, weight
 
 
 class Contender:
@@ -61,7 +61,7 @@ def make(case, contender):
 
 def network(case):
     """(net, inputs, labels) of msjax."""
-    net = cells.networks(ms)[{**CASES, **COMPILED}[case][0]]()
+    net = cells.networks(ms)[EVERY[case][0]]()
     net.set_train()
     for name, parameter in net.parameters_and_names():
         parameter.set_data(ms.Tensor(weight(name, parameter.shape)))
@@ -230,7 +230,7 @@ def _by_hand(at=handwritten.nothing, kernels=handwritten.Shared, eager=False):
         net, inputs, labels = network(case)
         _, trained, others = ms.functionalize(net)
         others = {k: v for k, v in others.items() if k != "random_state"}
-        step = handwritten.step_of(handwritten.loss_of(CASES[case][0], at, kernels), eager)
+        step = handwritten.step_of(handwritten.loss_of(EVERY[case][0], at, kernels), eager)
         return _stepping(lambda *state: step(*state, inputs._value, labels._value), trained, others)
 
     return made
@@ -248,7 +248,7 @@ def _with_statistics(case):
             seen[name] = size_of(value)
             return value
 
-        value, new = handwritten.loss_of(CASES[case][0], at)(trained, others, inputs, labels)
+        value, new = handwritten.loss_of(EVERY[case][0], at)(trained, others, inputs, labels)
         return value, (new, seen)
 
     def step(trained, velocity, others, inputs, labels):

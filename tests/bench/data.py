@@ -9,16 +9,36 @@ CASES = {
     "ResNet-18, 8x3x64x64": ("resnet18", (8, 3, 64, 64)),
     "Transformer, 4x128 tokens": ("transformer", (4, 128)),
 }
+# Other sizes, which are run where `--cases` names them.
+NAMED = {
+    "LeNet-5, batch 256": ("lenet", (256, 1, 32, 32)),
+    "ResNet-18, 1x3x64x64": ("resnet18", (1, 3, 64, 64)),
+    "ResNet-18, 32x3x64x64": ("resnet18", (32, 3, 64, 64)),
+    **{f"MobileNetV3-small, {n}x3x64x64": ("mobilenet", (n, 3, 64, 64)) for n in (1, 4, 32)},
+}
 # Those that tests/accelerators compiles only.
 COMPILED = {
     "ResNet-18, 32x3x128x128": ("resnet18", (32, 3, 128, 128)),
     "ResNet-50, 16x3x128x128": ("resnet50", (16, 3, 128, 128)),
 }
+EVERY = {**CASES, **NAMED, **COMPILED}
+
+# The blocks of MobileNetV3-small: (kernel, width, output channels, whether it squeezes, whether its activation is hard swish, stride).
+MOBILENET = (
+    (3, 16, 16, True, False, 2), (3, 72, 24, False, False, 2), (3, 88, 24, False, False, 1), (5, 96, 40, True, True, 2),
+    (5, 240, 40, True, True, 1), (5, 240, 40, True, True, 1), (5, 120, 48, True, True, 1), (5, 144, 48, True, True, 1),
+    (5, 288, 96, True, True, 2), (5, 576, 96, True, True, 1), (5, 576, 96, True, True, 1),
+)  # fmt: skip
+
+
+def squeezed(width):
+    """How many channels a block of MobileNetV3 squeezes so many to."""
+    return max(8, (width // 4 + 4) // 8 * 8)
 
 
 def batch(case):
     """(inputs, labels) of a case."""
-    network, shape = {**CASES, **COMPILED}[case]
+    network, shape = EVERY[case]
     rng = np.random.default_rng(1)
     inputs = (
         rng.integers(0, 1000, shape).astype(np.int32) if network == "transformer" else rng.normal(size=shape).astype(np.float32)

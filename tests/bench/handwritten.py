@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from msjax.ops.function.nn_func.convolution_kernels import convolve
 from msjax.ops.function.nn_func.normalization import _batch_norm_train, _layer_norm
 from msjax.ops.function.nn_func.pooling_kernels import _max_pool
+from tests.bench.data import MOBILENET
 
 
 def nothing(name, value):
@@ -24,8 +25,9 @@ class Plain:
     @staticmethod
     def conv(x, weight, stride, pad):
         return jax.lax.conv_general_dilated(
-            x, weight, (stride, stride), ((pad, pad), (pad, pad)), dimension_numbers=("NCHW", "OIHW", "NCHW")
-        )
+            x, weight, (stride, stride), ((pad, pad), (pad, pad)), dimension_numbers=("NCHW", "OIHW", "NCHW"),
+            feature_group_count=x.shape[1] // weight.shape[1],
+        )  # fmt: skip
 
     @staticmethod
     def pool(x, size, stride, pad):
@@ -54,7 +56,7 @@ class Shared:
 
     @staticmethod
     def conv(x, weight, stride, pad):
-        return convolve(x, weight, (stride, stride), ((pad, pad), (pad, pad)), (1, 1), 1)
+        return convolve(x, weight, (stride, stride), ((pad, pad), (pad, pad)), (1, 1), x.shape[1] // weight.shape[1])
 
     @staticmethod
     def pool(x, size, stride, pad):
@@ -84,8 +86,8 @@ def lenet(p, x, at, kernels):
     return at("fc3", _dense(p, "fc3", x)), {}
 
 
-def _resnet(p, x, at, kernels, blocks):
-    """ResNet; a block is (how many convolutions, which of them has the stride, the stride, whether the way around has a convolution)."""
+def _conv_norm_of(p, at, kernels):
+    """(a convolution with batch normalization, the new averages of those that have run)."""
     new = {}
 
     def conv_norm(conv, norm, x, stride):
@@ -94,6 +96,13 @@ def _resnet(p, x, at, kernels, blocks):
         mean, variance = norm + ".moving_mean", norm + ".moving_variance"
         x, new[mean], new[variance] = kernels.batch_norm(x, p[norm + ".gamma"], p[norm + ".beta"], p[mean], p[variance])
         return at(norm, x)
+
+    return conv_norm, new
+
+
+def _resnet(p, x, at, kernels, blocks):
+    """ResNet; a block is (how many convolutions, which of them has the stride, the stride, whether the way around has a convolution)."""
+    conv_norm, new = _conv_norm_of(p, at, kernels)
 
     def relu(name, x):
         return at(name, jax.nn.relu(x))
@@ -117,6 +126,28 @@ def resnet18(p, x, at, kernels):
 
 def resnet50(p, x, at, kernels):
     return _resnet(p, x, at, kernels, [(3, 2, 2 if i in (3, 7, 13) else 1, i in (0, 3, 7, 13)) for i in range(16)])
+
+
+def mobilenet(p, x, at, kernels):
+    conv_norm, new = _conv_norm_of(p, at, kernels)
+
+    def swish(name, x):
+        return at(name, jax.nn.hard_swish(x))
+
+    x = swish("act1", conv_norm("conv1", "norm1", x, 2))
+    for i, (_, width, outputs, squeezes, hard, stride) in enumerate(MOBILENET):
+        name, inputs, out = f"blocks.{i}.", x.shape[1], x
+        act = jax.nn.hard_swish if hard else jax.nn.relu
+        for part, step in (("expand", 1), ("depth", stride)) if width != inputs else (("depth", stride),):
+            out = at(f"{name}{part}_act", act(conv_norm(name + part, f"{name}{part}_norm", out, step)))
+        if squeezes:
+            scale = at(name + "relu", jax.nn.relu(at(name + "squeeze", _dense(p, name + "squeeze", out.mean((2, 3))))))
+            scale = at(name + "gate", jax.nn.hard_sigmoid(at(name + "excite", _dense(p, name + "excite", scale))))
+            out = out * scale[:, :, None, None]
+        out = conv_norm(name + "project", name + "project_norm", out, 1)
+        x = out + x if stride == 1 and inputs == outputs else out
+    x = swish("act2", conv_norm("conv2", "norm2", x, 1)).mean((2, 3))
+    return at("fc2", _dense(p, "fc2", swish("act3", at("fc1", _dense(p, "fc1", x))))), new
 
 
 def transformer(p, tokens, at, kernels):
@@ -145,7 +176,7 @@ def transformer(p, tokens, at, kernels):
     return at("head", _dense(p, "head", x.mean(1))), {}
 
 
-NETWORKS = {"lenet": lenet, "resnet18": resnet18, "resnet50": resnet50, "transformer": transformer}
+NETWORKS = {"lenet": lenet, "resnet18": resnet18, "resnet50": resnet50, "mobilenet": mobilenet, "transformer": transformer}
 
 
 def loss_of(network, at=nothing, kernels=Shared):

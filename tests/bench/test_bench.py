@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.bench import __main__ as bench
+from tests.bench import __main__ as bench, kernels
 from tests.bench.rows import ROWS, Row
 
 # One row for each way to run a step; the other rows are the same ways with more in them.
@@ -32,6 +32,14 @@ def test_a_contender_that_computes_something_else_is_found():
     bench.check("case", {"jax.jit": same, "compiled": same})
     with pytest.raises(AssertionError, match=r"case: losses of 'compiled' against those of 'jax.jit'"):
         bench.check("case", {"jax.jit": same, "compiled": other})
+
+
+def test_kernels_are_compared_with_xlas_where_they_are_others():
+    parts = dict(kernels.pairs("lenet", 1))
+    assert [name.rpartition(": ")[2] for name in parts][:2] == ["_few_columns", "_rows"] and len(parts) == 4
+    # For the result, msjax has chosen XLA's own here.
+    assert kernels.ratio(*parts["6x14x14 by 16x6x5x5, stride 1: _rows"]["result"], {}, 1) is None
+    assert kernels.ratio(*list(parts.values())[-1]["result"], {}, 1)[0] > 0
 
 
 def test_ratios():

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from tests.bench.data import CASES, batch, weight
+from tests.bench.data import EVERY, MOBILENET, batch, squeezed, weight
 
 
 class LeNet5(nn.Module):
@@ -21,8 +21,8 @@ class LeNet5(nn.Module):
         return self.fc3(self.relu4(self.fc2(x)))
 
 
-def conv(inputs, outputs, size, stride):
-    return nn.Conv2d(inputs, outputs, size, stride, size // 2, bias=False)
+def conv(inputs, outputs, size, stride, groups=1):
+    return nn.Conv2d(inputs, outputs, size, stride, size // 2, groups=groups, bias=False)
 
 
 class Block(nn.Module):
@@ -53,6 +53,47 @@ class ResNet18(nn.Module):
 
     def forward(self, x):
         return self.fc(self.blocks(self.pool(self.relu1(self.norm1(self.conv1(x))))).mean((2, 3)))
+
+
+class Squeezed(nn.Module):
+    """A block of MobileNetV3."""
+
+    def __init__(self, inputs, size, width, outputs, squeezes, hard, stride):
+        super().__init__()
+        act = nn.Hardswish if hard else nn.ReLU
+        self.expands, self.squeezes, self.adds = width != inputs, squeezes, stride == 1 and inputs == outputs
+        if self.expands:
+            self.expand, self.expand_norm, self.expand_act = conv(inputs, width, 1, 1), nn.BatchNorm2d(width), act()
+        self.depth, self.depth_norm = conv(width, width, size, stride, width), nn.BatchNorm2d(width)
+        self.depth_act = act()
+        if squeezes:
+            narrow = squeezed(width)
+            self.squeeze, self.relu, self.excite = nn.Linear(width, narrow), nn.ReLU(), nn.Linear(narrow, width)
+            self.gate = nn.Hardsigmoid()
+        self.project, self.project_norm = conv(width, outputs, 1, 1), nn.BatchNorm2d(outputs)
+
+    def forward(self, x):
+        out = self.expand_act(self.expand_norm(self.expand(x))) if self.expands else x
+        out = self.depth_act(self.depth_norm(self.depth(out)))
+        if self.squeezes:
+            out = out * self.gate(self.excite(self.relu(self.squeeze(out.mean((2, 3))))))[:, :, None, None]
+        out = self.project_norm(self.project(out))
+        return out + x if self.adds else out
+
+
+class MobileNetV3(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.norm1, self.act1 = conv(3, 16, 3, 2), nn.BatchNorm2d(16), nn.Hardswish()
+        inputs = [16, *(block[2] for block in MOBILENET)]
+        self.blocks = nn.Sequential(*[Squeezed(n, *block) for n, block in zip(inputs, MOBILENET)])
+        self.conv2, self.norm2, self.act2 = conv(96, 576, 1, 1), nn.BatchNorm2d(576), nn.Hardswish()
+        self.fc1, self.act3, self.fc2 = nn.Linear(576, 1024), nn.Hardswish(), nn.Linear(1024, 10)
+
+    def forward(self, x):
+        x = self.blocks(self.act1(self.norm1(self.conv1(x))))
+        x = self.act2(self.norm2(self.conv2(x))).mean((2, 3))
+        return self.fc2(self.act3(self.fc1(x)))
 
 
 class Layer(nn.Module):
@@ -88,7 +129,7 @@ class Transformer(nn.Module):
         return self.head(self.norm(self.layers(self.embedding(tokens))).mean(1))
 
 
-NETWORKS = {"lenet": LeNet5, "resnet18": ResNet18, "transformer": Transformer}
+NETWORKS = {"lenet": LeNet5, "resnet18": ResNet18, "mobilenet": MobileNetV3, "transformer": Transformer}
 
 
 def _ms_name(net, name):
@@ -110,7 +151,7 @@ def observe(module, *values):
 
 def make(case, contender):
     """A function that makes one training step and returns the loss, not waited for."""
-    network, _ = CASES[case]
+    network, _ = EVERY[case]
     net = NETWORKS[network]()
     state = {
         name: torch.from_numpy(weight(_ms_name(net, name), tuple(v.shape))) for name, v in net.state_dict().items() if v.ndim

@@ -9,6 +9,7 @@ from msjax import Tensor, nn, ops
 from msjax.common.buffer import Buffer
 from msjax.common.random import Generator, default_generator
 from msjax.common.seeds import numpy_generator
+from tests.accelerators.devices import eight_devices
 
 X = Tensor(np.ones((4, 50), np.float32))
 
@@ -88,6 +89,20 @@ def test_the_gradient_of_dropout_is_that_of_the_same_draw():
     dx = ms.grad(f)(X)
     np.testing.assert_array_equal(dx.asnumpy(), seen[0])
     assert set(np.unique(seen[0])) == {0.0, 2.0}
+
+
+def test_a_generator_serves_programs_on_several_devices():
+    first, second = ([ms.Tensor(jax.device_put(np.ones(4, np.float32), device))] for device in eight_devices()[:2])
+    compiled = ms.jit(lambda x: ops.dropout(x, 0.5))
+    # What the first returns is tied to its device, the generator's new state among it.
+    for drop in (compiled, lambda x: ops.dropout(x, 0.5)):
+        for (x,) in (first, second, first):
+            assert drop(x)._value.devices() == x._value.devices()
+    ms.set_seed(3)
+    expected = [compiled(second[0]).asnumpy() for _ in range(2)]
+    ms.set_seed(3)
+    found = [compiled(x).asnumpy() for (x,) in (first, second)]
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_a_state_brings_the_same_numbers_again():

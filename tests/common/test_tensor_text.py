@@ -46,3 +46,15 @@ def test_format():
     assert "%d" % Tensor(3) == "3"
     with pytest.raises(ValueError, match="one element"):
         f"{Tensor([1, 2]):d}"
+
+
+def test_what_came_from_numpy_has_numpys_text_in_containers():
+    rows = list(ms.dataset.NumpySlicesDataset(np.array([[1.0, 2.5]], np.float32), shuffle=False))
+    assert str(rows) == "[[Tensor(shape=[2], dtype=Float32, value= [1. , 2.5])]]"
+    shared = Tensor.from_numpy(np.array([[0.5, 1e-8]], np.float32))
+    assert str([shared]) == "[Tensor(shape=[1, 2], dtype=Float32, value=\n[[5.e-01, 1.e-08]])]"
+    assert str([shared + 1, Tensor.from_numpy(np.array(2.5, np.float32))]) == (
+        "[Tensor(shape=[1, 2], dtype=Float32, value=\n[[ 1.50000000e+00,  1.00000000e+00]]), Tensor(shape=[], dtype=Float32, value= 2.5)]"
+    )
+    shared[0, 0] = 3
+    assert str([shared]) == "[Tensor(shape=[1, 2], dtype=Float32, value=\n[[ 3.00000000e+00,  9.99999994e-09]])]"

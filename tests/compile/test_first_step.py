@@ -55,6 +55,20 @@ def test_a_program_without_products_has_none(asked):
     assert asked and not any(asked)
 
 
+def test_a_large_program_of_operands_elsewhere_has_none(asked, monkeypatch):
+    dense, used = nn.Dense(3, 2, weight_init="ones", bias_init="zeros"), []
+    run, original = ms.jit(lambda x: dense(x)), jax.jit
+    monkeypatch.setattr(compiler_options, "platform_of", lambda values: "gpu")
+
+    def jit(*args, **options):
+        program = original(*args, **options)
+        return lambda *values: used.append(options.get("compiler_options")) or program(*values)
+
+    monkeypatch.setattr(jax, "jit", jit)
+    np.testing.assert_allclose(run(ms.Tensor(np.ones((1, 3), np.float32))).asnumpy(), [[3, 3]])
+    assert used and not any(used)
+
+
 def test_a_program_with_options_runs_inside_of_others(asked):
     dense = nn.Dense(3, 2, weight_init="ones", bias_init="zeros")
     inner = ms.jit(lambda x: ops.relu(dense(x)))

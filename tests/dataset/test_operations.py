@@ -117,6 +117,14 @@ def test_errors_of_reading(build, message):
         list(build(numbers()))
 
 
+def test_what_is_concatenated_has_rows():
+    for data, number in ((numbers() + numbers().skip(10), 1), (numbers().filter(lambda v: False) + numbers(), 0)):
+        with pytest.raises(ValueError, match=f"concat: dataset {number} has no rows; each should have some"):
+            list(data)
+        with pytest.raises(ValueError, match="has no rows"):
+            len(data)
+
+
 def test_batches_name_columns_that_differ():
     data = ds.GeneratorDataset([np.zeros(1), np.zeros(2)], ["v"], shuffle=False)
     with pytest.raises(

@@ -273,3 +273,8 @@ def test_a_list_of_indices_may_be_cut_and_a_sampler_has_one_child():
     sampler.add_child(ds.SequentialSampler())
     with pytest.raises(RuntimeError, match="already has the child SequentialSampler"):
         sampler.add_child(ds.SequentialSampler())
+
+
+def test_enums_are_printed_as_mindspore_s():
+    assert f"{ds.Shuffle.FILES} {ds.vision.Border.EDGE} {ds.vision.Inter.NEAREST}" == "Shuffle.FILES Border.EDGE 0"
+    assert ds.Shuffle.FILES == "files"

@@ -8,6 +8,7 @@ import textwrap
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
 
 import msjax as ms
@@ -190,3 +191,48 @@ def test_observers_of_sharded_programs_are_lowered_for_every_platform():
     traced = f.trace(jax.device_put(jnp.ones((8, 4), jnp.float32), split()))
     for platform, call in {"cpu": "callback", "cuda": "callback", "tpu": "stablehlo.send"}.items():
         assert traced.lower(lowering_platforms=(platform,)).as_text().count(call) >= 1
+
+
+def test_hooks_and_captures_where_the_axes_of_the_mesh_are_explicit():
+    mesh = jax.make_mesh((8,), ("d",), axis_types=(AxisType.Explicit,), devices=eight_devices())
+    with jax.set_mesh(mesh):
+        net, log = nn.SequentialCell(nn.Tanh(), nn.Sigmoid()), []
+        net[0].register_forward_hook(lambda cell, inputs, output: log.append(output.asnumpy()), observe=True)
+        net[0].register_forward_hook(lambda cell, inputs, output: output * 2)
+        net[1].register_backward_hook(lambda cell, gi, go: log.append(gi[0].asnumpy()), observe=True)
+        apply, params, buffers = ms.functionalize(net)
+
+        def loss(x):
+            return apply(params, buffers, ms.hooks.site("x", x))[0].sum()
+
+        x = jax.device_put(jnp.linspace(-1.0, 1.0, 32).reshape(16, 2), P("d"))
+        gradient = jax.jit(jax.grad(loss))(x)
+        ms.hooks.barrier()  # which compiles for each device by itself
+        out = jnp.tanh(x)
+        half = jax.nn.sigmoid(2 * out) * (1 - jax.nn.sigmoid(2 * out))
+        np.testing.assert_allclose(log[0], out, rtol=1e-5)
+        np.testing.assert_allclose(log[1], half, rtol=1e-5)
+        np.testing.assert_allclose(gradient, half * 2 * (1 - out**2), rtol=1e-5)
+        for capturing in (ms.hooks.capture(loss, "x", gradients=True), jax.jit(ms.hooks.capture(loss, "x", gradients=True))):
+            found = capturing(x)[1].gradients["x"]
+            np.testing.assert_allclose(found, gradient, rtol=1e-5)
+            assert found.sharding.spec == P("d", None)
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+@pytest.mark.parametrize("inside", [False, True])
+def test_captured_gradients_and_shard_map(kind, inside):
+    def loss(x):
+        return (ms.hooks.site("y", x * 2) ** 2).sum()
+
+    x = jnp.arange(16.0)
+    with jax.set_mesh(jax.make_mesh((8,), ("d",), axis_types=(kind,), devices=eight_devices())):
+        x = jax.device_put(x, P("d"))
+        if inside:
+            found = jax.shard_map(
+                lambda x: ms.hooks.capture(loss, "y", gradients=True)(x)[1].gradients["y"], in_specs=P("d"), out_specs=P("d")
+            )(x)
+        else:
+            total = jax.shard_map(lambda x: jax.lax.psum(loss(x), "d"), in_specs=P("d"), out_specs=P())
+            found = ms.hooks.capture(total, "y", gradients=True)(x)[1].gradients["y"].reshape(-1)
+        np.testing.assert_array_equal(found, 4 * np.arange(16.0))

@@ -31,7 +31,7 @@ def no_earlier_programs(monkeypatch):
     ms.hooks.barrier()
     monkeypatch.setattr(WORKER, "nested", False)
     monkeypatch.setattr(WORKER, "sharded", False)
-    monkeypatch.setattr(WORKER, "_seconds", 0.0)
+    monkeypatch.setattr(WORKER, "_seconds", None)
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_programs_of_a_thread_do_not_outrun_their_hooks_for_long(monkeypatch):
         x = jnp.ones(2)
         while not stop.is_set():
             x = f(x)
-            most.append(len(WORKER._items) * WORKER._seconds)
+            most.append(len(WORKER._items) * (WORKER._seconds or 0))
 
     thread = threading.Thread(target=train, daemon=True)
     thread.start()
@@ -246,8 +246,32 @@ def test_programs_of_a_thread_do_not_outrun_their_hooks_for_long(monkeypatch):
     finally:
         stop.set()
         thread.join(20)
-    # Barriers lift the bound for a moment; the average is that of the latest hooks.
+    # The average is that of the latest hooks.
     assert sorted(most)[len(most) // 2] < 0.5
+    ms.hooks.barrier()
+
+
+def test_few_calls_wait_before_the_first_hook_has_ended(monkeypatch):
+    monkeypatch.setattr("msjax.hooks.worker._UNTIMED", 8)
+    f, stop, ended, most = hooked(lambda value: ended.wait(20) and None), threading.Event(), threading.Event(), []
+
+    def train():
+        x = jnp.ones(2)
+        while not stop.is_set():
+            x = jax.block_until_ready(f(x))
+            most.append(len(WORKER._items))
+
+    thread = threading.Thread(target=train, daemon=True)
+    thread.start()
+    try:
+        while len(most) < 8:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        assert max(most) <= 10
+    finally:
+        stop.set()
+        ended.set()
+        thread.join(20)
     ms.hooks.barrier()
 
 

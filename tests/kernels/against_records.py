@@ -132,52 +132,55 @@ def compare(case: Case, record: tuple[int, int, np.ndarray]) -> tuple[str, str]:
     """
     if record[0] == records.NOTHING:
         return "left out", ""
-    verdict, part, detail = _compared(case, record)
+    verdict, detail = _compared(case, record)
     if verdict != "differs":
         return verdict, detail
     flushed = case.flushed
     if any(not np.array_equal(flushed[n], a, equal_nan=True) for n, a in case.arrays.items()):
         zeros = dataclasses.replace(case, arrays=flushed)
-        other, other_part, other_detail = _compared(zeros, record)
-        if other == "same":
+        verdict, detail = _compared(zeros, record)
+        if verdict == "same":
             return "denormals", ""
-        verdict, part, detail = other, other_part, other_detail
-    why = decided.reason(case, part)
-    return ("decided", why) if why else (verdict, detail)
+    return verdict, detail
 
 
 def _compared(case, record):
-    """(verdict, the part of the results that differs, detail)."""
+    """(verdict, detail). What a rule explains in one part says nothing about the others."""
     state, shapes, codes = record
     try:
         found = evaluate(case)
     except Exception as error:
         if state == records.REFUSED:
-            return "refused", "", ""
-        return "raises", "", f"{type(error).__name__}: {error}"
+            return "refused", ""
+        return "raises", f"{type(error).__name__}: {error}"
     if state == records.REFUSED:
-        return "takes", "", "what both others refuse"
+        return "takes", "what both others refuse"
     if records.digest([a.shape for a in found[0]]) != shapes:
-        return "differs", "result", f"shapes of the results: {[a.shape for a in found[0]]}"
+        return "differs", f"shapes of the results: {[a.shape for a in found[0]]}"
     tolerance = TOLERANCES[min((d for d in case.dtypes.values() if "float" in d), key=_width, default="float64")] * case.row.loose
     elementwise = any(kind.partition("-")[0] in ("edge", "any") for kind in case.row.operands.values())
-    at = 0
+    at, explained = 0, None
     for what, part in zip(("result", "gradient", "second derivative"), found):
         for i, array in enumerate(part):
             own = records.summary(array)
             code, at = codes[at : at + own.size], at + own.size
             if code.size != own.size:
-                return "differs", what, f"the number of elements of {what} {i}: {own.size}"
+                return "differs", f"the number of elements of {what} {i}: {own.size}"
             exact = elementwise and array.shape == found[0][0].shape
             wrong = _wrong(own, code, tolerance, array, exact, case.row, what)
             if wrong.any():
                 want = np.where(code == records.LEFT_OUT, np.nan, records.decode(code))
+                why = decided.reason(case, what, own, want, wrong)
+                if why is not None:
+                    explained = why
+                    continue
                 return (
                     "differs",
-                    what,
                     f"{what} {i}: {own.tolist()}, recorded {want.tolist()}, wrong at {np.flatnonzero(wrong).tolist()}",
                 )
-    return ("differs", "result", "fewer results than recorded") if at != codes.size else ("same", "", "")
+    if at != codes.size:
+        return "differs", "fewer results than recorded"
+    return ("same", "") if explained is None else ("decided", explained)
 
 
 def _width(dtype):

@@ -69,6 +69,21 @@ def test_every_way_agrees_with_xla(way):
     np.testing.assert_allclose(batched[0], want, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("batch", [4, 7])
+def test_columns_of_a_few_examples_at_a_time_agree_with_xla(batch, monkeypatch):
+    monkeypatch.setattr(convolution_kernels, "_AT_ONCE", 2 * 27 * 12)
+    monkeypatch.setattr(convolution_kernels, "_MANY_COLUMNS", 1)
+    x, w = jnp.asarray(RNG.normal(size=(batch, 3, 5, 6))), jnp.asarray(RNG.normal(size=(4, 3, 3, 3)))
+    static = ((1, 1), ((0, 0), (0, 0)), (1, 1), 1)
+    assert convolution_kernels._examples_at_once(x.shape, w.shape, *static) == 2
+    want, gradients = value_and_gradients(plain, x, w, static)
+    got, own = value_and_gradients(convolution_kernels.convolve, x, w, static)
+    written = jax.jit(lambda x, w, ct: convolution_kernels._gradients(x, w, ct, (True, True), *static))
+    by_hand = written(x, w, jnp.cos(jnp.arange(got.size, dtype=got.dtype)).reshape(got.shape))
+    for a, b in zip((got, *own, *by_hand), (want, *gradients, *gradients), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("way", WAYS, ids=lambda w: f"{w[6] or 'xla'}-{'x'.join(map(str, w[1]))}")
 def test_transpose_is_the_gradient(way):
     x_shape, w_shape, stride, pads, dilation, group, _ = way

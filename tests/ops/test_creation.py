@@ -1,10 +1,13 @@
 """Operators that make Tensors."""
 
+import jax
 import numpy as np
 import pytest
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
 
 import msjax as ms
 from msjax import ops
+from tests.accelerators.devices import eight_devices
 
 MADE = [
     (lambda: ops.zeros((2, 3), ms.int32), np.zeros((2, 3), np.int32)),
@@ -71,3 +74,14 @@ def test_errors():
         ops.hann_window(2.5)
     with pytest.raises(ValueError, match="at most 2"):
         ops.range(0, 5, 1, 2)
+
+
+def test_what_is_like_a_tensor_lies_where_that_lies():
+    devices = eight_devices()
+    for place in (SingleDeviceSharding(devices[1]), NamedSharding(Mesh(np.array(devices), ("d",)), P("d"))):
+        x = ms.Tensor(jax.device_put(np.ones((8, 2), np.float32), place))
+        for made, number in ((ops.zeros_like, 0), (ops.ones_like, 1), (lambda x, **options: ops.full_like(x, 3, **options), 3)):
+            for found in (made(x), made(x, dtype=ms.int32)):
+                assert found._value.sharding == place
+                np.testing.assert_array_equal(found.asnumpy(), np.full((8, 2), number))
+            assert made(x, dtype=ms.int32).dtype == ms.int32

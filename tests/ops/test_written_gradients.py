@@ -133,3 +133,11 @@ def test_the_gradient_of_max_pooling_is_the_same_on_all_platforms():
         if max(dilation) == 1:  # that of TPUs
             _, pull = jax.vjp(lambda x, s=settings: pooling_kernels._largest_of_windows(x, *s), x)
             np.testing.assert_allclose(pull(ct)[0], expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape, window, stride", [((2, 1, 6, 6), 2, 1), ((2, 1, 6, 6), 2, 2), ((1, 1, 12, 12), 7, 3)])
+def test_what_is_kept_of_a_gradient_refers_to_no_trace(shape, window, stride):
+    x = ms.Tensor(np.ones(shape, np.float32))
+    with jax.checking_leaks():
+        gradient = ms.grad(lambda x: ms.ops.relu(ms.ops.max_pool2d(x, window, stride)).sum())(x)
+    assert gradient.asnumpy().sum() == ms.ops.max_pool2d(x, window, stride).size

@@ -69,6 +69,13 @@ def test_sequences_of_seeds_are_dropped(monkeypatch):
     assert list(random_keys._SEQUENCES) == [1, 3]
 
 
+def test_threads_that_draw_from_one_seed_get_keys_of_their_own(hasty_threads):
+    keys = random_keys.SeededKeys(3)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        drawn = list(pool.map(lambda _: bytes(np.asarray(keys.next_key())), range(200)))
+    assert len(set(drawn)) == 200
+
+
 def test_what_fails_is_not_kept():
     cache = ProgramCache(lambda key: lambda x: x.reshape(key))
     with pytest.raises(TypeError, match="reshape"):

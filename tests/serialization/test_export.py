@@ -14,11 +14,25 @@ def test_export(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="MINDIR, STABLEHLO, but got 'ONNX'"):
         ms.export(net, x, file_name=str(tmp_path / "net"), file_format="ONNX")
     ms.export(net, x, file_name=str(tmp_path / "net"))
-    graph = nn.GraphCell(ms.load(str(tmp_path / "net.mindir")))
-    np.testing.assert_allclose(graph(x).asnumpy(), net(x).asnumpy(), rtol=1e-6)
+    read = ms.load(str(tmp_path / "net.mindir"))
+    np.testing.assert_allclose(nn.GraphCell(read)(x).asnumpy(), net(x).asnumpy(), rtol=1e-6)
+    assert read.exported.platforms == ("cpu", "cuda", "tpu")
     (tmp_path / "other.mindir").write_bytes(b"\x08\x01")
     with pytest.raises(ValueError, match="MindSpore's own MindIR files can't be read"):
         ms.load(str(tmp_path / "other.mindir"))
     monkeypatch.setitem(sys.modules, "flatbuffers", None)
     with pytest.raises(ImportError, match=r"For 'export', jax needs the package flatbuffers .*: pip install 'msjax\[export\]'"):
         ms.export(net, x, file_name=str(tmp_path / "net"))
+
+
+class Eigenvalues(nn.Cell):
+    def construct(self, x):
+        return ms.ops.eigvals(x)
+
+
+def test_what_has_no_program_for_a_platform_is_exported_for_the_others(tmp_path):
+    x = Tensor(np.diag([1.0, 2.0]).astype(np.float32))
+    ms.export(Eigenvalues(), x, file_name=str(tmp_path / "net"))
+    read = ms.load(str(tmp_path / "net.mindir"))
+    assert read.exported.platforms == ("cpu",)
+    np.testing.assert_allclose(nn.GraphCell(read)(x).asnumpy(), [1, 2], rtol=1e-6)

@@ -1,9 +1,9 @@
 """Options of transforms of sounds."""
 
-import enum
+from msjax.dataset.enums import Named
 
 
-class BorderType(enum.StrEnum):
+class BorderType(Named):
     """What stands beyond the ends of a sound: CONSTANT (zeros), EDGE, REFLECT (without the end itself), SYMMETRIC (with it).
 
     Example:
@@ -18,7 +18,7 @@ class BorderType(enum.StrEnum):
     SYMMETRIC = "symmetric"
 
 
-class FadeShape(enum.StrEnum):
+class FadeShape(Named):
     """How a sound swells: QUARTER_SINE, HALF_SINE, LINEAR, LOGARITHMIC, EXPONENTIAL.
 
     Example:
@@ -34,7 +34,7 @@ class FadeShape(enum.StrEnum):
     EXPONENTIAL = "exponential"
 
 
-class GainType(enum.StrEnum):
+class GainType(Named):
     """What a gain is: a factor of the AMPLITUDE or of the POWER, or in decibels (DB).
 
     Example:
@@ -48,7 +48,7 @@ class GainType(enum.StrEnum):
     DB = "db"
 
 
-class MelType(enum.StrEnum):
+class MelType(Named):
     """Which mel scale: HTK or SLANEY.
 
     Example:
@@ -61,7 +61,7 @@ class MelType(enum.StrEnum):
     SLANEY = "slaney"
 
 
-class NormMode(enum.StrEnum):
+class NormMode(Named):
     """How a cosine transform is scaled: ORTHO or NONE.
 
     Example:
@@ -74,7 +74,7 @@ class NormMode(enum.StrEnum):
     NONE = "none"
 
 
-class NormType(enum.StrEnum):
+class NormType(Named):
     """How mel filters are scaled: SLANEY (to the same area) or NONE.
 
     Example:
@@ -87,7 +87,7 @@ class NormType(enum.StrEnum):
     NONE = "none"
 
 
-class ResampleMethod(enum.StrEnum):
+class ResampleMethod(Named):
     """The window of the filter that changes a sample rate: SINC_INTERPOLATION (Hann's) or KAISER_WINDOW.
 
     Example:
@@ -100,7 +100,7 @@ class ResampleMethod(enum.StrEnum):
     KAISER_WINDOW = "kaiser_window"
 
 
-class ScaleType(enum.StrEnum):
+class ScaleType(Named):
     """What a spectrogram holds: POWER or MAGNITUDE.
 
     Example:
@@ -113,7 +113,7 @@ class ScaleType(enum.StrEnum):
     MAGNITUDE = "magnitude"
 
 
-class WindowType(enum.StrEnum):
+class WindowType(Named):
     """The window of a short-time Fourier transform: BARTLETT, BLACKMAN, HAMMING, HANN, KAISER (beta 12).
 
     Example:

@@ -87,7 +87,10 @@ class ConcatDataset(Dataset):
         return names
 
     def _count(self, endless):
-        n = sum(dataset._count(endless) for dataset in self._inputs)
+        counts = [dataset._count(endless) for dataset in self._inputs]
+        if 0 in counts:
+            raise _without_rows(counts.index(0))
+        n = sum(counts)
         return n if self._sampler is None or n == math.inf else len(range(self._first_number(), int(n), self._sampler.num_shards))
 
     def _first_number(self):
@@ -99,6 +102,7 @@ class ConcatDataset(Dataset):
         start, step = (0, 1) if self._sampler is None else (self._first_number(), self._sampler.num_shards)
         number, first = 0, None
         for i, dataset in enumerate(self._inputs):
+            at = None
             for at, row in enumerate(dataset._rows(run.child(i))):
                 if at == 0:
                     kinds = [shape_and_type(value) for value in row]
@@ -107,6 +111,12 @@ class ConcatDataset(Dataset):
                 if number % step == start:
                     yield row
                 number += 1
+            if at is None:
+                raise _without_rows(i)
+
+
+def _without_rows(number):
+    return ValueError(f"concat: dataset {number} has no rows; each should have some.")
 
 
 def _check_alike(first, other, names, i):

@@ -140,7 +140,7 @@ class _Sizing:
 
     shared_draws = draws
 
-    def child(self):
+    def child(self, number: int = 0):
         return self
 
 

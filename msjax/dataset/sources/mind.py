@@ -11,7 +11,6 @@ import numpy as np
 
 from msjax.base.checks import check_int, check_type
 from msjax.dataset.enums import Shuffle
-from msjax.dataset.run import Run
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.mindrecord.reader import chosen_columns, open_files
 
@@ -67,6 +66,8 @@ class MindDataset(MappableDataset):
         if cache is not None:
             raise NotImplementedError("For 'MindDataset', 'cache' should be None: msjax has no cache server.")
         self._by_files = shuffle if shuffle in (Shuffle.FILES, Shuffle.INFILE) else None
+        if self._by_files is not None and num_samples is not None:
+            raise ValueError(f"For '{who}', 'num_samples' and {self._by_files} exclude each other.")
         if isinstance(shuffle, Shuffle):
             shuffle = shuffle is Shuffle.GLOBAL
         super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)  # pyright: ignore[reportArgumentType]
@@ -91,19 +92,20 @@ class MindDataset(MappableDataset):
     def _length(self):
         return self._ends[-1] + self._padded
 
+    def _rows(self, run):
+        return super()._rows(run.reading_records())
+
     def _indices(self, run):
-        if not isinstance(run, Run):
-            return super()._indices(run)
-        indices = super()._indices(_RecordRun(run))
+        indices = super()._indices(run)
         return indices if self._by_files is None else self._order_by_files(run)[indices]
 
     def _order_by_files(self, run):
         """The rows in the order of mixed files, or file by file with mixed rows; padded ones come last."""
-        starts = [0, *self._ends[:-1]]
         if self._by_files is Shuffle.FILES:
-            parts = [np.arange(starts[i], self._ends[i]) for i in run.record_draws().order(len(starts))]
+            parts = [run.draws().parts(self._ends)]
         else:
-            parts = [a + run.child(i).record_draws().order(b - a) for i, (a, b) in enumerate(zip(starts, self._ends))]
+            starts = [0, *self._ends[:-1]]
+            parts = [a + run.child(i).draws().order(b - a) for i, (a, b) in enumerate(zip(starts, self._ends))]
         return np.concatenate([*parts, np.arange(self._ends[-1], self._length())])
 
     def _row(self, index):
@@ -118,23 +120,6 @@ class MindDataset(MappableDataset):
     def _value(value):
         # As in MindSpore, bytes are an array of one item.
         return np.array([value]) if isinstance(value, bytes) else np.asarray(value)
-
-
-class _RecordRun:
-    """A run as samplers of MindRecord files see it."""
-
-    def __init__(self, run: Run):
-        self._run = run
-
-    def draws(self):
-        return self._run.record_draws()
-
-    def shared_draws(self):
-        return self._run.record_draws(shared=True)
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._run, name)
-        return found if name != "child" else lambda number=0: _RecordRun(found(number))
 
 
 def _typed(value, field):

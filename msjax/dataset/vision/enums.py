@@ -2,6 +2,8 @@
 
 import enum
 
+from msjax.dataset.enums import Named
+
 
 class Inter(enum.IntEnum):
     """Ways to interpolate between pixels: NEAREST, LINEAR (BILINEAR), CUBIC (BICUBIC), AREA, and Pillow's ANTIALIAS and PILCUBIC.
@@ -20,7 +22,7 @@ class Inter(enum.IntEnum):
     PILCUBIC = 5
 
 
-class Border(enum.StrEnum):
+class Border(Named):
     """What stands beyond an image's edges: CONSTANT, EDGE, REFLECT (without the edge), SYMMETRIC (with it).
 
     Example:

@@ -163,9 +163,10 @@ class CompiledStep:
             nonlocal last
             if any(is_tracer(arrays[0]) for arrays in args[:2] if arrays):
                 return self._step(values, *args)
-            x64 = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
-            program, given, known, for_x64 = last
-            if program is None or for_x64 != x64:
+            # What an array is made for: its dtype, and the mesh of `jax.set_mesh`.
+            made_for = jax.config.jax_enable_x64, jax.sharding.get_abstract_mesh()  # pyright: ignore[reportAttributeAccessIssue]
+            program, given, known, given_for = last
+            if program is None or given_for != made_for:
                 program = self._program(values, args)
                 known, given = len(program.operands), program.given(values)
             while True:
@@ -182,7 +183,7 @@ class CompiledStep:
                     known, given = len(program.operands), program.given(values)
                     continue
                 if not is_tracer(given[0]):
-                    last = program, given, known, x64
+                    last = program, given, known, made_for
                 return out
 
         return run

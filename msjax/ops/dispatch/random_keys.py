@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import jax
@@ -26,15 +27,19 @@ class SeededKeys:
         self._seed = int(seed) % 2**31
         self._count = 0
         self._epoch = None
+        # Threads that draw at the same time get keys of their own.
+        self._lock = threading.Lock()
 
     def next_key(self) -> Any:
         if is_tracer(default_generator.state._value):
             return _mixed(default_generator.next_key(), self._seed)
         # Seeding the default generator replaces its numpy generator, and restarts this sequence.
-        if self._epoch is not numpy_generator():
-            self._epoch, self._count = numpy_generator(), 0
-        self._count += 1
-        return run_cached(_MIXED, (), (_root(self._seed), self._count))
+        with self._lock:
+            if self._epoch is not numpy_generator():
+                self._epoch, self._count = numpy_generator(), 0
+            self._count += 1
+            count = self._count
+        return run_cached(_MIXED, (), (_root(self._seed), count))
 
 
 @jax.jit

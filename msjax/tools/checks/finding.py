@@ -15,7 +15,7 @@ from msjax.base.errors import describe
 from msjax.hooks.places import Edits, Tracing
 from msjax.jaxprs.interpreter import Program
 from msjax.jaxprs.plan import close
-from msjax.programs.compiler_options import quick_options
+from msjax.programs.compiler_options import options_for
 from msjax.tools.checks import sources
 from msjax.tools.checks.asserting import FAILED
 from msjax.tools.checks.flow import DEVICE, NUMBER, PLACE, SOURCE, STEPS, WRONG, Checks
@@ -58,7 +58,7 @@ def find_in(closed: jex.ClosedJaxpr, inputs: Sequence[Any], kinds: Collection[st
     if not checks.sources:
         return None
 
-    row, said = jax.jit(lambda inputs: checks.run(inputs)[1], compiler_options=quick_options() or None)(list(inputs))
+    row, said = jax.jit(lambda inputs: checks.run(inputs)[1], compiler_options=options_for(inputs) or None)(list(inputs))
     row, said = np.asarray(row), np.asarray(said)
     if not row[WRONG]:
         return None

@@ -16,7 +16,7 @@ import numpy as np
 
 from msjax.base import jax_slots
 from msjax.jaxprs.plan import close
-from msjax.programs.compiler_options import quick_options
+from msjax.programs.compiler_options import platform_of, quick_options
 
 # The calls whose equations can stand in their place.
 _GROUPS = {
@@ -158,7 +158,11 @@ def run_once(fn: Callable[..., Any], eqns: Sequence[Any], times: int = 1) -> Cal
     options, level = dict(quick_options()), "xla_backend_optimization_level"
     if level in options and times * _numbers(eqns) <= _SOON:
         options[level] = 0
-    return jax.jit(fn, compiler_options=options or None)
+    plain = jax.jit(fn)
+    if not options:
+        return plain
+    quick = jax.jit(fn, compiler_options=options)
+    return lambda *values: (quick if platform_of(jax.tree.leaves(values)) == "cpu" else plain)(*values)
 
 
 def _numbers(eqns):

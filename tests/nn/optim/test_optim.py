@@ -3,14 +3,17 @@
 import copy
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import AxisType
 
 import msjax as ms
 import msjax.experimental.optim as eo
 from msjax import Parameter, Tensor, nn
 from msjax.nn.optim import engine, optimizer as optimizer_module, settings
+from tests.accelerators.devices import eight_devices
 from tests.expected.source import texts_of
 
 
@@ -375,3 +378,18 @@ def test_a_formula_that_takes_floats_only_is_compiled_for_them():
         w = Parameter(Tensor([1.0]), name="w")
         Clipped([w], limit)((Tensor([2.0]),))
         assert w.asnumpy() == expected
+
+
+def test_training_under_one_mesh_after_another():
+    losses = []
+    for kind in (AxisType.Auto, AxisType.Explicit):
+        with jax.set_mesh(jax.make_mesh((8,), ("d",), axis_types=(kind,), devices=eight_devices())):
+            net = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
+            optimizer = nn.Adam(net.trainable_params(), 0.1)
+            for _ in range(2):
+                loss = net(ms.Tensor(np.ones((1, 2), np.float32))).sum()
+                loss.backward()
+                optimizer([p.grad for p in net.trainable_params()])
+                net.zero_grad()
+            losses.append(loss.item())
+    assert losses[0] == losses[1] == pytest.approx(1.7, rel=1e-5)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
 
+from msjax.base.arrays import is_tracer
 from msjax.base.checks import check_positive_int, is_int
 from msjax.base.errors import describe
 from msjax.base.typing import JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
-from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor import Tensor, filled_like, wrap
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand
@@ -36,6 +38,12 @@ def _size(size):
 
 def _dtype(dtype, default=mstype.float32):
     return mstype.to_jax(default if dtype is None else dtype)
+
+
+def _place(tensor):
+    """The sharding of a Tensor that is tied to its devices; None for others."""
+    value = tensor._value
+    return value.sharding if isinstance(value, jax.Array) and not is_tracer(value) and value.committed else None
 
 
 def zeros(size: int | Sequence[int] | Tensor, dtype: DTypeLike | None = None) -> Tensor:
@@ -138,7 +146,9 @@ def full_like(input: TensorLike, fill_value: Number | Tensor, *, dtype: DTypeLik
         >>> print(ops.full_like(ms.Tensor([1.0, 2.0]), 5))
         [5. 5.]
     """
-    return full(input.shape, fill_value, dtype=input.dtype if dtype is None else dtype)
+    full_of = full(input.shape, fill_value, dtype=input.dtype if dtype is None else dtype)
+    place = _place(input)
+    return full_of if place is None else wrap(jax.device_put(full_of._value, place))
 
 
 def zeros_like(input: TensorLike, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -150,7 +160,8 @@ def zeros_like(input: TensorLike, *, dtype: DTypeLike | None = None) -> Tensor:
         >>> print(ops.zeros_like(ms.Tensor([1, 2])))
         [0 0]
     """
-    return zeros(input.shape, input.dtype if dtype is None else dtype)
+    dtype = input.dtype if dtype is None else dtype
+    return zeros(input.shape, dtype) if _place(input) is None else filled_like(input._value, 0, _dtype(dtype))
 
 
 def ones_like(input: TensorLike, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -162,7 +173,8 @@ def ones_like(input: TensorLike, *, dtype: DTypeLike | None = None) -> Tensor:
         >>> print(ops.ones_like(ms.Tensor([1, 2])))
         [1 1]
     """
-    return ones(input.shape, input.dtype if dtype is None else dtype)
+    dtype = input.dtype if dtype is None else dtype
+    return ones(input.shape, dtype) if _place(input) is None else filled_like(input._value, 1, _dtype(dtype))
 
 
 def eye(n: int, m: int | None = None, dtype: DTypeLike | None = None) -> Tensor:

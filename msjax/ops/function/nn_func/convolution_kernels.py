@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -20,9 +21,11 @@ from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, steps
 _LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
 # Windows with more positions than this are not unrolled.
 _MAX_TAPS = 64
-# How many elements a window has at most for `_few_columns`, and how many all windows together.
+# How many elements a window has at most for `_few_columns`, how many the windows have together that it makes at once, and from how many
+# on the gradient of the weight is such a product, too.
 _FEW_ROWS = 32
-_LARGEST_COPY = 1 << 22
+_AT_ONCE = 1 << 18
+_MANY_COLUMNS = 1 << 20
 
 
 def _check_dtypes(x, weight):
@@ -80,7 +83,7 @@ def _gradients_on_cpu(rewrite, x, weight, ct, need, stride, padding, dilation, g
     if rewrite is _tiles and pixels and set(stride) == {1} and not any(map(any, padding)):
         d_x, d_weight = _gradients_of_pixels(x, weight, ct)
         return d_x if need[0] else None, d_weight if need[1] else None
-    of_image, of_weight = (rewrite, _plain) if rewrite in _MIXED else (_convolve_on_cpu, _convolve_on_cpu)
+    of_image, of_weight = (rewrite, _MIXED[rewrite][1]) if rewrite in _MIXED else (_convolve_on_cpu, _convolve_on_cpu)
     return _transposes(of_image, of_weight, x, weight, ct, need, (stride, padding, dilation, group))
 
 
@@ -178,16 +181,17 @@ def _plain(x, weight, stride, padding, dilation, group):
 
 
 def _mixed(rewrite, *settings):
-    """A convolution by a product only where that is faster than XLA's: the gradient of the image, and perhaps the result."""
+    """A convolution by a product only where that is faster than XLA's: the gradient of the image, and perhaps others."""
+    forward, of_weight = _MIXED[rewrite]
 
     @jax.custom_jvp
     def run(x, weight):
-        return _MIXED[rewrite](x, weight, *settings)
+        return forward(x, weight, *settings)
 
     def run_jvp(primals, tangents):
         (x, weight), (d_x, d_weight) = primals, tangents
         along_x = None if _is_zero(d_x) else rewrite(d_x, weight, *settings)
-        along_weight = None if _is_zero(d_weight) else _plain(x, d_weight, *settings)
+        along_weight = None if _is_zero(d_weight) else of_weight(x, d_weight, *settings)
         found = [a for a in (along_x, along_weight) if a is not None]
         out = run(x, weight)
         return out, sum(found) if found else jnp.zeros_like(out)
@@ -223,7 +227,7 @@ def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
         return _columns
     channels = x_shape[1]
     if channels < 4 and channels * taps <= _FEW_ROWS:
-        return _few_columns if channels * taps * x_shape[0] * math.prod(out) <= _LARGEST_COPY else None
+        return _few_columns
     return _rows if 4 <= channels <= 16 and channels * taps <= 256 else None
 
 
@@ -285,8 +289,37 @@ def _columns(x, weight, stride, padding, dilation, group):
 
 
 def _few_columns(x, weight, *settings):
-    """As `_columns`, for one to three channels, as of pictures."""
-    return _columns(x, weight, *settings)
+    """As `_columns`, for one to three channels, as of pictures: for a few examples at a time, so that the columns stay in the cache."""
+
+    @functools.partial(jax.checkpoint, prevent_cse=False)
+    def run(x, weight):
+        return _columns(x, weight, *settings)
+
+    count = _examples_at_once(x.shape, weight.shape, *settings)
+    if count >= len(x):
+        return run(x, weight)
+    full = len(x) - len(x) % count
+    parts = jax.lax.map(lambda part: run(part, weight), x[:full].reshape(-1, count, *x.shape[1:]))
+    parts = parts.reshape(-1, *parts.shape[2:])
+    return parts if full == len(x) else jnp.concatenate([parts, run(x[full:], weight)])
+
+
+def _columns_of_one(x_shape, weight_shape, stride, padding, dilation, group):
+    """How many elements the columns of one example have."""
+    del group
+    return math.prod(weight_shape[1:]) * math.prod(out_sizes(x_shape[2:], weight_shape[2:], stride, padding, dilation))
+
+
+def _examples_at_once(x_shape, weight_shape, *settings):
+    """For how many examples columns are made at once: a divisor of the batch, where there is one that isn't much smaller."""
+    most = max(1, _AT_ONCE // _columns_of_one(x_shape, weight_shape, *settings))
+    return next((count for count in range(most, most // 2, -1) if x_shape[0] % count == 0), most)
+
+
+def _by_columns_where_many(x, weight, *settings):
+    """XLA's own, or where that is slower, `_few_columns`."""
+    many = x.shape[0] * _columns_of_one(x.shape, weight.shape, *settings) > _MANY_COLUMNS
+    return (_few_columns if many else _plain)(x, weight, *settings)
 
 
 def _rows(x, weight, stride, padding, dilation, group):
@@ -298,8 +331,8 @@ def _rows(x, weight, stride, padding, dilation, group):
     return jnp.moveaxis(out, -1, 1)
 
 
-# What computes the result where `_cpu_rewrite` chose these for the gradient of the image; that of the weight is XLA's.
-_MIXED = {_rows: _plain, _few_columns: _few_columns}
+# What computes the result, and the gradient of the weight, where `_cpu_rewrite` chose these for the gradient of the image.
+_MIXED = {_rows: (_plain, _plain), _few_columns: (_few_columns, _by_columns_where_many)}
 
 
 def _grouped_columns(x, weight, stride, padding, dilation, group):

@@ -112,7 +112,7 @@ def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
         if math.prod(kernel) > _MAX_UNROLLED:
             return scattered(index, ct)
         return on_cpu(
-            scattered, lambda index, ct: (_sums_where_chosen(index, ct, x.shape, kernel, stride, pads, dilation),), index, ct
+            scattered, lambda index, ct: (_sums_where_chosen(index, ct, like.shape, kernel, stride, pads, dilation),), index, ct
         )
 
     return out, jax.tree_util.Partial(pull, index)
