@@ -291,6 +291,7 @@ def lowering_here(ctx: mlir.LoweringRuleContext) -> tuple[mlir.LoweringRuleConte
     module = ctx.module_context
     try:
         module.get_backend()
+        jax.local_devices(backend=module.platforms[0])  # a compiler alone has none
     except (ValueError, RuntimeError):
         module = copy.copy(module)
         module.backend = _AbsentBackend(module.platforms[0])

@@ -138,6 +138,7 @@ def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] =
             return plain(*values)
 
     program.__name__ = getattr(fn, "__name__", "program")
+    program.lower = quick.lower
     return program
 
 

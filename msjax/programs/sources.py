@@ -37,6 +37,7 @@ _PACKAGES = {
         "fft/tests",
     ),
     "ml_dtypes": (),
+    "flax": ("linen", "training", "metrics", "testing", "experimental", "nnx/nn"),
     "opt_einsum": ("tests",),
 }
 # A file that was changed so many nanoseconds ago could be changed again without another time of its change.

@@ -98,6 +98,21 @@ class ProgramStore:
             self.discard(key)
             return None
 
+    def read_index(self, key: StoreKey) -> Any:
+        """What `keep_index` was given; None if it isn't there, or is damaged."""
+        try:
+            results = read_entry(self._path(key)).results
+        except FileNotFoundError:
+            return None
+        except Exception:
+            self.discard(key)
+            return None
+        return results[0] if isinstance(results, list) and results else None
+
+    def keep_index(self, key: StoreKey, content: Any) -> None:
+        """Store what JSON can hold, beside the executables, and with them when no library was found to be changed."""
+        self._add(_Waiting(self._path(key), [content], None, None))
+
     def discard(self, key: StoreKey) -> None:
         """Delete the program of a key, with which something is wrong."""
         with contextlib.suppress(OSError):
@@ -166,12 +181,13 @@ class _Waiting(NamedTuple):
     """A program that waits to be written.
 
     Attributes:
-        compiled: what jax compiled; of a program without equations, the positions of the operands that it returns.
+        compiled: what jax compiled; of a program without equations, the positions of the operands that it returns; of an index, its content
+            in a list.
         fn, metadata: the function, and the metadata of this program.
     """
 
     path: str
-    compiled: jax.stages.Compiled | list[int]
+    compiled: jax.stages.Compiled | list[Any]
     fn: Any
     metadata: Any
 

@@ -256,6 +256,23 @@ def test_callbacks_and_platforms_that_are_not_here(lowered):
     assert here == [True, False] and "send" in text and "recv" in text
 
 
+def test_a_compiler_without_devices_is_not_here(lowered, monkeypatch):
+    here = []
+
+    def rule(ctx, x):
+        here.append(jax_slots.lowering_here(ctx)[1])
+        return [x]
+
+    def none(backend=None):
+        raise RuntimeError(f"Unknown backend {backend}")
+
+    _, f = lowered(rule)
+    with monkeypatch.context() as patched:
+        patched.setattr(jax, "local_devices", none)
+        f.trace(X).lower()
+    assert here == [False]
+
+
 def test_a_callback_runs_on_the_device_that_its_sharding_says(lowered):
     attribute = "sdy.sharding" if jax.config.jax_use_shardy_partitioner else "mhlo.sharding"
     text = "#sdy.sharding_per_value<[<mesh<[], device_ids=[0]>, []>]>" if attribute[0] == "s" else '"{maximal device=0}"'

@@ -3,6 +3,7 @@
 import os
 
 from tests.programs.attacks import attacked_files as files, attacked_sources as sources, attacking_processes as processes
+from tests.programs.attacks.graph_programs import GRAPH
 from tests.programs.attacks.replaced import REPLACED
 
 
@@ -94,6 +95,7 @@ def _attacks():
         yield f"processes: {name}", attack
     for name, attack in sources.SOURCES.items():
         yield f"sources: {name}", attack
+    yield from GRAPH.items()
     for name, row in sources.VARIABLES.items():
         yield f"variables: {name}", sources.of_variables(*row)
 

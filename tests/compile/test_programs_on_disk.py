@@ -1,0 +1,181 @@
+"""Programs of compiled functions on disk: what their key tells apart, and what is traced in each process. Attacks: `tests.programs.attacks`."""
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import Tensor, nn, ops
+from msjax.base import context
+from msjax.compile import stored
+from msjax.compile.description import StateDescription
+from msjax.programs import cache, own_state
+from msjax.programs.reach import Undescribable
+from tests.programs.stores import store_in
+
+FACTOR, TABLE, ARRAY = 2.0, {"by": [1.0, 2.0]}, np.arange(3.0)
+
+
+@dataclasses.dataclass
+class Config:
+    scale: float = 2.0
+
+
+CONFIG = Config()
+
+
+def helper(x, by=1.0):
+    return x * by * FACTOR * TABLE["by"][1]
+
+
+class Net(nn.Cell):
+    shift = 0.5
+
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(3, 3, weight_init="ones", bias_init="zeros")
+        self.factor = 1.0
+
+    def twice(self, x):
+        return x * 2
+
+    def construct(self, x):
+        return helper(self.twice(self.dense(x))) * self.factor + self.shift * CONFIG.scale + Tensor(ARRAY)
+
+
+def text(net):
+    return StateDescription([net], [Tensor(np.ones((2, 3), np.float32))], None).text
+
+
+CHANGES = {
+    "an attribute": lambda net, patch: patch.setattr(net, "factor", 3.0),
+    "an attribute of the class": lambda net, patch: patch.setattr(Net, "shift", 1.5),
+    "a method": lambda net, patch: patch.setattr(Net, "twice", lambda self, x: x * 3),
+    "a global": lambda net, patch: patch.setitem(helper.__globals__, "FACTOR", 3.0),
+    "an item within a global": lambda net, patch: patch.setitem(TABLE, "by", [1.0, 3.0]),
+    "an array": lambda net, patch: patch.setitem(Net.construct.__globals__, "ARRAY", ARRAY + 1),
+    "a field": lambda net, patch: patch.setattr(CONFIG, "scale", 3.0),
+    "a default": lambda net, patch: patch.setattr(helper, "__defaults__", (3.0,)),
+    "a helper": lambda net, patch: patch.setitem(helper.__globals__, "helper", lambda x: x),
+    "a cell within": lambda net, patch: patch.setattr(net, "dense", nn.Dense(3, 3, has_bias=False)),
+    "a type": lambda net, patch: patch.setattr(net, "dense", nn.Dense(3, 3, dtype=ms.float16)),
+    "a weight that is not trained": lambda net, patch: patch.setattr(net.dense.weight, "requires_grad", False),
+    "training": lambda net, patch: net.set_train(True),
+    "a setting": lambda net, patch: patch.setattr(context.SETTINGS, "hook_dialect", "mindspore-1"),
+    "a shared weight": lambda net, patch: setattr(net, "other", net.dense),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_descriptions_differ_where_traces_may(change, monkeypatch):
+    net = Net()
+    before = text(net)
+    assert text(Net()) == before
+    change(net, monkeypatch)
+    assert text(net) != before
+
+
+def of_time(x):
+    return x * time.monotonic()
+
+
+def of_file(x):
+    return x * float(open(str(FACTOR)).read())
+
+
+def of_generator(x):
+    return x * np.random.rand()
+
+
+def of_import(x):
+    import math
+
+    return x * math.pi
+
+
+def of_global(x):
+    global FACTOR
+    FACTOR = FACTOR + 0
+    return x
+
+
+def of_inner(x):
+    return (lambda: x * time.time())()
+
+
+@pytest.mark.parametrize("function", [of_time, of_file, of_generator, of_import, of_global, of_inner], ids=lambda f: f.__name__)
+def test_code_that_reads_more_than_it_reaches_has_no_description(function):
+    with pytest.raises(Undescribable):
+        StateDescription([function], [], None)
+
+
+def test_cells_with_hooks_have_no_description():
+    net = Net()
+    handle = net.dense.register_forward_hook(lambda cell, inputs, output: output)
+    with pytest.raises(Undescribable, match="hooks"):
+        text(net)
+    handle.remove()
+    text(net)
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    with store_in(tmp_path / "msjax", tmp_path / "jax", monkeypatch) as made:
+        monkeypatch.setattr(stored, "STORE", cache.STORE)
+        monkeypatch.setattr(stored.OWN_STATE, "now", dict)
+        yield made
+
+
+def test_a_step_is_found_without_tracing(store, monkeypatch):
+    def step():
+        net = Net()
+        optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+        return nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer)
+
+    def losses(step):
+        x = Tensor(np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3))
+        y = Tensor(np.ones((2, 3), np.float32))
+        return [step(x, y).asnumpy().tobytes() for _ in range(3)], step.network._backbone.dense.weight.asnumpy().tobytes()
+
+    monkeypatch.setattr(context.SETTINGS, "mode", ms.GRAPH_MODE)
+    first = losses(step())
+    store.flush()
+    traced = []
+    construct = Net.construct
+    with monkeypatch.context() as patch:
+        # The code is the same, and says when it runs.
+        patch.setattr(ms.nn.Cell, "call_uncompiled", lambda self, *_: traced.append(self) or pytest.fail("it was traced"))
+        assert losses(step()) == first and Net.construct is construct and not traced
+    other = step()
+    other.network._backbone.factor = 2.0
+    assert losses(other) != first
+
+
+def test_what_tracing_changes_is_not_left_out(store, monkeypatch):
+    seen = []
+
+    def counting(x):
+        seen.append(x.shape)
+        return ops.tanh(x)
+
+    for _ in range(2):
+        ms.jit(counting)(Tensor([1.0, 2.0]))
+        store.flush()
+    assert len(seen) >= 2
+
+
+def test_what_was_replaced_in_msjax_is_noticed(monkeypatch):
+    state = own_state.OwnState()
+    before = state.now()
+    if before is None:
+        pytest.skip("another test has replaced something")
+    assert state.agrees(before)
+    with monkeypatch.context() as patch:
+        patch.setattr(ops, "tanh", ops.sin)
+        assert not state.agrees(before)
+        replaced = state.now()
+    assert state.agrees(before) and not state.agrees(replaced)
+    monkeypatch.setattr(nn.BatchNorm1d, "construct", lambda self, x: x)
+    assert not state.agrees(before)
