@@ -24,7 +24,6 @@ from msjax.base.context import SETTINGS
 from msjax.base.flax_slots import is_module_state
 from msjax.base.state import ACTIVITY, ROOT, STATE
 from msjax.common.bases import CellBase
-from msjax.common.buffer import Buffer
 from msjax.common.dtype import Type
 from msjax.common.node import RootLeaf
 from msjax.common.op_seeds import OP_SEEDS
@@ -222,8 +221,8 @@ class StateDescription:
     def _tensor(self, tensor):
         cls = tensor.__class__
         others = {name: v for name, v in vars(tensor).items() if name not in ("_value", "_used")}
-        if not isinstance(tensor._value, object) or not is_plain(tensor._value) or cls not in (Tensor, Parameter, Buffer):
-            raise Undescribable("a Tensor of its own kind, or on a device of its own")
+        if not is_plain(tensor._value) or cls.__module__.partition(".")[0] not in ("msjax", "mindspore"):
+            raise Undescribable(f"a {cls.__qualname__} on a device of its own, or of a class of its own")
         if others.get("_hooks") is not None or not (others.get("_node") is None or isinstance(others["_node"], RootLeaf)):
             raise Undescribable("a Tensor with hooks, or on the tape")
         self.tensors.append(tensor)
