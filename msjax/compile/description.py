@@ -7,6 +7,7 @@ traced in each process.
 
 from __future__ import annotations
 
+import builtins
 import dis
 import enum
 import functools
@@ -61,6 +62,9 @@ _OF_CLASSES = frozenset(
     "__firstlineno__ __static_attributes__ __parameters__ __orig_bases__ _abc_impl".split()
 )
 _CODE = (types.FunctionType, staticmethod, classmethod, property)
+# Classes of Python's that a user's class may come from: `_object` describes what an instance holds.
+_WITH_ITEMS = frozenset((object, tuple, list, dict, set, frozenset))
+_WITHOUT_STATE = ("typing", "typing_extensions", "abc")
 # What code reaches only where it makes an instance.
 _MADE = frozenset(("__init__", "__new__", "__post_init__"))
 _WRITES_NAMES = frozenset(dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_NAME") if name in dis.opmap)
@@ -154,15 +158,17 @@ class StateDescription:
             return "#", number
         return self._simple(value)
 
-    def _simple(self, value):
+    def _simple(self, value: Any) -> Any:
         cls = value.__class__
+        if value is NotImplemented:
+            return ("NotImplemented",)
         if cls is types.MethodType:
             return "method", self._value(value.__func__), self._value(value.__self__)
         if isinstance(value, Type):
             return "type", repr(value)
         if isinstance(value, np.generic) and cls is not np.void:
             return "number", str(value.dtype), value.tobytes().hex()
-        if cls is ParameterTuple:
+        if isinstance(value, ParameterTuple):
             return "parameters", *map(self._value, value)
         found = describe_plain(value, self._value)
         if found is None:
@@ -205,7 +211,7 @@ class StateDescription:
             return self._array(value)
         if isinstance(value, enum.Enum):
             return "enum", self._class(cls, made=False), value.name, self._value(value.value)
-        if cls is np.ufunc:
+        if cls is np.ufunc and getattr(np, value.__name__, None) is value:  # not one of np.frompyfunc
             return "ufunc", value.__name__
         if isinstance(value, HookTable):
             if value.in_calls:
@@ -244,10 +250,18 @@ class StateDescription:
         return "cell", self._class(type(cell), made=False), members
 
     def _object(self, value):
-        """An object of a user's class."""
+        """An object of a user's class, whose attributes and items are all that it holds."""
         cls = value.__class__
-        if is_library(cls.__module__):
-            raise Undescribable(f"{cls.__qualname__} of {cls.__module__}")
+        for base in cls.__mro__:
+            foreign = is_library(base.__module__) and base.__module__.partition(".")[0] not in (
+                "msjax",
+                "mindspore",
+                *_WITHOUT_STATE,
+            )
+            if foreign and base not in _WITH_ITEMS:
+                raise Undescribable(
+                    f"{cls.__qualname__} of {cls.__module__}, which is a {base.__qualname__} of {base.__module__}"
+                )
         items = describe_plain(tuple(value) if not isinstance(value, dict) else tuple(value.items()), self._value) if isinstance(
             value, (tuple, list, dict, set, frozenset)
         ) else ()  # fmt: skip
@@ -301,6 +315,8 @@ class StateDescription:
         """A class; `made` where code may make instances of it, and not only call them."""
         if is_library(cls.__module__):
             self._check_module(cls.__module__.lstrip("_"))
+            if not _is_under_its_name(cls):
+                raise Undescribable(f"a class {cls.__qualname__} that {cls.__module__} doesn't hold")
             return "class", cls.__module__, cls.__qualname__
         if not is_library(type(cls).__module__):
             raise Undescribable(f"{cls.__qualname__}, which has a metaclass")
@@ -327,8 +343,9 @@ class StateDescription:
         # Other attributes are found in what is described.
         found = []
         for name in names:
-            if name in fn.__globals__:
-                found.append((name, self._value(fn.__globals__[name])))
+            scope = fn.__globals__ if name in fn.__globals__ else vars(builtins)
+            if name in scope:
+                found.append((name, self._value(scope[name])))
         closure = [self._value(_inside(cell)) for cell in fn.__closure__ or ()]
         return "function", fn.__qualname__, code_digest(code), closure, self._value(fn.__defaults__), self._kept(fn), found
 
@@ -351,19 +368,33 @@ class StateDescription:
     def _of_library(self, fn, module):
         self._check_module(module)
         wrapped = getattr(fn, "__wrapped__", None)
+        # What a library makes of a user's function has that one's name.
+        as_its_own = fn.__module__.partition(".")[0] == module.partition(".")[0]
         if module.partition(".")[0] not in ("msjax", "mindspore"):
+            if not as_its_own or not _is_under_its_name(fn):
+                raise Undescribable(f"a function {fn.__qualname__} that {module} made")
             return "library", identity(fn)
         place = place_of(fn.__code__.co_filename, fn), fn.__qualname__, fn.__code__.co_firstlineno
-        if is_at_home(fn.__qualname__, fn):
+        if as_its_own and is_at_home(fn.__qualname__, fn):
             return "own", place
-        if wrapped is not None:
-            return "wrapped", place, self._value(wrapped)
         closure = [self._value(_inside(cell)) for cell in fn.__closure__ or ()]
-        return "own", place, closure, self._value(fn.__defaults__)
+        return "own", place, closure, self._value(fn.__defaults__), self._value(wrapped)
+
+
+def _is_under_its_name(value):
+    """Whether a function or class stands in its module, so that the module's files say all about it."""
+    found = sys.modules.get(value.__module__.replace("mindspore.", "msjax."))
+    for part in value.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is value
 
 
 def _is_simple(value):
-    return isinstance(value, (Type, np.generic, np.dtype, ParameterTuple, complex, slice)) or value is Ellipsis
+    return (
+        isinstance(value, (Type, np.generic, np.dtype, ParameterTuple, complex, slice))
+        or value is Ellipsis
+        or value is NotImplemented
+    )
 
 
 def _is_array(leaf):
@@ -402,10 +433,11 @@ def _process():
     if STATE.monitor is not None or ACTIVITY.detect_anomaly or STATE.functional or STATE.trace is not None:
         raise Undescribable("a call that is watched")
     settings = {name: repr(value) for name, value in vars(SETTINGS).items() if not name.startswith("compile_cache")}
-    return sorted(settings.items()), STATE.recording, STATE.scope is ROOT, repr(OP_SEEDS.snapshot()), sys.flags.optimize
+    of_numpy = repr((np.get_printoptions(), np.geterr()))
+    return sorted(settings.items()), STATE.recording, STATE.scope is ROOT, repr(OP_SEEDS.snapshot()), sys.flags.optimize, of_numpy
 
 
 def generators() -> tuple[Any, ...]:
     """The states of Python's and numpy's own generators, which no trace that is left out may have changed."""
-    state = np.random.get_state()
+    state: Any = np.random.get_state()
     return random.getstate(), state[0], np.asarray(state[1]).tobytes(), state[2:]

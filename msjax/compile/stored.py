@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from msjax.base.arrays import is_tracer
 from msjax.common.tensor_values import TENSORS
 from msjax.compile.description import StateDescription, generators
 from msjax.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw
@@ -77,20 +78,20 @@ class StoredCall:
             found = STORE.read_index(self.key)
             if found is None or not OWN_STATE.agrees(found["modules"]):
                 return None
-            return self._made(found)
+            return self._made(found, self._state.tensors)
         except (KeyError, IndexError, TypeError, ValueError):
             STORE.discard(self.key)
             return None
 
-    def _made(self, found):
-        tensors = self._state.tensors
+    def _made(self, found, tensors):
         variables = [tensors[i] for i in found["variables"]]
         inputs = [i for i, leaf in enumerate(self._leaves) if is_input(leaf)]
         values = [*[v._value for v in variables], *[raw(self._leaves[i]) for i in inputs]]
         key = self._key_of_text(found["executable"], values)
         loaded = None if key is None else STORE.load(key, values, None)
-        if loaded is None or loaded[1] is None:
+        if key is None or loaded is None or loaded[1] is None:
             return None
+        not_yet: Any = None
         layout = Layout()
         layout.order, layout.sources = found["order"], found["sources"]
         template = Template.of_data(found["result"], TENSORS)
@@ -104,7 +105,7 @@ class StoredCall:
             arguments=self._treedef,
             inputs=None if self._treedef is None else inputs,
             aliases=(),
-            jitted=None,
+            jitted=not_yet,
             layout=layout,
             donated=tuple(found["donated"]),
             stops_gradients=found["stops"],
@@ -205,7 +206,7 @@ class _FirstCall:
         self.__name__ = jitted.__name__
 
     def __call__(self, *values: Any) -> Any:
-        if any(isinstance(value, jax.core.Tracer) for value in values):
+        if any(is_tracer(value) for value in values):
             return self._jitted(*values)
         program, stored = self._program, self._stored
         jitted, outs = stored.compile_and_call(program, self._jitted, *self._rest, values)

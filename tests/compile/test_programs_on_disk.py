@@ -1,6 +1,9 @@
 """Programs of compiled functions on disk: what their key tells apart, and what is traced in each process. Attacks: `tests.programs.attacks`."""
 
+import builtins
+import collections
 import dataclasses
+import functools
 import time
 
 import numpy as np
@@ -109,6 +112,60 @@ def of_inner(x):
 def test_code_that_reads_more_than_it_reaches_has_no_description(function):
     with pytest.raises(Undescribable):
         StateDescription([function], [], None)
+
+
+class Number(float):
+    pass
+
+
+@functools.singledispatch
+def dispatched(x):
+    return x
+
+
+def of_dispatch(x):
+    return dispatched(x)
+
+
+def of_builtins(x):
+    return x * made_by_a_program  # noqa: F821
+
+
+@ms.jit
+def jitted(x):
+    return x * FACTOR
+
+
+def of_jitted(x):
+    return jitted(x)
+
+
+def holding(value):
+    return lambda x: x * value
+
+
+HIDDEN = {
+    "a number with a class of its own": lambda: holding(Number(2.0)),
+    "an array with a class of its own": lambda: holding(np.ones(2).view(type("Own", (np.ndarray,), {}))),
+    "a queue with a class of its own": lambda: holding(type("Own", (collections.deque,), {})([1.0])),
+    "a class that a library made": lambda: holding(type("Own", (), {"__module__": "types", "a": 1.0})),
+    "a function that numpy made": lambda: holding(np.frompyfunc(abs, 1, 1)),
+    "a function that functools made of the user's": lambda: of_dispatch,
+    "a function that is compiled": lambda: of_jitted,
+}
+
+
+@pytest.mark.parametrize("made", HIDDEN.values(), ids=HIDDEN.keys())
+def test_what_libraries_hold_of_the_user_s_has_no_description(made):
+    with pytest.raises(Undescribable):
+        StateDescription([made()], [], None)
+
+
+def test_names_that_a_program_gives_to_all_modules(monkeypatch):
+    monkeypatch.setattr(builtins, "made_by_a_program", 2.0, raising=False)
+    before = StateDescription([of_builtins], [], None).text
+    monkeypatch.setattr(builtins, "made_by_a_program", 3.0)
+    assert StateDescription([of_builtins], [], None).text != before
 
 
 def test_cells_with_hooks_have_no_description():
