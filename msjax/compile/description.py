@@ -54,6 +54,8 @@ _MODULES = frozenset(
     ("msjax", "mindspore", "jax", "numpy", "math", "cmath", "operator", "functools", "itertools", "collections", "typing")
     + ("typing_extensions", "numbers", "enum", "dataclasses", "abc", "types", "builtins", "ml_dtypes")
 )
+# Of these, `programs.libraries` and `programs.own_state` say what their modules hold.
+_LOOKED_AT = frozenset(("msjax", "mindspore", "jax", "numpy"))
 # Attributes of cells that follow from others, or belong to programs.
 _OF_CELLS = frozenset(("_special", "_prepared", "compiled_families"))
 # What classes hold besides what code finds there.
@@ -301,7 +303,8 @@ class StateDescription:
         package = module.__name__.partition(".")[0]
         if package in _MODULES or is_library(module.__name__):
             self._check_module(package)
-            return "module", module.__name__
+            if package in _LOOKED_AT:
+                return "module", module.__name__
         self._spaces.append((module, frozenset()))
         return "module", module.__name__
 

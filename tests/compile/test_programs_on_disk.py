@@ -131,6 +131,10 @@ def of_builtins(x):
     return x * made_by_a_program  # noqa: F821
 
 
+def of_module(x):
+    return x * collections.made_by_a_program
+
+
 @ms.jit
 def jitted(x):
     return x * FACTOR
@@ -161,11 +165,12 @@ def test_what_libraries_hold_of_the_user_s_has_no_description(made):
         StateDescription([made()], [], None)
 
 
-def test_names_that_a_program_gives_to_all_modules(monkeypatch):
-    monkeypatch.setattr(builtins, "made_by_a_program", 2.0, raising=False)
-    before = StateDescription([of_builtins], [], None).text
-    monkeypatch.setattr(builtins, "made_by_a_program", 3.0)
-    assert StateDescription([of_builtins], [], None).text != before
+@pytest.mark.parametrize("module, function", [(builtins, of_builtins), (collections, of_module)])
+def test_names_that_a_program_gives_to_python_s_modules(module, function, monkeypatch):
+    monkeypatch.setattr(module, "made_by_a_program", 2.0, raising=False)
+    before = StateDescription([function], [], None).text
+    monkeypatch.setattr(module, "made_by_a_program", 3.0)
+    assert StateDescription([function], [], None).text != before
 
 
 def test_cells_with_hooks_have_no_description():
