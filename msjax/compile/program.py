@@ -234,8 +234,10 @@ class Program:
                 values.append(tensor._value)
         else:
             values += [raw(leaves[i]) for i in self.inputs]
-        for i in self.generators:
-            values[i] = beside(values[i], values)
+        if self.generators:
+            others = [v for i, v in enumerate(values) if i not in self.generators]
+            for i in self.generators:
+                values[i] = beside(values[i], others)
         if self.finish is None:
             with PROGRESS.of(getattr(self.jitted, "__name__", "program")):
                 outs = self.jitted(*values)

@@ -12,7 +12,8 @@ import pytest
 import msjax as ms
 from msjax import Tensor, nn, ops
 from msjax.base import context
-from msjax.compile import stored
+from msjax.common.random import default_generator
+from msjax.compile import description, stored
 from msjax.compile.description import StateDescription
 from msjax.programs import cache, own_state
 from msjax.programs.reach import Undescribable
@@ -187,6 +188,9 @@ def store(tmp_path, monkeypatch):
     with store_in(tmp_path / "msjax", tmp_path / "jax", monkeypatch) as made:
         monkeypatch.setattr(stored, "STORE", cache.STORE)
         monkeypatch.setattr(stored.OWN_STATE, "now", dict)
+        # What other tests have left: models with hooks, and a generator that has served another device.
+        monkeypatch.setattr(description, "WITH_HOOKS", ())
+        monkeypatch.setattr(default_generator, "_state", None)
         yield made
 
 

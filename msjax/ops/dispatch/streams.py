@@ -14,10 +14,9 @@ from msjax.autograd.op import Op, apply
 from msjax.base.arrays import is_tracer
 from msjax.base.state import LOCK, STATE
 from msjax.base.typing import JaxArray
-from msjax.common.buffer import Buffer
 from msjax.common.generators import minstd
 from msjax.common.op_seeds import OP_SEEDS
-from msjax.common.random import default_generator
+from msjax.common.random import GeneratorState, default_generator
 from msjax.common.tensor import Tensor, wrap
 from msjax.ops.dispatch.operator import operator
 
@@ -30,7 +29,7 @@ def _after(state, count):
 class MaskStream:
     """The masks of one dropout layer or operator. Each shape has masks of its own, beginning with the seed, as in MindSpore.
 
-    The state of a shape is a Buffer, which compiled programs take as an input and return. Setting the program's seed restarts them.
+    The state of a shape is a GeneratorState, which compiled programs take as an input and return. Setting the program's seed restarts them.
 
     Args:
         count (int): the second seed, see `OpSeeds`.
@@ -40,7 +39,7 @@ class MaskStream:
 
     def __init__(self, count: int):
         self._count = count
-        self._states: dict[tuple[int, ...], Buffer] = {}
+        self._states: dict[tuple[int, ...], GeneratorState] = {}
         OP_SEEDS.register(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MaskStream:
@@ -62,7 +61,7 @@ class MaskStream:
             state = self._states.get(shape)
             if state is None:
                 with jax.ensure_compile_time_eval():
-                    state = self._states[shape] = Buffer(self._first())
+                    state = self._states[shape] = GeneratorState(self._first())
             now = wrap(state._value)
             state._value = _after(state, int(np.prod(shape, dtype=np.int64)))._value
         return now
@@ -150,4 +149,4 @@ def _seed_of_call(name, seed):
 
 def _state_in_program(key, first):
     with jax.ensure_compile_time_eval():
-        return STATE.trace.state_of_draw(key, lambda: Buffer(jnp.asarray(first())))
+        return STATE.trace.state_of_draw(key, lambda: GeneratorState(jnp.asarray(first())))
