@@ -84,8 +84,9 @@ def _integers_in_program(state, low, high, shape):
     # Words from the limit on are drawn again: so many lie 12 standard deviations above what is needed.
     again = count * (2**32 - limit) / limit
     words, blocks = twister_arrays.words(state, count + int(again + 12 * again**0.5) + 8)
-    taken = jnp.flatnonzero(words < limit, size=count)
-    values = (words[taken] // scale).astype(jnp.int32) + low
+    # As numbers of 32 bits: Python's would be Int32 without jax's 64-bit types.
+    taken = jnp.flatnonzero(words < np.uint32(limit), size=count)
+    values = (words[taken] // np.uint32(scale)).astype(jnp.int32) + np.int32(low)
     return values.reshape(shape), twister_arrays.after(state, blocks, taken[-1] + 1)
 
 
@@ -129,7 +130,7 @@ def _first_of_minstd(found):
 def seeded_integers(name: str, seed: int | None, low: Any, high: Any, shape: tuple[int, ...]) -> Tensor | None:
     """MindSpore's integers in [low, high), two ints, as Int32; None where jax's generator draws, or the limits are arrays."""
     low, high = (int(v) if is_int(v) else _only_number(v) for v in (low, high))
-    if low is None or high is None or not -(2**31) <= low < high <= 2**31:
+    if low is None or high is None or not -(2**31) <= low < high <= 2**31 or high - low == 2**32:
         return None
 
     def draw(found):
