@@ -4,6 +4,9 @@ import builtins
 import collections
 import dataclasses
 import functools
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -19,6 +22,7 @@ from msjax.programs import cache, own_state
 from msjax.programs.reach import Undescribable
 from tests.programs.stores import store_in
 
+_ALONE = "MSJAX_TEST_ALONE"
 FACTOR, TABLE, ARRAY = 2.0, {"by": [1.0, 2.0]}, np.arange(3.0)
 
 
@@ -194,7 +198,16 @@ def store(tmp_path, monkeypatch):
         yield made
 
 
-def test_a_step_is_found_without_tracing(store, monkeypatch):
+def test_a_step_is_found_without_tracing():
+    # In a process of its own: a program is traced wherever the process has become another one, as other tests make it.
+    case = f"{__file__}::test_a_step_is_found_in_this_process"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", case]
+    done = subprocess.run(command, env={**os.environ, _ALONE: "1"}, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and done.stdout.split()[0] == ".", done.stdout + done.stderr
+
+
+@pytest.mark.skipif(_ALONE not in os.environ, reason="test_a_step_is_found_without_tracing runs it in a process of its own")
+def test_a_step_is_found_in_this_process(store, monkeypatch):
     def step():
         net = Net()
         optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
