@@ -37,7 +37,7 @@ from msjax.hooks.table import GLOBAL, HookTable
 from msjax.processes.groups import PROCESSES
 from msjax.programs.libraries import identity
 from msjax.programs.own_state import is_at_home, place_of
-from msjax.programs.reach import Undescribable, code_digest, describe_plain
+from msjax.programs.reach import Undescribable, code_digest, describe_plain, held_under
 from msjax.programs.store_key import is_plain
 
 # Names whose use makes what code does depend on more than what it reaches, or on how often it was traced.
@@ -386,10 +386,7 @@ class StateDescription:
 
 def _is_under_its_name(value):
     """Whether a function or class stands in its module, so that the module's files say all about it."""
-    found = sys.modules.get(value.__module__.replace("mindspore.", "msjax."))
-    for part in value.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found is value
+    return held_under(value.__module__.replace("mindspore.", "msjax."), value.__qualname__) is value
 
 
 def _is_simple(value):

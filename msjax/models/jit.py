@@ -116,35 +116,30 @@ class _Jitted:
         return self._made[key]
 
 
-class _Lowered:
-    """The `Lowered` of jax.jit or nnx.jit, all of which it passes on but `compile`."""
+class _Stage:
+    """A `Lowered` or `Compiled` of jax.jit or nnx.jit, of which it passes on what it has not itself."""
 
-    def __init__(self, lowered, kind):
-        self._lowered = lowered
+    def __init__(self, stage, kind):
+        self._stage = stage
         self._kind = kind
 
     def __getattr__(self, name):
-        return getattr(self._lowered, name)
+        return getattr(self._stage, name)
 
+
+class _Lowered(_Stage):
     def compile(self, *args, **kwargs):
-        return _Compiled(self._lowered.compile(*args, **kwargs), self._kind)
+        return _Compiled(self._stage.compile(*args, **kwargs), self._kind)
 
 
-class _Compiled:
-    """The `Compiled` of jax.jit or nnx.jit, whose calls tell the observers."""
-
-    def __init__(self, compiled, kind):
-        self._compiled = compiled
-        self._kind = kind
-
-    def __getattr__(self, name):
-        return getattr(self._compiled, name)
+class _Compiled(_Stage):
+    """Its calls tell the observers."""
 
     def __call__(self, *args, **kwargs):
         if self._kind != "equinox":
-            return _tell(self._compiled(*args, **kwargs))
+            return _tell(self._stage(*args, **kwargs))
         args, kwargs = split((args, kwargs))
-        return join(_tell(self._compiled(*args, **kwargs)))
+        return join(_tell(self._stage(*args, **kwargs)))
 
 
 def _tell(result):

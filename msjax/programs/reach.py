@@ -267,6 +267,14 @@ def describe_plain(value: Any, inner: Callable[[Any], Any]) -> Any:
     return None
 
 
+def held_under(module: Any, name: Any) -> Any:
+    """What a module, by its full name, holds under a name, which may have points; None if it holds nothing there."""
+    found = sys.modules.get(module) if isinstance(module, str) else None
+    for part in str(name).split("."):
+        found = getattr(found, part, None)
+    return found
+
+
 def describe_named(value: Any) -> Any:
     """The description of a value that msjax, a library or Python itself holds under its own name.
 
@@ -278,10 +286,7 @@ def describe_named(value: Any) -> Any:
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if isinstance(value, type) and module == "builtins":
         return "class", name
-    found = sys.modules.get(module) if isinstance(module, str) else None
-    for part in str(name).split("."):
-        found = getattr(found, part, None)
-    if found is not value or value is None or package_of(value) not in _KNOWN:
+    if held_under(module, name) is not value or value is None or package_of(value) not in _KNOWN:
         raise Undescribable(repr(value))
     return "named", module, name, _of_library(value) if isinstance(value, types.FunctionType) else None
 
