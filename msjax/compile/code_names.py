@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dis
 import functools
+import itertools
 import sys
 import types
 import weakref
@@ -176,6 +177,12 @@ def _names_of(cls, start):
                 in_code.update(named)
                 pending += [name for name in named if name not in queued]
                 queued.update(named)
+    # Functions of msjax, whose code is not read, may call any method of its own cells, as an optimizer's step does.
+    for owner in itertools.takewhile(lambda owner: not owner.__module__.startswith("msjax.nn.cell."), cls.__mro__):
+        if issubclass(owner, CellBase) and is_library(owner.__module__):
+            for method in vars(owner).values():
+                if isinstance(method, types.FunctionType):
+                    in_code.update(names_in(method.__code__))
     return ClassNames(frozenset(in_code), tuple(methods), _data_of(cls), tuple(bodies))
 
 

@@ -262,6 +262,17 @@ class Net(nn.Cell):
         assert compiled(x).asnumpy() == expected
 
 
+def test_a_setting_of_a_group_of_parameters_counts_from_the_next_step_on():
+    weight = ms.Parameter(np.ones(2, np.float32), name="w")
+    optimizer = ms.mint.optim.SGD([weight], lr=0.5)
+    compiled = ms.jit(lambda gradient: optimizer((gradient,)))
+    compiled(f32(1, 1))
+    assert weight.asnumpy()[0] == 0.5
+    optimizer.param_groups[0]["weight_decay"] = 0.2
+    compiled(f32(1, 1))
+    np.testing.assert_allclose(weight.asnumpy(), -0.05, rtol=1e-6)
+
+
 def test_code_that_names_libraries_is_compiled_once():
     """Names of libraries that are made when they are first asked for, and a second look, make no difference."""
 
