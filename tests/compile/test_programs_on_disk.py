@@ -258,3 +258,19 @@ def test_what_was_replaced_in_msjax_is_noticed(monkeypatch):
     assert state.agrees(before) and not state.agrees(replaced)
     monkeypatch.setattr(nn.BatchNorm1d, "construct", lambda self, x: x)
     assert not state.agrees(before)
+
+
+def test_the_log_says_why_a_function_is_traced(store, monkeypatch, caplog):
+    monkeypatch.setenv("GLOG_v", "1")
+    found = {
+        "uses time": lambda: ms.jit(of_inner)(Tensor([1.0])),
+        "passed twice": lambda: (lambda x: ms.jit(lambda a, b: a + b)(x, x))(Tensor([1.0])),
+    }
+    for why, run in found.items():
+        caplog.clear()
+        run()
+        assert [why in r.getMessage() and "traced in each process" in r.getMessage() for r in caplog.records] == [True]
+    caplog.clear()
+    monkeypatch.setenv("GLOG_v", "2")
+    ms.jit(of_inner)(Tensor([1.0, 2.0]))
+    assert not caplog.records
