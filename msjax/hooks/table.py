@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from msjax.base.errors import callable_name, check_hook
+from msjax.base.held_state import held_state
 from msjax.base.state import programs_changed
 from msjax.base.weak import LiveSet, identity
 from msjax.hooks.classify import observes
 from msjax.hooks.handle import RemovableHandle, new_hook_id
-from msjax.hooks.held_state import held_state
 from msjax.hooks.slots import before_change, is_traced_now
 
 CALL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")

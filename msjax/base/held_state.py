@@ -34,7 +34,7 @@ def held_state(fn: Any) -> Hashable:
         It keeps nothing alive.
 
     Example:
-        >>> from msjax.hooks.held_state import held_state
+        >>> from msjax.base.held_state import held_state
         >>> class Scale:
         ...     by = 2.0
         ...     def __call__(self, module, args, output):
@@ -70,19 +70,20 @@ def _attributes(value, depth):
 
 
 def _of(value, depth):
+    kind = identity(type(value))  # a class may hold a model
     if isinstance(value, _PLAIN):
-        return type(value), repr(value)
+        return kind, repr(value)
     if isinstance(value, np.ndarray) and value.nbytes <= _MOST_BYTES and not value.dtype.hasobject:
         return value.shape, str(value.dtype), value.tobytes()
     if depth < _DEPTH and isinstance(value, (list, tuple, set, frozenset, Mapping)) and len(value) <= _MOST_ITEMS:
         if isinstance(value, Mapping):
-            return type(value), *((_of(key, depth + 1), _of(item, depth + 1)) for key, item in value.items())
-        return type(value), *(_of(item, depth + 1) for item in value)
+            return kind, *((_of(key, depth + 1), _of(item, depth + 1)) for key, item in value.items())
+        return kind, *(_of(item, depth + 1) for item in value)
     if isinstance(value, types.FunctionType) and depth < _DEPTH:
         return identity(value), identity(value.__code__)
     known = identity(value)
     # What can't be referred to weakly, such as a list that lies deeper, would be kept alive.
-    return (type(value), id(value)) if isinstance(known, Same) else known
+    return (kind, id(value)) if isinstance(known, Same) else known
 
 
 def _contents(variable):
