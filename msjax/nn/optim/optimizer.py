@@ -109,6 +109,7 @@ class Optimizer(CompiledOptimizer):
         found = members(parameters)
         self.loss_scale: float = float(check_number(loss_scale, "loss_scale", who, above=0))
         self.reciprocal_scale: float = 1.0 / self.loss_scale
+        self.need_scale: bool = self.loss_scale != 1.0
         self.is_group: bool = found[0].group is not None
         self.is_group_lr: bool = any(m.lr is not None for m in found)
         groups = parameters if self.is_group and isinstance(parameters, (list, tuple)) else ()

@@ -77,8 +77,14 @@ class CheckpointConfig:
     def get_checkpoint_policy(self) -> dict[str, Any]:
         """When it saves and what it keeps, by name; None for what was not asked for, or what another setting rules out."""
         names = "save_checkpoint_steps save_checkpoint_seconds keep_checkpoint_max keep_checkpoint_per_n_minutes".split()
-        asked = {"save_checkpoint_steps": True, "save_checkpoint_seconds": not self.save_checkpoint_steps, "keep_checkpoint_max": True}
-        policy: dict[str, Any] = {name: getattr(self, name) if asked.get(name, not self.keep_checkpoint_max) else None for name in names}
+        asked = {
+            "save_checkpoint_steps": True,
+            "save_checkpoint_seconds": not self.save_checkpoint_steps,
+            "keep_checkpoint_max": True,
+        }
+        policy: dict[str, Any] = {
+            name: getattr(self, name) if asked.get(name, not self.keep_checkpoint_max) else None for name in names
+        }
         return policy | {"saved_network": self.saved_network}
 
 
