@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 import dis
 import functools
+import itertools
 import sys
 import types
 import weakref
+from operator import is_
 from typing import Any, NamedTuple
 
 from msjax.base.code import names_in
@@ -19,13 +22,19 @@ _LIBRARIES = sys.stdlib_module_names | frozenset(
     ("jax", "jaxlib", "numpy", "flax", "optax", "msjax", "mindspore", "scipy", "torch", "matplotlib", "rich", "IPython", "pytest")
 ) - {"__main__"}  # fmt: skip
 
+# Those of the standard library that keep what they hold in an attribute which only their own methods name.
+WRAPPERS = (
+    collections.UserDict,
+    collections.UserList,
+    collections.UserString,
+    collections.ChainMap,
+)
+
 # Classes of the standard library whose attributes are the user's.
 _NAMESPACES = (
     "types.SimpleNamespace",
     "argparse.Namespace",
-    "collections.UserDict",
-    "collections.UserList",
-    "collections.ChainMap",
+    *(f"{cls.__module__}.{cls.__qualname__}" for cls in WRAPPERS),
 )
 
 # Where the call of a cell starts.
@@ -39,11 +48,13 @@ class ClassNames(NamedTuple):
         code: all names in the code of the methods.
         methods: those of the user's methods.
         data: those of what the user's classes hold besides methods and properties; the user's descriptors count.
+        bodies: the code of the user's methods, which tools that reload modules exchange in place.
     """
 
     code: frozenset[str]
     methods: tuple[str, ...]
     data: tuple[str, ...]
+    bodies: tuple[types.CodeType, ...]
 
 
 # {class of cells: (count of changes of such classes, its ClassNames)}.
@@ -107,16 +118,51 @@ def names_of_class(cls: type) -> ClassNames:
         return _names_of(cls, [name for owner in _user_classes(cls) for name in vars(owner).copy()])
     known = _OF_CELLS.get(cls)
     if known is not None and known[0] == VERSION.classes:
-        return known[1]
+        bodies = [getattr(method_of(cls, name), "__code__", None) for name in known[1].methods]
+        if len(bodies) == len(known[1].bodies) and all(map(is_, bodies, known[1].bodies)):
+            return known[1]
     found = _names_of(cls, _ENTRIES)
     # Classes of cells tell when an attribute changes; other classes that they inherit from don't.
-    if all(issubclass(owner, CellBase) for owner in _user_classes(cls)):
+    if not silent_owners(cls):
         _OF_CELLS[cls] = VERSION.classes, found
     return found
 
 
+def silent_owners(cls: type) -> list[type]:
+    """The user's classes among a class and its bases that don't tell when an attribute changes, in the order in which names are looked up."""
+    return [owner for owner in _user_classes(cls) if not issubclass(owner, CellBase)]
+
+
+@functools.lru_cache(4096)
+def module_attributes(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
+    """What a piece of code and the functions that it defines read by points of their globals, such as ``("np", "linalg", "norm")``."""
+    found, chain = {}, []
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            chain = [instruction.argval]
+        elif chain and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            chain.append(instruction.argval)
+            found[tuple(chain)] = None
+        else:
+            chain = []
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found.update(dict.fromkeys(module_attributes(constant)))
+    return tuple(found)
+
+
+@functools.lru_cache(4096)
+def imported_modules(code: types.CodeType) -> tuple[str, ...]:
+    """The full names of the modules that a piece of code and the functions that it defines import when they run."""
+    found = dict.fromkeys(i.argval for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME" and i.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found.update(dict.fromkeys(imported_modules(constant)))
+    return tuple(found)
+
+
 def _names_of(cls, start):
-    pending, in_code, methods = list(dict.fromkeys(start)), set(), []
+    pending, in_code, methods, bodies = list(dict.fromkeys(start)), set(), [], []
     queued = set(pending)
     for name in pending:
         function = method_of(cls, name)
@@ -124,13 +170,20 @@ def _names_of(cls, start):
             continue
         if not is_library(function.__module__ or ""):
             methods.append(name)
+            bodies.append(function.__code__)
         for each in (function, getattr(function, "__wrapped__", None)):
             if isinstance(each, types.FunctionType):
                 named = names_in(each.__code__)
                 in_code.update(named)
                 pending += [name for name in named if name not in queued]
                 queued.update(named)
-    return ClassNames(frozenset(in_code), tuple(methods), _data_of(cls))
+    # Functions of msjax, whose code is not read, may call any method of its own cells, as an optimizer's step does.
+    for owner in itertools.takewhile(lambda owner: not owner.__module__.startswith("msjax.nn.cell."), cls.__mro__):
+        if issubclass(owner, CellBase) and is_library(owner.__module__):
+            for method in vars(owner).values():
+                if isinstance(method, types.FunctionType):
+                    in_code.update(names_in(method.__code__))
+    return ClassNames(frozenset(in_code), tuple(methods), _data_of(cls), tuple(bodies))
 
 
 def _data_of(cls):

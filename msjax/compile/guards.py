@@ -7,8 +7,11 @@ again? Changes of cells, hooks and settings are counted in `msjax.base.state.VER
 
 from __future__ import annotations
 
+import array
 import collections
-from collections.abc import Callable, Collection, Hashable
+import os
+import types
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from operator import is_
 from typing import Any, TypeAlias
@@ -35,6 +38,10 @@ BY_VALUE = frozenset(STATIC).difference(BY_TEXT, _SCALARS)
 # Containers that code may change, and whose items have an order.
 _ORDERED = (list, collections.deque)
 
+# Those that are told by their bytes, and those with keys.
+_ARRAYS = (np.ndarray, bytearray, array.array)
+_TABLES = (dict, types.MappingProxyType)
+
 # Where a container was found: in another one, so that code reads it if it reads that.
 INSIDE = object()
 
@@ -42,11 +49,23 @@ INSIDE = object()
 Check: TypeAlias = tuple[Callable[[Any, Any], Any], Any, Any, Any]
 
 
+def bytes_of(container: Any) -> bytes:
+    """What an array holds."""
+    return bytes(container) if type(container) is bytearray else container.tobytes()
+
+
 def static_key(value: Any) -> tuple[type, Any]:
     """What a value of one of the classes `STATIC` is compared by."""
     if isinstance(value, np.generic):
         return type(value), (value.dtype, value.tobytes())
     return type(value), repr(value) if isinstance(value, BY_TEXT) else value
+
+
+def outline(values: Iterable[Any]) -> tuple[Any, ...]:
+    """What is seen of several values at first sight: their `static_key`, and None for those that have to be looked into."""
+    return tuple([
+        (type(v), v) if type(v) in BY_VALUE else (type(v), repr(v)) if type(v) in BY_TEXT else None for v in values
+    ])  # fmt: skip
 
 
 @dataclass(eq=False, slots=True)
@@ -163,8 +182,26 @@ class Name(Guard):
 
 
 @dataclass(eq=False, slots=True)
+class InClass(Name):
+    """A name in the user's class itself, not in its bases. `value` is None where it isn't there: it would hide what a base holds."""
+
+    def check(self) -> Check:
+        """It holds if the same object stands there."""
+        return types.MappingProxyType.get, vars(self.owner), self.name, self.value
+
+
+@dataclass(eq=False, slots=True)
+class ProcessEnvironment(Guard):
+    """The environment variables, of code that names ``os.environ`` or ``os.getenv``. `seen` has all of them."""
+
+    def check(self) -> Check:
+        """It holds if they are the same."""
+        return _same_variables, os.environ, self.seen, True
+
+
+@dataclass(eq=False, slots=True)
 class Contents(Guard):
-    """What a list, deque, set, dict or numpy array holds, or an object's attributes. Nobody counts changes.
+    """What a list, deque, set, dict or array holds, or an object's attributes. Nobody counts changes.
 
     Attributes:
         container: the object itself.
@@ -180,9 +217,9 @@ class Contents(Guard):
     def remember(self) -> None:
         """Note what it holds now."""
         container = self.container
-        if isinstance(container, np.ndarray):
-            self.held = container.tobytes()
-        elif isinstance(container, dict):
+        if isinstance(container, _ARRAYS):
+            self.held = bytes_of(container)
+        elif isinstance(container, _TABLES):
             self.held = tuple(container), tuple(container.values())
         else:
             self.held = tuple(container) if isinstance(container, _ORDERED) else container.copy()
@@ -190,9 +227,9 @@ class Contents(Guard):
     def check(self) -> Check:
         """It holds if the items are the same objects in the same order; of a set, if it is equal, and of an array, its bytes."""
         container = self.container
-        if isinstance(container, np.ndarray):
+        if isinstance(container, _ARRAYS):
             same = _same_bytes
-        elif isinstance(container, dict):
+        elif isinstance(container, _TABLES):
             same = _same_dict
         else:
             same = _same_items if isinstance(container, _ORDERED) else _same_set
@@ -234,8 +271,12 @@ def _same_set(container, held):
     return container == held
 
 
-def _same_bytes(array, held):
-    return array.tobytes() == held
+def _same_bytes(container, held):
+    return bytes_of(container) == held
+
+
+def _same_variables(environment, held):
+    return tuple(environment.items()) == held
 
 
 def _read_by_code(contents: list[Contents], names: Collection[str]) -> list[Contents]:
@@ -269,7 +310,7 @@ class Guards:
         self.key: tuple[Any, ...] = self.key_with_logs(())
         contents, checks, self._hooked = [], [], []
         for guard in found:
-            if isinstance(guard, Name):
+            if isinstance(guard, (Name, ProcessEnvironment)):
                 checks.append(guard.check())
             elif isinstance(guard, Contents):
                 contents.append(guard)

@@ -6,12 +6,15 @@ Tensors that it overlooks are found when the program is traced.
 
 from __future__ import annotations
 
+import array
 import collections
 import functools
 import itertools
+import os
+import sys
 import types
 import weakref
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
 import jax
@@ -24,17 +27,19 @@ from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.compile.code_names import (
+    WRAPPERS,
     class_attribute,
     holds_user_data,
+    imported_modules,
     is_library,
     method_of,
+    module_attributes,
     names_in,
     names_of_class,
+    silent_owners,
     slots_of,
 )
 from msjax.compile.guards import (
-    BY_TEXT,
-    BY_VALUE,
     INSIDE,
     STATIC,
     Again,
@@ -44,12 +49,25 @@ from msjax.compile.guards import (
     Guards,
     Hooks,
     Identity,
+    InClass,
     Log,
     Module,
     Name,
+    ProcessEnvironment,
     Variable,
+    bytes_of,
     log_key,
+    outline,
     static_key,
+)
+from msjax.compile.places import (
+    held_by,
+    put_in_cell,
+    put_in_class,
+    put_nothing_back,
+    read_cell,
+    read_in_class,
+    read_slot,
 )
 from msjax.hooks.delivery import observes
 from msjax.hooks.sites import WITH_HOOKS, HookSite
@@ -66,6 +84,9 @@ _MOST_BYTES = 1 << 16  # of a larger numpy array, only the identity counts
 _NOT_GUARDED = frozenset((*MODULE_STATE, "_special", "_prepared"))
 
 _MISSING = object()
+
+# {(full name of a library's module, name): what a walk found there first}.
+_AT_FIRST: dict[tuple[str, str], Any] = {}
 
 _NUMBERS = itertools.count(1)
 _NUMBER_OF: weakref.WeakKeyDictionary[nnx.Module, int] = weakref.WeakKeyDictionary()
@@ -126,14 +147,15 @@ class Walk:
         elif isinstance(value, HookTable):
             self._hooks(value)
         elif isinstance(value, (tuple, frozenset)):
-            seen = _outline(value)
+            seen = outline(value)
             self.found.append(Guard((kind.__name__, *seen), self._within))
             self._items(value, seen, depth, attribute)
-        elif isinstance(value, (list, set, collections.deque, dict)):
+            self._besides(value, depth)
+        elif isinstance(value, (list, set, collections.deque, dict, types.MappingProxyType)):
             self._container(value, depth, attribute)
-        elif kind is np.ndarray and value.nbytes <= _MOST_BYTES:
+        elif isinstance(value, (np.ndarray, bytearray, array.array)) and _size(value) <= _MOST_BYTES:
             if not self._found_before(value, attribute):
-                self._contents(value, (value.shape, value.dtype, value.tobytes()), attribute)
+                self._array(value, depth, attribute)
         elif kind in STATIC:
             self.found.append(Guard(static_key(value), self._within))
         else:
@@ -152,22 +174,44 @@ class Walk:
             return
         if self._found_before(container, attribute):
             return
-        self.containers.append(container)
         kind = type(container).__name__
+        if not isinstance(container, types.MappingProxyType):  # a view of another one
+            self.containers.append(container)
         if depth >= _DEPTH:
             self._visited[id(container)] = None
             self.found.append(Guard((kind, len(container)), self._within))
             return
-        if isinstance(container, dict):
+        if isinstance(container, (dict, types.MappingProxyType)):
             entries = container.copy()
             keys = tuple([static_key(key) if type(key) in STATIC else str(key) for key in entries])
             items = [*entries.values()]
         else:
             keys, items = (), [*container]
-        seen = _outline(items)
+        seen = outline(items)
         outer, self._within = self._within, self._contents(container, (kind, keys, seen), attribute)
         self._items(items, seen, depth, INSIDE)
         self._within = outer
+        self._besides(container, depth)
+        self._held(container, depth)
+
+    def _array(self, value, depth, attribute):
+        is_numpys = isinstance(value, np.ndarray)
+        self._contents(value, ((value.shape, value.dtype) if is_numpys else type(value), bytes_of(value)), attribute)
+        if is_numpys and value.dtype.hasobject:
+            items = value.ravel().tolist()
+            self._items(items, outline(items), depth, attribute)
+        self._besides(value, depth)
+
+    def _besides(self, value, depth):
+        """Look at what an instance of the user's own class of containers holds besides its items."""
+        if not is_library(type(value).__module__) and (id(value), None) not in self._visited:
+            self._visited[id(value), None] = None
+            self._attributes(value, depth)
+
+    def _held(self, value, depth):
+        """Look at what an object of Python's own holds out of sight."""
+        for read, write, name in held_by(value):
+            self._name(read, write, value, name, depth)
 
     def _contents(self, container, seen, attribute):
         guard = self._visited[id(container)] = Contents(seen, self._within, container, [(attribute, self._within)])
@@ -228,7 +272,7 @@ class Walk:
             # What is as the class has it may as well not be there: so it is again after a hook was removed.
             if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
         }
-        seen = _outline(attributes.values())
+        seen = outline(attributes.values())
         whole = ("module", number, *attributes, seen)
         if isinstance(module, CellBase):
             self.found.append(Module(whole, self._within))
@@ -263,26 +307,36 @@ class Walk:
         elif isinstance(value, types.ModuleType):
             if not is_library(value.__name__):
                 self._namespaces.append((vars(value), depth))
+        elif value is os.environ or value is os.getenv:
+            self.found.append(ProcessEnvironment(tuple(os.environ.items()), self._within))
         elif isinstance(value, types.FunctionType):
             self._function(value, depth)
         elif hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial and its like
             self._visit((value.func, *value.args, *value.keywords.values()), depth)
+            if isinstance(value.keywords, dict) and value.keywords:
+                self._container(value.keywords, depth, None)
+        elif held_by(value):
+            self._held(value, depth)
         elif holds_user_data(type(value)):
             self._attributes(value, depth)
+            self._name(getattr, object.__setattr__, value, "__class__", depth)
+        elif isinstance(getattr(value, "__wrapped__", None), types.FunctionType):  # functools.lru_cache and its like
+            self._visit(value.__wrapped__, depth)
 
     def _attributes(self, value, depth):
         attributes, cls = getattr(value, "__dict__", None), type(value)
         if isinstance(attributes, dict):
             now = attributes.copy()
-            seen = _outline(now.values())
+            seen = outline(now.values())
             self._contents(attributes, (cls.__name__, *now, seen), None)
             self.containers.append(attributes)
+            inside = isinstance(value, WRAPPERS)
             for (name, item), known in zip(now.items(), seen):
                 if known is None:
-                    self._visit(item, depth + 1, name)
+                    self._visit(item, depth + 1, None if inside else name)
         if not is_library(cls.__module__):
             for name in slots_of(cls):
-                self._name(_slot, setattr, value, name, depth)
+                self._name(read_slot, setattr, value, name, depth)
             self._class(cls, depth)
 
     # ---- code
@@ -299,10 +353,10 @@ class Walk:
         if issubclass(cls, CellBase):  # tells when an attribute changes
             data = {name: class_attribute(cls, name) for name in names.data}
         else:
-            for name in names.data:
-                self._name(class_attribute, setattr, cls, name, depth)
+            self._name(getattr, put_nothing_back, cls, "__mro__", depth)
+        self._told_by_nobody(cls, names, depth)
         if methods or data:
-            seen = _outline(data.values())
+            seen = outline(data.values())
             self.found.append(ClassData((*data, seen, *map(id, methods)), self._within, methods))
             for (name, value), known in zip(data.items(), seen):
                 if known is None:
@@ -312,6 +366,21 @@ class Walk:
                 self._visited[id(method)] = None
                 self._function(method, depth)
 
+    def _told_by_nobody(self, cls, names, depth):
+        """What of a class is looked up in the user's classes that don't tell when an attribute changes."""
+        owners = silent_owners(cls)
+        for name in (*names.methods, *names.data):
+            for owner in owners:
+                if (id(owner), name) not in self._visited:
+                    self._visited[id(owner), name] = None
+                    value = vars(owner).get(name)
+                    known = static_key(value) if type(value) in STATIC else None
+                    self.found.append(InClass((name, known), self._within, read_in_class, put_in_class, owner, name, value))
+                    if known is None and name not in names.methods:
+                        self._visit(value, depth + 1)
+                if name in vars(owner):  # it hides those behind it
+                    break
+
     def _function(self, function, depth):
         names = names_in(function.__code__)
         self._names.update(names)
@@ -319,7 +388,7 @@ class Walk:
         # What a library wraps is no step: a function that is compiled, differentiated or lifted lies as deep as it lay before.
         inside = depth - 1 if library else depth
         for name, variable in zip(function.__code__.co_freevars, function.__closure__ or ()):
-            self._name(_closed_over, _close_over, variable, name, inside)
+            self._name(read_cell, put_in_cell, variable, name, inside)
         for name in ("__defaults__", "__kwdefaults__"):
             if getattr(function, name):
                 self._name(getattr, setattr, function, name, depth)
@@ -330,9 +399,38 @@ class Walk:
             self._namespaces.append((vars(function), depth + 1))
         if library:
             return
+        # Tools that reload edited modules exchange the code of functions.
+        self._name(getattr, setattr, function, "__code__", depth)
+        namespace = function.__globals__
         for name in names:
-            if name in function.__globals__:
-                self._name(dict.get, dict.__setitem__, function.__globals__, name, depth)
+            if name in namespace:
+                self._name(dict.get, dict.__setitem__, namespace, name, depth)
+        for name in imported_modules(function.__code__):
+            module = sys.modules.get(name)
+            if module is not None and not is_library(name):
+                self._namespaces.append((vars(module), depth))
+        for first, *rest in module_attributes(function.__code__):
+            self._library_names(namespace.get(first), rest, depth)
+
+    def _library_names(self, module, names, depth):
+        """What a library's modules hold under the names by which code reads it, such as a function that a test replaces."""
+        for name in names:
+            if not isinstance(module, types.ModuleType):
+                return
+            value = vars(module).get(name, _MISSING)
+            if value is _MISSING and module.__name__.partition(".")[0] == "msjax":  # made when it is first asked for
+                value = getattr(module, name, _MISSING)
+            if is_library(module.__name__) and vars(module).get(name, _MISSING) is not _MISSING:
+                place = id(vars(module)), name
+                if place not in self._visited:
+                    self._visited[place] = None
+                    # A name that was not there yet at another walk leaves the key as it was.
+                    first = _AT_FIRST.setdefault((module.__name__, name), value)
+                    seen = name, None if value is first else id(value)
+                    self.found.append(Name(seen, self._within, dict.get, dict.__setitem__, vars(module), name, value))
+                    if type(value) is list or value is os.environ or value is os.getenv:
+                        self._visit(value, depth)
+            module = value
 
     def _visit_namespaces(self):
         """Of modules and of attributes of functions, what some code names; that code may name more."""
@@ -375,11 +473,8 @@ def hooks_within(fn: Any) -> tuple[Any, ...] | None:
     return (keys and (*keys, *map(_number_of, walk.modules))) if walk.modules else None
 
 
-def _outline(values: Iterable[Any]) -> tuple[Any, ...]:
-    """What is seen of several values at first sight: their `static_key`, and None for those that have to be looked into."""
-    return tuple([
-        (type(v), v) if type(v) in BY_VALUE else (type(v), repr(v)) if type(v) in BY_TEXT else None for v in values
-    ])  # fmt: skip
+def _size(array):
+    return array.nbytes if isinstance(array, np.ndarray) else len(memoryview(array).cast("B"))
 
 
 def _number_of(module: nnx.Module) -> int:
@@ -395,18 +490,3 @@ def _settings():
     # The group of all processes follows from the place; it is made when it is first asked for.
     groups = [group for name, group in list(PROCESSES.groups.items()) if name not in WORLD_NAMES]
     return "settings", SETTINGS.hook_dialect, PROCESSES.place, *groups
-
-
-def _slot(owner, name):
-    return getattr(owner, name, None)
-
-
-def _closed_over(variable, _name):
-    try:
-        return variable.cell_contents
-    except ValueError:  # not assigned yet
-        return None
-
-
-def _close_over(variable, _name, value):
-    variable.cell_contents = value

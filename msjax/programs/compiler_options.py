@@ -44,6 +44,10 @@ _DIFFERS = {"cbrt"}
 _PRODUCTS = {"dot_general", "conv_general_dilated"}
 
 
+# Of primitives of msjax's own, the functions that their programs are made of.
+EQUATIONS_OF: dict[Any, Callable[..., Any]] = {}
+
+
 def platform_of(values: Sequence[Any]) -> str:
     """The platform that a program of these operands is compiled for: that of arrays that are tied to a device, or jax's default."""
     for value in values:
@@ -61,6 +65,10 @@ def options_for(values: Sequence[Any]) -> dict[str, Any]:
 def equations(jaxpr: Any) -> Iterator[Any]:
     """The equations of a jaxpr and of those within it; where there is a choice of platforms, those for the default one."""
     for eqn in jaxpr.eqns:
+        if made_of := EQUATIONS_OF.get(eqn.primitive):
+            operands = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars]
+            yield from equations(jax.make_jaxpr(functools.partial(made_of, **eqn.params))(*operands).jaxpr)
+            continue
         yield eqn
         if platforms := eqn.params.get("branches_platforms"):
             chosen = next(i for i, names in enumerate(platforms) if names is None or jax.default_backend() in names)

@@ -333,10 +333,10 @@ def test_guards_say_what_was_read_and_what_was_seen():
 
     guards = found(f)
     names = {guard.name: guard.value for guard in of_kind(guards, kinds.Name)}
-    assert names == {"FACTOR": 2.0, "state": state}
+    assert names == {"__code__": f.__code__, "FACTOR": 2.0, "state": state}
     (contents,) = guards.contents
     assert contents.container is state and contents.held == (1.0,)
-    assert len(guards.checks) == 3 and guards.hold() and guards.key == found(f).key
+    assert len(guards.checks) == 4 and guards.hold() and guards.key == found(f).key
     state[0] = 2.0
     assert not guards.hold() and not guards.contents_hold() and found(f).key != guards.key
     state[0] = 1.0

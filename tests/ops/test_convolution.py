@@ -1,4 +1,4 @@
-"""Convolutions: all ways of computing them agree with XLA's own, values and gradients."""
+"""Convolutions: all ways of computing them agree with XLA's own, values and derivatives."""
 
 import itertools
 
@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import ops
+from msjax import nn, ops
 from msjax.ops.function.nn_func import convolution_kernels
+from msjax.ops.function.nn_func.depthwise import Windows, convolve_each_channel
+from msjax.programs.compiler_options import equations
 from tests.ops.harness import Case, check_gradient
 
 RNG = np.random.default_rng(0)
@@ -88,9 +90,12 @@ def test_columns_of_a_few_examples_at_a_time_agree_with_xla(batch, monkeypatch):
 def test_transpose_is_the_gradient(way):
     x_shape, w_shape, stride, pads, dilation, group, _ = way
     x, w = jnp.asarray(RNG.normal(size=x_shape)), jnp.asarray(RNG.normal(size=w_shape))
-    out, pull = jax.vjp(lambda x: plain(x, w, stride, pads, dilation, group), x)
-    got = convolution_kernels.deconvolve(out, w, stride, pads, dilation, group, x_shape[2:])
-    np.testing.assert_allclose(got, pull(out)[0], rtol=1e-9, atol=1e-9)
+
+    def both(x, w):
+        out, pull = jax.vjp(lambda x: plain(x, w, stride, pads, dilation, group), x)
+        return convolution_kernels.deconvolve(out, w, stride, pads, dilation, group, x_shape[2:]), pull(out)[0]
+
+    np.testing.assert_allclose(*jax.jit(both)(x, w), rtol=1e-9, atol=1e-9)
 
 
 X = RNG.normal(size=(1, 2, 4, 5)).astype(np.float32)
@@ -112,10 +117,14 @@ def test_gradient(case):
 
 def test_same_and_transposed_sizes():
     for size, kernel, stride in itertools.product((5, 8), (1, 2, 3), (1, 2, 3)):
-        x, w = ops.ones((1, 1, size, size)), ops.ones((1, 1, kernel, kernel))
-        assert ops.conv2d(x, w, stride=stride, pad_mode="same").shape[2] == -(-size // stride)
-        up = ops.conv3d_transpose(x.expand_dims(-1), w.expand_dims(-1), "same", stride=stride)
-        assert up.shape[2] == size * stride
+
+        def sizes(x, w, stride=stride):
+            x, w = ms.Tensor(x), ms.Tensor(w)
+            up = ops.conv3d_transpose(x.expand_dims(-1), w.expand_dims(-1), "same", stride=stride)
+            return ops.conv2d(x, w, stride=stride, pad_mode="same")._value, up._value
+
+        down, up = jax.eval_shape(sizes, np.ones((1, 1, size, size)), np.ones((1, 1, kernel, kernel)))
+        assert (down.shape[2], up.shape[2]) == (-(-size // stride), size * stride)
 
 
 @pytest.mark.parametrize(
@@ -136,3 +145,146 @@ def test_same_and_transposed_sizes():
 def test_refuses(call, error):
     with pytest.raises(error):
         call(ms.Tensor(X), ms.Tensor(W))
+
+
+# ---- what jax derives from depthwise convolutions: one operation, with all that jax does to one
+
+IMAGES, WEIGHTS = RNG.normal(size=(3, 2, 4, 5, 6)), RNG.normal(size=(3, 4, 1, 3, 2))
+# stride, pads, dilation, groups
+DEPTHWISE = ((2, 1), ((1, 2), (0, 1)), (1, 2), 4)
+
+
+def own(x, w):
+    return convolution_kernels.convolve(x, w, *DEPTHWISE)
+
+
+def xlas(x, w):
+    return plain(x, w, *DEPTHWISE)
+
+
+def gradients(conv):
+    """(x, w) -> both gradients, which are not linear in either operand."""
+    return jax.grad(lambda x, w: jnp.sin(conv(x, w)).sum(), (0, 1))
+
+
+def scanned(conv):
+    def run(xs, ws):
+        return jax.lax.scan(lambda total, each: (total + jnp.sin(conv(*each)).sum(), None), 0.0, (xs, ws))[0]
+
+    return jax.grad(jax.checkpoint(run), (0, 1))
+
+
+def second_order(conv):
+    """The Hessian times a vector, forward over reverse, and reverse over that."""
+
+    def along(x, w):
+        return sum(t.sum() for t in jax.jvp(gradients(conv), (x, w), (jnp.cos(x), jnp.cos(w)))[1])
+
+    return jax.value_and_grad(along, (0, 1))
+
+
+def mapped(x, w):
+    return lambda conv: jax.vmap(lambda *each: jax.tree.leaves((gradients(conv)(*each), second_order(conv)(*each))), (x, w))
+
+
+DERIVATIVES = {
+    "both, twice": (second_order, IMAGES[0], WEIGHTS[0]),
+    "in scan and checkpoint": (scanned, IMAGES, WEIGHTS),
+    "of images": (mapped(0, None), IMAGES, WEIGHTS[0]),
+    "of weights": (mapped(None, 0), IMAGES[0], WEIGHTS),
+    "of both": (mapped(1, 2), np.moveaxis(IMAGES, 0, 1), np.moveaxis(WEIGHTS, 0, 2)),
+    "nested": (
+        lambda conv: jax.vmap(
+            lambda x: jax.vmap(lambda w: gradients(conv)(x, w))(jnp.asarray(WEIGHTS)) + gradients(conv)(x, WEIGHTS[0])
+        ),
+        IMAGES,
+    ),
+    "of complex numbers": (
+        lambda conv: lambda x, w: jax.vjp(conv, x, w)[1](conv(x, w)),
+        IMAGES[0] + 1j * IMAGES[1],
+        WEIGHTS[0] - 1j * WEIGHTS[1],
+    ),
+    "of two outputs for each channel": (gradients, IMAGES[0], np.concatenate([WEIGHTS[0], WEIGHTS[1]])),
+    "of no lanes": (lambda conv: jax.vmap(gradients(conv), (0, None)), IMAGES[:0], WEIGHTS[0]),
+}
+
+
+def test_derivatives_of_the_transpose():
+    out = jax.eval_shape(xlas, IMAGES[0], WEIGHTS[0])
+
+    def transposed(x, w):
+        return jax.linear_transpose(lambda image: xlas(image, w), IMAGES[0])(x)[0]
+
+    def ours(x, w):
+        return convolution_kernels.deconvolve(x, w, *DEPTHWISE, IMAGES.shape[3:])
+
+    x = np.cos(np.arange(out.size)).reshape(out.shape)
+    got, want = jax.jit(lambda x, w: [gradients(fn)(x, w) for fn in (ours, transposed)])(x, WEIGHTS[0])
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives_agree_with_those_of_xlas_convolution(name):
+    make, *operands = DERIVATIVES[name]
+    got, want = (jax.tree.leaves(jax.jit(make(conv))(*operands)) for conv in (own, xlas))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+def test_derivatives_have_the_dtype():
+    operands = [(jnp.asarray(IMAGES[0], dtype), jnp.asarray(WEIGHTS[0], dtype)) for dtype in ("float16", "bfloat16", "float32")]
+    found = jax.jit(lambda every: [(gradients(own)(*each), gradients(xlas)(*each)) for each in every])(operands)
+    for each, (x, _) in zip(found, operands):
+        for got, want in zip(*each):
+            assert got.dtype == want.dtype == x.dtype
+            tolerance = 1e-5 if x.dtype == "float32" else 0.1
+            np.testing.assert_allclose(got.astype(float), want.astype(float), rtol=tolerance, atol=tolerance)
+
+
+def test_gradients_in_shard_map_are_summed_over_devices():
+    mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    images, everywhere = jax.P("d"), jax.P()
+
+    def summed(conv):
+        # The weight is the same on both devices: its gradient is the sum of theirs.
+        return jax.jit(jax.shard_map(gradients(conv), mesh=mesh, in_specs=(images, everywhere), out_specs=(images, everywhere)))
+
+    for got, want in zip(summed(own)(IMAGES[0], WEIGHTS[0]), jax.jit(gradients(xlas))(IMAGES[0], WEIGHTS[0])):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+
+
+def test_gradients_where_axes_of_a_mesh_are_explicit():
+    windows = Windows(IMAGES.shape[3:], WEIGHTS.shape[3:], *DEPTHWISE[:3])
+    mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Explicit,))
+    with jax.set_mesh(mesh):
+        x = jax.device_put(IMAGES[0], jax.NamedSharding(mesh, jax.P("d")))
+        got = jax.jit(gradients(lambda x, w: convolve_each_channel(x, w, windows)))(x, WEIGHTS[0])
+    for a, b in zip(got, jax.jit(gradients(xlas))(IMAGES[0], WEIGHTS[0])):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+def test_a_functionalized_networks_gradient_has_as_few_operations_as_ms_jits():
+    net = nn.Conv2d(4, 4, 5, pad_mode="pad", padding=2, group=4, weight_init="ones")
+    apply, trained, others = ms.functionalize(net)
+    step = jax.jit(jax.grad(lambda p, x: jnp.sin(apply(p, others, x)[0]).sum(), (0, 1)))
+    traced = step.trace(trained, jnp.ones((2, 4, 8, 8), jnp.float32))
+    # The compiler's options go by what the operation is made of.
+    names = {eqn.primitive.name for eqn in equations(traced.jaxpr.jaxpr)}
+    assert {"mul", "scan"} < names and "msjax_depthwise_convolution" not in names
+    lowered = traced.lower().as_text()
+    # 25 products for the result and 25 for the gradient of the image; that of the weight is a loop, in which there is one.
+    assert lowered.count("stablehlo.multiply") < 60
+    assert lowered.count("stablehlo.while") == 1
+
+
+def test_gradients_in_an_exported_program_and_one_operation_at_a_time():
+    x, w = jnp.asarray(IMAGES[0]), jnp.asarray(WEIGHTS[0])
+    want = jax.jit(gradients(xlas))(x, w)
+    program = jax.export.export(jax.jit(gradients(own)), platforms=("cpu", "tpu"))(x, w)
+    loaded = jax.export.deserialize(program.serialize())
+    with jax.disable_jit():
+        eager = gradients(own)(x, w)
+    for a, b, c in zip(loaded.call(x, w), eager, want):
+        np.testing.assert_allclose(a, c, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(b, c, rtol=1e-9, atol=1e-9)

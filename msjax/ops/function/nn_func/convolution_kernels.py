@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from msjax.autograd.op import Op
 from msjax.base.precision import conv_precision
@@ -16,7 +14,14 @@ from msjax.base.typing import JaxArray
 from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.platforms import on_cpu
 from msjax.ops.dispatch.promotion import kind_of
-from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, steps
+from msjax.ops.function.nn_func.depthwise import (
+    Windows,
+    convolve_each_channel,
+    gradient_of_image,
+    gradient_of_weight,
+    tangent_of_each_channel,
+)
+from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, shifted
 
 _LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
 # Windows with more positions than this are not unrolled.
@@ -76,14 +81,17 @@ def _gradients(x, weight, ct, need, *settings):
 
 
 def _gradients_on_cpu(rewrite, x, weight, ct, need, stride, padding, dilation, group):
-    if rewrite is _shifted_sums and group == x.shape[1] == weight.shape[0]:
-        d_x = _shifted_sums_of_output(ct, weight, x.shape[2:], stride, padding, dilation) if need[0] else None
-        return d_x, _products_at_shifts(x, ct, weight.shape[2:], stride, padding, dilation) if need[1] else None
+    if rewrite is _shifted_sums:
+        if weight.shape[0] > group:
+            return _transposes(rewrite, rewrite, x, weight, ct, need, (stride, padding, dilation, group))
+        windows = Windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+        d_x = gradient_of_image(ct, weight, windows) if need[0] else None
+        return d_x, gradient_of_weight(x, ct, windows) if need[1] else None
     pixels = math.prod(weight.shape[2:]) == 1 < math.prod(x.shape[2:])
     if rewrite is _tiles and pixels and set(stride) == {1} and not any(map(any, padding)):
         d_x, d_weight = _gradients_of_pixels(x, weight, ct)
         return d_x if need[0] else None, d_weight if need[1] else None
-    of_image, of_weight = (rewrite, _MIXED[rewrite][1]) if rewrite in _MIXED else (_convolve_on_cpu, _convolve_on_cpu)
+    of_image, of_weight = _TANGENTS.get(rewrite, (_convolve_on_cpu,) * 3)[1:]
     return _transposes(of_image, of_weight, x, weight, ct, need, (stride, padding, dilation, group))
 
 
@@ -102,34 +110,6 @@ def _gradients_of_pixels(x, weight, ct):
     return jnp.swapaxes(d_x.reshape(x.shape[1], x.shape[0], *x.shape[2:]), 0, 1), d_weight.reshape(weight.shape)
 
 
-def _shifted_sums_of_output(ct, weight, sizes, stride, padding, dilation):
-    """The gradient of `_shifted_sums` with respect to an image of `sizes`: shifted sums, too, with the kernel turned round."""
-    widths = [(0, 0, 0)] * 2
-    for size, out, k, s, (low, _), d in zip(sizes, ct.shape[2:], weight.shape[2:], stride, padding, dilation):
-        widths.append(((k - 1) * d - low, size - 1 - (out - 1) * s + low, s - 1))
-    ct = jax.lax.pad(ct, jnp.zeros((), ct.dtype), widths)
-    n = len(sizes)
-    return _shifted_sums(ct, jnp.flip(weight, range(2, 2 + n)), (1,) * n, ((0, 0),) * n, dilation, ct.shape[1])
-
-
-def _products_at_shifts(x, ct, kernel, stride, padding, dilation):
-    """The gradient of `_shifted_sums` with respect to the weight: for each position in the window, a sum of products.
-
-    It is a loop, since XLA needs much time to compile as many sums as there are positions.
-    """
-    x = pad_spatial(x, padding)
-    spans = [(out - 1) * s + 1 for out, s in zip(ct.shape[2:], stride)]
-    starts = np.array(list(itertools.product(*(range(0, k * d, d) for k, d in zip(kernel, dilation)))), np.int32)
-    zero = np.int32(0)
-
-    def at(start):
-        tap = jax.lax.dynamic_slice(x, (zero, zero, *start), (*x.shape[:2], *spans))
-        tap = jax.lax.slice(tap, (0,) * x.ndim, tap.shape, (1, 1, *stride))
-        return (tap * ct).sum((0, *range(2, x.ndim)))
-
-    return jnp.moveaxis(jax.lax.map(at, starts), 0, -1).reshape(x.shape[1], 1, *kernel)
-
-
 def convolve(
     x: TensorLike,
     weight: TensorLike,
@@ -144,19 +124,24 @@ def convolve(
     the image, gradients of grouped kernels (measured: 2 to 200 times). There, products and shifted sums are used.
     """
     settings = stride, padding, dilation, group
-    if _cpu_rewrite(x.shape, weight.shape, *settings) is None:
-        return _plain(x, weight, *settings)
-    return on_cpu(
-        lambda x, weight: _convolve_on_cpu(x, weight, *settings), lambda x, weight: _plain(x, weight, *settings), x, weight
-    )
+    rewrite = _cpu_rewrite(x.shape, weight.shape, *settings)
+
+    def run(kernel, x, weight):
+        if kernel is _plain:
+            return _plain(x, weight, *settings)
+        return on_cpu(lambda x, weight: kernel(x, weight, *settings), lambda x, weight: _plain(x, weight, *settings), x, weight)
+
+    if rewrite in _TANGENTS:
+        return _with_tangents(rewrite, run)(x, weight)
+    return run(_plain if rewrite is None else _convolve_on_cpu, x, weight)
 
 
 def _convolve_on_cpu(x, weight, *settings):
     rewrite = _cpu_rewrite(x.shape, weight.shape, *settings)
     if rewrite is None:
         return _plain(x, weight, *settings)
-    if rewrite in _MIXED:
-        return _mixed(rewrite, *settings)(x, weight)
+    if rewrite in _TANGENTS:
+        return _with_tangents(rewrite, lambda kernel, x, weight: kernel(x, weight, *settings))(x, weight)
     if rewrite in (_tiles, _split_groups):
         return rewrite(x, weight, *settings)
 
@@ -180,24 +165,24 @@ def _plain(x, weight, stride, padding, dilation, group):
     )
 
 
-def _mixed(rewrite, *settings):
-    """A convolution by a product only where that is faster than XLA's: the gradient of the image, and perhaps others."""
-    forward, of_weight = _MIXED[rewrite]
+def _with_tangents(rewrite, run):
+    """A convolution whose derivatives are computed in other ways than itself; `run` calls a kernel with its operands."""
+    forward, of_image, of_weight = _TANGENTS[rewrite]
 
     @jax.custom_jvp
-    def run(x, weight):
-        return forward(x, weight, *settings)
+    def convolved(x, weight):
+        return run(forward, x, weight)
 
-    def run_jvp(primals, tangents):
+    def convolved_jvp(primals, tangents):
         (x, weight), (d_x, d_weight) = primals, tangents
-        along_x = None if _is_zero(d_x) else rewrite(d_x, weight, *settings)
-        along_weight = None if _is_zero(d_weight) else of_weight(x, d_weight, *settings)
+        along_x = None if _is_zero(d_x) else run(of_image, d_x, weight)
+        along_weight = None if _is_zero(d_weight) else run(of_weight, x, d_weight)
         found = [a for a in (along_x, along_weight) if a is not None]
-        out = run(x, weight)
+        out = convolved(x, weight)
         return out, sum(found) if found else jnp.zeros_like(out)
 
-    run.defjvp(run_jvp, symbolic_zeros=True)
-    return run
+    convolved.defjvp(convolved_jvp, symbolic_zeros=True)
+    return convolved
 
 
 def _is_zero(tangent):
@@ -254,35 +239,35 @@ def _split_groups(x, weight, stride, padding, dilation, group):
     return jnp.concatenate([_convolve_on_cpu(a, w, stride, padding, dilation, 1) for a, w in pieces], 1)
 
 
-def _shifted(x, kernel, stride, padding, dilation, first):
-    """The padded input at each position in a window, in C order; its spatial axes begin at `first`."""
-    taps = [pad_spatial(x, padding, first)]
-    for i, (k, s, d) in enumerate(zip(kernel, stride, dilation)):
-        taps = [piece for tap in taps for piece in steps(tap, first + i, k, s, d)]
-    return taps
-
-
 def _shifted_sums(x, weight, stride, padding, dilation, group):
     """A kernel of its own for each channel: the sum of shifted inputs, each weighted."""
     del group
-    kernel = weight.shape[2:]
+    windows = Windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    return convolve_each_channel(_repeated(x, weight), weight, windows)
+
+
+def _tangent_of_shifted_sums(x, weight, stride, padding, dilation, group):
+    del group
+    windows = Windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    return tangent_of_each_channel(_repeated(x, weight), weight, windows)
+
+
+def _repeated(x, weight):
+    """Each channel as often as it has kernels."""
     times = weight.shape[0] // x.shape[1]
-    if times > 1:
-        x = jnp.repeat(x, times, 1)
-    columns = weight.reshape(weight.shape[0], -1)
-    out = None
-    for i, tap in enumerate(_shifted(x, kernel, stride, padding, dilation, 2)):
-        # By functions of jax.lax, which take a third of the time of jax.numpy's to trace.
-        scale = jax.lax.slice_in_dim(columns, i, i + 1, axis=1)
-        term = jax.lax.mul(tap, jax.lax.broadcast_in_dim(scale, tap.shape, (1, 2)))
-        out = term if out is None else jax.lax.add(out, term)
-    return out
+    return jnp.repeat(x, times, 1) if times > 1 else x
+
+
+def _shifted_sums_of_output(ct, weight, windows, group):
+    """The gradient of `_shifted_sums` with respect to the image."""
+    d_x = gradient_of_image(ct, weight, windows)
+    return d_x if group == ct.shape[1] else d_x.reshape(ct.shape[0], group, -1, *windows.sizes).sum(2)
 
 
 def _columns(x, weight, stride, padding, dilation, group):
     """The windows as columns of a matrix, and one product with the weight as it is: good where the weight is the larger array."""
     del group
-    taps = _shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation, 2)
+    taps = shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation, 2)
     shape = x.shape[0], *taps[0].shape[2:]
     out = weight.reshape(weight.shape[0], -1) @ jnp.stack(taps, 1).reshape(-1, math.prod(shape))
     return jnp.swapaxes(out.reshape(-1, *shape), 0, 1)
@@ -326,19 +311,24 @@ def _rows(x, weight, stride, padding, dilation, group):
     """The windows as rows of a matrix, and one product."""
     del group
     kernel = weight.shape[2:]
-    rows = jnp.concatenate(_shifted(jnp.moveaxis(x, 1, -1), kernel, stride, padding, dilation, 1), -1)
+    rows = jnp.concatenate(shifted(jnp.moveaxis(x, 1, -1), kernel, stride, padding, dilation, 1), -1)
     out = rows @ jnp.moveaxis(weight, (0, 1), (-1, -2)).reshape(-1, weight.shape[0])
     return jnp.moveaxis(out, -1, 1)
 
 
-# What computes the result, and the gradient of the weight, where `_cpu_rewrite` chose these for the gradient of the image.
-_MIXED = {_rows: (_plain, _plain), _few_columns: (_few_columns, _by_columns_where_many)}
+# What computes the result, and the results along tangents of the image and of the weight, whose transposes are the gradients. A product
+# may be faster than XLA's convolution only for some of them, and shifted sums are, to jax's derivatives, one operation.
+_TANGENTS = {
+    _rows: (_plain, _rows, _plain),
+    _few_columns: (_few_columns, _few_columns, _by_columns_where_many),
+    _shifted_sums: (_shifted_sums, _tangent_of_shifted_sums, _tangent_of_shifted_sums),
+}
 
 
 def _grouped_columns(x, weight, stride, padding, dilation, group):
     """As `_rows`, with a product for each group."""
     outs, ins, *kernel = weight.shape
-    rows = jnp.stack(_shifted(jnp.moveaxis(x, 1, -1), kernel, stride, padding, dilation, 1), -2)
+    rows = jnp.stack(shifted(jnp.moveaxis(x, 1, -1), kernel, stride, padding, dilation, 1), -2)
     rows = rows.reshape(*rows.shape[:-1], group, ins)
     weight = weight.reshape(group, outs // group, ins, -1)
     out = jnp.einsum("...kgi,goik->...go", rows, weight)
@@ -382,7 +372,12 @@ def deconvolve(
 
     if rewrite is None:
         return transposed(_plain)(x, weight)
-    return on_cpu(transposed(rewrite if rewrite in _MIXED else _convolve_on_cpu), transposed(_plain), x, weight)
+    if rewrite is _shifted_sums:
+        windows = Windows(sizes, weight.shape[2:], stride, padding, dilation)
+        own = lambda x, weight: _shifted_sums_of_output(x, weight, windows, group)  # noqa: E731
+    else:
+        own = transposed(_TANGENTS[rewrite][1] if rewrite in _TANGENTS else _convolve_on_cpu)
+    return on_cpu(own, transposed(_plain), x, weight)
 
 
 # Operands: input, weight, bias or None. Static: stride, padding pairs, dilation, group.

@@ -83,3 +83,13 @@ def steps(x: TensorLike, axis: int, kernel: int, stride: int, dilation: int = 1)
     count = (x.shape[axis] - (kernel - 1) * dilation - 1) // stride + 1
     starts = [i * dilation for i in range(kernel)]
     return [jax.lax.slice_in_dim(x, i, i + (count - 1) * stride + 1, stride, axis) for i in starts]
+
+
+def shifted(
+    x: TensorLike, kernel: tuple[int, ...], stride: tuple[int, ...], padding: PadWidths, dilation: tuple[int, ...], first: int
+) -> list[JaxArray]:
+    """The padded input at each position in a window, in C order; its spatial axes begin at `first`."""
+    taps = [pad_spatial(x, padding, first)]
+    for i, (k, s, d) in enumerate(zip(kernel, stride, dilation)):
+        taps = [piece for tap in taps for piece in steps(tap, first + i, k, s, d)]
+    return taps

@@ -1,0 +1,289 @@
+"""Code and data that change in place between two calls of a compiled function: methods, modules, and what Python's own objects hold."""
+
+import array
+import collections
+import contextvars
+import functools
+import importlib
+import math
+import os
+import sys
+import threading
+import types
+
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import nn, ops
+from tests.compile.calls import f32
+
+MODULE = types.ModuleType("another_module_of_the_users")
+MODULE.scale = 2.0
+
+
+class Base:
+    scale = 2.0
+
+    def scaled(self, x):
+        return x * self.scale
+
+    def __call__(self, x):
+        return x + self.scale
+
+    @property
+    def twice(self):
+        return 2 * self.scale
+
+
+class Derived(Base):
+    pass
+
+
+class Other(Base):
+    def scaled(self, x):
+        return x - 1
+
+
+class Stack(list):
+    factor = 2.0
+
+    def top(self):
+        return self[-1] * self.factor
+
+
+class Mixin:
+    def mixed(self, x):
+        return x * 2
+
+
+class Net(nn.Cell, Mixin):
+    def construct(self, x):
+        return self.mixed(x)
+
+
+class Local(threading.local):
+    def __init__(self):
+        self.value = 2.0
+
+
+def helper(x):
+    return x * 2
+
+
+def power(x, *, exponent=2.0):
+    return x**exponent
+
+
+@functools.cache
+def cached():
+    return MODULE.scale
+
+
+def imports(x):
+    import another_module_of_the_users
+
+    return x * another_module_of_the_users.scale
+
+
+def imports_from(x):
+    from another_module_of_the_users import scale
+
+    return x * scale
+
+
+def replaced(owner, name, value):
+    """(change, undo) of an attribute."""
+    before = vars(owner).get(name)
+    return lambda: setattr(owner, name, value), lambda: delattr(owner, name) if before is None else setattr(owner, name, before)
+
+
+def item(container, key, value):
+    """(change, undo) of an item."""
+    before = container[key]
+    return lambda: container.__setitem__(key, value), lambda: container.__setitem__(key, before)
+
+
+DERIVED, NET, LOCAL, STACK = Derived(), Net(), Local(), Stack([1.0])
+PARTIAL = functools.partial(power, exponent=3.0)
+CONTEXT = contextvars.ContextVar("factor", default=2.0)
+DEFAULT = collections.defaultdict(lambda: 2.0)
+CHAIN, TABLE = collections.ChainMap({"a": 2.0}, {"b": 3.0}), {"a": 2.0}
+VIEW, WRAPPED, LISTED = types.MappingProxyType(TABLE), collections.UserDict(a=2.0), collections.UserList([2.0])
+BYTES, NUMBERS, ITEMS = bytearray(b"\x02\x03"), array.array("d", [2.0]), np.array([[2.0], "text"], object)
+VARIABLE = "MSJAX_TEST_OF_CHANGED_CODE"
+
+CHANGES = {
+    "a method of a base class": (lambda x: DERIVED.scaled(x), *replaced(Base, "scaled", lambda self, x: x + 100)),
+    "a method that hides that of a base class": (lambda x: DERIVED.scaled(x), *replaced(Derived, "scaled", Other.scaled)),
+    "how an object is called": (lambda x: DERIVED(x), *replaced(Base, "__call__", lambda self, x: x * 9)),
+    "a property": (lambda x: x * DERIVED.twice, *replaced(Base, "twice", property(lambda self: 10.0))),
+    "the bases of a class": (
+        lambda x: DERIVED.scaled(x),
+        lambda: setattr(Derived, "__bases__", (Other,)),
+        lambda: setattr(Derived, "__bases__", (Base,)),
+    ),
+    "an object's class": (
+        lambda x: DERIVED.scaled(x),
+        lambda: setattr(DERIVED, "__class__", Other),
+        lambda: setattr(DERIVED, "__class__", Derived),
+    ),
+    "a method of a cell's other base class": (lambda x: NET(x), *replaced(Mixin, "mixed", lambda self, x: x * 5)),
+    "the code of a function": (
+        lambda x: helper(x),
+        lambda code=(lambda x: x * 7).__code__: setattr(helper, "__code__", code),
+        lambda code=helper.__code__: setattr(helper, "__code__", code),
+    ),
+    "the code of a cell's method": (
+        lambda x: NET(x),
+        lambda code=(lambda self, x: x * 7).__code__: setattr(Net.construct, "__code__", code),
+        lambda code=Net.construct.__code__: setattr(Net.construct, "__code__", code),
+    ),
+    "a keyword of a partial function": (lambda x: PARTIAL(x), *item(PARTIAL.keywords, "exponent", 2.0)),
+    "an attribute of a list's class": (lambda x: x * STACK.top(), *replaced(Stack, "factor", 5.0)),
+    "an attribute of a list": (
+        lambda x: x * STACK.top(),
+        lambda: setattr(STACK, "factor", 7.0),
+        lambda: delattr(STACK, "factor"),
+    ),
+    "a context variable": (lambda x: x * CONTEXT.get(), lambda: CONTEXT.set(5.0), lambda: CONTEXT.set(2.0)),
+    "an attribute of this thread": (
+        lambda x: x * LOCAL.value,
+        lambda: setattr(LOCAL, "value", 5.0),
+        lambda: setattr(LOCAL, "value", 2.0),
+    ),
+    "what a missing item is": (
+        lambda x: x * DEFAULT["new"],
+        lambda: (DEFAULT.clear(), setattr(DEFAULT, "default_factory", lambda: 5.0)),
+        lambda: (DEFAULT.clear(), setattr(DEFAULT, "default_factory", lambda: 2.0)),
+    ),
+    "an item of a chain of dicts": (lambda x: x * CHAIN["a"], *item(CHAIN.maps[0], "a", 5.0)),
+    "an item of a wrapped dict": (lambda x: x * WRAPPED["a"], *item(WRAPPED, "a", 5.0)),
+    "an item of a wrapped list": (lambda x: x * LISTED[0], *item(LISTED, 0, 5.0)),
+    "an item of the dict behind a view": (lambda x: x * VIEW["a"], *item(TABLE, "a", 5.0)),
+    "a byte": (lambda x: x * BYTES[0], *item(BYTES, 0, 5)),
+    "an item of an array of Python's": (lambda x: x * NUMBERS[0], *item(NUMBERS, 0, 5.0)),
+    "an item in an array of objects": (lambda x: x * ITEMS[0][0], *item(ITEMS[0], 0, 5.0)),
+    "a function of Python's own module": (lambda x: x * math.sqrt(4.0), *replaced(math, "sqrt", lambda value: 5.0)),
+    "a function of jax": (lambda x: x * float(np.linalg.norm([2.0])), *replaced(np.linalg, "norm", lambda value: 5.0)),
+    "an operator": (lambda x: ops.tanh(x), *replaced(ops, "tanh", lambda x: x * 5)),
+    "a module that the code imports": (imports, *replaced(MODULE, "scale", 5.0)),
+    "a name that the code imports": (imports_from, *replaced(MODULE, "scale", 5.0)),
+    "an environment variable": (
+        lambda x: x * float(os.environ.get(VARIABLE, "2")),
+        lambda: os.environ.__setitem__(VARIABLE, "5"),
+        lambda: os.environ.__delitem__(VARIABLE),
+    ),
+    "an environment variable, read by a function": (
+        lambda x: x * float(os.getenv(VARIABLE, "2")),
+        lambda: os.environ.__setitem__(VARIABLE, "5"),
+        lambda: os.environ.__delitem__(VARIABLE),
+    ),
+    "the arguments of the script": (
+        lambda x: x * len(sys.argv),
+        lambda: sys.argv.append("more"),
+        lambda: sys.argv.pop(),
+    ),
+}
+
+
+@pytest.mark.parametrize("row", CHANGES)
+def test_a_change_is_noticed_and_taken_back(row, monkeypatch):
+    function, change, undo = CHANGES[row]
+    monkeypatch.setitem(sys.modules, MODULE.__name__, MODULE)
+    compiled, x = ms.jit(function), f32(2, 3)
+    before = function(x).asnumpy()
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(x).asnumpy(), before)
+    change()
+    try:
+        changed = function(x).asnumpy()
+        assert not np.array_equal(changed, before)
+        np.testing.assert_allclose(compiled(x).asnumpy(), changed, rtol=1e-6)
+    finally:
+        undo()
+    np.testing.assert_allclose(compiled(x).asnumpy(), before, rtol=1e-6)
+
+
+def test_a_function_behind_a_cache_of_results_is_followed(monkeypatch):
+    monkeypatch.setattr(MODULE, "scale", 2.0)
+    compiled, x = ms.jit(lambda x: x * cached()), f32(1)
+    cached.cache_clear()
+    assert compiled(x).asnumpy() == 2
+    MODULE.scale = 5.0
+    cached.cache_clear()
+    assert compiled(x).asnumpy() == 5
+    cached.cache_clear()
+
+
+def test_each_thread_has_its_own_attributes():
+    compiled, x, seen = ms.jit(lambda x: x * LOCAL.value), f32(1), []
+
+    def other():
+        LOCAL.value = 7.0
+        seen.append(float(compiled(x).asnumpy()[0]))
+
+    assert compiled(x).asnumpy() == 2
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert seen == [7.0]
+    assert compiled(x).asnumpy() == 2
+
+
+def test_a_module_that_is_edited_and_reloaded_in_place(tmp_path, monkeypatch):
+    """As `%autoreload 2` of notebooks does it: the old functions get the new code, the old classes the new attributes."""
+    text = """
+from msjax import nn
+
+def helper(x):
+    return x * 2
+
+class Net(nn.Cell):
+    def construct(self, x):
+        return helper(x) + 1
+"""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    path = tmp_path / "edited_module_of_the_users.py"
+    path.write_text(text)
+    module = importlib.import_module(path.stem)
+    monkeypatch.setitem(sys.modules, path.stem, module)
+    net, old = module.Net(), (module.helper, module.Net.construct)
+    compiled, x = ms.jit(lambda x: net(x)), f32(1)
+    assert compiled(x).asnumpy() == 3
+    for edit, expected in ((("x * 2", "x * 5"), 6), (("+ 1", "+ 100"), 105), (("helper(x) +", "helper(x * 2) +"), 110)):
+        text = text.replace(*edit)
+        namespace = {}
+        exec(compile(text, str(path), "exec"), namespace)
+        for function, new in zip(old, (namespace["helper"], namespace["Net"].construct)):
+            function.__code__ = new.__code__
+        assert net(x).asnumpy() == expected
+        assert compiled(x).asnumpy() == expected
+
+
+def test_a_setting_of_a_group_of_parameters_counts_from_the_next_step_on():
+    weight = ms.Parameter(np.ones(2, np.float32), name="w")
+    optimizer = ms.mint.optim.SGD([weight], lr=0.5)
+    compiled = ms.jit(lambda gradient: optimizer((gradient,)))
+    compiled(f32(1, 1))
+    assert weight.asnumpy()[0] == 0.5
+    optimizer.param_groups[0]["weight_decay"] = 0.2
+    compiled(f32(1, 1))
+    np.testing.assert_allclose(weight.asnumpy(), -0.05, rtol=1e-6)
+
+
+def test_code_that_names_libraries_is_compiled_once():
+    """Names of libraries that are made when they are first asked for, and a second look, make no difference."""
+
+    def function(x):
+        return ops.relu(x) * np.float32(np.pi) * float(os.environ.get(VARIABLE, "1")) + ms.ops.zeros_like(x)
+
+    compiled, x = ms.jit(function), f32(1, 2)
+    cells = [nn.ReLU() for _ in range(2)]
+    compiled(x)
+    for cell in cells:
+        cell.set_train()
+        cell.register_forward_hook(lambda cell, args, result: None).remove()
+        compiled(x)
+    assert compiled.compilations() == 1
