@@ -15,6 +15,7 @@ import pytest
 import msjax as ms
 from msjax import Tensor, nn, ops
 from msjax.base import context
+from msjax.base.weak import LiveSet
 from msjax.common.random import default_generator
 from msjax.compile import description, stored
 from msjax.compile.description import StateDescription
@@ -51,6 +52,12 @@ class Net(nn.Cell):
 
     def construct(self, x):
         return helper(self.twice(self.dense(x))) * self.factor + self.shift * CONFIG.scale + Tensor(ARRAY)
+
+
+@pytest.fixture(autouse=True)
+def no_other_hooked_models(monkeypatch):
+    """Models with hooks that other tests of the process have left, and jax's caches keep: with one, nothing is described."""
+    monkeypatch.setattr(description, "WITH_HOOKS", LiveSet())
 
 
 def text(net):
