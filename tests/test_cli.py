@@ -159,6 +159,7 @@ def test_a_traceback_begins_in_the_script(write, tmp_path):
     assert result.returncode == 1 and result.stdout == ""
     assert lines[0] == f'  File "{script}", line 12, in <module>'
     assert "runpy" not in result.stderr and "cli.py" not in result.stderr
+    assert lines[-1] == "in cell Net.fc (Dense)"
 
 
 def test_an_interrupted_script_ends_as_under_python(write, tmp_path):
@@ -167,7 +168,6 @@ def test_an_interrupted_script_ends_as_under_python(write, tmp_path):
     lines = result.stderr.splitlines()
     assert result.returncode == -signal.SIGINT and lines[0].startswith("Traceback") and lines[-1] == "KeyboardInterrupt"
     assert lines[1].startswith(f'  File "{script}", line 2, in <module>') and "cli.py" not in result.stderr
-    assert lines[-1] == "in cell Net.fc (Dense)"
 
 
 def test_how_a_script_ends_is_how_the_command_ends(write, tmp_path):
