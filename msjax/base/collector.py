@@ -9,9 +9,18 @@ from contextlib import contextmanager
 
 # More collections of younger objects than ever happen.
 _NEVER = 2**31 - 1
-_lock = threading.Lock()
-_waiting = 0
-_before = 0
+
+
+class _Waiting:
+    """How many are within `full_collections_wait` now, and the threshold before the first of them."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.number = self.before = 0
+
+
+# In an object: names of msjax that stand for other numbers than usual keep programs from being found on disk.
+_WAITING = _Waiting()
 
 
 @contextmanager
@@ -32,17 +41,16 @@ def full_collections_wait() -> Iterator[None]:
         >>> gc.get_threshold() == before
         True
     """
-    global _waiting, _before
-    with _lock:
-        _waiting += 1
-        if _waiting == 1:
-            *young, _before = gc.get_threshold()
+    with _WAITING.lock:
+        _WAITING.number += 1
+        if _WAITING.number == 1:
+            *young, _WAITING.before = gc.get_threshold()
             gc.set_threshold(*young, _NEVER)
     try:
         yield
     finally:
-        with _lock:
-            _waiting -= 1
+        with _WAITING.lock:
+            _WAITING.number -= 1
             *young, now = gc.get_threshold()
-            if not _waiting and now == _NEVER:
-                gc.set_threshold(*young, _before)
+            if not _WAITING.number and now == _NEVER:
+                gc.set_threshold(*young, _WAITING.before)
