@@ -10,6 +10,7 @@ import jax
 
 from msjax.autograd.imperative import BackwardError
 from msjax.base.arrays import TracedValueError
+from msjax.base.collector import full_collections_wait
 from msjax.base.state import VERSION
 from msjax.compile.attempt import FailedInBody, build
 from msjax.compile.environment import Environments, objects_among
@@ -199,7 +200,8 @@ class Compiled:
             program = stored.load()
             if program is None:
                 before = Snapshot([*self._environments.roots(), *objects], walk)
-                program = build(self.body, self, environment, leaves, treedef, before, stored)
+                with full_collections_wait():
+                    program = build(self.body, self, environment, leaves, treedef, before, stored)
         except (HookNeedsValue, BackwardError):
             raise
         except NeedsPyNative as error:

@@ -422,16 +422,18 @@ def _inside(cell):
 
 def _process():
     """The state of the process that traces depend on, or change."""
-    if (
-        GLOBAL.table.in_calls
-        or list(WITH_HOOKS)
-        or PROCESSES.place.size != 1
-        or STATE.cast is not None
-        or STATE.saving is not None
-    ):
-        raise Undescribable("hooks of all cells, several processes, or settings of a call that runs")
-    if STATE.monitor is not None or ACTIVITY.detect_anomaly or STATE.functional or STATE.trace is not None:
-        raise Undescribable("a call that is watched")
+    refused = {
+        "hooks for all cells": GLOBAL.table.in_calls,
+        "hooks on a model of another framework, anywhere in this process": list(WITH_HOOKS),
+        "several processes": PROCESSES.place.size != 1,
+        "a cast, or hooks on saved Tensors, of a call that runs": STATE.cast is not None or STATE.saving is not None,
+        "a call that is watched, or part of another one": (
+            STATE.monitor is not None or ACTIVITY.detect_anomaly or STATE.functional or STATE.trace is not None
+        ),
+    }
+    for why, holds in refused.items():
+        if holds:
+            raise Undescribable(why)
     settings = {name: repr(value) for name, value in vars(SETTINGS).items() if not name.startswith("compile_cache")}
     of_numpy = repr((np.get_printoptions(), np.geterr()))
     return sorted(settings.items()), STATE.recording, STATE.scope is ROOT, repr(OP_SEEDS.snapshot()), sys.flags.optimize, of_numpy

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.inplace import rebind
+from msjax.base.collector import full_collections_wait
 from msjax.base.state import LOCK
 from msjax.base.typing import JaxArray
 from msjax.common.buffer import Buffer
@@ -239,7 +240,7 @@ class Program:
             for i in self.generators:
                 values[i] = beside(values[i], others)
         if self.finish is None:
-            with PROGRESS.of(getattr(self.jitted, "__name__", "program")):
+            with PROGRESS.of(getattr(self.jitted, "__name__", "program")), full_collections_wait():
                 outs = self.jitted(*values)
             self._settle()
         else:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from msjax import log
 from msjax.base.arrays import is_tracer
 from msjax.common.tensor_values import TENSORS
 from msjax.compile.description import StateDescription, generators
@@ -27,10 +28,15 @@ from msjax.programs.own_state import OWN_STATE
 from msjax.programs.reach import Undescribable
 from msjax.programs.signature import OtherCall
 from msjax.programs.store import STORE
-from msjax.programs.store_key import StoreKey, only_device, store_key
+from msjax.programs.store_key import StoreKey, only_device, store_key, why_no_key
 
 if TYPE_CHECKING:
     from msjax.compile.compiled import Compiled
+
+
+def _say(text, *args):
+    if log.get_level() in ("0", "1"):
+        log.info(text, *args)
 
 
 class StoredCall:
@@ -40,8 +46,11 @@ class StoredCall:
         compiled: the function.
         leaves, treedef: of the arguments of a call.
 
+    What became of it is logged at level 1, which GLOG_v=1 shows.
+
     Attributes:
         key: of what is traced; None if the program is neither stored nor read.
+        why: the reason for which the program was traced, or won't be found without tracing; None if there is none.
     """
 
     def __init__(self, compiled: Compiled, leaves: Sequence[Any], treedef: Any):
@@ -49,19 +58,34 @@ class StoredCall:
         self._state: StateDescription | None = None
         self._options: dict[str, Any] = {}
         self.key: StoreKey | None = None
-        if not compiled.is_stored or not STORE.folder() or only_device() is None:
+        self.why: str | None = None
+        if not STORE.folder() or only_device() is None:
+            return
+        if not compiled.is_stored:
+            self._refuse("a gradient is taken through it, or a program from disk did not fit a call")
             return
         self._state = self._describe()
-        if self._state is not None and not aliases(leaves, self._state.tensors):
-            self._options = large_options()
-            self.key = self._key(self._state.text)
-            self._generators = generators()
+        if self._state is None:
+            return
+        if aliases(leaves, self._state.tensors):
+            self._refuse("one Tensor is passed twice")
+            return
+        self._options = large_options()
+        self.key = self._key(self._state.text)
+        self._generators = generators()
+        if self.key is None:
+            self._refuse(why_no_key(STORE.folder()))
+
+    def _refuse(self, why):
+        self.why = why
+        _say("%s is traced in each process: %s", self._compiled.name, why)
 
     def _describe(self):
         compiled = self._compiled
         try:
             return StateDescription([compiled.subject(), compiled.body, compiled.roots], self._leaves, self._treedef)
-        except Undescribable:
+        except Undescribable as error:
+            self._refuse(str(error))
             return None
 
     def _key(self, text):
@@ -76,12 +100,26 @@ class StoredCall:
             return None
         try:
             found = STORE.read_index(self.key)
-            if found is None or not OWN_STATE.agrees(found["modules"]):
+            if found is None:
+                self._traced("no program of this description is on disk")
                 return None
-            return self._made(found, self._state.tensors)
+            other = OWN_STATE.other_than(found["modules"])
+            if other is not None:
+                self._traced(other)
+                return None
+            program = self._made(found, self._state.tensors)
         except (KeyError, IndexError, TypeError, ValueError):
             STORE.discard(self.key)
-            return None
+            program = None
+        if program is None:
+            self._traced("its file on disk is missing or damaged")
+        else:
+            _say("%s was found on disk", self._compiled.name)
+        return program
+
+    def _traced(self, why):
+        self.why = why
+        _say("%s is traced: %s", self._compiled.name, why)
 
     def _made(self, found, tensors):
         variables = [tensors[i] for i in found["variables"]]
@@ -127,19 +165,22 @@ class StoredCall:
             observing: what it was made of.
             result, holes: what it returns, and how many of its values are in that.
         """
-        data = None if self.key is None else result.as_data()
-        if (
-            self.key is None
-            or self._state is None
-            or data is None
-            or program.draws
-            or program.attributes
-            or program.may_be_rejected
-        ):
+        if self.key is None or self._state is None:
             return
-        number = {id(tensor): i for i, tensor in enumerate(self._state.tensors)}
-        if program.aliases or not all(id(v) in number for v in program.variables) or not hasattr(program.jitted, "lower"):
-            return
+        data, number = result.as_data(), {id(tensor): i for i, tensor in enumerate(self._state.tensors)}
+        refused = {
+            "it returns more than Tensors and plain values": data is None,
+            "it draws random numbers": program.draws,
+            "it makes Tensors attributes of cells": program.attributes,
+            "a tool may reject its runs": program.may_be_rejected,
+            "one Tensor is passed twice": program.aliases,
+            "it uses Tensors that only tracing finds": not all(id(v) in number for v in program.variables),
+            "it belongs to several processes": not hasattr(program.jitted, "lower"),
+        }
+        for why, holds in refused.items():
+            if holds:
+                self._refuse(why)
+                return
         place = {id(v): i for i, v in enumerate(program.variables)}
         index = {
             "variables": [number[id(v)] for v in program.variables],
@@ -160,18 +201,11 @@ class StoredCall:
         text = lowered.as_text()
         # The trace is over: has it changed anything that a process would miss that leaves it out?
         name = hashlib.sha256(text.encode()).hexdigest()
-        key = None
-        if not observing.events and generators() == self._generators and "custom_call" not in text:
-            state = self._describe()
-            if (
-                state is not None
-                and self._state is not None
-                and state.text == self._state.text
-                and self._key(state.text) == self.key
-            ):
-                key = self._key_of_text(name, values)
+        refused = self._refused_after(text, observing)
+        key = None if refused else self._key_of_text(name, values)
         modules = None if key is None else OWN_STATE.now()
         if key is None or modules is None or self.key is None:
+            self._refuse(refused or OWN_STATE.why() or why_no_key(STORE.folder()))
             return jitted, jitted(*values)
         index = {
             **index,
@@ -187,6 +221,21 @@ class StoredCall:
             return call, call(*values)
         with STORE.compiling(key, _Lowered(lowered), values):
             return jitted, jitted(*values)
+
+    def _refused_after(self, text, observing):
+        """Why a program that was traced is not to be found without tracing; None if it is."""
+        if observing.events:
+            return "it has hooks, or prints"
+        if generators() != self._generators:
+            return "its trace draws from a generator of Python or numpy"
+        if "custom_call" in text:
+            return "it calls a library"
+        state = self._describe()
+        if state is None:
+            return self.why
+        if self._state is None or state.text != self._state.text or self._key(state.text) != self.key:
+            return "its trace changes something that it is traced from"
+        return None
 
 
 class _Lowered:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from msjax.base.errors import callable_name, check_hook
+from msjax.base.held_state import held_state
 from msjax.base.state import programs_changed
 from msjax.base.weak import LiveSet, identity
 from msjax.hooks.classify import observes
@@ -66,7 +67,8 @@ class Hook:
 
     @functools.cached_property
     def key(self) -> tuple[Any, ...]:
-        """What programs with the hook are found by: all observers are alike, and modifiers of the same function and options."""
+        """What programs with the hook are found by: all observers are alike, and modifiers of the same function, which holds the same
+        when it is registered, and options."""
         if self.in_slot:
             return "observer", self.with_kwargs, self.always_call
         return _function_key(self.fn), self.with_kwargs, self.always_call, self.observe, self.traced
@@ -76,8 +78,8 @@ def _function_key(fn):
     if isinstance(fn, tuple):  # of the kind saved_tensors
         return tuple(map(_function_key, fn))
     if isinstance(fn, types.MethodType):
-        return identity(fn.__self__), identity(fn.__func__)
-    return identity(fn)
+        return identity(fn.__self__), identity(fn.__func__), held_state(fn)
+    return identity(fn), held_state(fn)
 
 
 class Owner:

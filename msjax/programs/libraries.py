@@ -209,9 +209,13 @@ class LibraryState:
 
     Each program asks for it. So of the modules that nobody but jax itself uses, each question looks at some only, and all of them before
     programs are written to disk.
+
+    Attributes:
+        why: what the latest foreign function was; "" before.
     """
 
     def __init__(self):
+        self.why: str = ""
         self._lock = threading.Lock()
         self._turn = 0
         # {name of a module: (what it holds, in order, the tables of rules in it, the digest of both; None if something is foreign)}.
@@ -237,7 +241,10 @@ class LibraryState:
                 self._others = [name for name in changed if name not in _ALWAYS]
                 self._modules.clear()
             for name in changed:
-                self._modules[name] = _look_at(sys.modules[name])
+                *held, found = _look_at(sys.modules[name])
+                if isinstance(found, Foreign):
+                    self.why, found = f"{found} in {name}", None
+                self._modules[name] = held[0], held[1], found
             found = [digest for _, _, digest in self._modules.values()]
             known = [digest for digest in found if digest is not None]
             self._digest = hashlib.sha256(b"".join(known)).hexdigest() if len(known) == len(found) else None
@@ -283,8 +290,8 @@ def _look_at(module):
         content = repr(list(_of_module(module)))
         if module.__name__ in _RULES:
             content += repr(sorted(_of_rules(module), key=repr))
-    except Foreign:
-        return held, tables, None
+    except Foreign as foreign:
+        return held, tables, foreign.with_traceback(None)
     return held, tables, hashlib.sha256(content.encode()).digest()
 
 

@@ -26,8 +26,9 @@ class OwnState:
 
     def __init__(self):
         self._lock = threading.Lock()
-        # {name of a module: (what it held, {name: number of what stands there}; None if something in it is foreign)}
-        self._modules: dict[str, tuple[list[Any], dict[str, int] | None]] = {}
+        # {name of a module: (what it held, {name: number of what stands there}, or what is foreign in it)}
+        self._modules: dict[str, tuple[list[Any], dict[str, int] | Foreign]] = {}
+        self._foreign = ""
 
     def now(self) -> dict[str, dict[str, int]] | None:
         """What stands under the names of the modules that were imported so far, as {module: {name: a number that tells it}}.
@@ -43,24 +44,33 @@ class OwnState:
                 held, known = _held(module), self._modules.get(name)
                 if known is None or len(known[0]) != len(held) or not all(map(operator.is_, known[0], held)):
                     known = self._modules[name] = held, _named(module)
-                if known[1] is None:
+                if isinstance(known[1], Foreign):
+                    self._foreign = f"{name} holds {known[1]}"
                     return None
                 found[name] = known[1]
             return found
 
+    def why(self) -> str | None:
+        """What is from elsewhere, if `now` returns None."""
+        return self._foreign if self.now() is None else None
+
     def agrees(self, earlier: dict[str, dict[str, int]]) -> bool:
         """Whether what `now` said in another process holds here, where fewer names may have been imported."""
+        return self.other_than(earlier) is None
+
+    def other_than(self, earlier: dict[str, dict[str, int]]) -> str | None:
+        """What does not agree with what `now` said in another process; None if all does."""
         now = self.now()
         if now is None:
-            return False
+            return self._foreign
         for module, before in earlier.items():
             there = now.get(module, {})
-            if any(before.get(name) != number for name, number in there.items()):
-                return False
+            other = [name for name, number in there.items() if before.get(name) != number]
             # What stood under another's name there may not stand here under its own.
-            if any(_is_there(module, name) for name in before.keys() - there.keys()):
-                return False
-        return True
+            other += [name for name in before.keys() - there.keys() if _is_there(module, name)]
+            if other:
+                return f"{module}.{other[0]} is another one than when its program was stored"
+        return None
 
 
 def _is_there(module, name):
@@ -98,8 +108,8 @@ def _named(module):
                     key: v for key, v in members.items() if not (v.__class__ is tuple and v[0] == f"{value.__qualname__}.{key}")
                 }
                 found |= {f"{name}.{key}": zlib.crc32(repr(v).encode()) for key, v in odd.items()}
-    except Foreign:
-        return None
+    except Foreign as foreign:
+        return foreign.with_traceback(None)
     return found
 
 

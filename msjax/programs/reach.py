@@ -8,6 +8,7 @@ the libraries are what `programs.libraries` says. The rest of msjax's machinery,
 from __future__ import annotations
 
 import builtins
+import collections
 import functools
 import hashlib
 import operator
@@ -18,7 +19,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import jax.extend.core
 import numpy as np
+from jax.interpreters import ad
 
 from msjax.base.code import names_in
 from msjax.programs.libraries import LIBRARIES, Foreign, identity
@@ -27,6 +30,7 @@ from msjax.programs.libraries import LIBRARIES, Foreign, identity
 _OF_CLASSES = frozenset(
     ("__doc__", "__module__", "__dict__", "__weakref__", "__annotations__", "__slots__", "__abstractmethods__")
 )
+_OF_NAMED_TUPLES = frozenset(vars(collections.namedtuple("_", ()))) - {"_fields", "_field_defaults"}
 # Packages and modules of msjax whose functions and objects are described by their names: they decide nothing about what is traced.
 _MACHINERY = (
     *("msjax.base.", "msjax.hooks.", "msjax.jaxprs.", "msjax.programs.", "msjax.compile.", "msjax.models.", "msjax.processes."),
@@ -166,7 +170,11 @@ class _Unit:
 
     def class_(self, cls):
         members = []
+        is_named_tuple = issubclass(cls, tuple) and "_fields" in vars(cls)
         for name, value in vars(cls).items():
+            # The fields say what Python has made of them.
+            if is_named_tuple and (name in _OF_NAMED_TUPLES or name in cls._fields):
+                continue
             if name in _OF_CLASSES or (name.startswith("__") and not callable(value)):
                 continue
             if isinstance(value, (staticmethod, classmethod)):
@@ -196,6 +204,12 @@ class _Unit:
                     found.append((name, _of_library(value)))
         return "module", module.__name__, found
 
+    def primitive(self, primitive, names):
+        """A primitive of jax's kind, with what it is computed and differentiated by."""
+        rules = [self.read(ad.primitive_jvps, primitive, names)[1]] if primitive in ad.primitive_jvps else []
+        own = [(key, self.value(v, names)) for key, v in sorted(vars(primitive).items()) if callable(v)]
+        return "primitive", primitive.name, own, rules
+
     def value(self, value, names):
         """The description of a value; `names` are those that the code may ask a module for."""
         plain = describe_plain(value, lambda v: self.value(v, names))
@@ -221,10 +235,12 @@ class _Unit:
         inner = getattr(value, "__wrapped__", None)
         if own and isinstance(inner, types.FunctionType) and package_of(cls) in (*LIBRARIES, "functools"):
             return "wrapped", cls.__qualname__, self.value(inner, names)  # of jax.jit or a cache
+        if isinstance(value, jax.extend.core.Primitive):
+            return self.primitive(value, names)
         if package_of(cls) == "msjax":
             return self.object(value)
         if own and package_of(cls) in LIBRARIES and hasattr(value, "__dict__"):
-            # A function with its own derivative, or a primitive.
+            # A function with its own derivative.
             return cls.__qualname__, [(key, self.value(v, names)) for key, v in sorted(vars(value).items()) if callable(v)]
         return describe_named(value)
 
@@ -286,7 +302,7 @@ def describe_named(value: Any) -> Any:
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if isinstance(value, type) and module == "builtins":
         return "class", name
-    if held_under(module, name) is not value or value is None or package_of(value) not in _KNOWN:
+    if held_under(_home(value), name) is not value or value is None or package_of(value) not in _KNOWN:
         raise Undescribable(repr(value))
     return "named", module, name, _of_library(value) if isinstance(value, types.FunctionType) else None
 
@@ -304,11 +320,17 @@ _KNOWN = frozenset(("msjax", *sys.stdlib_module_names, *LIBRARIES)) - {"__main__
 
 def package_of(value: Any) -> str:
     """The name of the package in which a value says that it was defined; "" if it doesn't."""
-    return str(getattr(value, "__module__", "")).partition(".")[0]
+    return _home(value).partition(".")[0]
+
+
+def _home(value):
+    """The module in which a value says that it was defined; classes of msjax may say so of MindSpore's name for it."""
+    module = str(getattr(value, "__module__", ""))
+    return f"msjax.{module[10:]}" if module.startswith("mindspore.") else module
 
 
 def _is_machinery(value):
-    module = value.__module__ + "."
+    module = _home(value) + "."
     return module.startswith(_MACHINERY) and not module.startswith(_TRACED)
 
 

@@ -10,13 +10,16 @@ import builtins
 import operator
 import os
 import types
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from msjax.base.lazy import is_placeholder
 from msjax.dataset.dataset import Dataset
+from msjax.nn.cell.base import Cell
 from msjax.tools.mindspore_members import lacking
 from msjax.tools.mindspore_names import MissingName, member, module_of
+from msjax.tools.program_members import ProgramNames, bindings, bound_once, has_member, sets_by_text
 
 _PACKAGE = "mindspore"
 _IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
@@ -30,6 +33,7 @@ _COMPARED = {
     ast.NotEq: operator.ne,
 }
 _SAME_DATASET = ("get_", "create_", "output_", "num_", "save", "close")  # methods of Datasets that return none begin so
+_SAME_CELL = ("set_train", "set_grad", "to_float")  # methods of Cells that return the cell
 _OBJECT_ADVICE = "msjax has no such member; the page 'Run your MindSpore program' says what there is."
 
 
@@ -64,8 +68,9 @@ def check_programs(paths: Iterable[str]) -> tuple[list[Lack], int]:
         FileNotFoundError: there is no such file or folder.
         SyntaxError: a file is no Python.
     """
-    files = list(_files(paths))
-    return [lack for file in files for lack in check_program(file)], len(files)
+    trees = {path: _parsed(path) for path in _files(paths)}
+    names = ProgramNames(trees.values())
+    return [lack for path, tree in trees.items() for lack in _check(path, tree, names)], len(trees)
 
 
 def check_program(path: str) -> list[Lack]:
@@ -74,9 +79,17 @@ def check_program(path: str) -> list[Lack]:
     Names that a program imports within ``try`` and an ``except`` for the missing ones, and names in branches, are marked as
     apart. Names that it only imports and that can be imported are left out.
     """
+    tree = _parsed(path)
+    return _check(path, tree, ProgramNames([tree]))
+
+
+def _parsed(path):
     with open(path, encoding="utf-8", errors="replace") as file:
-        tree = ast.parse(file.read(), path)
-    reader = _Reader(path)
+        return ast.parse(file.read(), path)
+
+
+def _check(path, tree, names):
+    reader = _Reader(path, names, bindings(tree))
     reader.visit(tree)
     return sorted(set(reader.lacks), key=lambda lack: (lack.apart, lack.line, lack.name))
 
@@ -115,8 +128,9 @@ class _Class(NamedTuple):
 class _Reader(ast.NodeVisitor):
     """Follows imports of mindspore, and attributes of what they bind, through the scopes of a file."""
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, names: ProgramNames, bound: Counter[str]):
         self.path: str = path
+        self.names, self.bound = names, bound
         self.lacks: list[Lack] = []
         # For each scope, what its names stand for: (object, its name under mindspore), or _OTHER.
         self.scopes: list[dict[str, Any]] = [{}]
@@ -277,19 +291,32 @@ class _Reader(ast.NodeVisitor):
         made, shown = function
         if isinstance(made, _Class):
             return _Instance(*made), shown
-        if isinstance(made, _Instance):  # a method of a Dataset
-            return function
+        if isinstance(made, _Instance):  # a method that returns such an object; what a called cell returns is not known
+            method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            return function if issubclass(made.kind, Dataset) or method in _SAME_CELL else None
         return (_Instance(made), shown) if isinstance(made, type) and not is_placeholder(made) else None
 
     def _member(self, node, instance, shown):
         """Look at a member of an object; a method of a Dataset that returns a Dataset stands for that."""
         if isinstance(node.ctx, ast.Load) and node.attr not in instance.own:
-            base = lacking(instance.kind, node.attr)
+            base = lacking(instance.kind, node.attr) or self._without(node, instance)
             if base is not None:
                 self._report(node, MissingName(f"mindspore.{_package_of(base)}{base.__name__}.{node.attr}", _OBJECT_ADVICE))
         if issubclass(instance.kind, Dataset) and not node.attr.startswith(_SAME_DATASET):
             return _Instance(Dataset), shown
-        return None
+        return (instance, shown) if issubclass(instance.kind, Cell) and node.attr in _SAME_CELL else None
+
+    def _without(self, node, instance):
+        """The class of an object that has no such member, as far as the program's files show; None otherwise."""
+        name = node.attr
+        if (
+            name.startswith("__")
+            or name in self.names.members
+            or "__getattr__" in instance.own
+            or not bound_once(node.value, self.bound)
+        ):
+            return None
+        return None if not issubclass(instance.kind, (Cell, Dataset)) or has_member(instance.kind, name) else instance.kind
 
     def _used(self, node, found):
         """Report a placeholder that is used, not only imported."""
@@ -354,6 +381,8 @@ class _Reader(ast.NodeVisitor):
                 own.add(child.id)
             elif isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Store):
                 own.add(child.attr)
+        if sets_by_text(node):
+            own.add("__getattr__")
         return _Class(kinds[0], frozenset(own))
 
     def generic_visit(self, node: ast.AST) -> None:

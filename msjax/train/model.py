@@ -156,7 +156,8 @@ class Model:
             mode="train", train_network=self._train_network, network=self._network, loss_fn=self._loss_fn, optimizer=self._optimizer,
             epoch_num=epoch, batch_num=_batches(dataset), train_dataset=dataset, list_callback=callbacks.callbacks,
             dataset_sink_mode=False, parallel_mode="stand_alone", device_number=1, cur_step_num=0, cur_epoch_num=initial_epoch + 1,
-            cur_step_in_epoch=0, latest_ckpt_file=None, last_save_ckpt_step=None, eval_results={},
+            cur_step_in_epoch=0, latest_ckpt_file=None, last_save_ckpt_step=None, eval_results={}, initial_step=0,
+            loss_scale_mananger=self._manager,
         )  # fmt: skip
         context = RunContext(params)
         source = _for_epochs(dataset)
@@ -259,11 +260,11 @@ class Model:
     def _count(self, outputs):
         """Update the metrics with the outputs of the evaluation network."""
         for metric in self._metrics.values():
-            if self._eval_indexes is None or metric.indexes:
+            if self._eval_indexes is None or (metric.indexes and max(metric.indexes) > 1):
                 metric.update(*outputs)
             elif isinstance(metric, Loss):
                 metric.update(outputs[self._eval_indexes[0]])
-            else:
+            else:  # indexes of a metric count from the prediction
                 metric.update(outputs[self._eval_indexes[1]], outputs[self._eval_indexes[2]])
 
     # ---- prediction

@@ -15,6 +15,7 @@ import pytest
 import msjax as ms
 from msjax import Tensor, nn, ops
 from msjax.base import context
+from msjax.base.weak import LiveSet
 from msjax.common.random import default_generator
 from msjax.compile import description, stored
 from msjax.compile.description import StateDescription
@@ -51,6 +52,12 @@ class Net(nn.Cell):
 
     def construct(self, x):
         return helper(self.twice(self.dense(x))) * self.factor + self.shift * CONFIG.scale + Tensor(ARRAY)
+
+
+@pytest.fixture(autouse=True)
+def no_other_hooked_models(monkeypatch):
+    """Models with hooks that other tests of the process have left, and jax's caches keep: with one, nothing is described."""
+    monkeypatch.setattr(description, "WITH_HOOKS", LiveSet())
 
 
 def text(net):
@@ -258,3 +265,19 @@ def test_what_was_replaced_in_msjax_is_noticed(monkeypatch):
     assert state.agrees(before) and not state.agrees(replaced)
     monkeypatch.setattr(nn.BatchNorm1d, "construct", lambda self, x: x)
     assert not state.agrees(before)
+
+
+def test_the_log_says_why_a_function_is_traced(store, monkeypatch, caplog):
+    monkeypatch.setenv("GLOG_v", "1")
+    found = {
+        "uses time": lambda: ms.jit(of_inner)(Tensor([1.0])),
+        "passed twice": lambda: (lambda x: ms.jit(lambda a, b: a + b)(x, x))(Tensor([1.0])),
+    }
+    for why, run in found.items():
+        caplog.clear()
+        run()
+        assert [why in r.getMessage() and "traced in each process" in r.getMessage() for r in caplog.records] == [True]
+    caplog.clear()
+    monkeypatch.setenv("GLOG_v", "2")
+    ms.jit(of_inner)(Tensor([1.0, 2.0]))
+    assert not caplog.records

@@ -119,6 +119,9 @@ def test_stacks_have_weights_of_their_own_that_start_as_the_same():
     np.testing.assert_array_equal(first.asnumpy(), second.asnumpy())
     names = [p.name for p in net.get_parameters()]
     assert names[0] == "layers.0.self_attn.in_proj_weight" and names[-1] == "norm.beta" and len(names) == 26
+    copied = nn.TransformerEncoder(nn.Dense(8, 8), 1).layers[0]
+    assert copied.weight.shape == (8, 8) and not np.array_equal(first.asnumpy(), layer.dense1.weight.asnumpy())
+    layer = net.layers[0]
     same(net(Tensor(Q)), net.norm(layer(layer(Tensor(Q)))).asnumpy())
     grads = ms.grad(lambda x: (net(x) * Tensor(K[:4])).sum(), None, net.trainable_params())(Tensor(Q))
     assert all(abs(g.asnumpy()).max() > 0 for g in grads)

@@ -13,9 +13,11 @@ from msjax import nn, ops
 from msjax.autograd import residuals
 from msjax.autograd.op import Op, apply
 from msjax.base import disk_cache
-from msjax.programs import cache, sources, store_key
+from msjax.ops.function.nn_func import depthwise
+from msjax.programs import cache, compiler_options, sources, store_key
 from msjax.programs.cache import ProgramCache
 from msjax.programs.description import Description, Undescribable, describe
+from msjax.programs.reach import reach_of
 from tests.programs.stores import store_in
 
 TANH, SUB, ADD = ops.tanh.op, ops.sub.op, ops.add.op
@@ -322,3 +324,18 @@ def test_programs_compiled_ahead_are_stored_and_found(store, compiled, monkeypat
         assert len(compiled) == count and gradients[0] == gradients[1]
         assert np.allclose(gradients[0], 1 - np.tanh([0.5, 1.5]) ** 2)
         store.flush()
+
+
+def test_primitives_of_msjax_and_named_tuples_are_described(monkeypatch):
+    reach = reach_of(depthwise._linear)
+    assert reach.holds()
+    with monkeypatch.context() as patch:
+        patch.setitem(depthwise._KERNELS, "output", lambda *operands: operands[0])
+        assert not reach.holds()
+    assert reach.holds()
+
+
+def test_what_others_enter_into_a_registry_is_not_described(monkeypatch):
+    reach = reach_of(compiler_options.equations)
+    monkeypatch.setitem(compiler_options.EQUATIONS_OF, object(), print)
+    assert reach.holds() and reach_of(compiler_options.equations).digest == reach.digest

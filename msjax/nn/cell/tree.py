@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -185,9 +186,9 @@ class CellTree(CellPart):
         """The Parameters that require no gradient."""
         return [p for p in self.get_parameters(expand=recurse) if not p.requires_grad]
 
-    def parameters_dict(self, recurse: bool = True) -> dict[str, Parameter]:
+    def parameters_dict(self, recurse: bool = True) -> OrderedDict[str, Parameter]:
         """The Parameters by their names."""
-        return {p.name: p for p in self.get_parameters(expand=recurse)}
+        return OrderedDict((p.name, p) for p in self.get_parameters(expand=recurse))
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Name each Parameter by the prefix and its path in this cell."""

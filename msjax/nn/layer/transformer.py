@@ -63,6 +63,7 @@ class _Layer(Cell):
         dtype: Type = mstype.float32,
     ):
         super().__init__()
+        self._settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, dtype)
         self.d_model = d_model
         self.nhead = nhead
         self.dim_feedforward = dim_feedforward
@@ -80,6 +81,10 @@ class _Layer(Cell):
         for i in range(1, blocks + 1):
             setattr(self, f"dropout{i}", Dropout(p=dropout))
         self.activation = _activation(activation, type(self).__name__)
+
+    def _again(self):
+        """A layer of the same settings with weights of its own, as MindSpore's stacks make one of the layer that they are given."""
+        return type(self)(*self._settings)
 
     def _residual(self, x, norm, block):
         return x + block(norm(x)) if self.norm_first else norm(x + block(x))
@@ -196,6 +201,8 @@ class _Stack(Cell):
         super().__init__()
         if not isinstance(layer, Cell):
             raise TypeError(f"For '{type(self).__name__}', the layer should be a Cell, but got {describe(layer)}.")
+        if type(layer) in (TransformerEncoderLayer, TransformerDecoderLayer):
+            layer = layer._again()
         self.layers = CellList([copy.deepcopy(layer) for _ in range(num_layers)])
         self.num_layers = num_layers
         self.norm = norm
@@ -208,6 +215,8 @@ class _Stack(Cell):
 
 class TransformerEncoder(_Stack):
     """A transformer's encoder: copies of a layer, with weights of their own that start as the same.
+
+    Of a `TransformerEncoderLayer`, the settings are taken, and the copies' weights are new, as in MindSpore; any other cell is copied with its weights.
 
     Args:
         encoder_layer (Cell): the layer, such as `TransformerEncoderLayer`.
@@ -240,6 +249,8 @@ class TransformerEncoder(_Stack):
 
 class TransformerDecoder(_Stack):
     """A transformer's decoder: copies of a layer, with weights of their own that start as the same.
+
+    Of a `TransformerDecoderLayer`, the settings are taken, and the copies' weights are new, as in MindSpore; any other cell is copied with its weights.
 
     Args:
         decoder_layer (Cell): the layer, such as `TransformerDecoderLayer`.

@@ -109,8 +109,11 @@ class Optimizer(CompiledOptimizer):
         found = members(parameters)
         self.loss_scale: float = float(check_number(loss_scale, "loss_scale", who, above=0))
         self.reciprocal_scale: float = 1.0 / self.loss_scale
+        self.need_scale: bool = self.loss_scale != 1.0
         self.is_group: bool = found[0].group is not None
         self.is_group_lr: bool = any(m.lr is not None for m in found)
+        groups = parameters if self.is_group and isinstance(parameters, (list, tuple)) else ()
+        self.is_group_params_ordered: bool = any("order_params" in group for group in groups)
         self.global_step: Parameter = Parameter(wrap(jnp.zeros(1, jnp.int32)), name="global_step")
         self.global_step_increase_tensor: Tensor = Tensor([1], self.global_step.dtype)
         self.map_ = map_tuples

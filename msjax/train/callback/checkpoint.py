@@ -74,6 +74,19 @@ class CheckpointConfig:
         self.exception_save, self.crc_check, self.format = bool(exception_save), crc_check, format
         self.append_info, self.append_dict = _append_info(append_info)
 
+    def get_checkpoint_policy(self) -> dict[str, Any]:
+        """When it saves and what it keeps, by name; None for what was not asked for, or what another setting rules out."""
+        names = "save_checkpoint_steps save_checkpoint_seconds keep_checkpoint_max keep_checkpoint_per_n_minutes".split()
+        asked = {
+            "save_checkpoint_steps": True,
+            "save_checkpoint_seconds": not self.save_checkpoint_steps,
+            "keep_checkpoint_max": True,
+        }
+        policy: dict[str, Any] = {
+            name: getattr(self, name) if asked.get(name, not self.keep_checkpoint_max) else None for name in names
+        }
+        return policy | {"saved_network": self.saved_network}
+
 
 def _append_info(given):
     """(which numbers of the run are saved, further entries)."""
