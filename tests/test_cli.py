@@ -163,7 +163,9 @@ def test_a_traceback_begins_in_the_script(write, tmp_path):
 
 
 def test_an_interrupted_script_ends_as_under_python(write, tmp_path):
-    script = write("interrupted.py", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    # A process that was started in the background of a shell ignores the signal.
+    text = "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler)\nos.kill(os.getpid(), signal.SIGINT)\n"
+    script = write("interrupted.py", text)
     result = run("run", script, cwd=tmp_path)
     lines = result.stderr.splitlines()
     assert result.returncode == -signal.SIGINT and lines[0].startswith("Traceback") and lines[-1] == "KeyboardInterrupt"
