@@ -187,6 +187,11 @@ def _run_script(options):
         (main_module.run_module if options.module else main_module.run_script)(script, options.args)
     except main_module.NoProgram as error:
         return _wrong("run", str(error))
+    except KeyboardInterrupt as error:
+        inner, shown = _inner(error.__traceback__), sys.excepthook
+        if inner is not None:  # Python ends the process as the signal does, and shows the script's frames
+            sys.excepthook = lambda kind, value, _: shown(kind, value.with_traceback(inner), inner)
+        raise
     except Exception as error:
         inner = _inner(error.__traceback__)
         # Drop this command's own frames, which the traceback shows above the script's.

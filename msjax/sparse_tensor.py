@@ -54,6 +54,12 @@ def _check_shape(shape, who):
     return shape
 
 
+def _text(tensor):
+    """The text of a part: that of a Tensor without commas between its elements, as MindSpore prints it."""
+    head, name, elements = repr(tensor).partition("value=")
+    return head + name + elements.removeprefix(" ").replace(",", "")
+
+
 class _Sparse:
     """What both forms have in common; `_parts` names their Tensors."""
 
@@ -99,7 +105,7 @@ class _Sparse:
         return self._with(self.values.abs())
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._parts)
+        shown = ", ".join(f"{name}={_text(getattr(self, name))}" for name in self._parts)
         return f"{type(self).__name__}(shape={list(self.shape)}, dtype={self.dtype}, {shown})"
 
     def __neg__(self) -> Self:

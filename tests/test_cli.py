@@ -1,6 +1,7 @@
 """The command line: scripts and modules run with msjax under the name mindspore."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -159,6 +160,16 @@ def test_a_traceback_begins_in_the_script(write, tmp_path):
     assert lines[0] == f'  File "{script}", line 12, in <module>'
     assert "runpy" not in result.stderr and "cli.py" not in result.stderr
     assert lines[-1] == "in cell Net.fc (Dense)"
+
+
+def test_an_interrupted_script_ends_as_under_python(write, tmp_path):
+    # A process that was started in the background of a shell ignores the signal.
+    text = "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler)\nos.kill(os.getpid(), signal.SIGINT)\n"
+    script = write("interrupted.py", text)
+    result = run("run", script, cwd=tmp_path)
+    lines = result.stderr.splitlines()
+    assert result.returncode == -signal.SIGINT and lines[0].startswith("Traceback") and lines[-1] == "KeyboardInterrupt"
+    assert lines[1].startswith(f'  File "{script}", line 2, in <module>') and "cli.py" not in result.stderr
 
 
 def test_how_a_script_ends_is_how_the_command_ends(write, tmp_path):

@@ -26,6 +26,7 @@ from msjax.ops.function.random_func import *
 
 # The operator classes are imported when one is first used.
 if TYPE_CHECKING:
+    from msjax.ops.op_info_register import *
     from msjax.ops.operations import *
 else:
     __getattr__, __dir__ = on_first_use(__name__)

@@ -31,23 +31,33 @@ class Primitive:
     def __init__(self, name: str | None = None):
         self.name: str = name or type(self).__name__
         self.attrs: dict[str, Any] = {}
+        self.init_attrs: dict[str, Any] = {}
 
     def add_prim_attr(self, name: str, value: object) -> Self:
-        """Sets an attribute; returns the operator itself."""
+        """Sets an attribute, of `attrs`, too; returns the operator itself."""
+        self.attrs[name] = self.__dict__[name] = value
+        return self
+
+    def init_prim_io_names(self, inputs: list[str], outputs: list[str]) -> None:
+        """Stores the names of inputs and outputs as attributes, which `repr` leaves out."""
+        self.add_prim_attr("input_names", inputs)
+        self.add_prim_attr("output_names", outputs)
+
+    def _store(self, name: str, value: object) -> Self:
         self.attrs[name] = value
         return self
 
     def set_device(self, device_target: str) -> Self:
         """Stored as an attribute, without effect; returns the operator itself."""
-        return self.add_prim_attr("primitive_target", device_target)
+        return self._store("primitive_target", device_target)
 
     def shard(self, *strategies: Any) -> Self:
         """Stored as an attribute, without effect: pass shardings to jax for a functionalized network. Returns the operator itself."""
-        return self.add_prim_attr("strategies", strategies)
+        return self._store("strategies", strategies)
 
     def recompute(self, mode: bool = True) -> Self:
         """Stored as an attribute, without effect; returns the operator itself."""
-        return self.add_prim_attr("recompute", mode)
+        return self._store("recompute", mode)
 
     def _without_function(self, *args: Any) -> Any:
         raise NotImplementedError(f"Primitive {self.name} has no function of its own.")
@@ -57,6 +67,7 @@ class Primitive:
 
     def __repr__(self) -> str:
         shown = {key: getattr(self, key) for key in self._arguments} | self.attrs
+        shown = {key: value for key, value in shown.items() if key not in ("input_names", "output_names")}
         return f"Prim[{self.name}]" + (f"<{', '.join(f'{k}={v}' for k, v in shown.items())}>" if shown else "")
 
 

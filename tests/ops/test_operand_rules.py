@@ -178,3 +178,11 @@ def dictionary_between():
     first = nn.ReLU()
     first.register_forward_hook(lambda cell, args, output: {"output": output})
     return nn.SequentialCell(first, nn.ReLU())(ms.Tensor(1.0))
+
+
+@pytest.mark.parametrize("value", [1.0, np.float64(1), Tensor(1.0)], ids=["float", "numpy", "Tensor"])
+def test_a_float_is_no_axis_whether_the_int_was_one_before_or_not(value):
+    x = Tensor(np.ones((2, 3), np.float32))
+    ops.flip(x, 1)
+    with pytest.raises(ValueError, match="integer"):
+        ops.flip(x, value)

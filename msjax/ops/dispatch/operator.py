@@ -38,7 +38,7 @@ class _WholeFloat(float):
 
 def freeze(value: Any) -> Any:
     """A hashable form of a static argument: lists become tuples, Tensors and arrays become numbers."""
-    if value.__class__ in _PLAIN:
+    if value.__class__ in _PLAIN or value.__class__ is _WholeFloat:  # the latter has been frozen before
         return value
     if isinstance(value, float):
         if value != value:

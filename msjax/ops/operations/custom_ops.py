@@ -219,7 +219,7 @@ def prim_attr_register(fn: Callable[..., Any]) -> Callable[..., Any]:
         bound.apply_defaults()
         for name, value in list(bound.arguments.items())[1:]:
             self.add_prim_attr(name, value)
-            setattr(self, name, value)
+            self.init_attrs[name] = value
         fn(self, *args, **kwargs)
 
     return init
