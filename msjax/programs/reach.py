@@ -30,7 +30,8 @@ from msjax.programs.libraries import LIBRARIES, Foreign, identity
 _OF_CLASSES = frozenset(
     ("__doc__", "__module__", "__dict__", "__weakref__", "__annotations__", "__slots__", "__abstractmethods__")
 )
-_OF_NAMED_TUPLES = frozenset(vars(collections.namedtuple("_", ()))) - {"_fields", "_field_defaults"}
+# What Python makes the fields of named tuples of.
+_FIELD = type(vars(collections.namedtuple("_", "field"))["field"])
 # Packages and modules of msjax whose functions and objects are described by their names: they decide nothing about what is traced.
 _MACHINERY = (
     *("msjax.base.", "msjax.hooks.", "msjax.jaxprs.", "msjax.programs.", "msjax.compile.", "msjax.models.", "msjax.processes."),
@@ -172,8 +173,9 @@ class _Unit:
         members = []
         is_named_tuple = issubclass(cls, tuple) and "_fields" in vars(cls)
         for name, value in vars(cls).items():
-            # The fields say what Python has made of them.
-            if is_named_tuple and (name in _OF_NAMED_TUPLES or name in cls._fields):
+            if is_named_tuple and _made_by_python(value):
+                # The fields' names say what it is; defaults may be others than in the class's text.
+                members.append((name, self.value(getattr(value, "__defaults__", None), {})))
                 continue
             if name in _OF_CLASSES or (name.startswith("__") and not callable(value)):
                 continue
@@ -321,6 +323,15 @@ _KNOWN = frozenset(("msjax", *sys.stdlib_module_names, *LIBRARIES)) - {"__main__
 def package_of(value: Any) -> str:
     """The name of the package in which a value says that it was defined; "" if it doesn't."""
     return _home(value).partition(".")[0]
+
+
+def _made_by_python(value):
+    """Whether Python has made this member of the class of a named tuple."""
+    value = getattr(value, "__func__", value)
+    if isinstance(value, types.FunctionType):
+        name = value.__globals__.get("__name__", "")
+        return name == "collections" or name.startswith("namedtuple_")
+    return isinstance(value, _FIELD)
 
 
 def _home(value):

@@ -332,6 +332,13 @@ def test_primitives_of_msjax_and_named_tuples_are_described(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setitem(depthwise._KERNELS, "output", lambda *operands: operands[0])
         assert not reach.holds()
+    for owner, name, value in (
+        (depthwise.Windows, "spans", property(lambda self: ())),
+        (depthwise.Windows, "kernel", property(lambda self: (1, 1))),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, value)
+            assert not reach.holds() or reach_of(depthwise._linear).digest != reach.digest, name
     assert reach.holds()
 
 
