@@ -44,13 +44,13 @@ def full_collections_wait() -> Iterator[None]:
     with _WAITING.lock:
         _WAITING.number += 1
         if _WAITING.number == 1:
-            *young, _WAITING.before = gc.get_threshold()
-            gc.set_threshold(*young, _NEVER)
+            youngest, young, _WAITING.before = gc.get_threshold()
+            gc.set_threshold(youngest, young, _NEVER)
     try:
         yield
     finally:
         with _WAITING.lock:
             _WAITING.number -= 1
-            *young, now = gc.get_threshold()
+            youngest, young, now = gc.get_threshold()
             if not _WAITING.number and now == _NEVER:
-                gc.set_threshold(*young, _WAITING.before)
+                gc.set_threshold(youngest, young, _WAITING.before)
