@@ -103,5 +103,6 @@ class Case:
 
 
 def _lines(err):
-    """What is on stderr, without times, places and numbers."""
-    return re.sub(r"[0-9]+|/\S+|0x\w+", "N", err)
+    """What is on stderr, without times, places and numbers, and without what a traceback tells of msjax's own functions."""
+    without = re.sub(r'  File "\S*/msjax/\S+", line .*\n(?:    .*\n)*', "", err)
+    return re.sub(r"[0-9]+|/\S+|0x\w+", "N", without)

@@ -110,7 +110,7 @@ _LATER = {
     "by a hook": (
         "",
         "net = nn.SequentialCell(nn.Dense(6, 6), nn.Softsign()).set_train()\nms.set_seed(3)\nfor p in net.get_parameters(): p.set_data(ops.ones_like(p))\n"
-        "net[0].register_forward_hook(lambda *_: setattr(jnp, 'abs', jnp.square))\nshow('net', net(X.reshape(1, 6)).asnumpy())",
+        "net[0].register_forward_hook(lambda *_: setattr(jnp, 'abs', jnp.square))\nshow('net', net(X[:6].reshape(1, 6)).asnumpy())",
     ),
     "in another thread": (
         "",
