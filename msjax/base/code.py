@@ -2,6 +2,8 @@
 
 import functools
 import types
+from collections.abc import Iterator
+from typing import Any
 
 
 @functools.lru_cache(4096)
@@ -13,8 +15,33 @@ def names_in(code: types.CodeType) -> tuple[str, ...]:
         >>> names_in((lambda x: (print(x.shape), lambda: len(x))).__code__)
         ('print', 'shape', 'len')
     """
-    names = dict.fromkeys(code.co_names)
+    return tuple(dict.fromkeys(name for each in codes_in(code) for name in each.co_names))
+
+
+def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A piece of code, and those of the functions that it defines.
+
+    Example:
+        >>> from msjax.base.code import codes_in
+        >>> [each.co_name for each in codes_in((lambda x: [lambda: x]).__code__)]
+        ['<lambda>', '<lambda>']
+    """
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names.update(dict.fromkeys(names_in(constant)))
-    return tuple(names)
+            yield from codes_in(constant)
+
+
+def cell_contents(cell: types.CellType) -> Any:
+    """What a variable of a closure holds; None before it is assigned.
+
+    Example:
+        >>> from msjax.base.code import cell_contents
+        >>> import types
+        >>> cell_contents(types.CellType(1)), cell_contents(types.CellType())
+        (1, None)
+    """
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None

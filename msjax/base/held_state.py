@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.code import names_in
+from msjax.base.code import cell_contents, names_in
 from msjax.base.weak import Same, identity
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)
@@ -57,7 +57,7 @@ def _of_callable(fn, depth):
         call = inspect.getattr_static(type(fn), "__call__", None)
         return _of_callable(call, depth) if isinstance(call, types.FunctionType) else None, _attributes(fn, depth)
     named = {name: fn.__globals__[name] for name in names_in(fn.__code__) if name in fn.__globals__}
-    inside = [_of(_contents(variable), depth + 1) for variable in fn.__closure__ or ()]
+    inside = [_of(cell_contents(variable), depth + 1) for variable in fn.__closure__ or ()]
     return identity(fn.__code__), *inside, _of((fn.__defaults__, fn.__kwdefaults__, named), depth)
 
 
@@ -84,10 +84,3 @@ def _of(value, depth):
     known = identity(value)
     # What can't be referred to weakly, such as a list that lies deeper, would be kept alive.
     return (kind, id(value)) if isinstance(known, Same) else known
-
-
-def _contents(variable):
-    try:
-        return variable.cell_contents
-    except ValueError:  # not assigned yet
-        return None

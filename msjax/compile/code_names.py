@@ -12,7 +12,7 @@ import weakref
 from operator import is_
 from typing import Any, NamedTuple
 
-from msjax.base.code import names_in
+from msjax.base.code import codes_in, names_in
 from msjax.base.flax_slots import is_module_state
 from msjax.base.state import VERSION
 from msjax.common.bases import CellBase
@@ -119,7 +119,7 @@ def names_of_class(cls: type) -> ClassNames:
     known = _OF_CELLS.get(cls)
     if known is not None and known[0] == VERSION.classes:
         bodies = [getattr(method_of(cls, name), "__code__", None) for name in known[1].methods]
-        if len(bodies) == len(known[1].bodies) and all(map(is_, bodies, known[1].bodies)):
+        if all(map(is_, bodies, known[1].bodies)):
             return known[1]
     found = _names_of(cls, _ENTRIES)
     # Classes of cells tell when an attribute changes; other classes that they inherit from don't.
@@ -137,7 +137,7 @@ def silent_owners(cls: type) -> list[type]:
 def module_attributes(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
     """What a piece of code and the functions that it defines read by points of their globals, such as ``("np", "linalg", "norm")``."""
     found, chain = {}, []
-    for instruction in dis.get_instructions(code):
+    for instruction in itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code))):
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             chain = [instruction.argval]
         elif chain and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
@@ -145,20 +145,14 @@ def module_attributes(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
             found[tuple(chain)] = None
         else:
             chain = []
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found.update(dict.fromkeys(module_attributes(constant)))
     return tuple(found)
 
 
 @functools.lru_cache(4096)
 def imported_modules(code: types.CodeType) -> tuple[str, ...]:
     """The full names of the modules that a piece of code and the functions that it defines import when they run."""
-    found = dict.fromkeys(i.argval for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME" and i.argval)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found.update(dict.fromkeys(imported_modules(constant)))
-    return tuple(found)
+    instructions = itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code)))
+    return tuple(dict.fromkeys(i.argval for i in instructions if i.opname == "IMPORT_NAME" and i.argval))
 
 
 def _names_of(cls, start):

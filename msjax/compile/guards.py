@@ -39,8 +39,8 @@ BY_VALUE = frozenset(STATIC).difference(BY_TEXT, _SCALARS)
 _ORDERED = (list, collections.deque)
 
 # Those that are told by their bytes, and those with keys.
-_ARRAYS = (np.ndarray, bytearray, array.array)
-_TABLES = (dict, types.MappingProxyType)
+ARRAYS = (np.ndarray, bytearray, array.array)
+TABLES = (dict, types.MappingProxyType)
 
 # Where a container was found: in another one, so that code reads it if it reads that.
 INSIDE = object()
@@ -217,9 +217,9 @@ class Contents(Guard):
     def remember(self) -> None:
         """Note what it holds now."""
         container = self.container
-        if isinstance(container, _ARRAYS):
+        if isinstance(container, ARRAYS):
             self.held = bytes_of(container)
-        elif isinstance(container, _TABLES):
+        elif isinstance(container, TABLES):
             self.held = tuple(container), tuple(container.values())
         else:
             self.held = tuple(container) if isinstance(container, _ORDERED) else container.copy()
@@ -227,9 +227,9 @@ class Contents(Guard):
     def check(self) -> Check:
         """It holds if the items are the same objects in the same order; of a set, if it is equal, and of an array, its bytes."""
         container = self.container
-        if isinstance(container, _ARRAYS):
+        if isinstance(container, ARRAYS):
             same = _same_bytes
-        elif isinstance(container, _TABLES):
+        elif isinstance(container, TABLES):
             same = _same_dict
         else:
             same = _same_items if isinstance(container, _ORDERED) else _same_set

@@ -12,6 +12,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from msjax.base.code import cell_contents
+
 
 def held_by(value: object) -> list[tuple[Callable[[Any, Any], Any], Callable[[Any, Any, Any], None], str]]:
     """What an object of Python's own holds besides items and attributes that any thread sees: a (read, write, name) for each thing."""
@@ -56,10 +58,7 @@ def read_slot(owner: Any, name: str) -> Any:
 
 def read_cell(variable: types.CellType, _name: str) -> Any:
     """The value of a variable of a closure; None before it is assigned."""
-    try:
-        return variable.cell_contents
-    except ValueError:
-        return None
+    return cell_contents(variable)
 
 
 def put_in_cell(variable: types.CellType, _name: str, value: Any) -> None:

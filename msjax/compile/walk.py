@@ -6,7 +6,6 @@ Tensors that it overlooks are found when the program is traced.
 
 from __future__ import annotations
 
-import array
 import collections
 import functools
 import itertools
@@ -40,8 +39,10 @@ from msjax.compile.code_names import (
     slots_of,
 )
 from msjax.compile.guards import (
+    ARRAYS,
     INSIDE,
     STATIC,
+    TABLES,
     Again,
     ClassData,
     Contents,
@@ -151,9 +152,9 @@ class Walk:
             self.found.append(Guard((kind.__name__, *seen), self._within))
             self._items(value, seen, depth, attribute)
             self._besides(value, depth)
-        elif isinstance(value, (list, set, collections.deque, dict, types.MappingProxyType)):
+        elif isinstance(value, (list, set, collections.deque, *TABLES)):
             self._container(value, depth, attribute)
-        elif isinstance(value, (np.ndarray, bytearray, array.array)) and _size(value) <= _MOST_BYTES:
+        elif isinstance(value, ARRAYS) and _size(value) <= _MOST_BYTES:
             if not self._found_before(value, attribute):
                 self._array(value, depth, attribute)
         elif kind in STATIC:
@@ -181,7 +182,7 @@ class Walk:
             self._visited[id(container)] = None
             self.found.append(Guard((kind, len(container)), self._within))
             return
-        if isinstance(container, (dict, types.MappingProxyType)):
+        if isinstance(container, TABLES):
             entries = container.copy()
             keys = tuple([static_key(key) if type(key) in STATIC else str(key) for key in entries])
             items = [*entries.values()]
@@ -417,17 +418,18 @@ class Walk:
         for name in names:
             if not isinstance(module, types.ModuleType):
                 return
-            value = vars(module).get(name, _MISSING)
+            held = vars(module)
+            value = held.get(name, _MISSING)
             if value is _MISSING and module.__name__.partition(".")[0] == "msjax":  # made when it is first asked for
                 value = getattr(module, name, _MISSING)
-            if is_library(module.__name__) and vars(module).get(name, _MISSING) is not _MISSING:
-                place = id(vars(module)), name
+            if name in held and is_library(module.__name__):
+                place = id(held), name
                 if place not in self._visited:
                     self._visited[place] = None
                     # A name that was not there yet at another walk leaves the key as it was.
                     first = _AT_FIRST.setdefault((module.__name__, name), value)
                     seen = name, None if value is first else id(value)
-                    self.found.append(Name(seen, self._within, dict.get, dict.__setitem__, vars(module), name, value))
+                    self.found.append(Name(seen, self._within, dict.get, dict.__setitem__, held, name, value))
                     if type(value) is list or value is os.environ or value is os.getenv:
                         self._visit(value, depth)
             module = value

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.code import names_in
+from msjax.base.code import cell_contents, names_in
 from msjax.base.errors import check_callable, on_behalf_of
 from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
 from msjax.hooks.handle import new_hook_id
@@ -191,12 +191,5 @@ def _closed_over(fn):
     code = getattr(fn, "__code__", None)
     if code is None:
         return []
-    cells = [cell.cell_contents for cell in fn.__closure__ or () if _is_assigned(cell)]
+    cells = [held for held in map(cell_contents, fn.__closure__ or ()) if held is not None]
     return [*cells, *[fn.__globals__[name] for name in names_in(code) if name in fn.__globals__]]
-
-
-def _is_assigned(cell):
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False

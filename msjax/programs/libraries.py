@@ -22,6 +22,8 @@ from typing import Any
 
 import jax
 
+from msjax.base.code import cell_contents
+
 # Packages whose functions programs may be made of: they are what they are for the content of their files.
 LIBRARIES = ("jax", "jaxlib", "numpy", "ml_dtypes", "opt_einsum", "scipy")
 # What traced functions take from them. The modules that define what these hold are looked at, too.
@@ -125,20 +127,13 @@ def _of_function(fn, depth):
         return fn.__qualname__, zlib.crc32(code.co_code), code.co_names
     found = fn.__qualname__, where, code.co_firstlineno
     if depth and fn.__closure__:
-        return *found, *_of_all([_content(cell) for cell in fn.__closure__], depth - 1)
+        return *found, *_of_all(map(cell_contents, fn.__closure__), depth - 1)
     return found
 
 
 def _of_all(held, depth):
     """The identities of the functions in what a function holds."""
     return [identity(v, depth) for v in held if callable(v) or isinstance(v, (tuple, list))]
-
-
-def _content(cell):
-    try:
-        return cell.cell_contents
-    except ValueError:  # empty
-        return None
 
 
 # ---- modules

@@ -201,7 +201,7 @@ class _Stack(Cell):
         super().__init__()
         if not isinstance(layer, Cell):
             raise TypeError(f"For '{type(self).__name__}', the layer should be a Cell, but got {describe(layer)}.")
-        if isinstance(layer, _Layer) and type(layer) in (TransformerEncoderLayer, TransformerDecoderLayer):
+        if type(layer) is TransformerEncoderLayer or type(layer) is TransformerDecoderLayer:
             layer = layer._again()
         self.layers = CellList([copy.deepcopy(layer) for _ in range(num_layers)])
         self.num_layers = num_layers

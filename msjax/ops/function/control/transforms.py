@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.autograd.recording import check_function
+from msjax.base.code import cell_contents
 from msjax.base.errors import callable_name, describe
 from msjax.base.state import swap
 from msjax.base.typing import JaxArray
@@ -46,7 +47,7 @@ def captured(fn: Callable[..., Any]) -> list[Any]:
             for _, parameter in value.parameters_and_names():
                 visit(parameter, depth)
         elif hasattr(value, "__code__") and hasattr(value, "__globals__"):
-            visit([c.cell_contents for c in value.__closure__ or () if _filled(c)], depth)
+            visit([held for held in map(cell_contents, value.__closure__ or ()) if held is not None], depth)
             visit(list(value.__defaults__ or ()), depth)
             names = value.__code__.co_names
             visit([value.__globals__[n] for n in names if n in value.__globals__ and _of_user(value.__globals__[n])], depth)
@@ -55,13 +56,6 @@ def captured(fn: Callable[..., Any]) -> list[Any]:
 
     visit(fn, 0)
     return list(found.values())
-
-
-def _filled(cell):
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
 
 
 def _of_user(value):
