@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import enum
 import functools
 import types
 from typing import Any, Self
@@ -58,6 +59,8 @@ __all__ = [
     "tuple_",
     "tensor_type",
     "type_none",
+    "qint4x2",
+    "QuantDtype",
     "all_types",
     "number_type",
     "int_type",
@@ -150,6 +153,8 @@ list_: Type = Type("List", "list_")
 tuple_: Type = Type("Tuple", "tuple_")
 tensor_type: Type = Type("Tensor", "tensor")
 type_none: Type = Type("None", "type_none")
+# A name for four bits; no Tensor has this type.
+qint4x2: Type = Type("Int4", "int4")
 
 int_type: tuple[Type, ...] = (int8, int16, int32, int64)
 uint_type: tuple[Type, ...] = (uint8, uint16, uint32, uint64)
@@ -170,7 +175,86 @@ _BY_PY = {
     builtins.tuple: tuple_,
     type(None): type_none,
 }
-_SINGLETONS = {t.code: t for t in [*all_types, int_, uint, float_, number, string, list_, tuple_, tensor_type, type_none]}
+_SINGLETONS = {
+    t.code: t for t in [*all_types, int_, uint, float_, number, string, list_, tuple_, tensor_type, type_none, qint4x2]
+}
+
+
+class _Family(builtins.type):
+    """The class of `Float` and its like, whose instances are the data types of a kind."""
+
+    _kinds = ""
+
+    def __instancecheck__(cls, value: object) -> builtins.bool:
+        return (
+            isinstance(value, Type) and value.kind in cls._kinds and (cls._kinds != "f" or (value is bfloat16) is (cls is BFloat))
+        )
+
+    def __call__(cls, *bits: builtins.int) -> Any:
+        found = [t for t in all_types if isinstance(t, cls) and t.np is not None and [8 * t.np.itemsize] == list(bits)]
+        if not found:
+            raise ValueError(
+                f"There is no {cls.__name__} of {bits} bits; there are {', '.join(str(t) for t in all_types if isinstance(t, cls))}."
+            )
+        return found[0]
+
+
+class Bool(metaclass=_Family):
+    """The class of `bool_`, for `isinstance`."""
+
+    _kinds = "b"
+
+
+class Int(metaclass=_Family):
+    """The class of signed integers, for `isinstance`; ``Int(32)`` is `int32`."""
+
+    _kinds = "i"
+
+
+class UInt(metaclass=_Family):
+    """The class of unsigned integers, for `isinstance`; ``UInt(8)`` is `uint8`."""
+
+    _kinds = "u"
+
+
+class Float(metaclass=_Family):
+    """The class of floats but bfloat16, for `isinstance`; ``Float(16)`` is `float16`."""
+
+    _kinds = "f"
+
+
+class BFloat(metaclass=_Family):
+    """The class of `bfloat16`, for `isinstance`; ``BFloat(16)`` is that."""
+
+    _kinds = "f"
+
+
+class Complex(metaclass=_Family):
+    """The class of complex numbers, for `isinstance`; ``Complex(64)`` is `complex64`."""
+
+    _kinds = "c"
+
+
+class Number(metaclass=_Family):
+    """The class of all numbers, for `isinstance`."""
+
+    _kinds = "biufc"
+
+
+class QuantDtype(enum.Enum):
+    """Names of integers of few bits, which quantization tools use."""
+
+    INT1, INT2, INT3, INT4, INT5, INT6, INT7, INT8, INT9, INT10, INT11, INT12, INT13, INT14, INT15, INT16 = range(16)
+    UINT1, UINT2, UINT3, UINT4, UINT5, UINT6, UINT7, UINT8, UINT9, UINT10, UINT11, UINT12, UINT13, UINT14, UINT15, UINT16 = range(
+        100, 116
+    )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def value(self) -> builtins.int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The number of the type."""
+        return self._value_
 
 
 def _by_code(code: str) -> Type:

@@ -22,6 +22,7 @@ from msjax.common.initializers import (
     XavierNormal,
     XavierUniform,
     Zero,
+    _INITIALIZER_ALIAS,
     fans as _calculate_fan_in_and_fan_out,  # what libraries import under MindSpore's private names
     gain as _calculate_gain,  # noqa: F401
     initial_array,
@@ -63,6 +64,17 @@ def initializer(init: InitLike, shape: Shape | None = None, dtype: DTypeLike = m
     if sizes is None:
         raise ValueError("For 'initializer', 'shape' is missing.")
     return wrap(initial_array(init, sizes, dtype))
+
+
+def _register(*aliases):
+    """A decorator for initializers that gives them names, by which layers make them with their default arguments."""
+
+    def decorate(cls):
+        for name in (cls.__name__.lower(), *map(str.lower, aliases)):
+            _INITIALIZER_ALIAS[name] = cls
+        return cls
+
+    return decorate
 
 
 def _calculate_correct_fan(shape, mode):
