@@ -6,6 +6,7 @@ from msjax.base.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.initializers import (
+    _INITIALIZER_ALIAS,
     Constant,
     Dirac,
     HeNormal,
@@ -22,7 +23,6 @@ from msjax.common.initializers import (
     XavierNormal,
     XavierUniform,
     Zero,
-    _INITIALIZER_ALIAS,
     fans as _calculate_fan_in_and_fan_out,  # what libraries import under MindSpore's private names
     gain as _calculate_gain,  # noqa: F401
     initial_array,

@@ -12,10 +12,13 @@ from msjax.ops.primitive import Form
 
 __all__: list[str] = []
 
+# Where class forms belong: those that say so have the attributes that they annotate.
+_PLACE = "msjax.ops.operations"
+
 
 def _form(name: str, function: Callable[..., Any]) -> Any:
     """The class whose instances call a function with the inputs."""
-    return type(name, (Form,), {"__call__": staticmethod(function), "__module__": "msjax.ops.operations", "__doc__": None})
+    return type(name, (Form,), {"__call__": staticmethod(function), "__module__": _PLACE, "__doc__": None})
 
 
 def _split_with_size(input, split_size, dim=0):
@@ -29,6 +32,7 @@ def _inplace_copy(input, src, non_blocking=False):
 class StackExt(Form):
     """Joins Tensors of one shape along a new axis `dim`; see `mint.stack`."""
 
+    __module__ = _PLACE
     dim: int = 0
 
     def __call__(self, tensors: Any) -> Any:
@@ -38,18 +42,22 @@ class StackExt(Form):
 class OneHotExt(Form):
     """One-hot vectors along an axis; see `ops.one_hot`."""
 
+    __module__ = _PLACE
     axis: int = -1
 
     def __call__(self, tensor: Any, num_classes: int, on_value: Any, off_value: Any) -> Any:
         return ops.one_hot(tensor, num_classes, on_value, off_value, self.axis)
 
 
-AddExt = _form("AddExt", mint.add)
-SubExt = _form("SubExt", mint.sub)
-SumExt = _form("SumExt", mint.sum)
-MeanExt = _form("MeanExt", mint.mean)
-CumsumExt = _form("CumsumExt", mint.cumsum)
-SortExt = _form("SortExt", mint.sort)
+AddExt = _form("AddExt", lambda input, other, alpha=1: mint.add(input, other, alpha=alpha))
+SubExt = _form("SubExt", lambda input, other, alpha=1: mint.sub(input, other, alpha=alpha))
+SumExt = _form("SumExt", lambda input, dim=None, keepdim=False, dtype=None: mint.sum(input, dim, keepdim, dtype=dtype))
+MeanExt = _form("MeanExt", lambda input, dim=None, keepdim=False, dtype=None: mint.mean(input, dim, keepdim, dtype=dtype))
+CumsumExt = _form("CumsumExt", lambda input, dim, dtype=None: mint.cumsum(input, dim, dtype=dtype))
+SortExt = _form(
+    "SortExt",
+    lambda input, dim=-1, descending=False, stable=False: mint.sort(input, dim=dim, descending=descending, stable=stable),
+)
 TopkExt = _form("TopkExt", mint.topk)
 MatMulExt = _form("MatMulExt", mint.matmul)
 BatchMatMulExt = _form("BatchMatMulExt", mint.bmm)
