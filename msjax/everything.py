@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         parallel as parallel,
         profiler as profiler,
         runtime as runtime,
+        scipy as scipy,
         serialization as serialization,
         tools as tools,
         train as train,
