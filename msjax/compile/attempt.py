@@ -186,6 +186,7 @@ class _Attempt:
             self.attributes = self._attributes()
             self._write_globals(*stored)
         outputs, self.outputs = self.outputs, None
+        trace.forget()  # jax.checking_leaks counts what still refers to the trace's values when this returns
         return outputs
 
     def _output(self, value):

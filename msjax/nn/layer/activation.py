@@ -377,6 +377,9 @@ ACTIVATIONS = {
 _activation = ACTIVATIONS  # the name that libraries import
 
 
+_activation = ACTIVATIONS  # MindSpore's name, which libraries import
+
+
 def get_activation(name: str, prim_name: str | None = None) -> Cell | None:
     """The activation layer of a name, with its default arguments; None for None.
 
