@@ -208,67 +208,6 @@ _SINGLETONS = {
 }
 
 
-class _Family(builtins.type):
-    """The class of `Float` and its like, whose instances are the data types of a kind."""
-
-    _kinds = ""
-
-    def __instancecheck__(cls, value: object) -> builtins.bool:
-        return (
-            isinstance(value, Type) and value.kind in cls._kinds and (cls._kinds != "f" or (value is bfloat16) is (cls is BFloat))
-        )
-
-    def __call__(cls, *bits: builtins.int) -> Any:
-        found = [t for t in all_types if isinstance(t, cls) and t.np is not None and [8 * t.np.itemsize] == list(bits)]
-        if not found:
-            raise ValueError(
-                f"There is no {cls.__name__} of {bits} bits; there are {', '.join(str(t) for t in all_types if isinstance(t, cls))}."
-            )
-        return found[0]
-
-
-class Bool(metaclass=_Family):
-    """The class of `bool_`, for `isinstance`."""
-
-    _kinds = "b"
-
-
-class Int(metaclass=_Family):
-    """The class of signed integers, for `isinstance`; ``Int(32)`` is `int32`."""
-
-    _kinds = "i"
-
-
-class UInt(metaclass=_Family):
-    """The class of unsigned integers, for `isinstance`; ``UInt(8)`` is `uint8`."""
-
-    _kinds = "u"
-
-
-class Float(metaclass=_Family):
-    """The class of floats but bfloat16, for `isinstance`; ``Float(16)`` is `float16`."""
-
-    _kinds = "f"
-
-
-class BFloat(metaclass=_Family):
-    """The class of `bfloat16`, for `isinstance`; ``BFloat(16)`` is that."""
-
-    _kinds = "f"
-
-
-class Complex(metaclass=_Family):
-    """The class of complex numbers, for `isinstance`; ``Complex(64)`` is `complex64`."""
-
-    _kinds = "c"
-
-
-class Number(metaclass=_Family):
-    """The class of all numbers, for `isinstance`."""
-
-    _kinds = "biufc"
-
-
 class QuantDtype(enum.Enum):
     """Names of integers of few bits, which quantization tools use."""
 

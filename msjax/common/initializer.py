@@ -67,17 +67,6 @@ def initializer(init: InitLike, shape: Shape | None = None, dtype: DTypeLike = m
     return wrap(initial_array(init, sizes, dtype))
 
 
-def _register(*aliases):
-    """A decorator for initializers that gives them names, by which layers make them with their default arguments."""
-
-    def decorate(cls):
-        for name in (cls.__name__.lower(), *map(str.lower, aliases)):
-            _INITIALIZER_ALIAS[name] = cls
-        return cls
-
-    return decorate
-
-
 def _calculate_correct_fan(shape, mode):
     """The fan that a mode names."""
     modes = ("fan_in", "fan_out")

@@ -374,9 +374,6 @@ ACTIVATIONS = {
     "mish": Mish,
 }  # fmt: skip
 
-_activation = ACTIVATIONS  # the name that libraries import
-
-
 _activation = ACTIVATIONS  # MindSpore's name, which libraries import
 
 
