@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         parallel as parallel,
         profiler as profiler,
         runtime as runtime,
+        scipy as scipy,
         serialization as serialization,
         tools as tools,
         train as train,
@@ -170,5 +171,9 @@ if TYPE_CHECKING:
         rearrange_inputs as rearrange_inputs,
     )
     from msjax.train.data_sink import data_sink as data_sink
+    from msjax.train.dataset_helper import (
+        DatasetHelper as DatasetHelper,
+        connect_network_with_dataset as connect_network_with_dataset,
+    )
 else:
     __getattr__, __dir__ = on_first_use(__name__, _PLACEHOLDERS, door="msjax")

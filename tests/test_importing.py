@@ -68,6 +68,11 @@ print(Tensor([1.0]) + 1, Tensor is msjax.Tensor, msjax.autograd.op.apply is appl
     assert run(code).split("\n")[0] == "[2.] True True msjax.autograd"
 
 
+def test_python_without_docstrings_can_import_it():
+    code = "import msjax\nprint(msjax.Tensor([1.0]).max(axis=0, return_indices=True)[0], __debug__)"
+    assert subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True).stdout == "1.0 False\n"
+
+
 @pytest.mark.parametrize("module", [nn, ops])
 def test_what_isnt_offered_is_said_in_both_ways_of_asking(module):
     name = module.__name__.replace("msjax", "mindspore")

@@ -110,6 +110,34 @@ class Type:
         return self
 
 
+class _Kinds(type):
+    """Classes by the kind of data type: ``isinstance(ms.int8, Int)``; called with a number of bits, they give the type of that size."""
+
+    names: tuple[str, ...]
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Type) and instance.name.rstrip("0123456789") in cls.names
+
+    def __call__(cls, bits: int | str = "") -> Type:
+        for found in globals().values():
+            if isinstance(found, Type) and found.name == f"{cls.names[-1]}{bits}":
+                return found
+        raise TypeError(f"There is no data type {cls.names[-1]}{bits}.")
+
+
+Int: _Kinds = _Kinds("Int", (), {"names": ("Int",)})
+UInt: _Kinds = _Kinds("UInt", (), {"names": ("UInt",)})
+Float: _Kinds = _Kinds("Float", (), {"names": ("Float",)})
+BFloat: _Kinds = _Kinds("BFloat", (), {"names": ("BFloat",)})
+Bool: _Kinds = _Kinds("Bool", (), {"names": ("Bool",)})
+Complex: _Kinds = _Kinds("Complex", (), {"names": ("Complex",)})
+String: _Kinds = _Kinds("String", (), {"names": ("String",)})
+List: _Kinds = _Kinds("List", (), {"names": ("List",)})
+Tuple: _Kinds = _Kinds("Tuple", (), {"names": ("Tuple",)})
+TensorType: _Kinds = _Kinds("TensorType", (), {"names": ("Tensor",)})
+Number: _Kinds = _Kinds("Number", (), {"names": ("Int", "UInt", "Float", "BFloat", "Bool", "Complex", "Number")})
+
+
 bool_: Type = Type("Bool", "bool", np.bool_)
 int8: Type = Type("Int8", "int8", np.int8)
 int16: Type = Type("Int16", "int16", np.int16)

@@ -21,6 +21,7 @@ from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.compile.code_names import stored_globals
 from msjax.compile.kept import tensors_kept
+from msjax.compile.language import Lazy, sequences_in
 from msjax.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import NeedsPyNative, Trace
@@ -65,7 +66,8 @@ def build(
             known = {id(v) for v in environment.variables}
             environment.variables += [v for k, v in passed.items() if k not in known]
             attempt = _Attempt(body, compiled, environment.variables, leaves, treedef, inputs, draws)
-            missing = attempt.trace_it()
+            with LOCK, sequences_in(environment.guards.found):
+                missing = attempt.trace_it()
             if not missing:
                 if compiled.again:
                     before.restore()
@@ -184,6 +186,7 @@ class _Attempt:
             self.attributes = self._attributes()
             self._write_globals(*stored)
         outputs, self.outputs = self.outputs, None
+        trace.forget()  # jax.checking_leaks counts what still refers to the trace's values when this returns
         return outputs
 
     def _output(self, value):
@@ -312,18 +315,23 @@ _COLLECTED = {
     **dict.fromkeys((map, filter, type({}.items()), types.GeneratorType), list),
 }
 _OVER_TUPLE = type(iter(()))
+_MAY_HOLD = frozenset((*_COLLECTED, Lazy, tuple, list, dict))
 
 
 def _collected(value):
     """A result in which iterators and views are tuples or lists, as MindSpore's compiled functions return them."""
-    kind = value.__class__
+    kind = type(value)
+    if kind is Lazy:
+        return value.__class__(map(_collected, value.whole()))
     if kind in _COLLECTED:
         made = _COLLECTED[kind]
         if kind is map and all(type(items) is _OVER_TUPLE for items in value.__reduce__()[1][1:]):
             made = tuple
         return made(map(_collected, value))
-    if kind in (tuple, list) and any(v.__class__ in _COLLECTED or v.__class__ in (tuple, list) for v in value):
+    if kind in (tuple, list) and any(type(v) in _MAY_HOLD for v in value):
         return kind(map(_collected, value))
+    if kind is dict and any(type(v) in _MAY_HOLD for v in value.values()):
+        return {key: _collected(v) for key, v in value.items()}
     return value
 
 

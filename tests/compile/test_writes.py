@@ -140,11 +140,19 @@ def test_iterators_that_a_compiled_function_returns_are_collected():
     assert type(of_tuple) is tuple and len(of_tuple) == 2 and type(of_list) is list and of_list[0].tolist() == [-3]
 
 
-def test_nothing_of_the_trace_is_left_in_the_network_when_the_trace_ends():
+def test_nothing_of_the_trace_is_left_when_it_ends(capsys):
     net = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
     hooked = []
     net.register_forward_hook(lambda cell, inputs, output: hooked.append(output.shape))
     step = ms.jit(nn.TrainOneStepCell(net, nn.Momentum(net.trainable_params(), 0.1, 0.9)))
+
+    @ms.jit
+    def shown(x):
+        print("of", x)
+        return x.sum()
+
     with jax.checking_leaks():
         losses = [step(f32(1, 2)).tolist() for _ in range(2)]
+        shown(f32(1, 2))
     assert losses[0] == [3.0] > losses[1] and hooked == [(1,), (1,)]
+    assert capsys.readouterr().out == "of [1. 2.]\n"

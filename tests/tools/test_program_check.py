@@ -149,6 +149,16 @@ def test_wrong_paths(tmp_path, capsys, no_alias_left):
     assert "there is no file or folder" in err and "bad.py" in err
 
 
+def test_files_of_a_folder_that_are_no_python_are_left_out(tmp_path, capsys, no_alias_left):
+    (tmp_path / "bad.py").write_text("\ndef f(:\n")
+    (tmp_path / "mark.py").write_bytes(b"\xef\xbb\xbffrom mindspore import nothing_of_this_name\n")
+    (tmp_path / "latin.py").write_bytes(b"# -*- coding: latin-1 -*-\ntext = '\xe9'\n")
+    assert main(["check", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert f"{tmp_path / 'mark.py'}:1: mindspore.nothing_of_this_name" in out and out.endswith("msjax lacks in 2 files\n")
+    assert err.count("\n") == 1 and err.startswith(f"{tmp_path / 'bad.py'}:2: not read, since it is no Python: ")
+
+
 def test_a_name_is_looked_up_where_python_does(tmp_path, capsys, monkeypatch, no_alias_left):
     """MindSpore has a module of this name beside the function, so that an import of the module alone would find something."""
     monkeypatch.delattr("msjax.nn.optim.thor", raising=False)  # an earlier import of the module sets it

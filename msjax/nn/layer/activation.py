@@ -375,6 +375,9 @@ ACTIVATIONS = {
 }  # fmt: skip
 
 
+_activation = ACTIVATIONS  # MindSpore's name, which libraries import
+
+
 def get_activation(name: str, prim_name: str | None = None) -> Cell | None:
     """The activation layer of a name, with its default arguments; None for None.
 

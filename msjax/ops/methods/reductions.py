@@ -186,7 +186,8 @@ def _with_value(function: Callable[..., Any]) -> Attribute[_WithValue]:
     def method(self: Tensor, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
         return function(self, axis, keep_dims)
 
-    method.__doc__ = f"{function.__doc__.splitlines()[0]}\n\n    Returns:\n        (values, indices).\n    "  # pyright: ignore[reportOptionalMemberAccess]
+    first = (function.__doc__ or "").partition("\n")[0]  # there is none under python -OO
+    method.__doc__ = f"{first}\n\n    Returns:\n        (values, indices).\n    "
     return method
 
 
