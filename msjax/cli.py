@@ -226,9 +226,11 @@ def _check(options) -> int:
 
     install_as_mindspore()
     try:
-        lacks, files = check_programs(options.paths)
+        lacks, files, unread = check_programs(options.paths)
     except (OSError, SyntaxError) as error:
         return _wrong("check", str(error))
+    for path, error in unread:
+        print(f"{path}:{error.lineno or 1}: not read, since it is no Python: {error.msg}", file=sys.stderr)
     stopping, apart = [lack for lack in lacks if not lack.apart], [lack for lack in lacks if lack.apart]
     for lack in stopping:
         print(lack)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import enum
 import functools
 import types
 from typing import Any, Self
@@ -58,6 +59,8 @@ __all__ = [
     "tuple_",
     "tensor_type",
     "type_none",
+    "qint4x2",
+    "QuantDtype",
     "all_types",
     "number_type",
     "int_type",
@@ -110,6 +113,34 @@ class Type:
         return self
 
 
+class _Kinds(type):
+    """Classes by the kind of data type: ``isinstance(ms.int8, Int)``; called with a number of bits, they give the type of that size."""
+
+    names: tuple[str, ...]
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Type) and instance.name.rstrip("0123456789") in cls.names
+
+    def __call__(cls, bits: int | str = "") -> Type:
+        for found in globals().values():
+            if isinstance(found, Type) and found.name == f"{cls.names[-1]}{bits}":
+                return found
+        raise TypeError(f"There is no data type {cls.names[-1]}{bits}.")
+
+
+Int: _Kinds = _Kinds("Int", (), {"names": ("Int",)})
+UInt: _Kinds = _Kinds("UInt", (), {"names": ("UInt",)})
+Float: _Kinds = _Kinds("Float", (), {"names": ("Float",)})
+BFloat: _Kinds = _Kinds("BFloat", (), {"names": ("BFloat",)})
+Bool: _Kinds = _Kinds("Bool", (), {"names": ("Bool",)})
+Complex: _Kinds = _Kinds("Complex", (), {"names": ("Complex",)})
+String: _Kinds = _Kinds("String", (), {"names": ("String",)})
+List: _Kinds = _Kinds("List", (), {"names": ("List",)})
+Tuple: _Kinds = _Kinds("Tuple", (), {"names": ("Tuple",)})
+TensorType: _Kinds = _Kinds("TensorType", (), {"names": ("Tensor",)})
+Number: _Kinds = _Kinds("Number", (), {"names": ("Int", "UInt", "Float", "BFloat", "Bool", "Complex", "Number")})
+
+
 bool_: Type = Type("Bool", "bool", np.bool_)
 int8: Type = Type("Int8", "int8", np.int8)
 int16: Type = Type("Int16", "int16", np.int16)
@@ -150,6 +181,8 @@ list_: Type = Type("List", "list_")
 tuple_: Type = Type("Tuple", "tuple_")
 tensor_type: Type = Type("Tensor", "tensor")
 type_none: Type = Type("None", "type_none")
+# A name for four bits; no Tensor has this type.
+qint4x2: Type = Type("Int4", "int4")
 
 int_type: tuple[Type, ...] = (int8, int16, int32, int64)
 uint_type: tuple[Type, ...] = (uint8, uint16, uint32, uint64)
@@ -170,7 +203,25 @@ _BY_PY = {
     builtins.tuple: tuple_,
     type(None): type_none,
 }
-_SINGLETONS = {t.code: t for t in [*all_types, int_, uint, float_, number, string, list_, tuple_, tensor_type, type_none]}
+_SINGLETONS = {
+    t.code: t for t in [*all_types, int_, uint, float_, number, string, list_, tuple_, tensor_type, type_none, qint4x2]
+}
+
+
+class QuantDtype(enum.Enum):
+    """Names of integers of few bits, which quantization tools use."""
+
+    INT1, INT2, INT3, INT4, INT5, INT6, INT7, INT8, INT9, INT10, INT11, INT12, INT13, INT14, INT15, INT16 = range(16)
+    UINT1, UINT2, UINT3, UINT4, UINT5, UINT6, UINT7, UINT8, UINT9, UINT10, UINT11, UINT12, UINT13, UINT14, UINT15, UINT16 = range(
+        100, 116
+    )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def value(self) -> builtins.int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The number of the type."""
+        return self._value_
 
 
 def _by_code(code: str) -> Type:

@@ -6,6 +6,7 @@ from msjax.base.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.initializers import (
+    _INITIALIZER_ALIAS,
     Constant,
     Dirac,
     HeNormal,
@@ -26,6 +27,7 @@ from msjax.common.initializers import (
     gain as _calculate_gain,  # noqa: F401
     initial_array,
 )
+from msjax.common.seeds import normal, truncated_normal, uniform_between as _init_random_uniform  # noqa: F401
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, InitLike, Shape
 
@@ -75,3 +77,22 @@ def _assignment(array, value):
     """Fill a numpy array in place; returns it."""
     array[...] = value
     return array
+
+
+def _register(*aliases):
+    """A decorator that gives an Initializer its names: its class's in small letters, and others. Names that exist stay."""
+
+    def register(kind):
+        for name in (kind.__name__.lower(), *aliases):
+            _INITIALIZER_ALIAS.setdefault(name, kind)
+        return kind
+
+    return register
+
+
+def _init_random_normal(mean, sigma, shape):
+    return normal(sigma, shape, mean)
+
+
+def _init_truncated_normal(a, b, mean, sigma, shape):
+    return truncated_normal(sigma, mean, a, b, shape)

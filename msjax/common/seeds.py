@@ -70,6 +70,13 @@ def uniform(limit: float, shape: tuple[int, ...]) -> np.ndarray:
     return (numpy_generator().random(shape, np.float32) * 2 - 1) * np.float32(limit)
 
 
+def uniform_between(low: float, high: float, shape: tuple[int, ...]) -> np.ndarray:
+    """Float32 numbers, uniform in [low, high)."""
+    if _mindspores():
+        return philox.uniform(_next_seed(), math.prod(shape), low, high).reshape(shape)
+    return numpy_generator().random(shape, np.float32) * np.float32(high - low) + np.float32(low)
+
+
 def normal(sigma: float, shape: tuple[int, ...], mean: float = 0.0) -> np.ndarray:
     """Float32 numbers of a normal distribution."""
     if _mindspores():

@@ -196,11 +196,11 @@ class Compiled:
             if self._environments.own_changes >= _PATIENCE:
                 raise NeedsPyNative("each run changes a Python value that it was compiled for")
             self.compilations += 1
-            stored = StoredCall(self, leaves, treedef)
-            program = stored.load()
-            if program is None:
-                before = Snapshot([*self._environments.roots(), *objects], walk)
-                with full_collections_wait():
+            with full_collections_wait():
+                stored = StoredCall(self, leaves, treedef)
+                program = stored.load()
+                if program is None:
+                    before = Snapshot([*self._environments.roots(), *objects], walk)
                     program = build(self.body, self, environment, leaves, treedef, before, stored)
         except (HookNeedsValue, BackwardError):
             raise

@@ -144,7 +144,7 @@ get_prefetch_size, set_prefetch_size = _accessors(
     "prefetch_size", _positive, "Set how many rows an operation with workers prepares ahead. Default: 16."
 )
 get_callback_timeout, set_callback_timeout = _accessors(
-    "callback_timeout", _positive, "Accepted for compatibility with MindSpore, without effect: seconds. Default: 60."
+    "callback_timeout", _positive, "The seconds that rows wait for `Dataset.sync_update`. Default: 60."
 )
 get_monitor_sampling_interval, set_monitor_sampling_interval = _accessors(
     "monitor_sampling_interval",

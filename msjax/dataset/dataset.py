@@ -50,6 +50,8 @@ class Dataset:
             shuffle as shuffle,
             skip as skip,
             split as split,
+            sync_update as sync_update,
+            sync_wait as sync_wait,
             take as take,
         )
         from msjax.dataset.text.vocab import build_vocab as build_vocab

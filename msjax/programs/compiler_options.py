@@ -114,6 +114,10 @@ def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Cal
     return jax.jit(fn, compiler_options=options), bool(moves)
 
 
+# A kernel that writes its result into its operand's memory is compiled to a loop of vectors, a check that the two don't overlap, which
+# fails each time, and a loop of single elements, which runs. So small arrays get new memory, which costs nothing.
+_IN_PLACE = 1 << 15
+
 # From so many distinct equations on, a program is compiled for seconds. Of others, such as ResNet-50's step, XLA's newer code compiles
 # equal kernels once; and small ones keep their last bits.
 _LARGE = 1000
@@ -125,7 +129,7 @@ def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] =
     Args:
         fn: of arrays.
         jaxpr: what it computes.
-        donated: the positions of the operands whose memory may be written to.
+        donated: the positions of the operands whose memory may be written to. In that of small ones, a large program writes nothing.
     """
     plain = jax.jit(fn, donate_argnums=donated)
     options = large_options()
@@ -134,7 +138,8 @@ def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] =
     distinct = {(e.primitive.name, *[getattr(v.aval, "shape", ()) for v in (*e.invars, *e.outvars)]) for e in equations(jaxpr)}
     if len(distinct) < _LARGE or not _PRODUCTS & {name for name, *_ in distinct}:
         return plain
-    quick = jax.jit(fn, donate_argnums=donated, compiler_options=options)
+    in_place = tuple(i for i in donated if _bytes(jaxpr.invars[i].aval) >= _IN_PLACE)
+    quick = jax.jit(fn, donate_argnums=in_place, compiler_options=options)
 
     def program(*values):
         if platform_of(values) != "cpu":
@@ -149,6 +154,10 @@ def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] =
     program.__name__ = getattr(fn, "__name__", "program")
     program.lower = quick.lower
     return program
+
+
+def _bytes(aval):
+    return aval.size * getattr(aval.dtype, "itemsize", 0)
 
 
 @functools.cache

@@ -10,6 +10,7 @@ import builtins
 import operator
 import os
 import types
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -58,19 +59,40 @@ class Lack(NamedTuple):
         return f"{self.path}:{self.line}: {self.name}: {self.advice}"
 
 
-def check_programs(paths: Iterable[str]) -> tuple[list[Lack], int]:
-    """The names that msjax lacks in some files, and how many files were read.
+class Checked(NamedTuple):
+    """What was found in files.
+
+    Attributes:
+        lacks: the names that msjax lacks.
+        files: how many files were read.
+        unread: the files in folders that are no Python, each with its error.
+    """
+
+    lacks: list[Lack]
+    files: int
+    unread: list[tuple[str, SyntaxError]]
+
+
+def check_programs(paths: Iterable[str]) -> Checked:
+    """The names that msjax lacks in some files. A file in a folder that Python could not run is left out.
 
     Args:
         paths: Python files, and folders in which all of them are read.
 
     Raises:
         FileNotFoundError: there is no such file or folder.
-        SyntaxError: a file is no Python.
+        SyntaxError: a file that is named itself is no Python.
     """
-    trees = {path: _parsed(path) for path in _files(paths)}
+    trees, unread, named = {}, [], set(paths := list(paths))
+    for path in _files(paths):
+        try:
+            trees[path] = _parsed(path)
+        except SyntaxError as error:
+            if path in named:
+                raise
+            unread.append((path, error))
     names = ProgramNames(trees.values())
-    return [lack for path, tree in trees.items() for lack in _check(path, tree, names)], len(trees)
+    return Checked([lack for path, tree in trees.items() for lack in _check(path, tree, names)], len(trees), unread)
 
 
 def check_program(path: str) -> list[Lack]:
@@ -84,8 +106,11 @@ def check_program(path: str) -> list[Lack]:
 
 
 def _parsed(path):
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return ast.parse(file.read(), path)
+    with open(path, "rb") as file:
+        text = file.read()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes in texts, of which Python warns when it compiles them
+        return ast.parse(text, path)  # bytes: their encoding is what the file says, as where it runs
 
 
 def _check(path, tree, names):

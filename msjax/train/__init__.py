@@ -17,11 +17,13 @@ from msjax.serialization import (
 )
 from msjax.train import callback, metrics
 from msjax.train.callback import *
+from msjax.train.dataset_helper import DatasetHelper, connect_network_with_dataset
 from msjax.train.metrics import *
 from msjax.train.model import Model
 from msjax.train.summary import SummaryCollector, SummaryRecord
 
 __all__ = [
+    "DatasetHelper",
     "DynamicLossScaleManager",
     "FixedLossScaleManager",
     "LossScaleManager",
@@ -30,6 +32,7 @@ __all__ = [
     "SummaryRecord",
     "async_ckpt_thread_status",
     "build_train_network",
+    "connect_network_with_dataset",
     "ckpt_to_safetensors",
     "load_checkpoint",
     "load_checkpoint_async",

@@ -43,19 +43,37 @@ def data_sink(
     """
     check_positive_int(sink_size, "sink_size", "data_sink")
     run = fn if jit_config is None else jit(fn)
-    rows: list[Any] = [iter(())]
-
-    def next_row():
-        for _ in range(2):
-            for row in rows[0]:
-                return row
-            rows[0] = dataset.create_tuple_iterator()
-        raise ValueError("For 'data_sink', the dataset has no rows.")
+    rows = RowSource(dataset, "data_sink")
 
     def sink():
         out = None
         for _ in range(sink_size):
-            out = run(*next_row())
+            out = run(*rows.next())
         return out
 
     return sink
+
+
+class RowSource:
+    """The rows of a dataset one after the other; when it ends, it starts again.
+
+    Args:
+        dataset (Dataset): where the rows come from.
+        name (str): who asks, for messages.
+    """
+
+    def __init__(self, dataset: Dataset, name: str):
+        self._dataset, self._name = dataset, name
+        self._rows: Any = iter(())
+
+    def next(self) -> Any:
+        """The next row.
+
+        Raises:
+            ValueError: the dataset has no rows.
+        """
+        for _ in range(2):
+            for row in self._rows:
+                return row
+            self._rows = iter(self._dataset.create_tuple_iterator())
+        raise ValueError(f"For '{self._name}', the dataset has no rows.")

@@ -127,3 +127,15 @@ def test_integers_that_need_64_bits_are_an_error_without_them(value):
             ms.Tensor(value)
     finally:
         jax.config.update("jax_enable_x64", X64)
+
+
+def test_classes_of_kinds():
+    kinds = [mstype.Int, mstype.UInt, mstype.Float, mstype.BFloat, mstype.Bool, mstype.Complex, mstype.TensorType]
+    types = [ms.int8, ms.uint16, ms.float32, ms.bfloat16, ms.bool_, ms.complex64, ms.tensor_type]
+    for number, of_kind in enumerate(types):
+        assert [isinstance(of_kind, kind) for kind in kinds] == [n == number for n in range(len(kinds))]
+        assert isinstance(of_kind, mstype.Number) == (of_kind is not ms.tensor_type)
+    assert isinstance(mstype.int_, mstype.Int) and isinstance(mstype.number, mstype.Number) and not isinstance(3, mstype.Int)
+    assert mstype.Float(32) is ms.float32 and mstype.UInt(8) is ms.uint8 and mstype.Bool() is ms.bool_
+    with pytest.raises(TypeError, match="no data type Float7"):
+        mstype.Float(7)

@@ -5,6 +5,7 @@ import pytest
 
 import msjax as ms
 from msjax import Tensor
+from msjax.common import initializer as module, initializers
 from msjax.common.initializer import (
     Constant,
     Dirac,
@@ -147,3 +148,18 @@ def test_initializers_of_ones_own():
 def test_errors(make, kind, words):
     with pytest.raises(kind, match=words):
         make()
+
+
+def test_names_that_libraries_register(monkeypatch):
+    monkeypatch.setattr(module, "_INITIALIZER_ALIAS", dict(module._INITIALIZER_ALIAS))
+    monkeypatch.setattr(initializers, "_INITIALIZER_ALIAS", module._INITIALIZER_ALIAS)
+
+    @module._register("all_fives", "zeros")
+    class Fives(Initializer):
+        def _initialize(self, arr):
+            module._assignment(arr, 5)
+
+    assert initializer("all_fives", (2,)).asnumpy().tolist() == initializer("fives", (2,)).asnumpy().tolist() == [5, 5]
+    assert initializer("zeros", (2,)).asnumpy().tolist() == [0, 0]  # names that exist stay
+    values = module._init_random_uniform(2.0, 3.0, (40,))
+    assert values.dtype == np.float32 and 2 <= values.min() < values.max() < 3

@@ -91,7 +91,7 @@ def test_large_programs_are_compiled_in_several_pieces():
     if not quick_options():
         assert large_options() == {}
         pytest.skip("this jaxlib has one set of options")
-    options = large_options()
+    options = dict(large_options())
     assert options.pop("xla_cpu_parallel_codegen_split_count") >= 2
     assert options.items() <= quick_options().items()
 
@@ -125,3 +125,15 @@ def test_masks_and_what_an_optimizer_prepares_need_no_second_program():
     optimizer.beta1 = 0.5
     run()
     assert run.compilations() == 2
+
+
+def test_a_large_program_writes_small_arrays_into_new_memory(asked):
+    net = nn.Dense(128, 128)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9))
+    x = ms.Tensor(np.ones((2, 128), np.float32))
+    run = ms.jit(lambda: step(x, x))
+    places = [p._value.unsafe_buffer_pointer() for p in (net.weight, net.bias)]
+    run()
+    assert large_options() in asked
+    kept = [p._value.unsafe_buffer_pointer() == place for p, place in zip((net.weight, net.bias), places)]
+    assert kept == [True, False]

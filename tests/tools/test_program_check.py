@@ -7,7 +7,7 @@ from msjax.cli import main
 PROGRAM = """\
 import mindspore as ms
 import mindspore.nn as nn
-from mindspore import RowTensor, Tensor, rewrite
+from mindspore import RowTensor, Tensor, utils
 from mindspore.nn.probability import distribution
 from mindspore.ops import *
 from mindspore.ops import operations as P, zeros_likes
@@ -35,19 +35,19 @@ class Net(nn.Cell):
 
 F = ms.ops
 if __name__ == "__main__":
-    print(F.nope(Tensor(1)), ms.rewrite.SymbolTree, RowTensor(1), ms.ops.function.math_func.softmin)
+    print(F.nope(Tensor(1)), ms.utils.dryrun, RowTensor(1), ms.ops.function.math_func.softmin)
     nn = None
     nn.gone()
 """
 EXPECTED = {
-    (3, "mindspore.rewrite"),
+    (3, "mindspore.utils"),
     (4, "mindspore.nn.probability"),
     (6, "mindspore.ops.zeros_likes"),
     (22, "mindspore.nn.Conv2dThor"),
     (23, "mindspore.ops.operations.Addd"),
     (31, "mindspore.RowTensor"),
     (31, "mindspore.ops.nope"),
-    (31, "mindspore.rewrite"),
+    (31, "mindspore.utils"),
 }
 
 
@@ -147,6 +147,16 @@ def test_wrong_paths(tmp_path, capsys, no_alias_left):
     assert main(["check", str(tmp_path / "bad.py")]) == 2
     err = capsys.readouterr().err
     assert "there is no file or folder" in err and "bad.py" in err
+
+
+def test_files_of_a_folder_that_are_no_python_are_left_out(tmp_path, capsys, no_alias_left):
+    (tmp_path / "bad.py").write_text("\ndef f(:\n")
+    (tmp_path / "mark.py").write_bytes(b"\xef\xbb\xbffrom mindspore import nothing_of_this_name\n")
+    (tmp_path / "latin.py").write_bytes(b"# -*- coding: latin-1 -*-\ntext = '\xe9'\n")
+    assert main(["check", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert f"{tmp_path / 'mark.py'}:1: mindspore.nothing_of_this_name" in out and out.endswith("msjax lacks in 2 files\n")
+    assert err.count("\n") == 1 and err.startswith(f"{tmp_path / 'bad.py'}:2: not read, since it is no Python: ")
 
 
 def test_a_name_is_looked_up_where_python_does(tmp_path, capsys, monkeypatch, no_alias_left):

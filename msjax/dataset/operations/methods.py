@@ -15,6 +15,7 @@ from msjax.dataset.operations.map import MapDataset
 from msjax.dataset.operations.order import RepeatDataset, ShuffleDataset, SkipDataset, TakeDataset, split as split_dataset
 from msjax.dataset.operations.padding import BucketBatchByLengthDataset, PaddedBatchDataset
 from msjax.dataset.operations.saving import save
+from msjax.dataset.operations.sync import SyncWaitDataset, conditions
 from msjax.dataset.run import draw_seed
 
 
@@ -209,6 +210,8 @@ def shuffle(self: Dataset, buffer_size: int) -> ShuffleDataset:
         >>> sorted(int(v) for v, in data)
         [1, 2, 3]
     """
+    if conditions(self):
+        raise RuntimeError("No shuffle after sync operators: 'shuffle' reads rows before 'sync_update' can let them pass.")
     return ShuffleDataset(self, buffer_size)
 
 
@@ -362,9 +365,57 @@ def split(self: Dataset, sizes: Sequence[int] | Sequence[float], randomize: bool
     return split_dataset(self, sizes, check_bool(randomize, "randomize", "split"), draw_seed())
 
 
+def sync_wait(
+    self: Dataset, condition_name: str, num_batch: int = 1, callback: Callable[..., Any] | None = None
+) -> SyncWaitDataset:
+    """Let rows wait until `sync_update` is called on what is made of this dataset, so that the program can change how they are made.
+
+    Args:
+        condition_name (str): the name for `sync_update`.
+        num_batch (int): how many rows pass before they wait. Default: 1.
+        callback (callable, optional): what `sync_update` calls with its data.
+
+    Rows that have waited for ``ds.config.get_callback_timeout()`` seconds go on, with a warning.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+        RuntimeError: the name is in use.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> size = [1]
+        >>> data = ds.NumpySlicesDataset([1, 1, 1], ["x"]).sync_wait("size", callback=lambda n: size.append(n))
+        >>> data = data.map(lambda x: x * size[-1], ["x"])
+        >>> for (x,) in data.create_tuple_iterator(num_epochs=1):
+        ...     print(x)
+        ...     data.sync_update("size", data=int(x) + 5)
+        1
+        6
+        11
+    """
+    return SyncWaitDataset(self, condition_name, num_batch, callback)
+
+
+def sync_update(self: Dataset, condition_name: str, num_batch: int | None = None, data: Any = None) -> None:
+    """Let rows that wait pass.
+
+    Args:
+        condition_name (str): the name that `sync_wait` was given.
+        num_batch (int, optional): how many rows pass; by default as many as `sync_wait` says.
+        data (optional): what the callback gets.
+
+    Raises:
+        RuntimeError: there is no such condition, or the number is not positive.
+    """
+    waiting = conditions(self)
+    if condition_name not in waiting:
+        raise RuntimeError(f"Condition name not found: {condition_name!r}; there are {', '.join(waiting) or 'none'}.")
+    waiting[condition_name].update(num_batch, data)
+
+
 for _method in (
     concat, map, batch, padded_batch, bucket_batch_by_length, shuffle, repeat, take, skip, filter, flat_map, project, rename, apply,
-    split, save,
+    split, save, sync_wait, sync_update,
 ):  # fmt: skip
     setattr(Dataset, _method.__name__, _method)
 for _name, _method in (("zip", _zip), ("__add__", _add)):

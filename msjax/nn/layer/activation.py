@@ -374,6 +374,8 @@ ACTIVATIONS = {
     "mish": Mish,
 }  # fmt: skip
 
+_activation = ACTIVATIONS  # MindSpore's name, which libraries import
+
 
 def get_activation(name: str, prim_name: str | None = None) -> Cell | None:
     """The activation layer of a name, with its default arguments; None for None.

@@ -1,0 +1,210 @@
+"""Decompositions and solvers of ``scipy.linalg``, for Tensors, with gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy import linalg as jax_linalg
+
+from msjax.base.checks import check_one_of
+from msjax.base.errors import describe
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
+from msjax.ops.function.control.from_jax import from_jax
+
+__all__ = [
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "eigh", "inv", "lstsq", "lu", "lu_factor", "solve_triangular",
+]  # fmt: skip
+
+_cholesky = from_jax(lambda a, lower: jax_linalg.cholesky(a, lower=lower), static_argnums=1)
+_cho_factor = from_jax(lambda a, lower: jax_linalg.cho_factor(a, lower=lower)[0], static_argnums=1)
+_cho_solve = from_jax(lambda c, b, lower: jax_linalg.cho_solve((c, lower), b), static_argnums=2)
+_eigh = from_jax(lambda a, lower: tuple(jax_linalg.eigh(a, lower=lower)), static_argnums=1)
+_eigvalsh = from_jax(lambda a, lower: jax_linalg.eigh(a, lower=lower, eigvals_only=True), static_argnums=1)
+_inv = from_jax(jnp.linalg.inv)
+_lu_factor = from_jax(lambda a: tuple(jax_linalg.lu_factor(a)))
+_lu = from_jax(lambda a, permute_l: tuple(jax_linalg.lu(a, permute_l)), static_argnums=1)
+_block_diag = from_jax(lambda *arrays: jax_linalg.block_diag(*arrays))
+_lstsq = from_jax(lambda a, b, rcond: tuple(jnp.linalg.lstsq(a, b, rcond)), static_argnums=2)
+_solve_triangular = from_jax(
+    lambda a, b, trans, lower, unit: jax_linalg.solve_triangular(a, b, trans=trans, lower=lower, unit_diagonal=unit),
+    static_argnums=(2, 3, 4),
+)
+_TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
+
+
+def block_diag(*arrs: Tensor) -> Tensor:
+    """A matrix of others along its diagonal, zeros elsewhere; vectors are rows.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.scipy import linalg
+        >>> print(linalg.block_diag(ms.Tensor([[1.0]]), ms.Tensor([2.0, 3.0])))
+        [[1. 0. 0.]
+         [0. 2. 3.]]
+    """
+    return _block_diag(*(_tensor(a, "block_diag", "arrs") for a in arrs)) if arrs else Tensor(np.zeros((1, 0), np.float32))
+
+
+def inv(a: Tensor, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
+    """The inverse of a square matrix.
+
+    Args:
+        a (Tensor): of shape (n, n).
+        overwrite_a, check_finite (bool): without effect.
+
+    Raises:
+        TypeError: `a` is no Tensor.
+        ValueError: `a` is no square matrix.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.scipy import linalg
+        >>> print(linalg.inv(ms.Tensor([[2.0, 0.0], [0.0, 4.0]])))
+        [[0.5  0.  ]
+         [0.   0.25]]
+    """
+    return _inv(_square(a, "inv"))
+
+
+def cholesky(a: Tensor, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
+    """The triangular factor of a symmetric positive definite matrix: the upper one, or with `lower` the lower one.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.scipy import linalg
+        >>> print(linalg.cholesky(ms.Tensor([[4.0, 2.0], [2.0, 2.0]])))
+        [[2. 1.]
+         [0. 1.]]
+    """
+    return _cholesky(_square(a, "cholesky"), bool(lower))
+
+
+def cho_factor(a: Tensor, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Tensor, bool]:
+    """The triangular factor for `cho_solve`, and whether it is the lower one. What is in the other triangle is not specified."""
+    return _cho_factor(_square(a, "cho_factor"), bool(lower)), bool(lower)
+
+
+def cho_solve(c_and_lower: tuple[Tensor, bool], b: Tensor, overwrite_b: bool = False, check_finite: bool = True) -> Tensor:
+    """Solve ``a @ x == b`` from what `cho_factor` returned for `a`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.scipy import linalg
+        >>> factor = linalg.cho_factor(ms.Tensor([[4.0, 2.0], [2.0, 2.0]]))
+        >>> print(linalg.cho_solve(factor, ms.Tensor([2.0, 0.0])))
+        [ 1. -1.]
+    """
+    factor, lower = c_and_lower
+    return _cho_solve(_square(factor, "cho_solve"), _tensor(b, "cho_solve", "b"), bool(lower))
+
+
+def eigh(
+    a: Tensor, b: Tensor | None = None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
+    overwrite_b: bool = False, turbo: bool = True, eigvals: Any = None, type: int = 1, check_finite: bool = True,
+) -> Any:  # fmt: skip
+    """Eigenvalues of a symmetric matrix, from small to large, and its eigenvectors as columns.
+
+    Args:
+        a (Tensor): of shape (n, n).
+        lower (bool): read the lower triangle. Default: True.
+        eigvals_only (bool): return the eigenvalues alone. Default: False.
+        b, eigvals, type: as they are by default only.
+        overwrite_a, overwrite_b, turbo, check_finite: without effect.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.scipy import linalg
+        >>> print(linalg.eigh(ms.Tensor([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True))
+        [1. 2.]
+    """
+    for name, value, only in (("b", b, None), ("eigvals", eigvals, None), ("type", type, 1)):
+        if value is not only and value != only:
+            raise ValueError(f"For 'eigh', '{name}' should be {only}, but got {describe(value)}.")
+    return (_eigvalsh if eigvals_only else _eigh)(_square(a, "eigh"), bool(lower))
+
+
+def lu_factor(a: Tensor, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Tensor, Tensor]:
+    """Both triangular factors of a matrix in one, and the row with which each row was exchanged."""
+    return _lu_factor(_square(a, "lu_factor"))
+
+
+def lu(a: Tensor, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Tensor, ...]:
+    """A permutation, a lower and an upper triangular matrix whose product is `a`; with `permute_l` the first two multiplied.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.scipy import linalg
+        >>> p, l, u = linalg.lu(ms.Tensor([[1.0, 2.0], [2.0, 4.0]]))
+        >>> print(u)
+        [[2. 4.]
+         [0. 0.]]
+    """
+    return _lu(_tensor(a, "lu", "a", 2), bool(permute_l))
+
+
+def solve_triangular(
+    a: Tensor, b: Tensor, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
+    debug: Any = None, check_finite: bool = True,
+) -> Tensor:  # fmt: skip
+    """Solve ``a @ x == b`` for a triangular matrix.
+
+    Args:
+        a (Tensor): of shape (n, n); the other triangle is not read.
+        b (Tensor): of shape (n,) or (n, m).
+        trans (int or str): 0 or "N": `a`; 1 or "T": its transpose; 2 or "C": its conjugate transpose. Default: 0.
+        lower (bool): `a` is a lower one. Default: False.
+        unit_diagonal (bool): the diagonal counts as ones. Default: False.
+        overwrite_b, debug, check_finite: without effect.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.scipy import linalg
+        >>> print(linalg.solve_triangular(ms.Tensor([[2.0, 0.0], [1.0, 1.0]]), ms.Tensor([2.0, 3.0]), lower=True))
+        [1. 2.]
+    """
+    check_one_of(trans, tuple(_TRANS), "trans", "solve_triangular")
+    a, b = _square(a, "solve_triangular"), _tensor(b, "solve_triangular", "b")
+    return _solve_triangular(a, b, _TRANS[trans], bool(lower), bool(unit_diagonal))
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The least-squares solution of ``A @ x == B``.
+
+    Args:
+        A (Tensor): of shape (m, n).
+        B (Tensor): of shape (m,) or (m, k).
+        rcond (float, optional): singular values below this share of the largest count as zero.
+        driver (str, optional): without effect.
+
+    Returns:
+        The solution, the sums of squared residuals, the rank of `A`, and its singular values.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+    """
+    return _lstsq(_tensor(A, "lstsq", "A", 2), _tensor(B, "lstsq", "B"), rcond)
+
+
+def _tensor(a, name, what, axes=None):
+    """The Tensor; integers as float64, as numpy's functions take them."""
+    if not isinstance(a, Tensor):
+        raise TypeError(f"For '{name}', the type of '{what}' should be Tensor, but got {describe(a)}.")
+    if axes is not None and a.ndim != axes:
+        raise ValueError(f"For '{name}', the dimension of '{what}' should be {axes}, but got {a.ndim}.")
+    return a if name == "block_diag" or a.is_floating_point() or a.is_complex() else a.astype(mstype.float64)
+
+
+def _square(a, name):
+    a = _tensor(a, name, "a", 2)
+    if a.shape[0] != a.shape[1]:
+        raise ValueError(f"For '{name}', the matrix 'a' should be a square matrix like (N, N), but got {a.shape}.")
+    return a

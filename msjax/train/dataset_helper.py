@@ -1,0 +1,121 @@
+"""``DatasetHelper``: goes through a dataset in a program's own loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msjax.base.checks import check_bool, check_int
+from msjax.base.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.train.data_sink import RowSource
+
+__all__ = ["DatasetHelper", "connect_network_with_dataset"]
+
+
+class DatasetHelper:
+    """Goes through a dataset: one epoch each time, as lists of Tensors.
+
+    With `dataset_sink_mode`, the loop gets empty tuples instead, and the network that `connect_network_with_dataset` returns takes
+    the rows itself, one at each call; the next loop goes on where the last one has stopped.
+
+    Args:
+        dataset (Dataset): the batches.
+        dataset_sink_mode (bool): see above. Default: True.
+        sink_size (int): how many rows one loop takes in that mode; -1 for as many as the dataset has. Default: -1.
+        epoch_num (int): without effect; a dataset that has ended starts again.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+
+    Example:
+        >>> from msjax import DatasetHelper, dataset
+        >>> rows = dataset.NumpySlicesDataset([1.0, 2.0, 3.0], ["x"], shuffle=False).batch(2)
+        >>> for (x,) in DatasetHelper(rows, dataset_sink_mode=False):
+        ...     print(x)
+        [1. 2.]
+        [3.]
+    """
+
+    def __init__(self, dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1, epoch_num: int = 1):
+        if not hasattr(dataset, "create_tuple_iterator"):
+            raise TypeError(f"For 'DatasetHelper', 'dataset' should be a Dataset, but got {describe(dataset)}.")
+        check_bool(dataset_sink_mode, "dataset_sink_mode", "DatasetHelper")
+        for name, value, allowed in (("sink_size", sink_size, -1), ("epoch_num", epoch_num, None)):
+            check_int(value, name, "DatasetHelper")
+            if value < 1 and value != allowed:
+                also = " or -1" if allowed else ""
+                raise ValueError(f"For 'DatasetHelper', '{name}' should be positive{also}, but got {value}.")
+        self._dataset, self._sinks, self._sink_size = dataset, dataset_sink_mode, sink_size
+        self.rows: RowSource = RowSource(dataset, "DatasetHelper")
+
+    @property
+    def sinks(self) -> bool:
+        """Whether the network takes the rows itself."""
+        return self._sinks
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._sinks:
+            return iter([()] * self.sink_size())
+        return map(list, self._dataset.create_tuple_iterator(num_epochs=1))
+
+    def sink_size(self) -> int:
+        """The number of rows that one loop takes."""
+        return self._dataset.get_dataset_size() if self._sink_size == -1 else self._sink_size
+
+    def types_shapes(self) -> tuple[list[Any], list[Any]]:
+        """The data types and the shapes of the columns."""
+        return self._dataset.output_types(), self._dataset.output_shapes()
+
+    def get_data_info(self) -> tuple[list[Any], list[Any]]:
+        """The same as `types_shapes`."""
+        return self.types_shapes()
+
+    def continue_send(self) -> None:
+        """Nothing: rows are read when they are taken."""
+
+    def stop_send(self) -> None:
+        """Nothing: rows are read when they are taken."""
+
+    def release(self) -> None:
+        """Nothing: rows are read when they are taken."""
+
+
+class _Connected(Cell):
+    """A network that takes its arguments from a helper's dataset."""
+
+    def __init__(self, network: Cell, rows: RowSource):
+        super().__init__(auto_prefix=False)
+        self.network: Cell = network
+        self._rows = rows
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # no `construct`, since rows are read outside of compiled code
+        return self.network(*(args or self._rows.next()), **kwargs)
+
+
+def connect_network_with_dataset(network: Cell, dataset_helper: DatasetHelper) -> Cell:
+    """A Cell without arguments that calls a network on the next row of a helper's dataset.
+
+    Args:
+        network (Cell): takes the columns of a row.
+        dataset_helper (DatasetHelper): made with ``dataset_sink_mode=True``.
+
+    Raises:
+        RuntimeError: the helper was made without it.
+
+    Example:
+        >>> from msjax import DatasetHelper, connect_network_with_dataset, dataset, nn
+        >>> rows = dataset.NumpySlicesDataset([-1.0, 2.0], ["x"], shuffle=False).batch(1)
+        >>> helper = DatasetHelper(rows, dataset_sink_mode=True)
+        >>> net = connect_network_with_dataset(nn.ReLU(), helper)
+        >>> for inputs in helper:
+        ...     print(net(*inputs))
+        [0.]
+        [2.]
+    """
+    if not isinstance(dataset_helper, DatasetHelper) or not dataset_helper.sinks:
+        raise RuntimeError(
+            "The API 'connect_network_with_dataset' should be called in dataset sink mode: "
+            "with a DatasetHelper that was made with dataset_sink_mode=True."
+        )
+    return _Connected(network, dataset_helper.rows)

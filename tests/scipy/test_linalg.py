@@ -1,0 +1,72 @@
+"""Decompositions and solvers beside those of scipy, their gradients and errors."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import msjax as ms
+from msjax import Tensor
+from msjax.scipy import linalg
+
+RANDOM = np.random.RandomState(0)
+A = RANDOM.randn(3, 3).astype(np.float32)
+P = (A @ A.T + 3 * np.eye(3)).astype(np.float32)
+B = RANDOM.randn(3).astype(np.float32)
+LOWER = np.tril(P)
+
+CASES = [
+    ("block_diag", (A, [[1.0]], B), {}),
+    ("inv", (P,), {}),
+    ("cholesky", (P,), {}),
+    ("cholesky", (P,), {"lower": True}),
+    ("lu_factor", (A,), {}),
+    ("lu", (A,), {}),
+    ("lu", (A,), {"permute_l": True}),
+    ("eigh", (P,), {"eigvals_only": True}),
+    ("solve_triangular", (LOWER, B), {"lower": True}),
+    ("solve_triangular", (P, B), {"trans": "T", "unit_diagonal": True}),
+    ("lstsq", (A[:, :2], B), {}),
+]
+
+
+@pytest.mark.parametrize("name, args, settings", CASES)
+def test_as_scipy(name, args, settings):
+    args = [np.asarray(a, np.float32) for a in args]
+    found = getattr(linalg, name)(*map(Tensor, args), **settings)
+    expected = getattr(scipy.linalg, name)(*args, **settings)
+    found, expected = ([v] if not isinstance(v, tuple) else list(v) for v in (found, expected))
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours.asnumpy().reshape(np.shape(theirs)), theirs, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_factors_solve(lower):
+    solution = linalg.cho_solve(linalg.cho_factor(Tensor(P), lower), Tensor(B))
+    np.testing.assert_allclose(P @ solution.asnumpy(), B, atol=1e-5)
+
+
+def test_eigenvectors():
+    values, vectors = (v.asnumpy() for v in linalg.eigh(Tensor(P)))
+    np.testing.assert_allclose(P @ vectors, vectors * values, atol=2e-5)
+
+
+def test_gradient():
+    grad = ms.grad(lambda a: linalg.inv(a).sum())(Tensor(P)).asnumpy()
+    inverse = np.linalg.inv(P)
+    np.testing.assert_allclose(grad, -np.outer(inverse.sum(0), inverse.sum(1)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "make, kind, words",
+    [
+        (lambda: linalg.inv(Tensor(A[:2])), ValueError, r"square matrix like \(N, N\), but got \(2, 3\)"),
+        (lambda: linalg.inv(Tensor(B)), ValueError, "dimension of 'a' should be 2, but got 1"),
+        (lambda: linalg.cholesky(3), TypeError, "'cholesky', the type of 'a' should be Tensor"),
+        (lambda: linalg.eigh(Tensor(P), Tensor(P)), ValueError, "'b' should be None"),
+        (lambda: linalg.solve_triangular(Tensor(P), Tensor(B), trans="X"), ValueError, "trans"),
+    ],
+)
+def test_errors(make, kind, words):
+    with pytest.raises(kind, match=words):
+        make()
