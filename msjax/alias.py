@@ -29,6 +29,10 @@ _TARGETS = {
     "msjax.sparse_tensor": {"mindspore.common": "sparse_tensor"},
     "msjax.train.summary": {"mindspore.train.summary": "summary_record"},
     "msjax.compat.api": {"mindspore.common": "api"},
+    "msjax.compat.auto_generate": {
+        "mindspore.ops": "auto_generate",
+        "mindspore.ops.auto_generate": "gen_ops_prim gen_ops_def pyboost_inner_prim",
+    },
     "msjax.compat.c_expression": {"mindspore": "_c_expression"},
     "msjax.compat.checkparam": {"mindspore": "_checkparam"},
     "msjax.compat.extends": {
@@ -44,6 +48,8 @@ _TARGETS = {
     "msjax.compat.primitive_cache": {"mindspore.ops": "_primitive_cache"},
     "msjax.compat.op_utils": {"mindspore.ops": "_utils", "mindspore.ops._utils": "utils"},
     "msjax.compat.stub_tensor": {"mindspore.common": "_stub_tensor"},
+    "msjax.compat.rewrite": {"mindspore": "rewrite"},
+    "msjax.compat.special_ops": {"mindspore.ops.operations": "_quant_ops _rl_inner_ops _csr_ops _infer_ops"},
     "msjax.compat.ps_context": {"mindspore.parallel": "_ps_context"},
     "msjax.compat.np_dtype": {"mindspore.common": "np_dtype"},
     "msjax.compat.hook_handle": {"mindspore.common": "hook_handle"},
@@ -67,7 +73,7 @@ _TARGETS = {
         )
     },
     "msjax.ops": {
-        "mindspore.ops": "auto_generate function primitive",
+        "mindspore.ops": "function primitive",
         "mindspore.ops.function": (
             "array_func clip_func debug_func fft_func image_func linalg_func math_func nn_func other_func parameter_func "
             "random_func sparse_func spectral_func vmap_func"
@@ -88,6 +94,7 @@ _TARGETS = {
     },
     "msjax.amp": {"mindspore.train": "amp"},
     "msjax.dataset": {"mindspore.dataset": "core engine", "mindspore.dataset.engine": "datasets iterators samplers"},
+    "msjax.dataset.checks": {"mindspore.dataset.core": "validator_helpers"},
     "msjax.dataset.config": {"mindspore.dataset.core": "config"},
     "msjax.dataset.vision": {
         "mindspore.dataset.transforms": "vision",

@@ -13,7 +13,13 @@ from msjax.base.context import (
     reset_auto_parallel_context as reset_auto_parallel_context,
     set_auto_parallel_context as set_auto_parallel_context,
     set_context as set_context,
+    set_deterministic as set_deterministic,
     set_device as set_device,
+)
+from msjax.compat.ps_context import (
+    get_ps_context as get_ps_context,
+    reset_ps_context as reset_ps_context,
+    set_ps_context as set_ps_context,
 )
 
 

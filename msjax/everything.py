@@ -27,6 +27,7 @@ from msjax.base.context import (
     reset_auto_parallel_context as reset_auto_parallel_context,
     set_auto_parallel_context as set_auto_parallel_context,
     set_context as set_context,
+    set_deterministic as set_deterministic,
     set_device as set_device,
 )
 from msjax.base.lazy import on_first_use
@@ -48,7 +49,27 @@ from msjax.ops.function.control.from_jax import from_jax as from_jax
 # Only notebooks call it; the drawing code is on a higher floor, and is imported then.
 nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.tools.display").cell_html(cell)
 
-_PLACEHOLDERS = {"RowTensor": "gradients are dense Tensors here."}
+_PLACEHOLDERS = {
+    "RowTensor": "gradients are dense Tensors here.",
+    **dict.fromkeys(
+        (
+            "transform_checkpoint*",
+            "load_distributed_checkpoint",
+            "merge_*strategy*",
+            "merge_sliced_parameter",
+            "rank_list_for_transform",
+            "build_searched_strategy",
+            "restore_group_info_list",
+            "unified_safetensors",
+            "get_ckpt_path_with_strategy",
+            "sync_pipeline_shared_parameters",
+        ),
+        "each process has the whole network here, and a checkpoint of one has all Parameters.",
+    ),
+    "Layout": "functionalize the network and give its parameters jax shardings.",
+    "Symbol": "a program is compiled for each shape.",
+    "*sdc_detect*": "it looks for faults of Ascend's chips.",
+}
 
 
 if TYPE_CHECKING:
@@ -92,7 +113,12 @@ if TYPE_CHECKING:
         seed as seed,
         set_rng_state as set_rng_state,
     )
-    from msjax.compat.api import _no_grad as _no_grad
+    from msjax.compat.api import _no_grad as _no_grad, ms_memory_recycle as ms_memory_recycle
+    from msjax.compat.ps_context import (
+        get_ps_context as get_ps_context,
+        reset_ps_context as reset_ps_context,
+        set_ps_context as set_ps_context,
+    )
     from msjax.compile.noop import (
         JitConfig as JitConfig,
         jit_class as jit_class,

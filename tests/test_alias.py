@@ -104,7 +104,7 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
         TFRecordDataset,
         ImageNetToMR,
         transforms.Plugin,
-        vision.AutoAugment,
+        vision.Perspective,
         RowTensor,
         Own,
     ):

@@ -113,3 +113,64 @@ def test_what_libraries_with_loops_of_their_own_import(no_alias_left):
     assert [_get_graph_seed(n, "x") for n in (0, 3, None)] == [(5, 0), (5, 3), (5, 533697028)]
     assert _assignment(np.zeros(2), 3).tolist() == [3, 3] and not isinstance(Tensor(1), StubTensor)
     assert _get_mode() == ms.get_context("mode") and not _is_role_worker()
+
+
+def test_names_that_programs_import_most(no_alias_left):
+    install_as_mindspore(x64=False)
+    from mindspore import QuantDtype, set_deterministic, set_ps_context
+    from mindspore.common.dtype import BFloat, Float, Int, qint4x2
+    from mindspore.common.initializer import _INITIALIZER_ALIAS, One, _register, initializer
+    from mindspore.communication._comm_helper import _get_group_ranks
+    from mindspore.context import get_ps_context, reset_ps_context
+    from mindspore.device_context.ascend import device_count, op_precision
+    from mindspore.nn.layer.activation import _activation
+    from mindspore.nn.loss.loss import _Loss
+    from mindspore.nn.wrap.cell_wrapper import VirtualDatasetCellTriple
+    from mindspore.nn.wrap.loss_scale import grad_scale
+    from mindspore.ops import functional as F, operations as P
+    from mindspore.ops.auto_generate import AddExt, Mul, OneHotExt, PagedAttention, SplitWithSize, StackExt
+    from mindspore.ops.auto_generate.gen_ops_prim import SortExt, SumExt
+    from mindspore.ops.operations._quant_ops import FakeQuantPerLayer
+    from mindspore.parallel._cost_model_context import _get_multi_subgraphs, _set_multi_subgraphs
+    from mindspore.parallel.nn import Pipeline
+    from mindspore.rewrite import SymbolTree
+
+    x = Tensor([[3.0, 1.0, 2.0]])
+    assert AddExt()(x, x, 2).asnumpy().tolist() == [[9, 3, 6]] and Mul()(x, x).shape == x.shape == StackExt(0)((x,))[0].shape
+    assert [part.shape for part in SplitWithSize()(x, (1, 2), 1)] == [(1, 1), (1, 2)] and repr(
+        StackExt()
+    ) == "Prim[StackExt]<dim=0>"
+    assert SumExt()(x, 1).asnumpy() == [6] and SortExt()(x, 1, True)[1].asnumpy().tolist() == [[0, 2, 1]]
+    assert OneHotExt()(Tensor([1]), 3, Tensor(1.0), Tensor(0.0)).asnumpy().tolist() == [[0, 1, 0]]
+    assert F.make_range(3) == (0, 1, 2)
+    assert [P.FloatStatus()(Tensor([1.0, value])).asnumpy().tolist() for value in (2.0, float("inf"))] == [[0], [1]]
+    P.ScalarSummary()("loss", Tensor(1.0))
+    with pytest.raises(TypeError, match="should be a str"):
+        P.ScalarSummary()(1, Tensor(1.0))
+
+    for name in (P.NPUGetFloatStatus, PagedAttention, FakeQuantPerLayer, SymbolTree, nn.AdaSumByGradWrapCell, ms.Layout):
+        with pytest.raises(NotImplementedError, match=f"doesn't offer mindspore[a-z_.]*{name.__name__}: "):
+            name()
+    assert str(QuantDtype.INT8) == "INT8" and QuantDtype.UINT4.value() == 103 and repr(qint4x2) == "mindspore.int4"
+    assert isinstance(ms.float32, Float) and not isinstance(ms.bfloat16, Float) and isinstance(ms.bfloat16, BFloat)
+    assert Int(8) is ms.int8 and not isinstance(ms.uint8, Int)
+    set_deterministic(True)
+    set_ps_context(enable_ps=True)
+    assert get_ps_context("enable_ps") and reset_ps_context() is None and not get_ps_context("enable_ps")
+    _set_multi_subgraphs(True)
+    op_precision.precision_mode("force_fp32")
+    assert _get_multi_subgraphs() and device_count() == 0 and _get_group_ranks("hccl_world_group") == [0] and Pipeline
+    assert issubclass(_Loss, nn.LossBase) and _activation["relu"] is nn.ReLU
+    assert VirtualDatasetCellTriple(nn.Dense(1, 1))._backbone.in_channels == 1
+
+    total = ms.Parameter(Tensor([4.0]))
+    assert grad_scale(Tensor(2.0), Tensor([1.0]), total).asnumpy() == [2] and total.asnumpy() == [0]
+
+    @_register("all_ones")
+    class OfThisTest(One):
+        pass
+
+    try:
+        assert initializer("all_ones", 2).asnumpy().tolist() == initializer("ofthistest", 2).asnumpy().tolist() == [1, 1]
+    finally:
+        del _INITIALIZER_ALIAS["all_ones"], _INITIALIZER_ALIAS["ofthistest"]

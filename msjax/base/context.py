@@ -177,6 +177,16 @@ def set_device(device_target: str, device_id: int | None = None) -> None:
     _set_device_target(device_target, 0 if device_id is None else device_id)
 
 
+def set_deterministic(deterministic: bool) -> None:
+    """Accepted for compatibility with MindSpore, without effect: on CPUs and TPUs, XLA's programs give the same numbers in each run. On GPUs
+    the environment variable ``XLA_FLAGS=--xla_gpu_deterministic_ops=true`` makes them, before jax starts.
+
+    Raises:
+        TypeError: `deterministic` is no bool.
+    """
+    check_bool(deterministic, "deterministic", "set_deterministic")
+
+
 def get_current_device() -> str:
     """The kind of device that operators run on: "CPU", "GPU" or "TPU"."""
     return get_context("device_target")

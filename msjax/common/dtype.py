@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import enum
 import functools
 import types
 from typing import Any, Self
@@ -58,6 +59,8 @@ __all__ = [
     "tuple_",
     "tensor_type",
     "type_none",
+    "qint4x2",
+    "QuantDtype",
     "all_types",
     "number_type",
     "int_type",
@@ -178,6 +181,8 @@ list_: Type = Type("List", "list_")
 tuple_: Type = Type("Tuple", "tuple_")
 tensor_type: Type = Type("Tensor", "tensor")
 type_none: Type = Type("None", "type_none")
+# A name for four bits; no Tensor has this type.
+qint4x2: Type = Type("Int4", "int4")
 
 int_type: tuple[Type, ...] = (int8, int16, int32, int64)
 uint_type: tuple[Type, ...] = (uint8, uint16, uint32, uint64)
@@ -198,7 +203,25 @@ _BY_PY = {
     builtins.tuple: tuple_,
     type(None): type_none,
 }
-_SINGLETONS = {t.code: t for t in [*all_types, int_, uint, float_, number, string, list_, tuple_, tensor_type, type_none]}
+_SINGLETONS = {
+    t.code: t for t in [*all_types, int_, uint, float_, number, string, list_, tuple_, tensor_type, type_none, qint4x2]
+}
+
+
+class QuantDtype(enum.Enum):
+    """Names of integers of few bits, which quantization tools use."""
+
+    INT1, INT2, INT3, INT4, INT5, INT6, INT7, INT8, INT9, INT10, INT11, INT12, INT13, INT14, INT15, INT16 = range(16)
+    UINT1, UINT2, UINT3, UINT4, UINT5, UINT6, UINT7, UINT8, UINT9, UINT10, UINT11, UINT12, UINT13, UINT14, UINT15, UINT16 = range(
+        100, 116
+    )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def value(self) -> builtins.int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The number of the type."""
+        return self._value_
 
 
 def _by_code(code: str) -> Type:

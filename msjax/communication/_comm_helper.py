@@ -33,3 +33,21 @@ class _GlobalComm:
 
 
 GlobalComm = _GlobalComm()
+
+
+class Backend(str):
+    """The name of a library of communication, such as ``Backend.NCCL``."""
+
+    HCCL, NCCL, MCCL, UNDEFINED = "hccl", "nccl", "mccl", "undefined"
+
+
+def _is_initialized() -> bool:
+    return PROCESSES.initialized
+
+
+def _is_available() -> bool:
+    return True
+
+
+def _get_group_ranks(group: str) -> list[int]:
+    return list(PROCESSES.group(group).ranks)

@@ -37,6 +37,9 @@ class _PyNativeExecutor:
     def set_grad_flag(self, flag: bool) -> None:
         """Without effect: recording follows from `ms.grad`, `Tensor.requires_grad` and `ms.no_grad`."""
 
+    def set_async_for_graph(self, flag: bool) -> None:
+        """Without effect: jax's programs run asynchronously."""
+
     def requires_grad(self) -> bool:
         """Whether operators are recorded."""
         return STATE.recording
@@ -62,6 +65,8 @@ class _CellGraphExecutor:
         return jit(obj)(*args)
 
 
+# {id of a cell: its programs} in MindSpore; here programs go with their cells.
+cells_compile_cache: dict[int, Any] = {}
 _pynative_executor = _PyNativeExecutor()
 _cell_graph_executor = _executor = _CellGraphExecutor()
 

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from enum import Enum
 
 
-LARGEST = 2**31 - 1
+LARGEST = INT32_MAX = 2**31 - 1
+# MindSpore's names for limits, which programs import.
+INT32_MIN, INT64_MIN, INT64_MAX = -(2**31), -(2**63), 2**63 - 1
+UINT8_MAX, UINT32_MAX, UINT64_MAX = 2**8 - 1, 2**32 - 1, 2**64 - 1
+POS_INT_MIN = 1
 
 
 def check_columns(value: Any, name: str, who: str) -> list[Any]:

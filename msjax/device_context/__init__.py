@@ -1,5 +1,5 @@
 """``mindspore.device_context``: settings of one kind of device."""
 
-from msjax.device_context import cpu as cpu, gpu as gpu
+from msjax.device_context import ascend as ascend, cpu as cpu, gpu as gpu
 
-__all__ = ["cpu", "gpu"]
+__all__ = ["ascend", "cpu", "gpu"]

@@ -18,4 +18,11 @@ if TYPE_CHECKING:
     from msjax.nn.utils import *
     from msjax.nn.wrap import *
 else:
-    __getattr__, __dir__ = on_first_use(__name__)
+    __getattr__, __dir__ = on_first_use(
+        __name__,
+        dict.fromkeys(("thor", "THOR"), "use nn.Momentum or nn.Lamb.")
+        | {
+            "AdaSum*": "gradients are averaged here: nn.DistributedGradReducer.",
+            "probability": "use jax.scipy.stats, lifted with ms.from_jax.",
+        },
+    )

@@ -24,6 +24,7 @@ from msjax.numpy.arrange import *
 from msjax.numpy.creation import *
 from msjax.numpy.dtypes import *
 from msjax.numpy.elementwise import *
+from msjax.numpy.elementwise import around as around, round as round
 from msjax.numpy.histograms import *
 from msjax.numpy.joining import *
 from msjax.numpy.linear import *

@@ -127,6 +127,30 @@ rad2deg: _Unary = _unary("rad2deg", ops.rad2deg, True, "Radians in degrees.")
 radians: _Unary = _unary("radians", ops.deg2rad, True, "Degrees in radians.")
 reciprocal: _Unary = _unary("reciprocal", ops.reciprocal, True, "1 / x.")
 rint: _Unary = _unary("rint", ops.round, True, "The nearest integer, the even one of two.")
+
+
+def around(a: ArrayLike, decimals: int = 0) -> Tensor:
+    """Numbers rounded to a number of decimals, halves to the even neighbour.
+
+    Args:
+        a: numbers.
+        decimals: the number of decimals, not negative.
+
+    Raises:
+        ValueError: `decimals` is negative.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import numpy as mnp
+        >>> print(mnp.around(ms.Tensor([1.26, 2.5, -1.5]), 1))
+        [ 1.3  2.5 -1.5]
+    """
+    if decimals < 0:
+        raise ValueError(f"For 'around', 'decimals' should not be negative, but got {decimals}.")
+    return ops.round(tensor(a), decimals=decimals)
+
+
+round = around
 sign: _Unary = _unary("sign", ops.sign, True, "-1, 0 or 1.")
 signbit: _Unary = _unary("signbit", _jnp1("signbit", jnp.signbit), True, "True where the sign is negative.")
 sin: _Unary = _unary("sin", ops.sin, True, "The sine.")

@@ -23,10 +23,11 @@ from msjax.ops.function.linalg_func import *
 from msjax.ops.function.math_func import *
 from msjax.ops.function.nn_func import *
 from msjax.ops.function.random_func import *
+from msjax.ops.not_offered import NOT_OFFERED
 
 # The operator classes are imported when one is first used.
 if TYPE_CHECKING:
     from msjax.ops.op_info_register import *
     from msjax.ops.operations import *
 else:
-    __getattr__, __dir__ = on_first_use(__name__)
+    __getattr__, __dir__ = on_first_use(__name__, NOT_OFFERED)

@@ -39,5 +39,7 @@ def parameter_broadcast(net: Any, layout: Any = None, cur_rank: int = 0, initial
         parameter.set_data(value)
 
 
-if not TYPE_CHECKING:
+if TYPE_CHECKING:
+    from msjax.parallel import nn as nn
+else:
     __getattr__, __dir__ = on_first_use(__name__, _PLACEHOLDERS)

@@ -180,9 +180,23 @@ def _of_rules(module):
     for name, table in _tables(module):
         for primitive, rule in list(table.items()):
             if primitive.__class__.__name__ == "Primitive" and place(_file_of(primitive)) is not None:
-                found = identity(rule)
+                try:
+                    found = identity(rule)
+                except Foreign:
+                    if primitive in common or not _is_a_users(primitive):
+                        raise
+                    continue
                 if primitive in common:
                     yield name, str(primitive), found
+
+
+def _is_a_users(primitive):
+    """Whether a primitive's own functions, such as the one for shapes, come from elsewhere: then so may its rules."""
+    try:
+        _of_all(vars(primitive).values(), 2)
+    except Foreign:
+        return True
+    return False
 
 
 def _tables(module):

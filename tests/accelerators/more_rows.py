@@ -224,6 +224,8 @@ _MINDSPORE = _of(((4, 4), (4, 4)), {"x": "pos", "y": "pos"}, """
     nn.SoftmaxCrossEntropyWithLogits(sparse=True)(x, ms.Tensor([0, 1, 2, 3], ms.int32))
     nn.SparseTensorDenseMatmul()(ms.Tensor([[0, 1], [1, 2]]), x[0, :2], (4, 4), y)
     nn.MultiheadAttention(4, 2).to_float(x.dtype)(x, x, y)
+    ops.flash_attention_score(x[None], y[None], y[None], 2)
+    ops.multi_head_attention_forward(x, x, x, 4, 2, ops.concat((x, x, x))[:12], None, None, None, False, 0.0, x[:4], None)
     nn.TransformerEncoderLayer(4, 2, 8, 0.0).to_float(x.dtype)(x.reshape((2, 2, 4)))
     nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0), 2)(x.reshape((2, 2, 4)))
     nn.TransformerDecoderLayer(4, 2, 8, 0.0)(x.reshape((2, 2, 4)), y.reshape((2, 2, 4)))

@@ -3,7 +3,6 @@
 `make(case, contender)` returns a Contender of msjax or jax. Those of other Pythons run in processes of their own (others.py).
 """
 
-import threading
 import time
 
 import jax
@@ -140,20 +139,9 @@ def _stepping(step, trained, others, wait=None):
 
 def called_back(net):
     """A forward hook on every leaf cell, called on the host; returns a function that waits until all have run."""
-    steps, last = threading.Semaphore(0), cells.leaves(net)[-1][1]
-
-    def hook(cell, inputs, output):
-        if cell is last:
-            steps.release()
-
     for _, cell in cells.leaves(net):
-        cell.register_forward_hook(hook)
-
-    def wait(count):
-        for _ in range(count):
-            steps.acquire()
-
-    return wait
+        cell.register_forward_hook(cells.observe)
+    return lambda steps: ms.hooks.barrier()
 
 
 def debug_callbacks(net):

@@ -270,4 +270,4 @@ def test_one_policy_by_chance_and_its_transforms_by_theirs():
 
 
 def test_a_name_that_mindspore_lacks_is_an_attribute_error():
-    assert not hasattr(vision, "RandomApply") and hasattr(vision, "AutoAugment")
+    assert not hasattr(vision, "RandomApply") and hasattr(vision, "Perspective")

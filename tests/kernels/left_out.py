@@ -58,6 +58,7 @@ LEFT_OUT = {
         mint.nn.BatchNorm1d mint.nn.BatchNorm2d mint.nn.BatchNorm3d mint.nn.MaxUnpool2d mint.nn.SyncBatchNorm
         mint.nn.functional.flatten mint.nn.functional.max_unpool2d mint.nn.functional.upsample""",
     "MindSpore's alone; tests/ops and tests/nn compare with its values": """
+        ops.flash_attention_score ops.multi_head_attention_forward
         ops.approximate_equal ops.batch_dot ops.batch_to_space_nd ops.bounding_box_decode ops.bounding_box_encode ops.bucketize
         ops.check_valid ops.clip_by_global_norm ops.col2im ops.crop_and_resize ops.ctc_greedy_decoder ops.fill_diagonal ops.intopk
         ops.iou ops.matrix_band_part ops.matrix_diag ops.matrix_diag_part ops.matrix_set_diag ops.max_unpool1d ops.mirror_pad

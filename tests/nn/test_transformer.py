@@ -1,10 +1,12 @@
 """Attention and transformer layers, against numpy."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import Tensor, nn
+from msjax import Tensor, nn, ops
 
 RNG = np.random.default_rng(0)
 Q, K, V = (RNG.normal(size=(n, 2, 8)).astype(np.float32) for n in (4, 5, 5))
@@ -160,3 +162,31 @@ def test_transformer_is_encoder_then_decoder():
 def test_bad_arguments_are_refused(call, error):
     with pytest.raises(error):
         call()
+
+
+def test_attention_functions():
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal(shape, dtype=np.float32) for shape in ((2, 3, 8), (2, 5, 4), (2, 5, 4)))
+    hidden = rng.random((3, 5)) > 0.6
+    parts = q.reshape(2, 3, 4, 2), k.reshape(2, 5, 2, 2), v.reshape(2, 5, 2, 2)
+    expected = jax.nn.dot_product_attention(*parts, mask=jnp.asarray(~hidden)[None, None], scale=0.7).reshape(2, 3, 8)
+    tensors = [ms.Tensor(a) for a in (q, k, v)]
+    out = ops.flash_attention_score(*tensors, 4, attn_mask=ms.Tensor(hidden), scalar_value=0.7)
+    np.testing.assert_allclose(out.asnumpy(), expected, rtol=1e-5, atol=1e-6)
+    of_class = ops.FlashAttentionScore(4, scale_value=0.7, input_layout="BNSD", sparse_mode=2)
+    out = of_class(*[ms.Tensor(part.swapaxes(1, 2)) for part in parts])
+    expected = jax.nn.dot_product_attention(*parts, is_causal=True, scale=0.7)
+    np.testing.assert_allclose(out[3].asnumpy().swapaxes(1, 2), expected, rtol=1e-5, atol=1e-6)
+    assert out[0].shape == out[1].shape == (2, 4, 3, 8)
+    with pytest.raises(NotImplementedError, match="dropping of weights"):
+        ops.flash_attention_score(*tensors, 4, keep_prob=0.5)
+
+    net = nn.MultiheadAttention(8, 2)
+    x, mask = ms.Tensor(q), ms.Tensor(np.array([[False, True], [False, False]]))
+    weights = net.in_proj_weight, net.in_proj_bias, None, None, False, 0.0, net.out_proj.weight, net.out_proj.bias
+    for given, expected in zip(
+        ops.multi_head_attention_forward(x, x, x, 8, 2, *weights, attn_mask=mask), net(x, x, x, attn_mask=mask)
+    ):
+        np.testing.assert_array_equal(given.asnumpy(), expected.asnumpy())
+    causal = ops.multi_head_attention_forward(x, x, x, 8, 2, *weights, is_causal=True)[1].asnumpy()
+    np.testing.assert_array_equal(causal[:, 0, 1], 0)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.interpreters import mlir
 
 import msjax as ms
 from msjax import nn, ops
@@ -14,7 +15,7 @@ from msjax.autograd import residuals
 from msjax.autograd.op import Op, apply
 from msjax.base import disk_cache
 from msjax.ops.function.nn_func import depthwise
-from msjax.programs import cache, compiler_options, sources, store_key
+from msjax.programs import cache, compiler_options, libraries, sources, store_key
 from msjax.programs.cache import ProgramCache
 from msjax.programs.description import Description, Undescribable, describe
 from msjax.programs.reach import reach_of
@@ -340,6 +341,14 @@ def test_primitives_of_msjax_and_named_tuples_are_described(monkeypatch):
             patch.setattr(owner, name, value)
             assert not reach.holds() or reach_of(depthwise._linear).digest != reach.digest, name
     assert reach.holds()
+
+
+def test_a_primitive_of_the_users_own_leaves_the_libraries_as_they_are():
+    before = libraries.LIBRARY_STATE.digest(thorough=True)
+    primitive = jax.extend.core.Primitive("scaled")
+    primitive.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(primitive, lambda ctx, x: [x])
+    assert before is not None and libraries.LIBRARY_STATE.digest(thorough=True) == before
 
 
 def test_what_others_enter_into_a_registry_is_not_described(monkeypatch):

@@ -7,7 +7,7 @@ from msjax.cli import main
 PROGRAM = """\
 import mindspore as ms
 import mindspore.nn as nn
-from mindspore import RowTensor, Tensor, rewrite
+from mindspore import RowTensor, Tensor, utils
 from mindspore.nn.probability import distribution
 from mindspore.ops import *
 from mindspore.ops import operations as P, zeros_likes
@@ -35,19 +35,19 @@ class Net(nn.Cell):
 
 F = ms.ops
 if __name__ == "__main__":
-    print(F.nope(Tensor(1)), ms.rewrite.SymbolTree, RowTensor(1), ms.ops.function.math_func.softmin)
+    print(F.nope(Tensor(1)), ms.utils.dryrun, RowTensor(1), ms.ops.function.math_func.softmin)
     nn = None
     nn.gone()
 """
 EXPECTED = {
-    (3, "mindspore.rewrite"),
+    (3, "mindspore.utils"),
     (4, "mindspore.nn.probability"),
     (6, "mindspore.ops.zeros_likes"),
     (22, "mindspore.nn.Conv2dThor"),
     (23, "mindspore.ops.operations.Addd"),
     (31, "mindspore.RowTensor"),
     (31, "mindspore.ops.nope"),
-    (31, "mindspore.rewrite"),
+    (31, "mindspore.utils"),
 }
 
 

@@ -60,6 +60,15 @@ from msjax.dataset.vision.mixing import (
     MixUpBatch as MixUpBatch,
     RandomErasing as RandomErasing,
 )
+from msjax.dataset.vision.policies import (
+    AutoAugment as AutoAugment,
+    AutoAugmentPolicy as AutoAugmentPolicy,
+    RandAugment as RandAugment,
+    RandomAdjustSharpness as RandomAdjustSharpness,
+    TrivialAugmentWide as TrivialAugmentWide,
+    UniformAugment as UniformAugment,
+)
+from msjax.dataset.vision.several import FiveCrop as FiveCrop, TenCrop as TenCrop
 from msjax.dataset.vision.sizes import (
     CenterCrop as CenterCrop,
     Crop as Crop,
@@ -86,9 +95,9 @@ from msjax.dataset.vision.values import (
 
 # What MindSpore has beside these, and the base classes of its transforms.
 _OTHERS = (
-    "AutoAugment", "AutoAugmentPolicy", "BoundingBoxAugment", "DecodeVideo", "Erase", "FiveCrop", "ImageReadMode",
-    "LinearTransformation", "MixUp", "Perspective", "RandAugment", "RandomAdjustSharpness", "RandomLighting", "RandomPerspective",
-    "SliceMode", "SlicePatches", "TenCrop", "TrivialAugmentWide", "UniformAugment", "VideoDecoder", "*WithBBox", "*Operation",
+    "BoundingBoxAugment", "DecodeVideo", "Erase", "ImageReadMode",
+    "LinearTransformation", "MixUp", "Perspective", "RandomLighting", "RandomPerspective",
+    "SliceMode", "SlicePatches", "VideoDecoder", "*WithBBox", "*Operation",
 )  # fmt: skip
 _PLACEHOLDERS = dict.fromkeys(_OTHERS, "a function of a numpy array can be given to map in its place.")
 

@@ -374,7 +374,6 @@ ACTIVATIONS = {
     "mish": Mish,
 }  # fmt: skip
 
-
 _activation = ACTIVATIONS  # MindSpore's name, which libraries import
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-
-from msjax.autograd.op import Op, apply
+from msjax.autograd.op import apply
 from msjax.base.checks import check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
@@ -18,87 +15,9 @@ from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.dense import Dense
+from msjax.ops.function.nn_func.attention import ATTENTION
 
 __all__ = ["MultiheadAttention"]
-
-
-def _project(x, weight, bias):
-    out = jnp.matmul(x, weight.T)
-    return out if bias is None else out + bias
-
-
-def _masked(scores, mask):
-    """Scores with a mask applied: -inf where a bool mask is True, the sum with a mask of floats."""
-    if mask.dtype == jnp.bool_:
-        return jnp.where(mask, -jnp.inf, scores)
-    return scores + mask.astype(scores.dtype)
-
-
-def _attention(
-    query, key, value, packed, w_q, w_k, w_v, bias, bias_k, bias_v, w_out, b_out, mask, padding, rng, kept, heads, zero_attention,
-    batch_first, average,
-):  # fmt: skip
-    """All of multi-head attention.
-
-    Args:
-        query, key, value: (length, batch, features), the first two axes exchanged if `batch_first`, or without batch;
-            None for a key that is the query and a value that is the key.
-        packed: the three projections as one weight, or None and `w_q`, `w_k`, `w_v`.
-        mask: (length, sources) or (batch * heads, length, sources), or None. padding: (batch, sources) or None.
-        rng, kept: the data of a jax key, and the share of the attention weights that are not dropped; None to drop none.
-        average: whether the weights are averaged over heads; None for no weights.
-    """
-    batched = query.ndim == 3
-    width = query.shape[-1]
-    b_q, b_k, b_v = (None,) * 3 if bias is None else jnp.split(bias, 3)
-    if packed is not None:
-        w_q, w_k, w_v = jnp.split(packed, 3)
-    if packed is not None and key is None and value is None:
-        q, k, v = jnp.split(_project(query, packed, bias), 3, -1)
-    else:
-        key = query if key is None else key
-        value = key if value is None else value
-        q, k, v = _project(query, w_q, b_q), _project(key, w_k, b_k), _project(value, w_v, b_v)
-
-    def arranged(x):
-        x = x if batched else x[None] if batch_first else x[:, None]
-        return x if batch_first else x.swapaxes(0, 1)
-
-    q, k, v = arranged(q), arranged(k), arranged(v)
-    batch, length = q.shape[:2]
-    extra = 0
-    if bias_k is not None:
-        k = jnp.concatenate([k, jnp.broadcast_to(bias_k, (batch, 1, width))], 1)
-        v = jnp.concatenate([v, jnp.broadcast_to(bias_v, (batch, 1, width))], 1)
-        extra += 1
-    if zero_attention:
-        zeros = jnp.zeros((batch, 1, width), k.dtype)
-        k, v = jnp.concatenate([k, zeros], 1), jnp.concatenate([v, zeros.astype(v.dtype)], 1)
-        extra += 1
-    q, k, v = (x.reshape(batch, -1, heads, width // heads) for x in (q, k, v))
-    scores = jnp.einsum("blhd,bshd->bhls", q * (width // heads) ** -0.5, k)
-    if mask is not None:
-        mask = jnp.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, extra)])
-        scores = _masked(scores, mask if mask.ndim == 2 else mask.reshape(batch, heads, length, -1))
-    if padding is not None:
-        padding = jnp.pad(padding if batched else padding[None], [(0, 0), (0, extra)])
-        scores = _masked(scores, padding[:, None, None])
-    weights = jax.nn.softmax(scores, -1)
-    if rng is not None:
-        keep = jax.random.bernoulli(jax.random.wrap_key_data(rng), kept, weights.shape)
-        # As XLA divides by a constant: by multiplication.
-        weights = jnp.where(keep, weights * (1 / jnp.asarray(kept, weights.dtype)), 0)
-    out = jnp.einsum("bhls,bshd->blhd", weights, v).reshape(batch, length, width)
-    out = _project(out, w_out, b_out)
-    out = out if batch_first else out.swapaxes(0, 1)
-    out = out if batched else out[0] if batch_first else out[:, 0]
-    if average is None:
-        return (out,)
-    weights = jnp.mean(weights, 1) if average else weights
-    return out, weights if batched else weights[0]
-
-
-_ATTENTION = Op("MultiheadAttention", _attention)
 
 
 class MultiheadAttention(Cell):
@@ -204,7 +123,7 @@ class MultiheadAttention(Cell):
         mask, padding = self._check(query, key, value, attn_mask, key_padding_mask)
         dropping = self.training and self.dropout > 0
         return apply(
-            _ATTENTION,
+            ATTENTION,
             (
                 query,
                 None if key is query else key,

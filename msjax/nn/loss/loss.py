@@ -58,6 +58,10 @@ class LossBase(Cell):
         raise NotImplementedError(f"{type(self).__name__} defines no 'construct'.")
 
 
+class _Loss(LossBase):
+    """The older name of `LossBase`, of which public losses are subclasses."""
+
+
 def _check_weight(weight, who):
     """The weight, if it is a Tensor or None; TypeError otherwise."""
     return None if weight is None else check_tensor(weight, "weight", who)

@@ -312,6 +312,24 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         return self.loss_scaling_manager(self.scale_sense, overflow)
 
 
+class _VirtualDatasetCell(Cell):
+    """Calls a network; in MindSpore's modes of automatic parallelism its inputs are split among the devices."""
+
+    def __init__(self, backbone: Cell):
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+
+    def construct(self, *inputs: Any) -> Any:
+        return self._backbone(*inputs)
+
+
+class VirtualDatasetCellTriple(_VirtualDatasetCell):
+    """Calls a network with three inputs; see `_VirtualDatasetCell`."""
+
+    def construct(self, a: Any, b: Any, c: Any) -> Any:
+        return self._backbone(a, b, c)
+
+
 class ParameterUpdate(Cell):
     """Sets a Parameter to what it is called with.
 

@@ -15,6 +15,7 @@ from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
+from msjax.ops.function.control.multitype import MultitypeFuncGraph
 
 __all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell"]
 
@@ -98,6 +99,25 @@ class FixedLossScaleUpdateCell(Cell):
 
 
 # ---- parts of training steps
+
+# What training cells of public programs call for each gradient, by `ops.HyperMap`.
+grad_scale = MultitypeFuncGraph("grad_scale")
+shard_grad_scale = MultitypeFuncGraph("shard_grad_scale")
+_grad_overflow = MultitypeFuncGraph("_grad_overflow")
+
+
+@grad_scale.register("Tensor", "Tensor", "Tensor")
+@shard_grad_scale.register("Tensor", "Tensor", "Tensor")
+def _take_out(scale: Tensor, _grad: Tensor, accumulated: Tensor) -> Any:
+    """The gradient of several parts of a batch without the scale; the sum begins anew."""
+    taken = accumulated / scale.astype(accumulated.dtype)
+    accumulated.set_data(accumulated * 0)
+    return taken
+
+
+@_grad_overflow.register("Tensor")
+def _overflow(grad: Tensor) -> Any:
+    return overflowed([grad])
 
 
 def _finite(*values):

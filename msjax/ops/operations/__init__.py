@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from msjax.base.lazy import on_first_use
 from msjax.ops.function.control.gradient import HookBackward as HookBackward, InsertGradientOf as InsertGradientOf
+from msjax.ops.not_offered import NOT_OFFERED
 from msjax.ops.operations.activation_ops import *
 from msjax.ops.operations.array_ops import *
 from msjax.ops.operations.color_ops import *
@@ -21,6 +22,7 @@ from msjax.ops.operations.pooling_ops import *
 from msjax.ops.operations.random_ops import *
 from msjax.ops.operations.reduction_ops import *
 from msjax.ops.operations.region_ops import *
+from msjax.ops.operations.status_ops import *
 from msjax.ops.primitive import Primitive as Primitive
 
 # MindSpore's short name for this module, as `ops` has it.
@@ -29,4 +31,4 @@ P = sys.modules[__name__]
 if not TYPE_CHECKING:
     __all__ = [name for name, value in globals().items() if isinstance(value, type) and not name.startswith("_")]
     __all__ += ["P", "prim_arg_register", "prim_attr_register", "print_"]
-    __getattr__, __dir__ = on_first_use(__name__)
+    __getattr__, __dir__ = on_first_use(__name__, NOT_OFFERED)

@@ -11,7 +11,7 @@ from msjax.ops.primitive import Form
 
 __all__ = [
     "ReLU", "ReLU6", "Sigmoid", "Softsign", "HSigmoid", "HSwish", "SeLU", "Mish", "FastGeLU", "FastGelu", "PReLU", "Elu",
-    "CeLU", "HShrink", "SoftShrink", "GLU", "Softmax", "LogSoftmax", "GeLU", "Gelu", "Softplus", "LogSoftmaxExt",
+    "CeLU", "HShrink", "SoftShrink", "GLU", "Softmax", "LogSoftmax", "GeLU", "Gelu", "Softplus", "LogSoftmaxExt", "SiLU",
 ]  # fmt: skip
 
 
@@ -27,6 +27,7 @@ class Mish(Form): __call__ = staticmethod(activations.mish)
 class FastGeLU(Form): __call__ = staticmethod(activations.fast_gelu)
 class FastGelu(Form): __call__ = staticmethod(activations.fast_gelu)
 class PReLU(Form): __call__ = staticmethod(activations.prelu)
+class SiLU(Form): __call__ = staticmethod(activations.silu)
 # fmt: on
 
 

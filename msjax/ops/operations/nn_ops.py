@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from msjax.autograd.op import apply
 from msjax.base.typing import Axes
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
 from msjax.ops.dispatch.operator import freeze
-from msjax.ops.function.nn_func import convolution, local_response, normalization
+from msjax.ops.function.nn_func import attention, convolution, local_response, normalization
 from msjax.ops.function.nn_func.convolution import conv_pads
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import n_ints
@@ -15,7 +19,7 @@ from msjax.ops.primitive import Form
 
 __all__ = [
     "Conv2D", "Conv3D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv3DTranspose", "BiasAdd", "LRN", "RmsNorm", "BatchNorm",
-    "LayerNorm",
+    "LayerNorm", "FlashAttentionScore",
 ]  # fmt: skip
 
 
@@ -247,3 +251,53 @@ class LayerNorm(Form):
     def __call__(self, input_x: TensorLike, gamma: TensorLike, beta: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
         axes = (self.begin_norm_axis, self.begin_params_axis)
         return normalization.layer_norm_outputs(input_x, gamma, beta, *axes, float(self.epsilon))
+
+
+class FlashAttentionScore(Form):
+    """Attention of queries to keys and values, which are projected already; see `ops.flash_attention_score`.
+
+    Args:
+        head_num (int): the number of heads of the query.
+        keep_prob (float): 1.0; no weights are dropped.
+        scale_value (float): what scores are multiplied with. Default: 1.0.
+        pre_tokens, next_tokens (int): not limited.
+        inner_precise (int): without effect.
+        input_layout (str): "BSH", "SBH", "BSND" or "BNSD". Default: "BSH".
+        sparse_mode (int): 0 to 3. Default: 0.
+
+    Outputs:
+        Tuple of the greatest scores and the sums of exponentials, each Float32 of shape (B, N, S, 8), an empty Tensor, and the output.
+    """
+
+    head_num: int
+    keep_prob: float = 1.0
+    scale_value: float = 1.0
+    pre_tokens: int = 2147483647
+    next_tokens: int = 2147483647
+    inner_precise: int = 0
+    input_layout: str = "BSH"
+    sparse_mode: int = 0
+
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        real_shift: Tensor | None = None,
+        drop_mask: Tensor | None = None,
+        padding_mask: Tensor | None = None,
+        attn_mask: Tensor | None = None,
+        prefix: Any = None,
+        actual_seq_qlen: Any = None,
+        actual_seq_kvlen: Any = None,
+    ) -> Any:
+        more = (
+            any(x is not None for x in (drop_mask, prefix, actual_seq_qlen, actual_seq_kvlen))
+            or self.keep_prob != 1
+            or min(self.pre_tokens, self.next_tokens) < 2147483647
+        )
+        greatest, total, out = attention.flash_outputs(
+            "FlashAttentionScore", query, key, value, self.head_num, real_shift, padding_mask, attn_mask, self.scale_value,
+            self.input_layout, self.sparse_mode, more,
+        )  # fmt: skip
+        return greatest, total, Tensor(np.zeros(0, np.float32)), out

@@ -6,6 +6,7 @@ from msjax.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from msjax.ops.function.nn_func.activations import *
+    from msjax.ops.function.nn_func.attention import *
     from msjax.ops.function.nn_func.classification import *
     from msjax.ops.function.nn_func.convolution import *
     from msjax.ops.function.nn_func.ctc import *
