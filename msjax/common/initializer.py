@@ -23,13 +23,15 @@ from msjax.common.initializers import (
     XavierNormal,
     XavierUniform,
     Zero,
+    as_initializer,
     fans as _calculate_fan_in_and_fan_out,  # what libraries import under MindSpore's private names
     gain as _calculate_gain,  # noqa: F401
-    initial_array,
+    sizes_of,
 )
 from msjax.common.seeds import normal, truncated_normal, uniform_between as _init_random_uniform  # noqa: F401
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, InitLike, Shape
+from msjax.common.uninitialized import uninitialized
 
 __all__ = [
     "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse",
@@ -38,7 +40,7 @@ __all__ = [
 
 
 def initializer(init: InitLike, shape: Shape | None = None, dtype: DTypeLike = mstype.float32) -> Tensor:
-    """A Tensor made by an initializer.
+    """A Tensor made by an initializer: its numbers are drawn when a Parameter is made of it, or anything else asks for them.
 
     Args:
         init: an Initializer, its name ("normal", "ones", ...), a number, or a Tensor of the right shape.
@@ -52,7 +54,11 @@ def initializer(init: InitLike, shape: Shape | None = None, dtype: DTypeLike = m
     Example:
         >>> import msjax as ms
         >>> from msjax.common.initializer import initializer
-        >>> print(initializer("zeros", (2, 2), ms.float32))
+        >>> zeros = initializer("zeros", (2, 2), ms.float32)
+        >>> print(zeros)
+        Tensor(shape=[2, 2], dtype=Float32, value=
+        <uninitialized>)
+        >>> print(zeros.init_data())
         [[0. 0.]
          [0. 0.]]
     """
@@ -64,7 +70,7 @@ def initializer(init: InitLike, shape: Shape | None = None, dtype: DTypeLike = m
         return wrap(as_array(init, dtype))
     if sizes is None:
         raise ValueError("For 'initializer', 'shape' is missing.")
-    return wrap(initial_array(init, sizes, dtype))
+    return uninitialized(as_initializer(init), sizes_of(sizes), mstype.as_dtype(dtype))
 
 
 def _calculate_correct_fan(shape, mode):

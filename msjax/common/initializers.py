@@ -31,7 +31,7 @@ class Initializer:
     Example:
         >>> import msjax as ms
         >>> from msjax.common.initializer import initializer, One
-        >>> print(initializer(One(), (2,), ms.float32))
+        >>> print(initializer(One(), (2,), ms.float32).init_data())
         [1. 1.]
     """
 
@@ -69,12 +69,21 @@ def initial_array(init: InitLike, shape: int | Sequence[int], dtype: DTypeLike) 
         TypeError: a wrong type of `init`.
         ValueError: an unknown name, or a shape with something other than non-negative ints.
     """
+    return as_initializer(init).make(sizes_of(shape), dtype)
+
+
+def sizes_of(shape: int | Sequence[int]) -> tuple[int, ...]:
+    """A shape as a tuple of ints.
+
+    Raises:
+        ValueError: something other than non-negative ints.
+    """
     sizes: Any = shape if isinstance(shape, (tuple, list)) else (shape,)
     if not all((is_int(s) or isinstance(s, np.integer)) and s >= 0 for s in sizes):
         raise ValueError(
             f"For 'initializer', 'shape' should be an int, or a tuple or list of ints, none negative, but got {shape!r}."
         )
-    return as_initializer(init).make(tuple(map(int, sizes)), dtype)
+    return tuple(map(int, sizes))
 
 
 def as_initializer(init: InitLike) -> Initializer:

@@ -177,6 +177,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
 
     # Settings of MindSpore's distributed training, with the values that they have without it.
     is_init = False
+    init_mode = None
     sliced = False
     comm_fusion = 1
     is_param_ps = False

@@ -22,7 +22,6 @@ from msjax.base.typing import JaxArray, PyTree
 from msjax.common import _format, dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
-from msjax.common.initializers import initial_array
 from msjax.common.typing import ArrayLike
 
 if TYPE_CHECKING:
@@ -71,6 +70,11 @@ class Tensor(TensorMethods):
     _stopped: bool = False
     # A weak reference to the tracer that the value was when something was computed from it; see `used`.
     _used: Callable[[], Any] | None = None
+    _leave_without_data: Any  # makes it one of `msjax.common.uninitialized`, which puts it here
+    # Whether an initializer's numbers have not been drawn yet, and the initializer.
+    has_init: bool = False
+    init: Any = None
+    init_flag: bool = False
     _stands_for: Tensor  # of the input of a cell with backward hooks: the caller's Tensor
 
     # numpy's operators defer to Tensor's reflected ones.
@@ -86,14 +90,12 @@ class Tensor(TensorMethods):
     ):
         if dtype is not None and not isinstance(dtype, Type):
             raise TypeError(f"For 'Tensor', 'dtype' should be a data type such as ms.float32, but got {dtype!r}.")
-        if init is not None:
-            if input_data is not None:
-                raise ValueError("For 'Tensor', give either 'input_data' or 'init', not both.")
-            if dtype is None or shape is None:
-                raise TypeError("For 'Tensor', 'init' needs 'shape' and 'dtype'.")
-            input_data = initial_array(init, shape, dtype)
-        elif input_data is None:
-            raise TypeError("For 'Tensor', 'input_data' should be numbers or a Tensor, but got None.")
+        if init is not None and (input_data is not None or dtype is None or shape is None):
+            raise ValueError("For 'Tensor', give either 'input_data', or 'init' with 'shape' and 'dtype', not both.")
+        if input_data is None:
+            if shape is None or dtype is None:
+                raise TypeError("For 'Tensor', 'input_data' should be numbers or a Tensor, but got None.")
+            return self._leave_without_data(init, shape, dtype)  # pyright: ignore[reportCallIssue]
         if isinstance(input_data, Tensor) and type(self) is Tensor:
             # The new Tensor takes the other one's place on the tape, so gradients flow through it.
             made = Tensor.copy(input_data) if dtype is None else input_data.astype(dtype)
@@ -187,13 +189,8 @@ class Tensor(TensorMethods):
         """The Tensor itself."""
         return self
 
-    @property
-    def has_init(self) -> bool:
-        """Always False: data is made when the Tensor is."""
-        return False
-
     def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: str | None = None) -> Tensor:
-        """The Tensor itself; its data is there from the start. The arguments are without effect."""
+        """The Tensor with its numbers, which are drawn now if they weren't before. The arguments are without effect."""
         return self
 
     def value(self) -> Tensor:

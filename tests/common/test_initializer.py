@@ -1,5 +1,6 @@
 """Initializers: distributions, fans, names, seeds, errors."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -130,19 +131,19 @@ def test_initializers_of_ones_own():
         (lambda: initializer("ones", ("a",)), ValueError, "shape"),
         (lambda: initializer("ones"), ValueError, "shape"),
         (lambda: initializer(Tensor([1.0]), (3,)), ValueError, "shape"),
-        (lambda: initializer("xavier_uniform", (3,)), ValueError, "two or more axes"),
-        (lambda: initializer(HeNormal(nonlinearity="selu"), (3, 3)), ValueError, "selu"),
+        (lambda: initializer("xavier_uniform", (3,)).init_data(), ValueError, "two or more axes"),
+        (lambda: initializer(HeNormal(nonlinearity="selu"), (3, 3)).init_data(), ValueError, "selu"),
         (lambda: HeNormal(mode="x"), ValueError, "mode"),
         (lambda: VarianceScaling(-1.0), ValueError, "scale"),
         (lambda: VarianceScaling(1.0, "x"), ValueError, "mode"),
         (lambda: VarianceScaling(1.0, "fan_in", "x"), ValueError, "distribution"),
         (lambda: TruncatedNormal(1.0, 0.0, 1.0, 0.0), ValueError, "'a'"),
-        (lambda: initializer(Identity(), (2, 2, 2)), ValueError, "two axes"),
-        (lambda: initializer(Sparse(0.5), (2,)), ValueError, "two axes"),
-        (lambda: initializer(Dirac(), (2, 2)), ValueError, "three to five"),
-        (lambda: initializer(Dirac(3), (4, 2, 3)), ValueError, "multiple"),
-        (lambda: initializer(Orthogonal(), (3,)), ValueError, "two axes"),
-        (lambda: initializer(Initializer(), (3,)), NotImplementedError, "_initialize"),
+        (lambda: initializer(Identity(), (2, 2, 2)).init_data(), ValueError, "two axes"),
+        (lambda: initializer(Sparse(0.5), (2,)).init_data(), ValueError, "two axes"),
+        (lambda: initializer(Dirac(), (2, 2)).init_data(), ValueError, "three to five"),
+        (lambda: initializer(Dirac(3), (4, 2, 3)).init_data(), ValueError, "multiple"),
+        (lambda: initializer(Orthogonal(), (3,)).init_data(), ValueError, "two axes"),
+        (lambda: initializer(Initializer(), (3,)).init_data(), NotImplementedError, "_initialize"),
     ],
 )
 def test_errors(make, kind, words):
@@ -163,3 +164,46 @@ def test_names_that_libraries_register(monkeypatch):
     assert initializer("zeros", (2,)).asnumpy().tolist() == [0, 0]  # names that exist stay
     values = module._init_random_uniform(2.0, 3.0, (40,))
     assert values.dtype == np.float32 and 2 <= values.min() < values.max() < 3
+
+
+def test_numbers_are_drawn_in_the_order_in_which_they_are_asked_for():
+    def two():
+        ms.set_seed(5)
+        return [initializer(Normal(), (2, 2)) for _ in range(2)]
+
+    first, second = two()
+    assert first.has_init and str(first) == repr(first) == "Tensor(shape=[2, 2], dtype=Float32, value=\n<uninitialized>)"
+    assert (first.shape, first.dtype, first.ndim, first.size, first.nbytes, first.has_init) == (
+        (2, 2),
+        ms.float32,
+        2,
+        4,
+        16,
+        True,
+    )
+    in_order = [first.init_data().asnumpy(), (second + 0).asnumpy()]
+    assert not first.has_init and first.init is None and type(first) is Tensor
+    np.testing.assert_array_equal(first.asnumpy(), in_order[0])
+
+    first, second = two()
+    parameter = ms.Parameter(second)
+    np.testing.assert_array_equal(parameter.asnumpy(), in_order[0])
+    np.testing.assert_array_equal(jax.tree.leaves(first)[0], in_order[1])
+
+    first, second = two()
+
+    @ms.jit
+    def f():
+        return second * 1 + first * 0
+
+    np.testing.assert_array_equal(f().asnumpy(), f().asnumpy())
+    assert sorted(map(float, (first.sum(), second.sum()))) == sorted(float(np.sum(a)) for a in in_order)
+
+
+def test_tensors_of_unknown_shape_have_no_value():
+    x = Tensor(shape=[None, 3], dtype=ms.float32)
+    assert (x.shape, x.dtype, x.ndim, x.size) == ((-1, 3), ms.float32, 2, 0) and str(x).startswith("Tensor(shape=[-1, 3]")
+    with pytest.raises(ValueError, match="sizes of -1 are not known"):
+        x + 1
+    zeros = Tensor(shape=(2,), dtype=ms.int32)
+    assert zeros.asnumpy().tolist() == [0, 0] and not zeros.has_init

@@ -91,7 +91,7 @@ def test_init():
     assert Tensor(shape=(2, 3), dtype=ms.float32, init=One()).asnumpy().tolist() == [[1.0] * 3] * 2
     assert Tensor(shape=2, dtype=ms.float16, init="zeros").dtype is ms.float16
     assert Tensor(shape=(2,), dtype=ms.float32, init="ones").init_data().asnumpy().tolist() == [1.0, 1.0]
-    assert not Tensor(shape=(2,), dtype=ms.float32, init="ones").has_init
+    assert Tensor(shape=(2,), dtype=ms.float32, init="ones").has_init
 
 
 def test_tensor_function_and_from_numpy():
@@ -118,7 +118,7 @@ BAD = [
     (([1], float), {}, TypeError, "float"),
     (([1], ms.number), {}, TypeError, "concrete"),
     (([1],), {"init": "ones", "shape": (1,), "dtype": ms.float32}, ValueError, "not both"),
-    ((), {"init": "ones"}, TypeError, "'shape' and 'dtype'"),
+    ((), {"init": "ones"}, ValueError, "'shape' and 'dtype'"),
 ]
 
 
