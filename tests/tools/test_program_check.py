@@ -8,7 +8,7 @@ PROGRAM = """\
 import mindspore as ms
 import mindspore.nn as nn
 from mindspore import RowTensor, Tensor, utils
-from mindspore.nn.probability import distribution
+from mindspore.hub import distribution
 from mindspore.ops import *
 from mindspore.ops import operations as P, zeros_likes
 
@@ -41,7 +41,7 @@ if __name__ == "__main__":
 """
 EXPECTED = {
     (3, "mindspore.utils"),
-    (4, "mindspore.nn.probability"),
+    (4, "mindspore.hub"),
     (6, "mindspore.ops.zeros_likes"),
     (22, "mindspore.nn.Conv2dThor"),
     (23, "mindspore.ops.operations.Addd"),
