@@ -50,8 +50,12 @@ def _parser():
     )
     run.add_argument("--coordinator", metavar="HOST[:PORT]", help="where process 0 listens, on host 0 (default port: 8118)")
     _add_cache_option(run)
-    run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module")
-    run.add_argument("script", metavar="SCRIPT", help="the script (- for standard input), or with -m the module")
+    kind = run.add_mutually_exclusive_group()
+    kind.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module")
+    kind.add_argument("-c", dest="code", action="store_true", help="SCRIPT is the program itself")
+    run.add_argument(
+        "script", metavar="SCRIPT", help="the script (- for standard input), with -m the module, with -c the program"
+    )
     run.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
     run.set_defaults(function=_run)
 
@@ -101,7 +105,7 @@ def _positive(text):
 
 def _run(options) -> int:
     script = options.script
-    if not options.module and script != main_module.STDIN and not os.path.exists(script):
+    if not (options.module or options.code or script == main_module.STDIN or os.path.exists(script)):
         return _wrong("run", f"there is no script {script!r}")
     if options.coordinator:
         from msjax.processes.launchers import with_port
@@ -110,7 +114,7 @@ def _run(options) -> int:
         name, port = with_port(options.coordinator).rsplit(":", 1)
         os.environ.update(MS_SCHED_HOST=name, MS_SCHED_PORT=port)
     if options.workers or options.hosts or options.host is not None:
-        if script == main_module.STDIN:
+        if script == main_module.STDIN and not options.code:
             return _wrong("run", "several processes can't read one program from standard input; write it to a file")
         return _run_workers(options)
     try:
@@ -143,7 +147,8 @@ def _run_workers(options):
         if getattr(options, name):
             command += [f"--{name}", getattr(options, name)]
     command += [] if options.cache else ["--no-cache"]
-    command += [*(["-m"] if options.module else []), options.script, *options.args]
+    kind = ["-m"] if options.module else ["-c"] if options.code else []
+    command += [*kind, options.script, *options.args]
     timeout = 600 if options.timeout is None else options.timeout
     return launch(command, options.workers or 1, timeout or None, *([] if own == ONE_HOST else [own]))
 
@@ -184,7 +189,7 @@ def _run_script(options):
         context.force_mode(_MODES[options.mode])
     _prepare_children(options)
     try:
-        (main_module.run_module if options.module else main_module.run_script)(script, options.args)
+        _runner(options)(script, options.args)
     except main_module.NoProgram as error:
         return _wrong("run", str(error))
     except KeyboardInterrupt as error:
@@ -198,6 +203,12 @@ def _run_script(options):
         sys.excepthook(type(error), error.with_traceback(inner), inner)
         return 1
     return 0
+
+
+def _runner(options):
+    if options.code:
+        return main_module.run_code
+    return main_module.run_module if options.module else main_module.run_script
 
 
 def _prepare_children(options):

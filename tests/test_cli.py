@@ -136,6 +136,17 @@ def test_a_script_sees_what_it_sees_under_python(write, tmp_path):
         assert here.stdout == there.stdout and here.stdout.endswith("5 5\n"), here.stderr
 
 
+def test_code_from_the_command_line(tmp_path):
+    code = "import sys; print(sys.argv, repr(sys.path[0]), __name__, sorted(globals())); import mindspore; 1 / 0"
+    here = run("run", "-c", code, "-c", "--mode", cwd=tmp_path)
+    there = subprocess.run(
+        [sys.executable, "-c", code.replace("import mindspore", "mindspore = 3"), "-c", "--mode"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (here.stdout, here.returncode) == (there.stdout, there.returncode), here.stderr
+    assert here.stderr.splitlines()[:2] == there.stderr.splitlines()[:2]
+
+
 def test_a_traceback_begins_in_the_script(write, tmp_path):
     script = write(
         "broken.py",

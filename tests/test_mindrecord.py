@@ -177,6 +177,26 @@ def test_several_files(tmp_path):
         FileWriter(path, 3)
 
 
+@pytest.mark.parametrize("files", [1, 2])
+def test_rows_are_appended(tmp_path, files):
+    path = str(tmp_path / "rows")
+    first = FileWriter(path, files)
+    first.add_schema(SCHEMA, "all kinds")
+    first.add_index(["id", "label"])
+    first.write_raw_data([row(i) for i in range(4)])
+    first.commit()
+    again = FileWriter.open_for_append(path if files == 1 else f"{path}1")
+    with pytest.raises(RuntimeError, match="have a schema already"):
+        again.add_schema(SCHEMA)
+    again.write_raw_data([row(i) for i in range(4, 7)])
+    again.commit()
+    names = path if files == 1 else [f"{path}{i}" for i in range(files)]
+    found = sorted(FileReader(names).get_next(), key=lambda r: int(r["id"]))
+    same_rows(found)
+    with pytest.raises(RuntimeError, match="does not exist"):
+        FileWriter.open_for_append(str(tmp_path / "none"))
+
+
 def test_save(tmp_path):
     path = str(tmp_path / "saved.mindrecord")
     columns = {

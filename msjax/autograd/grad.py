@@ -359,6 +359,11 @@ def _sens(sens, outputs):
         raise RuntimeError(
             f"For 'GradOperation', sens_param=True needs one gradient for each of {len(outputs)} outputs, but got {len(given)}."
         )
+    # One element belongs to one element, whatever the numbers of axes, as in MindSpore's graph mode.
+    given = [
+        s.reshape(o.shape) if isinstance(s, Tensor) and s.shape != o.shape and s.size == o.size == 1 else s
+        for s, o in zip(given, outputs)
+    ]
     for s, out in zip(given, outputs):
         if isinstance(s, Tensor) and s.shape != out.shape:
             raise ValueError(f"For 'GradOperation', the sens value has shape {s.shape}, but the output has shape {out.shape}.")

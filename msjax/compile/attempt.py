@@ -270,7 +270,7 @@ class _Attempt:
                 if settings and settings[0] is not now:
                     raise SignatureChanged
                 settings[:] = [now]
-            outs, observed = observing.run(values)
+            outs, observed = observing.run(values) if trace.groups else observing.run_as_one(values, program.__name__)
             return layout.leaving(values, [*outs, *observed])
 
         program.__name__ = self.name.replace(" ", "_").replace(".", "_") or "program"

@@ -13,8 +13,8 @@ import builtins
 import dis
 import functools
 import inspect
-import itertools
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,10 +26,41 @@ from msjax.compile.code_names import is_library
 from msjax.compile.guards import Guard, Name
 
 
+class _Pass:
+    """An iterator over the items of a `Lazy`."""
+
+    def __init__(self, lazy: Lazy):
+        self._lazy: Lazy | None = lazy
+        self._at = 0
+
+    @property
+    def ended(self) -> bool:
+        return self._lazy is None
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._lazy is None:
+            raise StopIteration
+        try:
+            found = self._lazy.item(self._at)
+        except StopIteration:
+            self._lazy = None
+            raise
+        self._at += 1
+        return found
+
+
+def _no_pass():
+    return None
+
+
 class Lazy:
     """A list or tuple of what an iterator gives, taken when it is asked for.
 
-    Where code calls `next` on it, it goes on as the iterator that it is in PyNative mode: a pass then begins with the next item.
+    Where code calls `next` on it, it goes on as the iterator that it is in PyNative mode: a pass that is under way then has one item less,
+    and one that comes later begins with the next item.
 
     Args:
         source: gives the items.
@@ -41,32 +72,32 @@ class Lazy:
         self._items: list[Any] = []
         self._kind = kind
         self._next = 0
+        self._under_way: Callable[[], _Pass | None] = _no_pass  # a weak reference
 
     @property
     def __class__(self) -> Any:
         return self._kind
 
     def __iter__(self) -> Iterator[Any]:
-        return self if self._next else self._pass()
+        if self._next:
+            return self
+        begun = _Pass(self)
+        self._under_way = weakref.ref(begun)
+        return begun
 
-    def _pass(self):
-        for at in itertools.count():
-            if at == len(self._items) and not self._take():
-                return
-            yield self._items[at]
-
-    def _take(self):
-        """Take one item more; returns whether there was one."""
-        for item in self._source:
-            self._items.append(item)
-            return True
-        return False
+    def item(self, at: int) -> Any:
+        """The item of that number; StopIteration where there is none."""
+        if at == len(self._items):
+            self._items.append(next(self._source))
+        return self._items[at]
 
     def __next__(self) -> Any:
-        if self._next == len(self._items) and not self._take():
-            raise StopIteration
+        under_way = self._under_way()
+        if under_way is not None and not under_way.ended:
+            return next(under_way)
+        found = self.item(self._next)
         self._next += 1
-        return self._items[self._next - 1]
+        return found
 
     def whole(self) -> Any:
         """All items, as a list that is kept, or as a tuple."""
@@ -226,8 +257,9 @@ def _with_names(code, names):
         if instruction.opname == "LOAD_GLOBAL" and instruction.argval in names & others:
             stands = _RENAMED[instruction.argval]
             made = made if stands in made else (*made, stands)
-            number = made.index(stands) << 1 | instruction.arg & 1
-            if number < 256 and instruction.arg < 256:
+            given = instruction.arg or 0
+            number = made.index(stands) << 1 | given & 1
+            if number < 256 and given < 256:
                 body[instruction.offset + 1] = number
     return code.replace(co_names=made, co_code=bytes(body))
 

@@ -59,8 +59,6 @@ class MindRecordFile:
 
     def row(self, number: int, names: Sequence[str]) -> dict[str, Any]:
         """The values of some fields of a row: numpy scalars, arrays, str and bytes."""
-        if self._content is None:
-            self._content = np.memmap(self.path, np.uint8, "r")
         raw_page, raw_start, raw_end, page, start, end = self.places[number]
         found: dict[str, Any] = {}
         if any(name not in self.blobs for name in names):
@@ -76,7 +74,16 @@ class MindRecordFile:
             found.update((n, format.decoded(part, self.fields[n])) for n, part in zip(self.blobs, parts) if n in names)
         return {name: found[name] for name in names}
 
+    def stored(self, number: int) -> tuple[dict[str, Any], bytes]:
+        """A row as it is stored: the fields of numbers and text, and the bytes of the others, joined."""
+        import msgpack
+
+        raw_page, raw_start, raw_end, page, start, end = self.places[number]
+        return msgpack.unpackb(self._bytes(raw_page, raw_start, raw_end)), self._bytes(page, start, end)
+
     def _bytes(self, page, start, end):
+        if self._content is None:
+            self._content = np.memmap(self.path, np.uint8, "r")
         at = self.header["header_size"] + self.header["page_size"] * page
         return self._content[at + start + 8 : at + end].tobytes()
 

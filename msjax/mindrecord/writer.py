@@ -14,6 +14,7 @@ from msjax.base.checks import check_bool, check_int, check_str
 from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
 from msjax.mindrecord import format
+from msjax.mindrecord.reader import open_files
 
 _NAME = re.compile(r"\w+", re.ASCII)
 _SQL_TYPES = {"int32": "INTEGER", "int64": "INTEGER", "float32": "NUMERIC", "float64": "NUMERIC", "string": "TEXT"}
@@ -47,17 +48,57 @@ class FileWriter:
         count = check_int(shard_num, "shard_num", "FileWriter", low=1, high=1000)
         width = len(str(count - 1))
         self._paths = [file_name] if count == 1 else [f"{file_name}{i:0{width}d}" for i in range(count)]
-        self._header_size, self._page_size = format.HEADER_SIZE, format.PAGE_SIZE
+        self._start()
         for path in [name + end for name in self._paths for end in ("", ".db")]:
             if os.path.exists(path):
                 if not check_bool(overwrite, "overwrite", "FileWriter"):
                     raise RuntimeError(f"For 'FileWriter', the file {path!r} exists; overwrite=True replaces it.")
                 os.remove(path)
+
+    def _start(self):
+        self._header_size, self._page_size = format.HEADER_SIZE, format.PAGE_SIZE
         self._fields: dict[str, dict[str, Any]] | None = None
         self._description = ""
         self._indexed: list[str] | None = None
         self._rows: list[tuple[dict[str, Any], bytes]] = []
         self._compressed = 0
+        # The rows that lie in the files already.
+        self._kept: list[list[tuple[dict[str, Any], bytes]]] = [[] for _ in self._paths]
+
+    @classmethod
+    def open_for_append(cls, file_name: str) -> FileWriter:
+        """A writer that adds rows to files; their schema and index stay.
+
+        Args:
+            file_name (str): one of the files that were written together.
+
+        Raises:
+            TypeError, RuntimeError: no path of a MindRecord file.
+
+        Example:
+            >>> from msjax import dataset as ds
+            >>> from msjax.mindrecord import FileWriter
+            >>> writer = FileWriter("numbers.mindrecord", overwrite=True)
+            >>> _ = writer.add_schema({"x": {"type": "int32"}}), writer.write_raw_data([{"x": 1}]), writer.commit()
+            >>> writer = FileWriter.open_for_append("numbers.mindrecord")
+            >>> _ = writer.write_raw_data([{"x": 2}]), writer.commit()
+            >>> len(ds.MindDataset("numbers.mindrecord"))
+            2
+        """
+        check_str(file_name, "file_name", "FileWriter.open_for_append")
+        try:
+            files = open_files(file_name, "FileWriter.open_for_append")
+        except ValueError as error:
+            raise RuntimeError(f"For 'FileWriter.open_for_append': {error}") from error
+        writer, header = cls.__new__(cls), files[0].header
+        writer._paths = [file.path for file in files]
+        writer._start()
+        writer._header_size, writer._page_size = header["header_size"], header["page_size"]
+        writer._fields, writer._description = files[0].fields, header["schema"][0]["desc"]
+        writer._indexed = [index["index_field"] for index in header["index_fields"] or ()]
+        writer._compressed = header.get("compression_size", 0)
+        writer._kept = [[file.stored(i) for i in range(len(file.places))] for file in files]
+        return writer
 
     def add_schema(self, content: dict[str, dict[str, Any]], desc: str | None = None) -> int:
         """Say which fields the rows have.
@@ -81,6 +122,8 @@ class FileWriter:
                 )
             if "shape" in field and (field["type"] in ("string", "bytes") or not isinstance(field["shape"], list)):
                 raise ValueError(f"For 'add_schema', the shape of field {name!r} should be a list, and its type that of numbers.")
+        if any(self._kept):
+            raise RuntimeError("For 'add_schema', the files have a schema already.")
         self._fields, self._description = {name: dict(content[name]) for name in sorted(content)}, desc or ""
         return 0
 
@@ -148,7 +191,8 @@ class FileWriter:
         counts = [len(self._rows) // len(self._paths) + (i < len(self._rows) % len(self._paths)) for i in range(len(self._paths))]
         at = 0
         for number, (path, count) in enumerate(zip(self._paths, counts)):
-            self._write(path, number, self._rows[at : at + count], indexed)
+            self._kept[number] += self._rows[at : at + count]
+            self._write(path, number, self._kept[number], indexed)
             at += count
         self._rows = []
 
@@ -204,6 +248,8 @@ class FileWriter:
             "ROW_GROUP_ID INT NOT NULL, PAGE_ID_BLOB INT NOT NULL, PAGE_OFFSET_BLOB INT NOT NULL, PAGE_OFFSET_BLOB_END INT NOT NULL"
         )
         key = ", ".join(["ROW_ID", *(f"INC_{i}" for i in range(len(indexed)))])
+        if os.path.exists(f"{path}.db"):  # of the rows that were there before
+            os.remove(f"{path}.db")
         index = sqlite3.connect(f"{path}.db")
         try:
             index.execute(f"CREATE TABLE INDEXES({', '.join([fixed, *columns])}, PRIMARY KEY({key}))")

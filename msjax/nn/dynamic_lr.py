@@ -103,7 +103,7 @@ def natural_exp_decay_lr(
     """
     return _decayed(
         "natural_exp_decay_lr", learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair,
-        lambda p: learning_rate * math.exp(-decay_rate * p * decay_epoch),
+        lambda p: learning_rate * math.e ** (-decay_rate * p * decay_epoch),
     )  # fmt: skip
 
 

@@ -53,6 +53,12 @@ def run_script(script: str, arguments: Sequence[str] = ()) -> None:
     _run(code, file=path, loader=loader, package=None)
 
 
+def run_code(code: str, arguments: Sequence[str] = ()) -> None:
+    """Run code from the command line, as `python -c CODE` does."""
+    _begin(["-c", *arguments], "")
+    _run(compile(code, "<string>", "exec"), file=None, loader=importlib.machinery.BuiltinImporter, package=None)
+
+
 def run_module(name: str, arguments: Sequence[str] = ()) -> None:
     """Run a module, or the `__main__` of a package, as `python -m NAME` does: found from the working folder, too.
 
@@ -90,8 +96,9 @@ def _run_spec(spec, shown):
 def _run(code, file, loader, package, spec=None):
     module = types.ModuleType("__main__")
     module.__spec__, module.__loader__, module.__package__ = spec, loader, package
-    cached = None if spec is None else spec.cached
-    vars(module).update(__file__=file, __cached__=cached, __builtins__=builtins, __annotations__={})
+    vars(module).update(__builtins__=builtins, __annotations__={})
+    if file is not None:
+        vars(module).update(__file__=file, __cached__=None if spec is None else spec.cached)
     _replaced.append(sys.modules["__main__"])
     sys.modules["__main__"] = module
     exec(code, vars(module))

@@ -68,3 +68,9 @@ def test_grad_operation_needs_weights_or_a_cell():
         G(get_by_list=True)(cube)
     with pytest.raises(TypeError, match="function or a Cell"):
         G()(3)
+
+
+@pytest.mark.parametrize("of_output, of_sens", [((1,), ()), ((), (1,)), ((1,), (1, 1))])
+def test_one_element_is_sens_of_one_element(of_output, of_sens):
+    f = lambda x: (x * x).sum().reshape(of_output)  # noqa: E731
+    assert numbers(G(sens_param=True)(f)(X, ops.full(of_sens, 3.0))) == [6 * v for v in X.asnumpy().tolist()]

@@ -104,6 +104,21 @@ def test_next_goes_on_and_endless_iterators_are_taken_one_by_one():
     assert (first.asnumpy().tolist(), rest.asnumpy().tolist(), second, found, total) == ([1], [5], 1, 2, 3)
 
 
+def every_second(x):
+    numbered, seen = enumerate(x * i for i in range(6)), []
+    for i, v in numbered:
+        if i % 2 == 0:
+            next(numbered)
+        seen.append((i, v))
+    return seen, len(list(numbered))
+
+
+def test_next_in_a_loop_takes_the_loops_next_item():
+    seen, items = ms.jit(every_second)(f32(1))
+    assert [(i, v.asnumpy().tolist()) for i, v in seen] == [(i, v.asnumpy().tolist()) for i, v in every_second(f32(1))[0]]
+    assert [i for i, _ in seen] == [0, 2, 4] and items == 6
+
+
 class Maps:
     def map(self, value):
         return value * 10

@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -72,8 +73,10 @@ class Run:
 
     def __init__(self, program: Program, source: pathlib.Path, base: pathlib.Path, sources: pathlib.Path, python: str | None):
         work = base / re.sub(r"\W+", "_", program.name)
-        work.mkdir(parents=True, exist_ok=True)
+        place = work / program.place
+        place.mkdir(parents=True, exist_ok=True)
         program.make(work, source)
+        source = changed(program, source, work)
         self.losses: list[float] = []
         self.error: str | None = None
         times: list[float] = []
@@ -89,7 +92,7 @@ class Run:
             call = [*launcher(python, program.workers, work), *start, str(source / script), *words]
             begin = time.monotonic()
             process = subprocess.Popen(
-                call, cwd=work, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+                call, cwd=place, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
             )
             lines = []
             for line in process.stdout:
@@ -105,6 +108,21 @@ class Run:
                 break
         steps = [b - a for a, b in itertools.pairwise(times)]
         self.step = statistics.median(steps) if len(steps) > 1 else float("nan")
+
+
+def changed(program: Program, source: pathlib.Path, work: pathlib.Path) -> pathlib.Path:
+    """The folder of a program's source: a copy with its settings changed, where it has such in Python code."""
+    if not program.changes:
+        return source
+    copy = work / "source"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(source, copy)
+    for name, old, new in program.changes:
+        text = (copy / name).read_text()
+        if old not in text:
+            raise ValueError(f"{program.name}: {name} has no {old!r}")
+        (copy / name).write_text(text.replace(old, new))
+    return copy
 
 
 def launcher(python: str | None, workers: int, work: pathlib.Path) -> list[str]:

@@ -36,12 +36,17 @@ def mnist(folder: pathlib.Path) -> None:
     """MNIST's files: 40 images to train, 16 to test."""
     generator = np.random.default_rng(4)
     for split, name, count in (("train", "train", 40), ("test", "t10k", 16)):
-        place = folder / split
-        place.mkdir(parents=True, exist_ok=True)
-        labels = np.arange(count, dtype=np.uint8) % 10
-        pixels = (generator.integers(0, 100, (count, 28, 28)) + 15 * labels[:, None, None]).astype(np.uint8)
-        (place / f"{name}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 2051, count, 28, 28) + pixels.tobytes())
-        (place / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, count) + labels.tobytes())
+        idx(folder / split, name, count, generator)
+
+
+def idx(folder: pathlib.Path, name: str, count: int, generator: np.random.Generator | None = None) -> None:
+    """Two of MNIST's files: images and labels."""
+    generator = generator or np.random.default_rng(4)
+    folder.mkdir(parents=True, exist_ok=True)
+    labels = np.arange(count, dtype=np.uint8) % 10
+    pixels = (generator.integers(0, 100, (count, 28, 28)) + 15 * labels[:, None, None]).astype(np.uint8)
+    (folder / f"{name}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 2051, count, 28, 28) + pixels.tobytes())
+    (folder / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, count) + labels.tobytes())
 
 
 def coco(folder: pathlib.Path) -> None:
@@ -96,6 +101,56 @@ def sounds(folder: pathlib.Path) -> None:
                     file.setsampwidth(2)
                     file.setframerate(8000)
                     file.writeframes((wanted * 32000).astype("<i2").tobytes())
+
+
+def reviews(folder: pathlib.Path) -> None:
+    """Sentences of two kinds, 40 each, one in a line: each kind prefers one half of the words."""
+    generator = np.random.default_rng(2)
+    words = [a + b + c for a in "bdfgklmnp" for b in "aeiou" for c in "lmnrst"]
+    half = len(words) // 2
+    folder.mkdir(parents=True, exist_ok=True)
+    for label, name in enumerate(("rt-polarity.neg", "rt-polarity.pos")):
+        lines = []
+        for _ in range(40):
+            length = int(generator.integers(8, 30))
+            own = generator.integers(0, half, length) + label * half
+            chosen = np.where(generator.random(length) < 0.7, own, generator.integers(0, len(words), length))
+            lines.append(" ".join(words[i] for i in chosen))
+        (folder / name).write_text("\n".join(lines) + "\n")
+
+
+def encoded_reviews(folder: pathlib.Path) -> None:
+    """The words' vectors, and sentences of 500 numbers of words in MindRecord files, which this project's writer makes."""
+    from msjax.mindrecord import FileWriter
+
+    generator = np.random.default_rng(2)
+    folder.mkdir(parents=True, exist_ok=True)
+    np.savetxt(folder / "weight.txt", generator.normal(0, 0.3, (101, 16)))
+    writer = FileWriter(str(folder / "aclImdb_train.mindrecord"), 4, overwrite=True)
+    fields = {"id": {"type": "int32"}, "label": {"type": "int32"}, "feature": {"type": "int32", "shape": [-1]}}
+    writer.add_schema(fields, "nlp_schema")
+    writer.add_index(["id", "label"])
+    rows = []
+    for number in range(32):
+        label = number % 2
+        words = generator.integers(50 * label, 50 * label + 51, 500).astype(np.int32)
+        rows.append({"id": number, "label": label, "feature": words})
+    writer.write_raw_data(rows)
+    writer.commit()
+
+
+def traffic(folder: pathlib.Path) -> None:
+    """Speeds on 12 roads at 120 times, and which roads meet."""
+    generator = np.random.default_rng(2)
+    place = folder / "SZ-taxi"
+    place.mkdir(parents=True, exist_ok=True)
+    meet = (generator.random((12, 12)) < 0.3).astype(float)
+    meet = np.maximum(meet, meet.T)
+    np.fill_diagonal(meet, 0)
+    np.savetxt(place / "adj.csv", meet, delimiter=",")
+    speeds = 30 + 10 * np.sin(np.arange(120)[:, None] / 6 + np.arange(12) / 3) + generator.random((120, 12))
+    lines = [",".join(map(str, range(12))), *(",".join(f"{v:.4f}" for v in row) for row in speeds)]
+    (place / "feature.csv").write_text("\n".join(lines) + "\n")
 
 
 def _picture(generator: np.random.Generator, label: int, size: int) -> np.ndarray:

@@ -27,6 +27,8 @@ class Program:
         workers (int): the number of processes.
         comparable (int | None): how many losses can be compared; None for as many as MindSpore's runs agree on.
         close (float): how far a loss may lie from the real one's.
+        place (str): the folder under the work folder in which the commands run.
+        changes (tuple): (file, old, new) of settings that are Python code; a copy of the source has them.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Program:
     workers: int = 1
     comparable: int | None = None
     close: float = 1e-4
+    place: str = "."
+    changes: tuple[tuple[str, str, str], ...] = ()
 
 
 MINDCV = "--dataset imagenet --data_dir {work}/images --image_resize 64 --batch_size 8 --num_parallel_workers 1 --num_classes 4"
@@ -155,5 +159,57 @@ PROGRAMS = (
         ),
         paths=("../..",),
         seed=5,
+    ),
+    Program(
+        "MindSpore-GAN, gan",
+        "MindSpore-GAN",
+        lambda work, source: made.idx(work / "data" / "MNIST", "train", 40),
+        (("implementations/gan/gan.py", *"--n_epochs 2 --batch_size 8 --sample_interval 1000".split()),),
+        r"D loss: (\d+\.\d+)",
+        seed=5,
+        place="implementations/gan",
+    ),
+    # Dropout: from its sixth mask on, MindSpore draws them in several threads.
+    Program(
+        "TextCNN",
+        "models/research/nlp/textcnn",
+        lambda work, source: made.reviews(work / "reviews"),
+        (
+            tuple(
+                "train.py --config_path {source}/mr_config_cpu.yaml --data_path {work}/reviews --device_target CPU --epoch_size 5 "
+                "--batch_size 16 --output_path {work}/saved".split()
+            ),
+        ),
+        comparable=5,
+    ),
+    Program(
+        "T-GCN",
+        "models/research/cv/tgcn",
+        lambda work, source: made.traffic(work / "traffic"),
+        (("train.py",),),
+        changes=(
+            ("src/config.py", "device = 'Ascend'", "device = 'CPU'"),
+            ("src/config.py", "epochs = 3000", "epochs = 3"),
+            ("src/config.py", "data_sink = True", "data_sink = False"),
+            ("src/config.py", "batch_size = 64", "batch_size = 16"),
+            ("src/config.py", "hidden_dim = 100", "hidden_dim = 16"),
+            ("src/config.py", "data_path = './data/'", "data_path = './traffic/'"),
+        ),
+    ),
+    Program(
+        "LSTM",
+        "models/official/nlp/LSTM",
+        lambda work, source: made.encoded_reviews(work / "encoded"),
+        (
+            tuple(
+                "train.py --preprocess_path {work}/encoded --device_target CPU --batch_size 8 --embed_size 16 --num_hiddens 12 --num_epochs 3 "
+                "--ckpt_path {work}/saved --run_eval False".split()
+            ),
+        ),
+        changes=(
+            # As many workers as a small machine has; what reads the words' vectors is not used, since the data are encoded.
+            ("src/dataset.py", "num_parallel_workers=4", "num_parallel_workers=1"),
+            ("src/imdb.py", "import gensim", "gensim = None"),
+        ),
     ),
 )

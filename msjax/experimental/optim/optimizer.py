@@ -149,7 +149,7 @@ class Optimizer(CompiledOptimizer):
             lines.append(f"Parameter Group {i}")
             for name in sorted(k for k in group if k != "params"):
                 value = group[name]
-                lines.append(f"    {name}: {value.asnumpy() if isinstance(value, (Parameter, Buffer)) else value}")
+                lines.append(f"    {name}: {str(value.asnumpy()) if isinstance(value, (Parameter, Buffer)) else value}")
             lines.append("")
         return f"{type(self).__name__} (\n" + "\n".join(lines[:-1]) + "\n)"
 

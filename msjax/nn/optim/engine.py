@@ -286,7 +286,7 @@ def _step_of(cls, groups):
             new_shared.append({name: changed[name].astype(old.dtype) for name, old in kept.items() if name in changed})
             for spec, (value, grad, slots) in zip(group.members, rest):
                 kind = jnp.promote_types(value.dtype, jnp.float32)
-                wide, grad = value.astype(kind), grad.astype(kind)
+                wide, grad = _of_dtype(value, kind), _of_dtype(grad, kind)
                 if loss_scale != 1.0:
                     grad = grad * (1.0 / loss_scale)
                 if getattr(c, "maximize", False):
@@ -296,17 +296,21 @@ def _step_of(cls, groups):
                     grad = grad + decay * wide
                 if spec.centralize:
                     grad = centralize(grad)
-                rate = rates[spec.rate].astype(kind)
-                given = Update(wide, grad, tuple(s.astype(kind) for s in slots), rate, decay, context)
+                rate = _of_dtype(rates[spec.rate], kind)
+                given = Update(wide, grad, tuple([_of_dtype(s, kind) for s in slots]), rate, decay, context)
                 new, *slots_now = cls.update(c, given)
-                new_values.append(new.astype(value.dtype))
+                new_values.append(_of_dtype(new, value.dtype))
                 # What the formula leaves as it is would be copied.
                 pairs = zip(slots_now, given.slots, slots)
-                new_states.append([None if new is wide else new.astype(old.dtype) for new, wide, old in pairs])
+                new_states.append([None if new is wide else _of_dtype(new, old.dtype) for new, wide, old in pairs])
         return new_values, new_states, new_shared, count
 
     step.__name__ = f"{cls.__name__}_step"
     return CompiledStep(step)
+
+
+def _of_dtype(value, dtype):
+    return value if value.dtype == dtype else value.astype(dtype)
 
 
 def centralize(grad: JaxArray) -> JaxArray:

@@ -197,7 +197,10 @@ class ReduceLROnPlateau(_Watching):
                 self.cooldown_counter: int = self.cooldown
                 self.wait: int = 0
                 if self.verbose:
-                    print(f"Epoch {params.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {new}.", flush=True)
+                    print(
+                        f"Epoch {params.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {np.float32(new)}.",
+                        flush=True,
+                    )
 
 
 class LearningRateScheduler(Callback):

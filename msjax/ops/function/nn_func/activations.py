@@ -46,7 +46,7 @@ def _relu_gradient(slots, input):
     out = _relu(input)
 
     def pull(out, ct):
-        return (jax.lax.select(out > 0, ct, jnp.zeros_like(ct)),)
+        return (jax.lax.select(jax.lax.gt(out, out.dtype.type(0)), ct, jax.lax.full_like(ct, 0)),)
 
     return out, jax.tree_util.Partial(pull, out)
 
@@ -93,15 +93,19 @@ _sigmoid = wide_slope(jax.nn.sigmoid, lambda y: y * (1 - y))
 def _hardsigmoid(x):
     if kind_of(x.dtype) != "f":
         return jnp.clip((x + 3) // 6, 0, 1)
-    return _choose(x <= -3, 0, _choose(x >= 3, 1, x / 6 + 0.5))
+    three, six, half = (x.dtype.type(n) for n in (3, 6, 0.5))
+    inner = jax.lax.add(jax.lax.div(x, six), half)
+    return _choose(jax.lax.le(x, -three), 0, _choose(jax.lax.ge(x, three), 1, inner))
 
 
 def _hardswish(x):
-    return x * _choose(x < -3, 0, _choose(x > 3, 6, x + 3)) / 6
+    three, six = x.dtype.type(3), x.dtype.type(6)
+    gate = _choose(jax.lax.lt(x, -three), 0, _choose(jax.lax.gt(x, three), 6, jax.lax.add(x, three)))
+    return jax.lax.div(jax.lax.mul(x, gate), six)
 
 
 def _choose(condition, number, x):
-    """`jnp.where`, which takes three times as long to trace and lower."""
+    """`jnp.where`, which takes three times as long to trace and lower, as operators of jax.numpy do."""
     return jax.lax.select(condition, jax.lax.full_like(x, number), x)
 
 

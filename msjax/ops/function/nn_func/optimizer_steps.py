@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+from jax import lax
 
 from msjax.base.typing import JaxArray, JaxNumber
 
@@ -18,9 +19,17 @@ def sgd(
     first: JaxArray | None = None,
 ) -> tuple[JaxArray, JaxArray]:
     """Gradient descent with momentum; where `first` is true, the momentum starts with the whole gradient."""
+    if first is None and not nesterov and dampening == 0 and _of_one_dtype(var, accum, grad, lr, momentum):
+        # By functions of jax.lax, which take a third of the time of jax.numpy's to trace: networks have hundreds of parameters.
+        accum = lax.add(lax.mul(momentum, accum), grad)
+        return lax.sub(var, lax.mul(lr, accum)), accum
     started = momentum * accum + (1 - dampening) * grad
     accum = started if first is None else jnp.where(first, grad, started)
     return var - lr * (grad + momentum * accum if nesterov else accum), accum
+
+
+def _of_one_dtype(var, *others):
+    return all(getattr(v, "dtype", None) == var.dtype and v.shape in (var.shape, ()) for v in others)
 
 
 def moments(m: JaxArray, v: JaxArray, grad: JaxArray, beta1: JaxNumber, beta2: JaxNumber) -> tuple[JaxArray, JaxArray]:
