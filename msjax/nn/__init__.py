@@ -23,6 +23,5 @@ else:
         dict.fromkeys(("thor", "THOR"), "use nn.Momentum or nn.Lamb.")
         | {
             "AdaSum*": "gradients are averaged here: nn.DistributedGradReducer.",
-            "probability": "use jax.scipy.stats, lifted with ms.from_jax.",
         },
     )

@@ -3,6 +3,7 @@
 import itertools
 import traceback
 
+import jax
 import numpy as np
 import pytest
 
@@ -159,3 +160,13 @@ def test_gradients_and_operators_take_them():
         return ops.stack(parts).sum() + ops.concat(tuple(parts)).sum() + Tensor(np.array([*zip((1, 2), (3, 4))])).sum()
 
     np.testing.assert_array_equal(ms.grad(ms.jit(loss))(f32(1, 1)).asnumpy(), [6, 6])
+
+
+def test_a_mask_that_picks_elements_runs_in_pynative_mode():
+    def positive(x):
+        return x[x > 0] * 2
+
+    with pytest.warns(UserWarning, match="A Bool Tensor as an index picks a number of elements"):
+        assert ms.jit(positive)(f32(-1, 2, 3)).asnumpy().tolist() == [4, 6]
+    with pytest.raises(IndexError, match="picks a number of elements"):
+        jax.jit(lambda x: positive(Tensor(x))._value)(np.float32([1, -1]))

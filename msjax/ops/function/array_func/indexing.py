@@ -15,7 +15,7 @@ import numpy as np
 
 from msjax.autograd.inplace import rebind
 from msjax.autograd.op import Op, apply
-from msjax.base.arrays import known_value
+from msjax.base.arrays import TracedValueError, known_value
 from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
@@ -24,6 +24,10 @@ __all__ = []
 
 # The parts of a parsed index, each for one axis of the Tensor (NEW: for none):
 ALL, POINT, SPAN, STRIDED, NEW, ARRAY = "all", "point", "span", "strided", "new", "array"
+
+
+class MaskOfUnknownValues(TracedValueError, IndexError):
+    """A mask picks elements while a program is being compiled; msjax runs the code in PyNative mode then, where it compiles."""
 
 
 class _Index:
@@ -93,7 +97,7 @@ class _Index:
                 )
             known = known_value(array)
             if known is None:
-                raise IndexError(
+                raise MaskOfUnknownValues(
                     "A Bool Tensor as an index picks a number of elements that is not known while the program is "
                     "compiled; use ops.where(mask, x, other), or index in PyNative mode."
                 )

@@ -1,0 +1,179 @@
+"""What all distributions have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msjax import ops
+from msjax.base.checks import check_type
+from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor
+from msjax.common.typing import ArrayLike
+from msjax.nn.cell.base import Cell
+
+__all__ = ["Distribution"]
+
+
+class Distribution(Cell):
+    """The base of distributions. Each call takes the parameters that the constructor has not been given.
+
+    A subclass names its parameters in `parameters`, and defines `_log_prob(value, *parameters)`, `_cdf`, `_mean`, `_var`, `_mode`,
+    `_entropy`, `_kl(*other, *own)` and `_sample(shape, *parameters)`.
+
+    Args:
+        seed (int, optional): of the samples.
+        dtype (ms.dtype): of the parameters and of samples.
+        name (str): the name.
+        param (dict): the parameters by their names; None for one that each call is given.
+
+    Attributes:
+        parameters: {name: how the text of the distribution calls it}.
+    """
+
+    parameters: dict[str, str] = {}
+
+    def __init__(self, seed: int | None, dtype: Type, name: str, param: dict[str, ArrayLike | None]):
+        super().__init__()
+        check_type(name, str, "name", type(self).__name__)
+        self.name = name
+        self.seed: int = 0 if seed is None else seed
+        self.dtype = dtype
+        self.parameter_type: Type = dtype if dtype.kind == "f" else mstype.float32
+        self._given = {key: None if value is None else self._tensor(value) for key, value in param.items()}
+
+    def _tensor(self, value):
+        return value.astype(self.parameter_type) if isinstance(value, Tensor) else Tensor(value, self.parameter_type)
+
+    def _all(self, args, kwargs):
+        """The parameters of a call, as Tensors in their order."""
+        names = list(self.parameters)
+        values = {**self._given, **{k: v for k, v in zip(names, args) if v is not None}, **kwargs}
+        for name in names:
+            if values.get(name) is None:
+                raise TypeError(f"For '{type(self).__name__}', '{name}' was given neither to the constructor nor to the call.")
+        return [self._tensor(values[name]) for name in names]
+
+    def extend_repr(self) -> str:
+        return ", ".join(f"{shown} = {self._given[name]}" for name, shown in self.parameters.items())
+
+    def log_prob(self, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """The logarithm of the probability, or of its density, at `value`."""
+        return self._log_prob(self._tensor(value), *self._all(args, kwargs))
+
+    def prob(self, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """The probability, or its density, at `value`."""
+        return ops.exp(self.log_prob(value, *args, **kwargs))
+
+    def cdf(self, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """The probability of a number that is not greater than `value`."""
+        return self._cdf(self._tensor(value), *self._all(args, kwargs))
+
+    def log_cdf(self, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """The logarithm of `cdf`."""
+        return ops.log(self.cdf(value, *args, **kwargs))
+
+    def survival_function(self, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """The probability of a number that is greater than `value`."""
+        return 1.0 - self.cdf(value, *args, **kwargs)
+
+    def log_survival(self, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """The logarithm of `survival_function`."""
+        return ops.log(self.survival_function(value, *args, **kwargs))
+
+    def mean(self, *args: Any, **kwargs: Any) -> Tensor:
+        """The mean."""
+        return self._mean(*self._all(args, kwargs))
+
+    def var(self, *args: Any, **kwargs: Any) -> Tensor:
+        """The variance."""
+        return self._var(*self._all(args, kwargs))
+
+    def sd(self, *args: Any, **kwargs: Any) -> Tensor:
+        """The standard deviation."""
+        return ops.sqrt(self.var(*args, **kwargs))
+
+    def mode(self, *args: Any, **kwargs: Any) -> Tensor:
+        """The most probable number.
+
+        Raises:
+            NotImplementedError: there is none.
+        """
+        return self._mode(*self._all(args, kwargs))
+
+    def entropy(self, *args: Any, **kwargs: Any) -> Tensor:
+        """The entropy."""
+        return self._entropy(*self._all(args, kwargs))
+
+    def kl_loss(self, dist: str, *args: Any, **kwargs: Any) -> Tensor:
+        """The Kullback-Leibler divergence of another distribution of this kind from this one.
+
+        Args:
+            dist: the kind of the other one, such as "Normal".
+            args: its parameters, and after them those of this one.
+
+        Raises:
+            ValueError: it is of another kind.
+        """
+        if dist != type(self).__name__:
+            raise ValueError(
+                f"For '{type(self).__name__}', the other distribution should be of the same kind, but it is {dist!r}."
+            )
+        n = len(self.parameters)
+        other = [kwargs.pop(f"{name}_b", None) for name in list(self.parameters)[len(args) :]]
+        other = [self._tensor(value) for value in (*args[:n], *other)]
+        own = self._all(args[n:], {name.removesuffix("_a"): value for name, value in kwargs.items()})
+        return self._kl(*other, *own)
+
+    def cross_entropy(self, dist: str, *args: Any, **kwargs: Any) -> Tensor:
+        """The entropy and the divergence of another distribution; the arguments are those of `kl_loss`."""
+        own = {name: kwargs[f"{name}_a"] for name in self.parameters if f"{name}_a" in kwargs}
+        return self.entropy(*args[len(self.parameters) :], **own) + self.kl_loss(dist, *args, **kwargs)
+
+    def sample(self, shape: tuple[int, ...] = (), *args: Any, **kwargs: Any) -> Tensor:
+        """Random numbers: `shape`, and behind it the shape of the parameters."""
+        return self._sample(tuple(shape), *self._all(args, kwargs)).astype(self.dtype)
+
+    def construct(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a method by its name: ``distribution("log_prob", value)``."""
+        return getattr(self, name)(*args, **kwargs)
+
+    def _missing(self, name):
+        raise NotImplementedError(f"For '{type(self).__name__}', there is no '{name}'.")
+
+    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        return self._missing("log_prob")
+
+    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        return self._missing("cdf")
+
+    def _mean(self, *parameters: Tensor) -> Tensor:
+        return self._missing("mean")
+
+    def _var(self, *parameters: Tensor) -> Tensor:
+        return self._missing("var")
+
+    def _mode(self, *parameters: Tensor) -> Tensor:
+        return self._missing("mode")
+
+    def _entropy(self, *parameters: Tensor) -> Tensor:
+        return self._missing("entropy")
+
+    def _kl(self, *parameters: Tensor) -> Tensor:
+        return self._missing("kl_loss")
+
+    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
+        return self._missing("sample")
+
+
+def shape_of(*parameters: Tensor) -> tuple[int, ...]:
+    """The shape to which parameters are broadcast."""
+    return np.broadcast_shapes(*[p.shape for p in parameters])
+
+
+def unit_uniform(shape: tuple[int, ...], of: Distribution) -> Tensor:
+    """Uniform numbers between 0 and 1, for a distribution's samples."""
+    bounds = [Tensor(bound, of.parameter_type) for bound in (0.0, 1.0)]
+    return ops.uniform(shape, *bounds, of.seed)

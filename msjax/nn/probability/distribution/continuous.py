@@ -1,0 +1,217 @@
+"""Distributions of real numbers."""
+
+from __future__ import annotations
+
+import math
+
+from msjax import ops
+from msjax.base.errors import describe
+from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor
+from msjax.common.typing import ArrayLike
+from msjax.nn.probability.distribution.base import Distribution, shape_of, unit_uniform
+
+__all__ = ["Exponential", "Normal", "Uniform"]
+
+
+def _check_float(dtype, who):
+    if not isinstance(dtype, Type) or dtype.kind != "f":
+        raise TypeError(
+            f"For '{who}', 'dtype' should be a type of floats, but got {dtype if isinstance(dtype, Type) else describe(dtype)}."
+        )
+
+
+class Normal(Distribution):
+    """The normal distribution.
+
+    Args:
+        mean (number or Tensor, optional): the mean. Default: given to each call.
+        sd (number or Tensor, optional): the standard deviation. Default: given to each call.
+        seed (int, optional): of the samples.
+        dtype (ms.dtype): of floats. Default: ms.float32.
+        name (str): the name. Default: "Normal".
+
+    Raises:
+        TypeError: `dtype` is no type of floats.
+        ValueError: a standard deviation is not positive.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.nn.probability import distribution as msd
+        >>> print(msd.Normal(0.5, 2.0).log_prob(ms.Tensor([-0.5, 0.3])))
+        [-1.7370857 -1.6170857]
+        >>> msd.Normal(0.5, 2.0)
+        Normal(mean = 0.5, standard deviation = 2.0)
+    """
+
+    parameters = {"mean": "mean", "sd": "standard deviation"}
+
+    def __init__(
+        self, mean: ArrayLike | None = None, sd: ArrayLike | None = None, seed: int | None = None, dtype: Type = mstype.float32,
+        name: str = "Normal",
+    ):  # fmt: skip
+        _check_float(dtype, "Normal")
+        super().__init__(seed, dtype, name, {"mean": mean, "sd": sd})
+        deviation = self._given["sd"]
+        if deviation is not None and not (deviation.asnumpy() > 0).all():
+            raise ValueError(f"For 'Normal', the standard deviation should be positive, but got {deviation}.")
+
+    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        mean, sd = parameters
+        return -0.5 * ((value - mean) / sd) ** 2 - ops.log(sd) - 0.5 * math.log(2 * math.pi)
+
+    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        mean, sd = parameters
+        return 0.5 * ops.erfc((mean - value) / (sd * math.sqrt(2)))
+
+    def _mean(self, *parameters: Tensor) -> Tensor:
+        return parameters[0] + ops.zeros_like(parameters[1])
+
+    _mode = _mean
+
+    def _var(self, *parameters: Tensor) -> Tensor:
+        return parameters[1] ** 2 + ops.zeros_like(parameters[0])
+
+    def _entropy(self, *parameters: Tensor) -> Tensor:
+        return 0.5 * math.log(2 * math.pi * math.e) + ops.log(parameters[1])
+
+    def _kl(self, *parameters: Tensor) -> Tensor:
+        mean_b, sd_b, mean, sd = parameters
+        difference = ops.log(sd) - ops.log(sd_b)
+        return 0.5 * ((mean - mean_b) / sd_b) ** 2 + 0.5 * ops.expm1(2 * difference) - difference
+
+    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
+        mean, sd = parameters
+        return mean + sd * ops.standard_normal((*shape, *shape_of(mean, sd)), self.seed)
+
+
+class Uniform(Distribution):
+    """The uniform distribution between two numbers.
+
+    Args:
+        low, high (number or Tensor, optional): the bounds. Default: given to each call.
+        seed (int, optional): of the samples.
+        dtype (ms.dtype): of floats. Default: ms.float32.
+        name (str): the name. Default: "Uniform".
+
+    Raises:
+        TypeError: `dtype` is no type of floats.
+        ValueError: `high` is not greater than `low`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.nn.probability import distribution as msd
+        >>> print(msd.Uniform(0.0, 2.0).cdf(ms.Tensor([-0.5, 0.5, 3.0])))
+        [0.   0.25 1.  ]
+    """
+
+    parameters = {"low": "low", "high": "high"}
+
+    def __init__(
+        self, low: ArrayLike | None = None, high: ArrayLike | None = None, seed: int | None = None, dtype: Type = mstype.float32,
+        name: str = "Uniform",
+    ):  # fmt: skip
+        _check_float(dtype, "Uniform")
+        super().__init__(seed, dtype, name, {"low": low, "high": high})
+        bounds = self.low, self.high
+        if bounds[0] is not None and bounds[1] is not None and not (bounds[0].asnumpy() < bounds[1].asnumpy()).all():
+            raise ValueError(f"For 'Uniform', 'high' should be greater than 'low', but they are {bounds[1]} and {bounds[0]}.")
+
+    @property
+    def low(self) -> Tensor | None:
+        """The lower bound, if it was given."""
+        return self._given["low"]
+
+    @property
+    def high(self) -> Tensor | None:
+        """The upper bound, if it was given."""
+        return self._given["high"]
+
+    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        low, high = parameters
+        within = ops.logical_and(value >= low, value <= high)
+        return ops.where(within, -ops.log(high - low) + ops.zeros_like(value), -math.inf)
+
+    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        low, high = parameters
+        return ops.clip_by_value((value - low) / (high - low), 0.0, 1.0)
+
+    def _mean(self, *parameters: Tensor) -> Tensor:
+        return (parameters[0] + parameters[1]) / 2
+
+    def _var(self, *parameters: Tensor) -> Tensor:
+        return (parameters[1] - parameters[0]) ** 2 / 12
+
+    def _entropy(self, *parameters: Tensor) -> Tensor:
+        return ops.log(parameters[1] - parameters[0])
+
+    def _kl(self, *parameters: Tensor) -> Tensor:
+        low_b, high_b, low, high = parameters
+        within = ops.logical_and(low_b <= low, high <= high_b)
+        return ops.where(within, ops.log(high_b - low_b) - ops.log(high - low), math.inf)
+
+    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
+        low, high = parameters
+        return ops.uniform((*shape, *shape_of(low, high)), low, high, self.seed)
+
+
+class Exponential(Distribution):
+    """The exponential distribution.
+
+    Args:
+        rate (number or Tensor, optional): the inverse of the mean. Default: given to each call.
+        seed (int, optional): of the samples.
+        dtype (ms.dtype): of floats. Default: ms.float32.
+        name (str): the name. Default: "Exponential".
+
+    Raises:
+        TypeError: `dtype` is no type of floats.
+        ValueError: a rate is not positive.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.nn.probability import distribution as msd
+        >>> print(msd.Exponential(2.0).mean())
+        0.5
+    """
+
+    parameters = {"rate": "rate"}
+
+    def __init__(
+        self, rate: ArrayLike | None = None, seed: int | None = None, dtype: Type = mstype.float32, name: str = "Exponential"
+    ):
+        _check_float(dtype, "Exponential")
+        super().__init__(seed, dtype, name, {"rate": rate})
+        if self.rate is not None and not (self.rate.asnumpy() > 0).all():
+            raise ValueError(f"For 'Exponential', the rate should be positive, but got {self.rate}.")
+
+    @property
+    def rate(self) -> Tensor | None:
+        """The rate, if it was given."""
+        return self._given["rate"]
+
+    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        return ops.where(value < 0, -math.inf, ops.log(parameters[0]) - parameters[0] * value)
+
+    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        return ops.where(value < 0, 0.0, -ops.expm1(-parameters[0] * value))
+
+    def _mean(self, *parameters: Tensor) -> Tensor:
+        return 1 / parameters[0]
+
+    def _var(self, *parameters: Tensor) -> Tensor:
+        return 1 / parameters[0] ** 2
+
+    def _mode(self, *parameters: Tensor) -> Tensor:
+        return ops.zeros_like(parameters[0])
+
+    def _entropy(self, *parameters: Tensor) -> Tensor:
+        return 1 - ops.log(parameters[0])
+
+    def _kl(self, *parameters: Tensor) -> Tensor:
+        rate_b, rate = parameters
+        return ops.log(rate) - ops.log(rate_b) + rate_b / rate - 1
+
+    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
+        return -ops.log(unit_uniform((*shape, *parameters[0].shape), self)) / parameters[0]
