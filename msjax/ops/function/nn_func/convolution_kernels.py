@@ -210,6 +210,10 @@ def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
     # Images smaller than the window miss XLA's fast convolution altogether.
     if any(min(n, o) < (k - 1) * d + 1 for n, o, k, d in zip(sizes, out, kernel, dilation)):
         return _columns
+    # XLA rearranges the weight for its own convolution, and the weight's gradient back. Where the weight has half as many elements as
+    # the columns, or more, that takes longer than making these.
+    if 2 * weight_shape[0] >= x_shape[0] * math.prod(out):
+        return _columns
     channels = x_shape[1]
     if channels < 4 and channels * taps <= _FEW_ROWS:
         return _few_columns
