@@ -94,6 +94,7 @@ _TARGETS = {
     },
     "msjax.amp": {"mindspore.train": "amp"},
     "msjax.dataset": {"mindspore.dataset": "core engine", "mindspore.dataset.engine": "datasets iterators samplers"},
+    "msjax.common.dtype": {"mindspore._c_expression": "typing"},
     "msjax.dataset.checks": {"mindspore.dataset.core": "validator_helpers"},
     "msjax.dataset.config": {"mindspore.dataset.core": "config"},
     "msjax.dataset.vision": {

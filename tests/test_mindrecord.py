@@ -1,5 +1,6 @@
 """MindRecord files: `tests/data/mindrecord` has one that MindSpore 2.10 wrote; what is written here was compared with its reader by hand."""
 
+import contextlib
 import pathlib
 import pickle
 import shutil
@@ -73,7 +74,7 @@ def test_what_is_written_lies_where_mindspore_puts_it(written):
     same_rows(FileReader(written).get_next())
 
     def index(path):
-        with sqlite3.connect(f"file:{path}.db?mode=ro", uri=True) as db:
+        with contextlib.closing(sqlite3.connect(f"file:{path}.db?mode=ro", uri=True)) as db:
             places = db.execute("SELECT * FROM INDEXES").fetchall()
             columns = [(name, kind) for _, name, kind, *_ in db.execute("PRAGMA table_info(INDEXES)")]
             return places, columns, db.execute("SELECT NAME FROM SHARD_NAME").fetchall()

@@ -98,6 +98,7 @@ def test_unique_puts_values_back_together():
         ("mindspore.dataset.engine", "MnistDataset SequentialSampler"),
         ("mindspore.dataset.engine.datasets", "GeneratorDataset"),
         ("mindspore.dataset.core.config", "set_seed"),
+        ("mindspore._c_expression.typing", "Float BFloat"),
         ("mindspore.dataset.core.validator_helpers", "INT32_MAX UINT8_MAX"),
     ],
 )

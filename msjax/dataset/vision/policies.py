@@ -105,7 +105,7 @@ class _Policy(ImageTransform):
         if name == "Posterize":
             return Posterize(int(strength))(image)
         if name == "Solarize":
-            return Solarize((strength, 255.0))(image)
+            return Solarize((round(strength), 255))(image)
         if name == "Rotate":
             return Rotate(strength, resample, fill_value=fill)(image)
         if name in ("Brightness", "Color", "Contrast", "Sharpness"):
