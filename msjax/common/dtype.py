@@ -219,7 +219,7 @@ class QuantDtype(enum.Enum):
     def __str__(self) -> str:
         return self.name
 
-    def value(self) -> builtins.int:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def value(self) -> builtins.int:
         """The number of the type."""
         return self._value_
 

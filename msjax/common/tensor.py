@@ -95,7 +95,7 @@ class Tensor(TensorMethods):
         if input_data is None:
             if shape is None or dtype is None:
                 raise TypeError("For 'Tensor', 'input_data' should be numbers or a Tensor, but got None.")
-            return self._leave_without_data(init, shape, dtype)  # pyright: ignore[reportCallIssue]
+            return self._leave_without_data(init, shape, dtype)
         if isinstance(input_data, Tensor) and type(self) is Tensor:
             # The new Tensor takes the other one's place on the tape, so gradients flow through it.
             made = Tensor.copy(input_data) if dtype is None else input_data.astype(dtype)

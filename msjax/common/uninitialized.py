@@ -6,7 +6,6 @@ only in the same order. So such a Tensor has no value at first; what reads its v
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -82,7 +81,7 @@ class Uninitialized(_WithoutData):
     def _value(self, value: JaxArray) -> None:
         for name in ("init", "_sizes", "_type"):
             del self.__dict__[name]
-        self.__class__ = Tensor
+        self.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
         self._value = value
 
     @property
@@ -130,7 +129,7 @@ def leave_without_data(tensor: Tensor, init: InitLike | None, shape: Shape, dtyp
     Raises:
         TypeError, ValueError: as `initializers.initial_array`.
     """
-    sizes: Sequence[Any] = shape if isinstance(shape, (tuple, list)) else (shape,)
+    sizes: Any = shape if isinstance(shape, (tuple, list)) else (shape,)
     unknown = init is None and any(size is None or (is_int(size) and size == -1) for size in sizes)
     if unknown:
         tensor.__class__ = OfUnknownShape
@@ -159,6 +158,6 @@ for _kind in (Uninitialized, OfUnknownShape):
 jax.tree_util.register_pytree_with_keys(
     Uninitialized,
     lambda t: (((jax.tree_util.GetAttrKey("value"), t._escaping()),), None),
-    lambda _, children: wrap(*children),
+    lambda _, children: wrap(*children),  # pyright: ignore[reportArgumentType]
     lambda t: ((t._escaping(),), None),
 )

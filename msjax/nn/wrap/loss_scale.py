@@ -108,7 +108,7 @@ _grad_overflow = MultitypeFuncGraph("_grad_overflow")
 
 @grad_scale.register("Tensor", "Tensor", "Tensor")
 @shard_grad_scale.register("Tensor", "Tensor", "Tensor")
-def _take_out(scale: Tensor, _grad: Tensor, accumulated: Tensor) -> Any:
+def _take_out(scale: Tensor, _grad: Tensor, accumulated: Any) -> Any:
     """The gradient of several parts of a batch without the scale; the sum begins anew."""
     taken = accumulated / scale.astype(accumulated.dtype)
     accumulated.set_data(accumulated * 0)
