@@ -1,5 +1,6 @@
 """The operators under MindSpore's older name ``ops.functional``."""
 
+import builtins
 from typing import TYPE_CHECKING
 
 from msjax.base.lazy import on_first_use
@@ -14,7 +15,8 @@ def make_range(start: int, stop: int | None = None, step: int = 1) -> tuple[int,
         >>> functional.make_range(1, 7, 2)
         (1, 3, 5)
     """
-    return tuple(range(start) if stop is None else range(start, stop, step))
+    # Once a program has asked for the operator `range`, it stands under that name here.
+    return tuple(builtins.range(start) if stop is None else builtins.range(start, stop, step))
 
 
 if TYPE_CHECKING:

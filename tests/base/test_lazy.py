@@ -108,7 +108,13 @@ def test_a_module_without_source_says_so(package, monkeypatch):
 LAZY = {name: text for name, text in ((n, path.read_text()) for n, path in MODULES.items()) if "on_first_use(__name__" in text}
 
 
-@pytest.mark.parametrize("name", sorted(name for name, text in LAZY.items() if "TYPE_CHECKING" in text))
+# All names of these raise when they are used.
+WITHOUT_NAMES = {"msjax.compat.rewrite", "msjax.compat.special_ops", "msjax.nn.probability.bijector"}
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name, text in LAZY.items() if "TYPE_CHECKING" in text and name not in WITHOUT_NAMES)
+)
 def test_every_name_of_msjax_is_there(name):
     module = importlib.import_module(name)
     names = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
