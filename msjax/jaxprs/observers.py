@@ -206,6 +206,12 @@ def with_observed(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 _MANY = 500
 
 
+def _is_lowered_twice(eqn):
+    """Whether an equation, or one in it, is of jax's high-level primitives: jax replaces these where it traces, which a call would spare."""
+    high = eqn.primitive.is_high(*[v.aval for v in eqn.invars], **eqn.params)
+    return high or any(map(_is_lowered_twice, inner_equations(eqn)))
+
+
 def _called(closed, operands, name):
     """The results of a jaxpr without constants, as one equation: what jax makes of a call of a function of `jax.jit`."""
     sample = jax.make_jaxpr(jax.jit(lambda x: x + 1))(0.0).eqns[0]
@@ -284,6 +290,8 @@ class Observing:
             return self.run(inputs)
         closed, consts = self._flattened
         jaxpr = closed.jaxpr
+        if any(map(_is_lowered_twice, jaxpr.eqns)):
+            return self.run(inputs)
         known = dict(zip(jaxpr.invars, [*consts, *inputs]))
         made = list(dict.fromkeys(v for v in jaxpr.outvars if not isinstance(v, jex.Literal) and v not in known))
         known.update(zip(made, _called(closed.replace(jaxpr=jaxpr.replace(outvars=made)), [*consts, *inputs], name)))
