@@ -288,3 +288,14 @@ def test_gradients_in_an_exported_program_and_one_operation_at_a_time():
     for a, b, c in zip(loaded.call(x, w), eager, want):
         np.testing.assert_allclose(a, c, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(b, c, rtol=1e-9, atol=1e-9)
+
+
+def test_gradients_in_half_precision_are_rounded_once():
+    draw = np.random.default_rng(3).standard_normal
+    x, w, ct = (draw(size).astype(np.float16).astype(np.float32) for size in ((1, 20, 6, 6), (32, 20, 3, 3), (1, 32, 6, 6)))
+    settings = (1, 1), ((1, 1), (1, 1)), (1, 1), 1
+    assert convolution_kernels._cpu_rewrite(x.shape, w.shape, *settings) is convolution_kernels._columns
+    _, exact = jax.vjp(lambda x: plain(x, w, *settings), x)
+    _, pull = jax.vjp(lambda x: convolution_kernels.convolve(x, w.astype(np.float16), *settings), x.astype(np.float16))
+    (want,), (got,) = exact(ct), pull(ct.astype(np.float16))
+    assert np.all(np.abs(np.float32(got) - want) <= np.abs(want) * 2.0**-11 * 1.001 + 1e-4)

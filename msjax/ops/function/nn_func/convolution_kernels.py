@@ -269,6 +269,19 @@ def _shifted_sums_of_output(ct, weight, windows, group):
     return d_x if group == ct.shape[1] else d_x.reshape(ct.shape[0], group, -1, *windows.sizes).sum(2)
 
 
+def _in_single_precision(kernel):
+    """A kernel that computes with half-precision operands in float32: its transpose adds the gradients of overlapping windows up."""
+
+    @functools.wraps(kernel)
+    def wide(x, weight, *settings):
+        if x.dtype not in (jnp.float16, jnp.bfloat16):
+            return kernel(x, weight, *settings)
+        return kernel(x.astype(jnp.float32), weight.astype(jnp.float32), *settings).astype(x.dtype)
+
+    return wide
+
+
+@_in_single_precision
 def _columns(x, weight, stride, padding, dilation, group):
     """The windows as columns of a matrix, and one product with the weight as it is: good where the weight is the larger array."""
     del group
@@ -312,6 +325,7 @@ def _by_columns_where_many(x, weight, *settings):
     return (_few_columns if many else _plain)(x, weight, *settings)
 
 
+@_in_single_precision
 def _rows(x, weight, stride, padding, dilation, group):
     """The windows as rows of a matrix, and one product."""
     del group
@@ -330,6 +344,7 @@ _TANGENTS = {
 }
 
 
+@_in_single_precision
 def _grouped_columns(x, weight, stride, padding, dilation, group):
     """As `_rows`, with a product for each group."""
     outs, ins, *kernel = weight.shape
