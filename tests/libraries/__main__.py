@@ -85,7 +85,8 @@ class Run:
         if python:  # MindSpore's launcher starts what `python` is
             environment["PATH"] = os.pathsep.join([str(pathlib.Path(python).parent), environment["PATH"]])
         for command in program.commands:
-            checkpoints = sorted(work.rglob("*.ckpt"), key=lambda f: f.stat().st_mtime)
+            # mindcv saves the optimizer's state at the same time as the network.
+            checkpoints = sorted(work.rglob("*.ckpt"), key=lambda f: (not f.name.startswith("optim_"), f.stat().st_mtime))
             names = {"work": work, "source": source, "checkpoint": checkpoints[-1] if checkpoints else "none"}
             script, *words = (word.format(**names) for word in command)
             start = [str(HERE / "start.py"), str(program.seed)] if program.seed is not None else []

@@ -20,7 +20,7 @@ class Program:
         folder (str): the folder of the library's source under the path that is given; scripts are named from there.
         make (Callable): makes data and settings; gets the work folder and that of the source.
         commands (tuple): a list of words for each command, the script first. `{work}` is the work folder, `{checkpoint}` the
-            newest checkpoint there.
+            newest checkpoint of a network there.
         loss (str): a regular expression; its group is a loss in a line of output.
         paths (tuple): folders under the source that Python searches for modules.
         seed (int | None): a seed to start with, for scripts that set none.
