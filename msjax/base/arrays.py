@@ -56,3 +56,8 @@ def staged() -> bool:
 
 class TracedValueError(TypeError):
     """Code asked for the value of a Tensor while the program was being compiled."""
+
+
+def of_dtype(value: Any, dtype: Any) -> Any:
+    """A jax array in a dtype: itself where it has that, for `astype` takes time to trace even where it changes nothing."""
+    return value if value.dtype == dtype else value.astype(dtype)

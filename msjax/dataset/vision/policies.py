@@ -93,8 +93,10 @@ class _Policy(ImageTransform):
             return 8 - round(share * self._bits)
         return 255 * (1 - share) if name == "Solarize" else most * share
 
-    def _with_sign(self, name, strength, rng):
-        return -strength if name in _SIGNED and rng.random() < 0.5 else strength
+    def _changed(self, image, name, share, rng):
+        """The image after one operation with a share of its greatest strength, in a direction that is drawn where it has two."""
+        strength = self._strength(name, share, image)
+        return self._change(image, name, -strength if name in _SIGNED and rng.random() < 0.5 else strength)
 
     def _change(self, image, name, strength):
         who, resample, fill = type(self).__name__, self.interpolation, self.fill_value
@@ -173,7 +175,7 @@ class RandAugment(_Policy):
         share = self.magnitude / (self.num_magnitude_bins - 1)
         for _ in range(self.num_ops):
             name = _SPACE[int(rng.integers(len(_SPACE)))]
-            image = self._change(image, name, self._with_sign(name, self._strength(name, share, image), rng))
+            image = self._changed(image, name, share, rng)
         return image
 
 
@@ -210,7 +212,7 @@ class TrivialAugmentWide(_Policy):
         rng = row_rng()
         name = _SPACE[int(rng.integers(len(_SPACE)))]
         share = int(rng.integers(self.num_magnitude_bins)) / (self.num_magnitude_bins - 1)
-        return self._change(image, name, self._with_sign(name, self._strength(name, share, image), rng))
+        return self._changed(image, name, share, rng)
 
 
 class AutoAugment(_Policy):
@@ -248,7 +250,7 @@ class AutoAugment(_Policy):
         for name, chance, *strength in self._pairs[int(rng.integers(len(self._pairs)))]:
             if rng.random() < float(chance):
                 share = int(strength[0]) / 9 if strength else 0.0
-                image = self._change(image, name, self._with_sign(name, self._strength(name, share, image), rng))
+                image = self._changed(image, name, share, rng)
         return image
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from msjax.base.arrays import of_dtype
 from msjax.base.errors import describe
 from msjax.base.typing import JaxArray, JaxArrays, JaxNumber
 from msjax.common.parameter import Parameter, ParameterTuple
@@ -286,7 +287,7 @@ def _step_of(cls, groups):
             new_shared.append({name: changed[name].astype(old.dtype) for name, old in kept.items() if name in changed})
             for spec, (value, grad, slots) in zip(group.members, rest):
                 kind = jnp.promote_types(value.dtype, jnp.float32)
-                wide, grad = _of_dtype(value, kind), _of_dtype(grad, kind)
+                wide, grad = of_dtype(value, kind), of_dtype(grad, kind)
                 if loss_scale != 1.0:
                     grad = grad * (1.0 / loss_scale)
                 if getattr(c, "maximize", False):
@@ -296,21 +297,17 @@ def _step_of(cls, groups):
                     grad = grad + decay * wide
                 if spec.centralize:
                     grad = centralize(grad)
-                rate = _of_dtype(rates[spec.rate], kind)
-                given = Update(wide, grad, tuple([_of_dtype(s, kind) for s in slots]), rate, decay, context)
+                rate = of_dtype(rates[spec.rate], kind)
+                given = Update(wide, grad, tuple([of_dtype(s, kind) for s in slots]), rate, decay, context)
                 new, *slots_now = cls.update(c, given)
-                new_values.append(_of_dtype(new, value.dtype))
+                new_values.append(of_dtype(new, value.dtype))
                 # What the formula leaves as it is would be copied.
                 pairs = zip(slots_now, given.slots, slots)
-                new_states.append([None if new is wide else _of_dtype(new, old.dtype) for new, wide, old in pairs])
+                new_states.append([None if new is wide else of_dtype(new, old.dtype) for new, wide, old in pairs])
         return new_values, new_states, new_shared, count
 
     step.__name__ = f"{cls.__name__}_step"
     return CompiledStep(step)
-
-
-def _of_dtype(value, dtype):
-    return value if value.dtype == dtype else value.astype(dtype)
 
 
 def centralize(grad: JaxArray) -> JaxArray:

@@ -272,8 +272,8 @@ class FlashAttentionScore(Form):
     head_num: int
     keep_prob: float = 1.0
     scale_value: float = 1.0
-    pre_tokens: int = 2147483647
-    next_tokens: int = 2147483647
+    pre_tokens: int = attention.UNLIMITED
+    next_tokens: int = attention.UNLIMITED
     inner_precise: int = 0
     input_layout: str = "BSH"
     sparse_mode: int = 0
@@ -291,13 +291,9 @@ class FlashAttentionScore(Form):
         actual_seq_qlen: Any = None,
         actual_seq_kvlen: Any = None,
     ) -> Any:
-        more = (
-            any(x is not None for x in (drop_mask, prefix, actual_seq_qlen, actual_seq_kvlen))
-            or self.keep_prob != 1
-            or min(self.pre_tokens, self.next_tokens) < 2147483647
-        )
         greatest, total, out = attention.flash_outputs(
             "FlashAttentionScore", query, key, value, self.head_num, real_shift, padding_mask, attn_mask, self.scale_value,
-            self.input_layout, self.sparse_mode, more,
+            self.input_layout, self.sparse_mode, (drop_mask, prefix, actual_seq_qlen, actual_seq_kvlen), self.keep_prob,
+            min(self.pre_tokens, self.next_tokens),
         )  # fmt: skip
         return greatest, total, Tensor(np.zeros(0, np.float32)), out

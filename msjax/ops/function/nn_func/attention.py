@@ -16,7 +16,7 @@ from msjax.ops.dispatch.operator import operator
 
 __all__ = ["flash_attention_score", "multi_head_attention_forward"]
 
-_UNLIMITED = 2**31 - 1
+UNLIMITED = 2**31 - 1
 
 
 def _project(x, weight, bias):
@@ -228,8 +228,8 @@ def flash_attention_score(
     actual_seq_kvlen: Any = None,
     keep_prob: float = 1.0,
     scalar_value: float = 1.0,
-    pre_tokens: int = _UNLIMITED,
-    next_tokens: int = _UNLIMITED,
+    pre_tokens: int = UNLIMITED,
+    next_tokens: int = UNLIMITED,
     inner_precise: int = 0,
     input_layout: str = "BSH",
     sparse_mode: int = 0,
@@ -269,14 +269,19 @@ def flash_attention_score(
     """
     return flash_outputs(
         "flash_attention_score", query, key, value, head_num, real_shift, padding_mask, attn_mask, scalar_value, input_layout, sparse_mode,
-        drop_mask is not None or keep_prob != 1 or prefix is not None or actual_seq_qlen is not None or actual_seq_kvlen is not None
-        or pre_tokens < _UNLIMITED or next_tokens < _UNLIMITED,
+        (drop_mask, prefix, actual_seq_qlen, actual_seq_kvlen), keep_prob, min(pre_tokens, next_tokens),
     )[2]  # fmt: skip
 
 
-def flash_outputs(who, query, key, value, heads, shift, padding, mask, scale, layout, mode, asks_for_more):
-    """(greatest scores, sums of exponentials, output); see `flash_attention_score`."""
+def flash_outputs(who, query, key, value, heads, shift, padding, mask, scale, layout, mode, not_offered, keep_prob, tokens):
+    """(greatest scores, sums of exponentials, output); see `flash_attention_score`.
+
+    Args:
+        not_offered: operands that have to be None.
+        tokens: the smaller one of the limits of tokens.
+    """
     check_one_of(layout, tuple(_LAYOUTS), "input_layout")
+    asks_for_more = any(x is not None for x in not_offered) or keep_prob != 1 or tokens < UNLIMITED
     if asks_for_more or mode not in (0, 1, 2, 3):
         raise NotImplementedError(
             f"For '{who}', dropping of weights, prefixes, packed sequences, limits of tokens and other modes than 0 to 3 are not offered; "

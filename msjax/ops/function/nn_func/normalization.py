@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from msjax.autograd.op import Op, apply
+from msjax.base.arrays import of_dtype
 from msjax.base.checks import check_int, check_number
 from msjax.base.errors import describe
 from msjax.base.typing import JaxArray
@@ -45,10 +46,6 @@ def _times(x, number):
 def _as(number, x):
     """A number, which jax may trace, in the dtype of x."""
     return x.dtype.type(number) if isinstance(number, float) else lax.convert_element_type(number, x.dtype)
-
-
-def _of_dtype(v, x):
-    return v if v.dtype == x.dtype else v.astype(x.dtype)
 
 
 def _flat(v):
@@ -135,21 +132,21 @@ def _batch_norm_gradient(slots, x, gamma, beta, mean, variance, eps, old, new):
     batch_mean = lax.div(total, count)
     batch_var = lax.div(_sum(lax.square(lax.sub(wide, batch_mean)), axes), count)
     scale = lax.div(one, lax.sqrt(lax.add(batch_var, _as(eps, wide))))
-    size = lax.mul(scale, _of_dtype(_per_channel(gamma, x), wide))
-    out = lax.add(lax.mul(lax.sub(wide, batch_mean), size), _of_dtype(_per_channel(beta, x), wide))
+    size = lax.mul(scale, of_dtype(_per_channel(gamma, x), wide.dtype))
+    out = lax.add(lax.mul(lax.sub(wide, batch_mean), size), of_dtype(_per_channel(beta, x), wide.dtype))
     moved = _moving(x, mean, variance, batch_mean, batch_var, old, new)
 
     def pull(x, gamma, total, scale, cts):
         wide = _wide(x)
-        ct = _of_dtype(cts[0], wide)
+        ct = of_dtype(cts[0], wide.dtype)
         centered = lax.sub(wide, lax.div(total, count))
-        size = lax.mul(_of_dtype(_per_channel(gamma, x), wide), scale)
+        size = lax.mul(of_dtype(_per_channel(gamma, x), wide.dtype), scale)
         over_1, over_x = _sum(ct, axes), lax.mul(scale, _sum(lax.mul(centered, ct), axes))
         d_x = lax.add(lax.mul(size, ct), lax.div(lax.mul(size, lax.neg(over_1)), count))
         d_x = lax.add(d_x, lax.mul(centered, lax.mul(scale, lax.div(lax.mul(size, lax.neg(over_x)), count))))
         return d_x, _flat(over_x), _flat(over_1)
 
-    return (_of_dtype(out, x), *moved), jax.tree_util.Partial(pull, x, gamma, total, scale)
+    return (of_dtype(out, x.dtype), *moved), jax.tree_util.Partial(pull, x, gamma, total, scale)
 
 
 _batch_norm_train.gradient = _batch_norm_gradient  # pyright: ignore[reportFunctionMemberAccess]
