@@ -6,7 +6,6 @@ import collections
 import dis
 import functools
 import itertools
-import sys
 import types
 import weakref
 from operator import is_
@@ -14,13 +13,9 @@ from typing import Any, NamedTuple
 
 from msjax.base.code import codes_in, names_in
 from msjax.base.flax_slots import is_module_state
+from msjax.base.libraries import FRAMEWORKS, is_library
 from msjax.base.state import VERSION
 from msjax.common.bases import CellBase
-
-# Packages whose modules, globals and classes stay as they are: nothing in them is guarded.
-_LIBRARIES = sys.stdlib_module_names | frozenset(
-    ("jax", "jaxlib", "numpy", "flax", "optax", "msjax", "mindspore", "scipy", "torch", "matplotlib", "rich", "IPython", "pytest")
-) - {"__main__"}  # fmt: skip
 
 # Those of the standard library that keep what they hold in an attribute which only their own methods name.
 WRAPPERS = (
@@ -62,18 +57,9 @@ _OF_CELLS: weakref.WeakKeyDictionary[type, tuple[int, ClassNames]] = weakref.Wea
 
 
 @functools.cache
-def is_library(module: str) -> bool:
-    """Whether a module, by its full name, belongs to a package that doesn't change."""
-    return module.partition(".")[0] in _LIBRARIES
-
-
-@functools.cache
 def _is_namespace(module, name):
-    return (
-        not is_library(module)
-        or (module.startswith("msjax.") and not module.startswith("msjax.compile."))
-        or f"{module}.{name}" in _NAMESPACES
-    )
+    package, _, inner = module.partition(".")
+    return not is_library(module) or (package in FRAMEWORKS and inner[:8] != "compile.") or f"{module}.{name}" in _NAMESPACES
 
 
 def holds_user_data(cls: type) -> bool:

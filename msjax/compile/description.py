@@ -23,6 +23,7 @@ import numpy as np
 from msjax.base.code import names_in
 from msjax.base.context import SETTINGS
 from msjax.base.flax_slots import is_module_state
+from msjax.base.libraries import is_library
 from msjax.base.state import ACTIVITY, ROOT, STATE
 from msjax.common.bases import CellBase
 from msjax.common.dtype import Type
@@ -31,7 +32,6 @@ from msjax.common.op_seeds import OP_SEEDS
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
-from msjax.compile.code_names import is_library
 from msjax.hooks.sites import WITH_HOOKS
 from msjax.hooks.table import GLOBAL, HookTable
 from msjax.processes.groups import PROCESSES

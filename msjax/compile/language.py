@@ -22,7 +22,7 @@ from typing import Any
 import jax
 
 from msjax.base.code import cell_contents, names_in
-from msjax.compile.code_names import is_library
+from msjax.base.libraries import is_library
 from msjax.compile.guards import Guard, Name
 
 

@@ -22,6 +22,7 @@ from flax import nnx
 
 from msjax.base.context import SETTINGS
 from msjax.base.flax_slots import MODULE_STATE
+from msjax.base.libraries import is_library
 from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -30,7 +31,6 @@ from msjax.compile.code_names import (
     class_attribute,
     holds_user_data,
     imported_modules,
-    is_library,
     method_of,
     module_attributes,
     names_in,

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from msjax.base.code import names_in
 from msjax.base.errors import describe
+from msjax.base.libraries import is_library
 from msjax.base.state import VERSION
 from msjax.base.typing import PyTreeDef
 from msjax.common.bases import is_cell
@@ -21,7 +22,6 @@ from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.common.tensor_hooks import LateHookError
 from msjax.common.tensor_values import TENSORS
-from msjax.compile.code_names import is_library
 from msjax.functional.taped import Installed, run_taped
 from msjax.hooks.batching import CallbackBatch
 from msjax.hooks.worker import WORKER
