@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import Tensor, nn, ops
+from msjax import Tensor, context, nn, ops
 from msjax.common.random import default_generator
-from msjax.core.base import context
 from msjax.core.base.weak import LiveSet
 from msjax.engine.compile import description, stored
 from msjax.engine.compile.description import StateDescription

@@ -11,10 +11,9 @@ from jax.interpreters import mlir
 
 import msjax as ms
 from msjax import nn, ops
-from msjax.core.base import disk_cache
 from msjax.engine.autograd import residuals
 from msjax.engine.autograd.op import Op, apply
-from msjax.engine.programs import cache, compiler_options, libraries, sources, store_key
+from msjax.engine.programs import cache, compiler_options, disk_cache, libraries, sources, store_key
 from msjax.engine.programs.cache import ProgramCache
 from msjax.engine.programs.description import Description, Undescribable, describe
 from msjax.engine.programs.reach import reach_of

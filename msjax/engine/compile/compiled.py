@@ -9,7 +9,6 @@ from typing import Any
 import jax
 
 from msjax.core.base.arrays import TracedValueError
-from msjax.core.base.collector import full_collections_wait
 from msjax.core.base.state import VERSION
 from msjax.core.hooks.delivery import HookNeedsValue, HostNeeded
 from msjax.engine.autograd.imperative import BackwardError
@@ -19,6 +18,7 @@ from msjax.engine.compile.program import Program, SignatureChanged, aliases, sig
 from msjax.engine.compile.snapshot import Snapshot
 from msjax.engine.compile.stored import StoredCall
 from msjax.engine.compile.trace import NeedsPyNative, RunRejected
+from msjax.engine.programs.collector import full_collections_wait
 from msjax.engine.programs.limits import CACHE_LIMIT, warn_of_shapes
 
 # So many programs are kept for one function: those used last. A network with a few sizes of batches in a few states has tens.

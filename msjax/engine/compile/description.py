@@ -28,7 +28,6 @@ from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
 from msjax.core.base.code import names_in
-from msjax.core.base.context import SETTINGS
 from msjax.core.base.flax_slots import is_module_state
 from msjax.core.base.libraries import is_library
 from msjax.core.base.state import ACTIVITY, ROOT, STATE
@@ -39,6 +38,7 @@ from msjax.engine.programs.libraries import identity
 from msjax.engine.programs.own_state import is_at_home, place_of
 from msjax.engine.programs.reach import Undescribable, code_digest, describe_plain, held_under
 from msjax.engine.programs.store_key import is_plain
+from msjax.engine.settings.current import SETTINGS
 
 # Names whose use makes what code does depend on more than what it reaches, or on how often it was traced.
 _IMPURE = frozenset(

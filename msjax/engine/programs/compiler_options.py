@@ -13,8 +13,8 @@ import jax
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.registry import Registry
 from msjax.engine.programs.background import usable_cores
+from msjax.engine.programs.registry import Registry
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from msjax.engine.programs.libraries import Foreign, place
 
 _PACKAGES = ("msjax", "mindspore", "flax")
 # What has no part in tracing.
-_WITHOUT = ("flax.linen", "msjax.engine.programs.", "msjax.core.base.disk_cache", "msjax.core.base.cache_list")
+_WITHOUT = ("flax.linen", "msjax.engine.programs.", "msjax.engine.programs.disk_cache", "msjax.engine.programs.cache_list")
 
 
 class OwnState:

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, Protocol
 
 import jax
 
-from msjax.core.base import disk_cache, jax_slots
+from msjax.core.base import jax_slots
+from msjax.engine.programs import disk_cache
 from msjax.engine.programs.description import Description, description_of
 from msjax.engine.programs.libraries import LIBRARY_STATE
 from msjax.engine.programs.store_entry import StoreEntry, read_entry, structure_as_data, structure_of_data, write_entry

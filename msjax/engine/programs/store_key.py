@@ -21,7 +21,8 @@ import jax.core
 import ml_dtypes
 import numpy as np
 
-from msjax.core.base import disk_cache, jax_slots
+from msjax.core.base import jax_slots
+from msjax.engine.programs import disk_cache
 from msjax.engine.programs.description import Description, describe
 from msjax.engine.programs.libraries import LIBRARY_STATE
 from msjax.engine.programs.signature import NUMBERS, OtherCall

@@ -33,7 +33,7 @@ def full_collections_wait() -> Iterator[None]:
 
     Example:
         >>> import gc
-        >>> from msjax.core.base.collector import full_collections_wait
+        >>> from msjax.engine.programs.collector import full_collections_wait
         >>> before = gc.get_threshold()
         >>> with full_collections_wait():
         ...     gc.get_threshold() == before

@@ -14,7 +14,7 @@ class Registry(dict[K, V]):
     For what decides how something is compiled, not what it computes. A function would be traced from all that anyone has entered otherwise.
 
     Example:
-        >>> from msjax.core.base.registry import Registry
+        >>> from msjax.engine.programs.registry import Registry
         >>> names = Registry({"a": 1})
         >>> names["a"]
         1
