@@ -21,7 +21,6 @@ from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.compile.code_names import stored_globals
 from msjax.compile.kept import tensors_kept
-from msjax.compile.language import Lazy, sequences_in
 from msjax.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import NeedsPyNative, Trace
@@ -66,8 +65,7 @@ def build(
             known = {id(v) for v in environment.variables}
             environment.variables += [v for k, v in passed.items() if k not in known]
             attempt = _Attempt(body, compiled, environment.variables, leaves, treedef, inputs, draws)
-            with LOCK, sequences_in(environment.guards.found):
-                missing = attempt.trace_it()
+            missing = attempt.trace_it()
             if not missing:
                 if compiled.again:
                     before.restore()
@@ -309,25 +307,19 @@ class _Attempt:
         return compile_program(program, self.jaxpr.jaxpr, donated)
 
 
-# Compiled functions return the items of iterators and views, since these can be read only while the program is traced.
+# Compiled functions return the items of iterators and views: these can be read only while the program is traced.
 _COLLECTED = {
     **dict.fromkeys((range, zip, enumerate, type({}.keys()), type({}.values())), tuple),
     **dict.fromkeys((map, filter, type({}.items()), types.GeneratorType), list),
 }
-_OVER_TUPLE = type(iter(()))
-_MAY_HOLD = frozenset((*_COLLECTED, Lazy, tuple, list, dict))
+_MAY_HOLD = frozenset((*_COLLECTED, tuple, list, dict))
 
 
 def _collected(value):
-    """A result in which iterators and views are tuples or lists, as MindSpore's compiled functions return them."""
+    """A result in which iterators and views are tuples or lists."""
     kind = type(value)
-    if kind is Lazy:
-        return value.__class__(map(_collected, value.whole()))
     if kind in _COLLECTED:
-        made = _COLLECTED[kind]
-        if kind is map and all(type(items) is _OVER_TUPLE for items in value.__reduce__()[1][1:]):
-            made = tuple
-        return made(map(_collected, value))
+        return _COLLECTED[kind](map(_collected, value))
     if kind in (tuple, list) and any(type(v) in _MAY_HOLD for v in value):
         return kind(map(_collected, value))
     if kind is dict and any(type(v) in _MAY_HOLD for v in value.values()):
