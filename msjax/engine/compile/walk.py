@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import collections
 import functools
-import itertools
 import os
 import sys
 import types
-import weakref
 from collections.abc import Collection
 from typing import Any
 
@@ -25,6 +23,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.core.base.flax_slots import MODULE_STATE
 from msjax.core.base.libraries import is_library
+from msjax.core.base.weak import identity
 from msjax.core.hooks.delivery import observes
 from msjax.core.hooks.sites import WITH_HOOKS, HookSite
 from msjax.core.hooks.table import GLOBAL, Hook, HookTable
@@ -88,9 +87,6 @@ _MISSING = object()
 
 # {(full name of a library's module, name): what a walk found there first}.
 _AT_FIRST: dict[tuple[str, str], Any] = {}
-
-_NUMBERS = itertools.count(1)
-_NUMBER_OF: weakref.WeakKeyDictionary[nnx.Module, int] = weakref.WeakKeyDictionary()
 
 
 class Walk:
@@ -261,7 +257,7 @@ class Walk:
             self._visit(fn, 1)
 
     def _module(self, module):
-        number, cls = _number_of(module), type(module)
+        number, cls = identity(module), type(module)
         if id(module) in self._visited:
             self.found.append(Module(("module", number), self._within))
             return
@@ -472,19 +468,11 @@ def hooks_within(fn: Any) -> tuple[Any, ...] | None:
     walk = Walk([fn])
     keys = tuple([guard.seen for guard in walk.found if isinstance(guard, Hooks) and guard.seen])
     # The same hooks on other modules are others.
-    return (keys and (*keys, *map(_number_of, walk.modules))) if walk.modules else None
+    return (keys and (*keys, *map(identity, walk.modules))) if walk.modules else None
 
 
 def _size(array):
     return array.nbytes if isinstance(array, np.ndarray) else len(memoryview(array).cast("B"))
-
-
-def _number_of(module: nnx.Module) -> int:
-    """A number for a cell or another module that no other one of the process ever has."""
-    number = _NUMBER_OF.get(module)
-    if number is None:
-        number = _NUMBER_OF[module] = next(_NUMBERS)
-    return number
 
 
 def _settings():

@@ -259,7 +259,7 @@ class _Site(HookSite, Mapping[str, Any]):
         key: what programs with the hooks that the module has are found by.
     """
 
-    __slots__ = ("key", "place")
+    __slots__ = ("__weakref__", "key", "place")
 
     def __init__(self, place: _Place | None, key: tuple[Any, ...]):
         self.place = place

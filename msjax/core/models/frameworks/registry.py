@@ -66,7 +66,7 @@ class Site(HookSite):
         hook_path: the same, as errors name the module.
     """
 
-    __slots__ = ("hook_path", "path", "registry")
+    __slots__ = ("__weakref__", "hook_path", "path", "registry")
 
     def __init__(self, registry: Registry, path: str, cls: str):
         self.registry = registry
