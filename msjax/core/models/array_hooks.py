@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from msjax.core.base.calls import calling
+from msjax.core.hooks.batching import in_one_batch
 from msjax.core.hooks.protocol import call_with_hooks
 from msjax.core.hooks.table import HookTable
 from msjax.core.hooks.values import ARRAYS, ModuleSubject
@@ -44,6 +45,7 @@ def call_with_array_hooks(
 
     try:
         with calling(site):
-            return call_with_hooks(on_copies, args, kwargs, subject, lambda _: table(), ARRAYS)
+            # All calls of hooks that a program of the user's makes within have one order, also on several devices.
+            return in_one_batch(ARRAYS, lambda: call_with_hooks(on_copies, args, kwargs, subject, lambda _: table(), ARRAYS))
     finally:
         subject.during = None
