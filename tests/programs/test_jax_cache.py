@@ -1,5 +1,6 @@
 """What the log says of compiled functions: whether jax's own cache on disk had their programs."""
 
+import jax
 import pytest
 
 import msjax as ms
@@ -30,8 +31,9 @@ def test_the_log_says_whether_a_function_was_found(store, monkeypatch, caplog):
     assert said(caplog, (1.0, 2.0, 3.0)) == ["double was compiled: jax's cache on disk had no program of this text"]
 
 
-def test_the_log_says_that_nothing_is_kept(monkeypatch, caplog):
+def test_the_log_says_that_nothing_is_kept(store, monkeypatch, caplog):
     monkeypatch.setenv("GLOG_v", "1")
+    jax.config.update("jax_enable_compilation_cache", False)
     assert said(caplog) == ["double was compiled: programs are not kept on disk"]
 
 
