@@ -11,13 +11,12 @@ import jax.numpy as jnp
 from msjax.autograd.monitor import current
 from msjax.autograd.op import Op, apply
 from msjax.base.context import SETTINGS
-from msjax.base.state import ACTIVITY, STATE, swap
+from msjax.base.state import ACTIVITY, STATE
 from msjax.base.typing import JaxArray
 from msjax.common.node import Leaf, RootLeaf
 from msjax.common.tape import Node
 from msjax.common.tensor import wrap
 from msjax.hooks.dialect import DIALECTS
-from msjax.hooks.worker import barrier
 from msjax.programs.cache import run_cached
 
 # {leaf: its gradient}, which is a Tensor if the backward pass was recorded, otherwise an array.
@@ -79,7 +78,8 @@ def run_backward(
             deliver(leaf, grad)
 
     # While hooks run, operators are recorded only if the backward pass is.
-    with swap(recording=recorded and STATE.recording):
+    recording, STATE.recording = STATE.recording, recorded and STATE.recording
+    try:
         for node in reversed(order):
             cts = grads.pop(node, None)
             if node in pending:
@@ -138,8 +138,10 @@ def run_backward(
             if leaf not in found and leaf.tensor._hooks:
                 zeros = wrap(jnp.zeros(leaf.tensor.shape, leaf.tensor._value.dtype))
                 complete(leaf, [zeros if recorded else zeros._value])
-    if ACTIVITY.callbacks and STATE.trace is None:
-        barrier()  # hooks in loops of jax's come before what follows
+    finally:
+        STATE.recording = recording
+    if ACTIVITY.callbacks:
+        STATE.delivery.settle()  # hooks in loops of jax's come before what follows
     return found
 
 

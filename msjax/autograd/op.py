@@ -19,12 +19,13 @@ from msjax.autograd.op_errors import raise_op_error
 from msjax.autograd.residuals import Forward, ResidualSpec
 from msjax.autograd.traced_vjp import VJP, TracedVJP, used_operands
 from msjax.base.arrays import CONCRETE, huge_ints_as_floats, is_tracer
+from msjax.base.calls import used
 from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, ROOT, STATE, Scope
 from msjax.common.arrays import as_array
 from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
 from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
-from msjax.hooks.batching import CallsAsOutputs, after_calls
+from msjax.hooks.batching import CallsAsOutputs
 from msjax.hooks.values import ARRAYS
 from msjax.programs.bound import Bound
 from msjax.programs.cache import ProgramCache
@@ -126,8 +127,7 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
         A Tensor, or a tuple of Tensors.
     """
     if ACTIVITY.slow_dispatch:
-        if STATE.trace is not None:
-            STATE.trace.see(operands)
+        used(operands)
         if STATE.cast is not None:
             operands = STATE.cast(op, operands)
     values = []
@@ -315,7 +315,7 @@ class OpNode(Node):
         spec = self.spec
         if spec is None:
             if self.op.runs_cells:
-                cts = [None if ct is None else after_calls(ARRAYS, ct) for ct in cts]
+                cts = [None if ct is None else STATE.delivery.before_loop(ARRAYS, ct) for ct in cts]
             return self.pullback(cts, need)
         if self.nout == 1:
             key = _ONE, need

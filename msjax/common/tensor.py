@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.base.arrays import CONCRETE, is_tracer, known_value
+from msjax.base.calls import at_level_of_program
 from msjax.base.state import STATE
 from msjax.base.typing import JaxArray, PyTree
 from msjax.common import _format, dtype as mstype
@@ -375,7 +376,7 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
         if kind == "repr" and tensor.__dict__.get("_from_numpy") is tensor._value:
             kind = "numpy"
         return _format.value_text(known, kind, spec)
-    if STATE.trace is not None and STATE.trace.here():
+    if at_level_of_program():
         mark = STATE.trace.mark(tensor, kind, spec)
         if mark is not None:
             return mark
@@ -427,8 +428,11 @@ def renewed(value: PyTree) -> PyTree:
 
 def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
     """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
-    if STATE.trace is not None or STATE.functional:
-        return True
+    return STATE.trace is not None or has_tracers(args, kwargs)
+
+
+def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
+    """Whether jax traces a Tensor among the arguments of a call."""
     pending = [*args, *kwargs.values()] if kwargs else [*args]
     for arg in pending:
         if isinstance(arg, Tensor):
@@ -437,7 +441,7 @@ def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -
         elif arg.__class__ is tuple:
             pending += arg
         elif arg is not None and not isinstance(arg, (float, int, str)) and not callable(arg):
-            if being_traced(arg if arg.__class__ is list else tensors_in(arg)):
+            if has_tracers(arg if arg.__class__ is list else tensors_in(arg)):
                 return True
     return False
 

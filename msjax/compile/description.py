@@ -428,7 +428,7 @@ def _process():
         "several processes": PROCESSES.place.size != 1,
         "a cast, or hooks on saved Tensors, of a call that runs": STATE.cast is not None or STATE.saving is not None,
         "a call that is watched, or part of another one": (
-            STATE.monitor is not None or ACTIVITY.detect_anomaly or STATE.functional or STATE.trace is not None
+            STATE.monitor is not None or ACTIVITY.detect_anomaly or STATE.trace is not None
         ),
     }
     for why, holds in refused.items():

@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.base.context import SETTINGS
+from msjax.base.calls import in_program
 from msjax.base.errors import where
-from msjax.base.state import ACTIVITY, STATE
-from msjax.hooks.backward import BackwardHooks
-from msjax.hooks.batching import after_latest_call
-from msjax.hooks.boundaries import Boundary, call_after_failure
-from msjax.hooks.delivery import run_traced_hook
-from msjax.hooks.dialect import DIALECTS
+from msjax.base.state import STATE
+from msjax.hooks.batching import CALLBACKS
+from msjax.hooks.boundaries import call_after_failure
+from msjax.hooks.delivery import FORWARD, FORWARD_PRE, NOW
+from msjax.hooks.frame import CallFrame
 from msjax.hooks.returns import forward_pre_result
 from msjax.hooks.table import HookTable
-from msjax.hooks.values import ModuleSubject, Values
-from msjax.hooks.worker import barrier
+from msjax.hooks.values import Values
 
 
 def call_with_hooks(
@@ -45,116 +43,68 @@ def call_with_hooks(
     Returns:
         The function's result after the forward hooks.
     """
-    rules = DIALECTS[SETTINGS.hook_dialect]
-    named = rules.text_of(values.during(subject)) if rules.names_subject else subject
-    traced = values.being_traced(args, kwargs)
-    if ACTIVITY.callbacks and not traced:
-        barrier()
+    frame, delivery = CallFrame(subject, table_of, values), STATE.delivery
+    if delivery is NOW and values.has_tracers(args, kwargs):
+        delivery = CALLBACKS
     table, out, pending = table_of(subject), None, None
     # Where the program's run is what may fail.
-    boundary = Boundary.of(values) if any(hook.always_call for hook in table.forward) else None
+    boundary = delivery.boundary(values) if table.always_called else None
     try:
         if boundary is not None:
-            _may_fail(boundary, table.forward, named, args, kwargs, None)
+            _may_fail(boundary, table.forward, frame, args, kwargs, None)
         if table.forward_pre:
             for number, hook in enumerate(table.forward_pre):
                 if boundary is not None and number:
-                    _may_fail(boundary, table.forward, named, args, kwargs, None)
-                slot = values.slot(subject, "forward_pre", number, hook) if traced else None
-                args, kwargs = _run_forward_pre_hook(values, hook, named, args, kwargs, traced, slot)
+                    _may_fail(boundary, table.forward, frame, args, kwargs, None)
+                given = (args, kwargs) if hook.with_kwargs else (args,)
+                result, (args, kwargs) = delivery.run(frame, FORWARD_PRE, hook, given, (args, kwargs), number)
+                new = forward_pre_result(values, hook, result, args, kwargs)
+                # The new arguments may not be computed from those that an observer has seen.
+                args, kwargs = new if new[0] is args else delivery.after(values, new)
             table = table_of(subject)
-        backward = BackwardHooks(subject, table_of, values) if table.backward or table.backward_pre else None
         pending = list(table.forward)
-        inputs = values.on_inputs(backward, args) if backward is not None and table.backward else args
-        if rules.nodes_around_forward_hooks:
+        inputs = values.on_inputs(frame, args) if table.backward else args
+        around = frame.rules.nodes_around_forward_hooks
+        if around:
             args = inputs
         if boundary is not None:
-            _may_fail(boundary, pending, named, args, kwargs, None)
+            _may_fail(boundary, pending, frame, args, kwargs, None)
         out = function(*inputs, **kwargs)
+        if table.backward and not around:
+            out = values.on_outputs(frame, out, pre=False)
         # Parameters may be traced although the arguments are not.
-        traced = traced or values.being_traced((out,))
-        if backward is not None and table.backward and not rules.nodes_around_forward_hooks:
-            out = values.on_outputs(backward, out, pre=False)
-        if ACTIVITY.callbacks and not traced:
-            barrier()
+        if pending and delivery is NOW and values.has_tracers((out,)):
+            delivery = CALLBACKS
         while pending:
             hook = pending.pop(0)
-            slot = values.slot(subject, "forward", len(table.forward) - len(pending) - 1, hook) if traced else None
             if boundary is not None:
-                _may_fail(boundary, pending, named, args, kwargs, out)
-            out = _run_forward_hook(values, hook, named, args, kwargs, out, traced, slot)
-        if backward is not None and table.backward and rules.nodes_around_forward_hooks:
-            out = values.on_outputs(backward, out, pre=False)
+                _may_fail(boundary, pending, frame, args, kwargs, out)
+            given = (args, kwargs, out) if hook.with_kwargs else (args, out)
+            result, out = delivery.run(frame, FORWARD, hook, given, out, len(table.forward) - len(pending) - 1)
+            if result is not None and not values.is_nothing(result):
+                out = delivery.after(values, result)
+        if table.backward and around:
+            out = values.on_outputs(frame, out, pre=False)
     except Exception:
         if boundary is not None:
             boundary.end()
-        if boundary is None or STATE.trace is None:  # code that fails while msjax compiles it runs in PyNative mode
-            for call in _after_failure(
-                values, table_of(subject).forward if pending is None else pending, named, args, kwargs, out, traced
-            ):
-                call_after_failure(*call)
+        if boundary is None or not in_program():  # code that fails while msjax compiles it runs in PyNative mode
+            for hook in table_of(subject).forward if pending is None else pending:
+                if hook.always_call:
+                    given = (args, kwargs, out) if hook.with_kwargs else (args, out)
+                    call_after_failure(delivery.run, (frame, FORWARD, hook, given, out), _always(hook))
         raise
     if boundary is not None:
         boundary.end()
-    return values.on_outputs(backward, out, pre=True) if backward is not None and table.backward_pre else out
+    return values.on_outputs(frame, out, pre=True) if table.backward_pre else out
 
 
-def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced, slot):
-    given = (args, kwargs) if hook.with_kwargs else (args,)
-    if traced:
-        result, (args, kwargs) = run_traced_hook(
-            values,
-            hook.fn,
-            subject,
-            given,
-            "forward pre hook",
-            observe=hook.observe,
-            traced=hook.traced,
-            carried=(args, kwargs),
-            slot=slot,
-        )
-    else:
-        result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
-    new = forward_pre_result(values, hook, result, args, kwargs)
-    # The new arguments may not be computed from those that an observer has seen.
-    return after_latest_call(values, new) if traced and new[0] is not args else new
-
-
-def _run_forward_hook(values, hook, subject, args, kwargs, out, traced, slot=None):
-    given = _given(hook, args, kwargs, out)
-    if traced:
-        result, out = run_traced_hook(
-            values, hook.fn, subject, given, "forward hook", observe=hook.observe, traced=hook.traced, carried=out, slot=slot
-        )
-    else:
-        result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
-    if values.is_nothing(result):
-        return out
-    return after_latest_call(values, result) if traced else result
-
-
-def _given(hook, args, kwargs, out):
-    return (args, kwargs, out) if hook.with_kwargs else (args, out)
-
-
-def _may_fail(boundary, hooks, subject, args, kwargs, out):
+def _may_fail(boundary, hooks, frame, args, kwargs, out):
     """From here on, those of the hooks run if an event fails that have always_call=True, and are not declared part of the program."""
     hooks = [hook for hook in hooks if hook.always_call and not hook.traced]
-    boundary.pending([h.fn for h in hooks], subject, [_given(h, args, kwargs, out) for h in hooks], [*map(_always, hooks)])
+    given = [(args, kwargs, out) if hook.with_kwargs else (args, out) for hook in hooks]
+    boundary.pending([hook.fn for hook in hooks], frame.head(), given, [*map(_always, hooks)])
 
 
 def _always(hook):
     return f"The forward hook {hook.name} (always_call=True){where()}"
-
-
-def _after_failure(values, hooks, subject, args, kwargs, out, traced):
-    """What `call_after_failure` is called with if the call fails now: those of the hooks that have always_call=True."""
-    calls = []
-    for hook in hooks:
-        if hook.always_call:
-            who = _always(hook)
-            if traced:
-                calls.append((_run_forward_hook, (values, hook, subject, args, kwargs, out, True), who))
-            else:
-                calls.append((hook.fn, (values.during(subject), *_given(hook, args, kwargs, out)), who))
-    return calls

@@ -13,10 +13,9 @@ import numpy as np
 
 from msjax.base.code import cell_contents, names_in
 from msjax.base.errors import check_callable, on_behalf_of
-from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
+from msjax.hooks.frame import observe
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.table import Hook
-from msjax.hooks.values import ARRAYS
 from msjax.models.frameworks.framework import framework_of
 from msjax.models.jit import jit
 from msjax.models.module_hooks import path, put_hook
@@ -153,7 +152,7 @@ class _Monitor:
 
         numbers = tuple(statistic(array) for array in arrays)
         if numbers:
-            run_traced_hook(ARRAYS, noted, NO_SUBJECT, numbers, "monitor", observe=True, carried=())
+            observe(noted, numbers, "monitor")
 
 
 def _is_float(leaf):

@@ -108,7 +108,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
             if done:
                 return result
         owners = STATE.owners
-        if not owners and not _is_eager(args) and STATE.trace is None and jax_slots.trace_state() != jax_slots.NO_TRACE:
+        if not owners and not _is_eager(args) and jax_slots.trace_state() != jax_slots.NO_TRACE:
             return in_one_batch(TENSORS, partial(self.call_uncompiled, args, kwargs))
         if self._special:
             return self.call_uncompiled(args, kwargs)

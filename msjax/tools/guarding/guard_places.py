@@ -12,8 +12,7 @@ import jax.numpy as jnp
 from msjax.base.arrays import is_tracer
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.compile.trace import program_here
-from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
-from msjax.hooks.values import ARRAYS
+from msjax.hooks.frame import observe
 from msjax.hooks.worker import WORKER
 from msjax.ops.function.control.gradient import HookBackward
 from msjax.tools.checking import Check
@@ -70,7 +69,7 @@ class Guard:
         else:
             # As an observer: by a callback under jax.jit, as an output in hooks.jit.
             arrived, flag = _Look(self, place), _any_example(self._flag_of(values))
-            run_traced_hook(ARRAYS, arrived, NO_SUBJECT, (flag,), "hook", observe=True, carried=())
+            observe(arrived, (flag,), "hook")
 
     def looked_at(self, place: Place, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The arguments of a call in a program that jax compiles, so that the gradients with respect to them are looked at, too: there,

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from msjax.base.calls import in_program
 from msjax.base.errors import shorten
 from msjax.base.state import STATE, VERSION
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
@@ -189,7 +190,7 @@ class _CellGuard(Guard):
             shorten(exception[1], keep=1)
 
     def _begin(self, cell, args):
-        if STATE.trace is None and not STATE.functional:
+        if not in_program():
             if self._version != VERSION.n:
                 trained, rest = state_of(self.model)
                 self._state, self._version = [*trained.values(), *rest.values()], VERSION.n

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 from flax import nnx
 
-from msjax.base.state import STATE
 from msjax.common.tensor import tensors_in
 from msjax.models.frameworks.registry import registry_of
 from msjax.models.module_paths import paths
@@ -63,8 +62,7 @@ class CellPlaces:
         return {name: p._value for name, p in self._tensors.items()}
 
     def _called(self, cell, args):
-        if STATE.trace is not None:
-            self._program()
+        self._program()
 
     def _of_output(self, name, cell, args, output):
         self._take("activation", name, [t._value for t in tensors_in([output])])
