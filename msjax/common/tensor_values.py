@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import jax
 
-from msjax.base.arrays import CONCRETE
-from msjax.base.calls import at_level_of_program, msjax_compiles
-from msjax.base.state import STATE
 from msjax.common.bases import CellBase
 from msjax.common.node import FunctionNode, place_on_tape, through_node
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, has_tracers, is_leaf, is_tensor, mark_used, wrap
-from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
-from msjax.hooks.slots import Slot, SlotOwner
-from msjax.hooks.table import EMPTY, Hook
-from msjax.hooks.values import Values
+from msjax.core.base.arrays import CONCRETE
+from msjax.core.base.calls import at_level_of_program, msjax_compiles
+from msjax.core.base.state import STATE
+from msjax.core.hooks.nodes import through_custom_vjp, under_jax_transform
+from msjax.core.hooks.slots import Slot, SlotOwner
+from msjax.core.hooks.table import EMPTY, Hook
+from msjax.core.hooks.values import Values
 
 if TYPE_CHECKING:
-    from msjax.hooks.frame import CallFrame
+    from msjax.core.hooks.frame import CallFrame
 
 
 class TensorValues(Values):

@@ -10,8 +10,8 @@ import jax.extend
 import jax.numpy as jnp
 from jax.interpreters import mlir
 
-from msjax.base import jax_slots
-from msjax.base.calls import msjax_compiles
+from msjax.core.base import jax_slots
+from msjax.core.base.calls import msjax_compiles
 
 _NAMES = {"cpu": "CPUs", "tpu": "TPUs", "cuda": "NVIDIA's GPUs", "rocm": "AMD's GPUs"}
 
