@@ -6,21 +6,34 @@ Errors and hooks read from it where they are; a program that is traced, and a mo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from msjax.core.base.state import ACTIVITY, STATE
+
+
+class Owner(Protocol):
+    """What hooks are registered on and called around, in `STATE.owners`."""
+
+    @property
+    def _owner_noun(self) -> str:
+        """What messages call it: "cell" or "module"."""
+        ...
+
+    def _named_in(self, around: Sequence[Owner]) -> tuple[str, str]:
+        """(path, name of the class), where these owners are being called around it."""
+        ...
 
 
 class calling:
     """A context manager in which an owner of hooks is being called.
 
     Args:
-        owner: a cell, or what names a module of another framework by its attribute `hook_path`.
+        owner: a Cell, or the `HookSite` of a module of another framework.
     """
 
     __slots__ = ("_owner",)
 
-    def __init__(self, owner: Any):
+    def __init__(self, owner: Owner):
         self._owner = owner
 
     def __enter__(self) -> None:
@@ -68,7 +81,7 @@ def differentiated_by_jax() -> bool:
 # ---- what the program is told
 
 
-def entered(owner: Any) -> None:
+def entered(owner: Owner) -> None:
     """The call of an owner of hooks has begun."""
     if STATE.trace is not None:
         STATE.trace.entered(owner)
