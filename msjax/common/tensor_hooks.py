@@ -20,9 +20,9 @@ from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.flax_slots import when_copied
 from msjax.core.base.state import STATE, programs_changed
 from msjax.core.hooks.delivery import Kind
-from msjax.core.hooks.frame import Frame
 from msjax.core.hooks.handle import RemovableHandle, new_hook_id
 from msjax.core.hooks.nodes import through_custom_vjp
+from msjax.core.hooks.protocol import Frame
 from msjax.core.hooks.slots import SlotOwner, before_change, is_traced_now
 from msjax.core.hooks.table import Hook
 

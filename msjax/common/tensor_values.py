@@ -22,7 +22,7 @@ from msjax.core.hooks.table import EMPTY, Hook
 from msjax.core.hooks.values import Values
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.frame import CallFrame
+    from msjax.core.hooks.protocol import CallFrame
 
 
 class TensorValues(Values):

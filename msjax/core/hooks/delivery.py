@@ -30,7 +30,7 @@ from msjax.core.hooks.worker import barrier
 
 if TYPE_CHECKING:
     from msjax.core.hooks.boundaries import Boundary
-    from msjax.core.hooks.frame import Frame
+    from msjax.core.hooks.protocol import Frame
     from msjax.core.hooks.slots import Slot
     from msjax.core.hooks.table import Hook
     from msjax.core.hooks.values import Values

@@ -19,7 +19,7 @@ from msjax.core.hooks.emit import CallbackSite
 
 if TYPE_CHECKING:
     from msjax.core.hooks.delivery import Kind
-    from msjax.core.hooks.frame import Frame
+    from msjax.core.hooks.protocol import Frame
     from msjax.core.hooks.returns import HookLabel
 
 

@@ -21,7 +21,7 @@ from msjax.core.hooks.returns import replaces_nothing
 from msjax.core.hooks.slots import Slot
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.frame import CallFrame
+    from msjax.core.hooks.protocol import CallFrame
     from msjax.core.hooks.table import Hook, HookTable
 
 

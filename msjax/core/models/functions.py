@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from msjax.core.base.errors import check_callable, check_hook, describe
 from msjax.core.hooks.classify import Adapter
 from msjax.core.hooks.delivery import Kind
-from msjax.core.hooks.frame import CallFrame, Frame
 from msjax.core.hooks.handle import new_hook_id
 from msjax.core.hooks.nodes import through_custom_vjp
+from msjax.core.hooks.protocol import CallFrame, Frame
 from msjax.core.hooks.table import EMPTY, Hook, HookTable
 from msjax.core.hooks.values import ARRAYS, ModuleSubject
 from msjax.core.models.frameworks.framework import framework_of

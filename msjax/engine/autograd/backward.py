@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
 
 import jax.numpy as jnp
@@ -57,13 +57,14 @@ def run_backward(
     Raises:
         RuntimeError: an earlier backward pass has freed the graph.
     """
-    order, needs, also_runs, pending = _plan([node for node, _, _ in roots], targets)
+    order, needs, also_runs, pending = _plan([*map(_node, roots)], targets)
     grads = {}
     add = add_gradients if recorded else add_arrays
     monitor = current() if ACTIVITY.slow_dispatch else None
     for node, i, grad in roots:
         if node in needs:
-            _accumulate(grads, node, i, grad, add)
+            cts = grads.setdefault(node, [None] * node.nout)
+            cts[i] = grad if cts[i] is None else add(cts[i], grad)
     found = {}
     # Nodes of cells whose inputs no gradient reaches: in some dialects they wait for the end of the backward pass.
     waiting = [] if deliver is None and also_runs and SETTINGS.dialect.unreached_inputs_last else None
@@ -194,19 +195,12 @@ def _plan(roots, targets):
     return order, needs, also_runs, pending
 
 
-_seq = attrgetter("seq")
+_seq, _node = attrgetter("seq"), itemgetter(0)
 _ONE = (True,)
 
 
 def add_gradients(a, b):
     return apply(_ADD, (a, b))
-
-
-def _accumulate(grads, node, i, grad, add):
-    cts = grads.get(node)
-    if cts is None:
-        cts = grads[node] = [None] * node.nout
-    cts[i] = grad if cts[i] is None else add(cts[i], grad)
 
 
 def _through_hooks(node, cts, recorded):

@@ -196,7 +196,7 @@ def _record(op, operands, values, static, traced):
     slots, edges, base = [], [], None
     for i, operand in enumerate(operands):
         node = getattr(operand, "_node", None) if isinstance(operand, Tensor) else None
-        if node is None or not node.base.open or node.base.root is not root or (node.is_leaf and not node.live()):
+        if node is None or not node.base.open or node.base.root is not root:
             continue
         slots.append(i)
         edges.append((node, operand._oidx))

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.core.base.arrays import is_tracer
-from msjax.core.hooks.frame import observe
+from msjax.core.hooks.protocol import observe
 from msjax.core.hooks.worker import WORKER
 from msjax.core.tools.checking import Check
 from msjax.core.tools.examples import of_all_examples

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import is_tracer
-from msjax.core.hooks.frame import observe
+from msjax.core.hooks.protocol import observe
 from msjax.core.tools.examples import of_all_examples
 from msjax.core.tools.watching.statistics import statistics
 from msjax.engine.compile.trace import program_here, program_under_way

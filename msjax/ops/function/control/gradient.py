@@ -14,8 +14,8 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.calls import stops_gradients
 from msjax.core.base.errors import check_hook, describe, where
 from msjax.core.hooks.delivery import Kind
-from msjax.core.hooks.frame import Frame
 from msjax.core.hooks.handle import new_hook_id
+from msjax.core.hooks.protocol import Frame
 from msjax.core.hooks.returns import gradients_result
 from msjax.core.hooks.table import Hook
 from msjax.ops.primitive import Primitive
