@@ -107,6 +107,11 @@ def communicates_in(group: Any) -> None:
         STATE.trace.groups.add(group)
 
 
+def mark(tensor: Any, kind: str, spec: str) -> str | None:
+    """A placeholder for a Tensor's text, filled in after the run of the program; None if no program fills in texts here."""
+    return STATE.trace.mark(tensor, kind, spec) if at_level_of_program() else None
+
+
 def comes_to_event() -> None:
     """An event (see `msjax.hooks.events`) is going to be put into the program."""
     if STATE.trace is not None:

@@ -210,7 +210,7 @@ class Trace(Tracing):
     def mark(self, tensor: Tensor, kind: str, spec: str) -> str:
         """The placeholder for a Tensor's text, which each run fills in; text that is not printed at once is refused."""
         frame = sys._getframe(1)
-        while frame is not None and frame.f_globals.get("__name__", "").startswith("msjax.common."):
+        while frame is not None and frame.f_globals.get("__name__", "").startswith(("msjax.common.", "msjax.core.base.")):
             frame = frame.f_back
         if sys.stdout is not self._capture or not goes_to_print(frame):
             self.refuse(TEXT_IS_USED)
