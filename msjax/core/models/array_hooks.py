@@ -13,7 +13,7 @@ from msjax.core.hooks.protocol import call_with_hooks
 from msjax.core.hooks.table import HookTable
 from msjax.core.hooks.values import ARRAYS, ModuleSubject
 
-# The attribute of a module that has hooks; it names the module by its `path` and `hook_path`.
+# The attribute of a module that has hooks; a `HookSite`.
 SITE = "msjax_hooks"
 
 
@@ -33,7 +33,7 @@ def call_with_array_hooks(
         args (tuple), kwargs (dict): the arguments of the call; jax arrays, in pytrees.
         during, later: the module as hooks get it during the call, and a function that returns it as they get it after the run of a
             program; compiled programs keep the latter.
-        site: names the module in errors, by its attribute `hook_path`.
+        site: the `HookSite` that names the module in errors.
         table (callable): returns the module's present HookTable; compiled programs keep it.
     """
     subject = ModuleSubject(during, later, table)
