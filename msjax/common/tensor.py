@@ -61,7 +61,7 @@ class Tensor(TensorMethods):
 
     _value: JaxArray
     # Defaults of what few tensors have: a place on the tape (see msjax.common.tape), hooks, a gradient.
-    _node: Node | None = None
+    _node: Node | None  # always there, but in views that have to be read anew
     _oidx: int = 0
     _hooks: HookList | None = None
     _post_hooks: HookList | None = None  # those that run after its `grad` has changed
@@ -70,6 +70,7 @@ class Tensor(TensorMethods):
     _stopped: bool = False
     # A weak reference to the tracer that the value was when something was computed from it; see `used`.
     _used: Callable[[], Any] | None = None
+    _alias: Any  # msjax.engine.autograd.views puts it here
     _leave_without_data: Any  # makes it one of `msjax.common.uninitialized`, which puts it here
     # Whether an initializer's numbers have not been drawn yet, and the initializer.
     has_init: bool = False
@@ -101,7 +102,7 @@ class Tensor(TensorMethods):
             made = Tensor.copy(input_data) if dtype is None else input_data.astype(dtype)
             self._value, self._node, self._oidx = made._value, made._node, made._oidx
             return
-        self._value = as_array(input_data, dtype)
+        self._value, self._node = as_array(input_data, dtype), None
 
     # ---- shape and type
 
@@ -199,12 +200,12 @@ class Tensor(TensorMethods):
 
     @property
     def data(self) -> Tensor:
-        """A Tensor of the same data that no gradient passes through; setting it gives the Tensor other data."""
-        return wrap(self._value)
+        """A Tensor of the same memory that no gradient passes through; setting it gives the Tensor other data."""
+        return self._alias()
 
     @data.setter
     def data(self, data: ArrayLike) -> None:
-        self._value = as_array(data)
+        self._replace(as_array(data))
 
     @property
     def device(self) -> str:
@@ -221,7 +222,7 @@ class Tensor(TensorMethods):
         """Cast the Tensor in place; returns the new data type."""
         if not isinstance(dtype, Type):
             raise TypeError(f"For 'set_dtype', 'dtype' should be a data type such as ms.float32, but got {dtype!r}.")
-        self._value = as_array(self, dtype)
+        self._replace(as_array(self, dtype))
         return self.dtype
 
     # ---- conversion to Python and numpy
@@ -316,6 +317,33 @@ class Tensor(TensorMethods):
     def __repr__(self) -> str:
         return text_of(self, "repr")
 
+    # ---- memory, see msjax.engine.autograd.views
+
+    def _set_value(self, value):
+        """Give the Tensor another array and leave its place on the tape as it is; what shares its memory shows it when it is next read."""
+        view = self.__dict__.get("_view")
+        if view is None:
+            self._hold(value)
+        else:
+            view.write(self, wrap(value))
+
+    def _replace(self, value):
+        """The same with an array of any shape and data type. One of another shape or type is new memory; what shared the old one keeps it."""
+        if value.shape == self._value.shape and value.dtype == self._value.dtype:
+            return self._set_value(value)
+        own = self.__dict__
+        if "_views" in own:
+            own.pop("_views").move(wrap(self._value, self._node, self._oidx))
+        own.pop("_view", None)
+        self._value = value
+
+    def _hold(self, value):
+        """Put another array in the place of the Tensor's for the time being."""
+        self._value = value
+        views = self.__dict__.get("_views")
+        if views is not None:
+            views.changed()
+
     # ---- copies
 
     def __copy__(self) -> Tensor:
@@ -330,6 +358,12 @@ class Tensor(TensorMethods):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
+            if name == "_value" or name == "_node":
+                view = self.__dict__.get("_view")
+                if view is not None:
+                    return view.read(self, name)
+                if name == "_node":
+                    return None
             raise AttributeError(
                 f"msjax's Tensor has no attribute {name!r}"
                 + (
@@ -388,9 +422,16 @@ def wrap(value: JaxArray | None, node: Node | None = None, oidx: int = 0, _new: 
     """A Tensor around a jax array, or None where a value comes later, without checks; on the tape, it is output number `oidx` of `node`."""
     tensor = _new(Tensor)
     tensor._value = value
-    if node is not None:
-        tensor._node, tensor._oidx = node, oidx
+    tensor._node = node
+    if oidx:
+        tensor._oidx = oidx
     return tensor
+
+
+def root_of(tensor: Tensor) -> Tensor:
+    """The Tensor whose memory a view shares; any other Tensor itself."""
+    view = tensor.__dict__.get("_view")
+    return tensor if view is None else view.root
 
 
 def mark_used(operands: Iterable[Any]) -> None:

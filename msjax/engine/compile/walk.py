@@ -20,7 +20,7 @@ from flax import nnx
 
 from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor
+from msjax.common.tensor import Tensor, root_of
 from msjax.core.base.flax_slots import MODULE_STATE
 from msjax.core.base.libraries import is_library
 from msjax.core.base.weak import identity
@@ -232,11 +232,14 @@ class Walk:
         key, modifiers = (hooks.key, hooks.of_programs) if hooks else ((), [])
         requires_grad = tensor.requires_grad if isinstance(tensor, Parameter) else None
         self.found.append(Variable(("tensor", id(tensor), requires_grad, key), self._within, tensor, key, modifiers))
-        if id(tensor) not in self._visited:
-            self._visited[id(tensor)] = None
-            self.variables.append(tensor)
-            for hook in modifiers:
-                self._hook(hook.fn, hook.observe, hook.traced)
+        for seen in (root_of(tensor), tensor):  # a view is read from what it is a part of
+            if id(seen) not in self._visited:
+                self._visited[id(seen)] = None
+                if root_of(seen) is seen:
+                    self.variables.append(seen)
+                if seen is tensor:
+                    for hook in modifiers:
+                        self._hook(hook.fn, hook.observe, hook.traced)
 
     def _hooks(self, table):
         # Observers stand in slots: which functions they are makes no difference.

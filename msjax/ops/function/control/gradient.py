@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, wrap
@@ -34,7 +33,7 @@ def stop_gradient(value: TensorLike) -> Tensor:
         3.0
     """
     if isinstance(value, Tensor):
-        stopped = wrap(jax.lax.stop_gradient(value._value))
+        stopped = value._alias()
         stopped._stopped = True
         stops_gradients()
         return stopped

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.bases import is_cell
-from msjax.common.tensor import Tensor, is_tensor, wrap
+from msjax.common.tensor import Tensor, is_tensor, root_of, wrap
 from msjax.core.base.code import cell_contents
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.state import swap
@@ -33,6 +33,8 @@ def captured(fn: Callable[..., Any]) -> list[Any]:
             return
         seen.add(id(value))
         if isinstance(value, Tensor):
+            root = root_of(value)
+            value = root if root._node is not None else value
             if value._node is not None:
                 found[id(value)] = value
         elif isinstance(value, (list, tuple)):
@@ -91,12 +93,12 @@ class Lifted:
         before = [(t, t._value) for t in self.reached]
         try:
             for tensor, value in zip(self.reached, values[len(self.places) :]):
-                tensor._value = value
+                tensor._hold(value)
             with swap(recording=False):
                 out = self.fn(*jax.tree.unflatten(self.structure, leaves))
         finally:
             for tensor, value in before:
-                tensor._value = value
+                tensor._hold(value)
         found, self.tree = jax.tree.flatten(out, is_leaf=is_tensor)
         return tuple(leaf._value if isinstance(leaf, Tensor) else jnp.asarray(leaf) for leaf in found)
 
