@@ -59,7 +59,7 @@ _OF_CELLS: weakref.WeakKeyDictionary[type, tuple[int, ClassNames]] = weakref.Wea
 @functools.cache
 def _is_namespace(module, name):
     package, _, inner = module.partition(".")
-    return not is_library(module) or (package in FRAMEWORKS and inner[:8] != "compile.") or f"{module}.{name}" in _NAMESPACES
+    return not is_library(module) or (package in FRAMEWORKS and not inner.startswith("engine.compile.")) or f"{module}.{name}" in _NAMESPACES
 
 
 def holds_user_data(cls: type) -> bool:

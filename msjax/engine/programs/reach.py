@@ -36,7 +36,7 @@ _FIELD = type(vars(collections.namedtuple("_", "field"))["field"])
 _MACHINERY = (
     *(
         "msjax.core.base.",
-        "msjax.hooks.",
+        "msjax.core.hooks.",
         "msjax.core.jaxprs.",
         "msjax.engine.programs.",
         "msjax.engine.compile.",
