@@ -13,6 +13,7 @@ from treescope import rendering_parts as parts
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.core.base.errors import describe
+from msjax.core.hooks.sites import HookSite
 from msjax.core.tools.describing import hooks_in_words, hooks_of, site_in_words
 from msjax.core.tools.modules import takes_hooks
 from msjax.nn.cell.base import Cell
@@ -88,7 +89,7 @@ def _renderer():
 
 def _handler(node, path, subtree_renderer):
     """treescope's handler for cells, and for the hooks of modules; other values are left to other handlers."""
-    if hasattr(node, "hook_path"):
+    if isinstance(node, HookSite):
         return parts.build_one_line_tree_node(parts.text(f"<{site_in_words(node) or 'none'}>"), path=path)
     if not isinstance(node, Cell):
         return NotImplemented

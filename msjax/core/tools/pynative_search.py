@@ -13,6 +13,7 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import PyTree
+from msjax.core.hooks.sites import HookSite
 from msjax.core.models.module_paths import paths
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault, Passed, Statistics
@@ -282,11 +283,10 @@ def path_from(owners):
     """(path, class) of the innermost owner of hooks: a module of another framework knows its path; that of a cell starts from the
     outermost cell, or from the module around it."""
     last = owners[-1]
-    if hasattr(last, "hook_path"):
-        path, _, cls = last.hook_path.rpartition(" (")
-        return path, cls.rstrip(")")
+    if isinstance(last, HookSite):
+        return last._named_in(())
     cls = type(last).__name__
-    around = next((owner for owner in reversed(owners) if hasattr(owner, "hook_path")), None)
+    around = next((owner for owner in reversed(owners) if isinstance(owner, HookSite)), None)
     module = owners[0] if around is None else getattr(getattr(around, "place", None), "module", lambda: None)()
     inside = {} if module is None else {id(one): name for name, one in paths(module).items()}
     name = inside.get(id(last), cls)

@@ -11,8 +11,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.core.base.arrays import is_tracer
-from msjax.core.hooks.delivery import NO_SUBJECT, run_traced_hook
-from msjax.core.hooks.values import ARRAYS
+from msjax.core.hooks.protocol import observe
 from msjax.core.hooks.worker import WORKER
 from msjax.core.tools.checking import Check
 from msjax.core.tools.examples import of_all_examples
@@ -70,7 +69,7 @@ class Guard:
         else:
             # As an observer: by a callback under jax.jit, as an output in hooks.jit.
             arrived, flag = _Look(self, place), _any_example(self._flag_of(values))
-            run_traced_hook(ARRAYS, arrived, NO_SUBJECT, (flag,), "hook", observe=True, carried=())
+            observe(arrived, (flag,), "hook")
 
     def looked_at(self, place: Place, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The arguments of a call in a program that jax compiles, so that the gradients with respect to them are looked at, too: there,

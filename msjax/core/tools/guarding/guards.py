@@ -14,6 +14,7 @@ import numpy as np
 from flax import nnx
 
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
+from msjax.core.base.calls import in_program
 from msjax.core.base.errors import shorten
 from msjax.core.base.state import STATE, VERSION
 from msjax.core.models.frameworks.registry import registry_of
@@ -189,7 +190,7 @@ class _CellGuard(Guard):
             shorten(exception[1], keep=1)
 
     def _begin(self, cell, args):
-        if STATE.trace is None and not STATE.functional:
+        if not in_program():
             if self._version != VERSION.n:
                 trained, rest = state_of(self.model)
                 self._state, self._version = [*trained.values(), *rest.values()], VERSION.n

@@ -13,12 +13,10 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.state import STATE
-from msjax.core.hooks.delivery import NO_SUBJECT, run_traced_hook
-from msjax.core.hooks.values import ARRAYS
+from msjax.core.hooks.protocol import observe
 from msjax.core.tools.examples import of_all_examples
 from msjax.core.tools.watching.statistics import statistics
-from msjax.engine.compile.trace import in_program
+from msjax.engine.compile.trace import program_here, program_under_way
 
 Names = Sequence[tuple[str, str]]
 
@@ -65,11 +63,8 @@ class Collector:
             names = [(kind, f"{name}[{i}]" if len(values) > 1 else name)]
             if not is_tracer(value):
                 self._values.append((self._numbered(*names[0]), value))
-            elif not in_program() or not STATE.trace.here():
-                row = (self._of_all(value),)
-                run_traced_hook(
-                    ARRAYS, functools.partial(self._arrived, names), NO_SUBJECT, row, "watch", observe=True, carried=()
-                )
+            elif program_here() is None:
+                observe(functools.partial(self._arrived, names), (self._of_all(value),), "watch")
             else:
                 program = self.program()
                 if program is not None:
@@ -77,8 +72,8 @@ class Collector:
 
     def program(self) -> _ProgramStatistics | None:
         """The statistics of the program that is being traced; None if jax compiles it."""
-        trace = STATE.trace
-        if not in_program():
+        trace = program_under_way()
+        if trace is None:
             return None
         if trace not in self._programs:
             self._programs[trace] = _ProgramStatistics()

@@ -10,7 +10,6 @@ import jax
 from flax import nnx
 
 from msjax.common.tensor import tensors_in
-from msjax.core.base.state import STATE
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.module_paths import paths
 from msjax.core.models.where import Where, selected
@@ -63,8 +62,7 @@ class CellPlaces:
         return {name: p._value for name, p in self._tensors.items()}
 
     def _called(self, cell, args):
-        if STATE.trace is not None:
-            self._program()
+        self._program()
 
     def _of_output(self, name, cell, args, output):
         self._take("activation", name, [t._value for t in tensors_in([output])])
