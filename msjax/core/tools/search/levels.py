@@ -15,8 +15,8 @@ import jax.extend.core as jex
 import numpy as np
 
 from msjax.core.base import jax_slots
+from msjax.core.base.compiler_options import platform_of, quick_options
 from msjax.core.jaxprs.plan import close
-from msjax.engine.programs.compiler_options import platform_of, quick_options
 
 # The calls whose equations can stand in their place.
 _GROUPS = {
