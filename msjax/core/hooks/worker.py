@@ -383,7 +383,7 @@ def _is_interrupt(error):
 def _outside_msjax(tb):
     """A traceback from the hook's own frame on."""
     first = tb
-    while tb is not None and tb.tb_frame.f_globals.get("__name__", "").startswith("msjax.hooks."):
+    while tb is not None and tb.tb_frame.f_globals.get("__name__", "").startswith("msjax.core.hooks."):
         tb = tb.tb_next
     return tb if tb is not None else first
 

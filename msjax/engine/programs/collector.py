@@ -19,7 +19,6 @@ class _Waiting:
         self.number = self.before = 0
 
 
-# In an object: names of msjax that stand for other numbers than usual keep programs from being found on disk.
 _WAITING = _Waiting()
 
 

@@ -12,7 +12,6 @@ import jax
 from msjax.core.base import jax_slots
 from msjax.core.base.compiler_options import options_for, platform_of, quick_options
 from msjax.engine.programs.background import usable_cores
-from msjax.engine.programs.registry import Registry
 
 # The operations that move elements, and from how many elements on XLA's fusion emitters, which take most of the time of a
 # compilation, are worth it: they run the first ones two to four times as fast as XLA's older code, and the others, of which sliding
@@ -28,7 +27,7 @@ _PRODUCTS = {"dot_general", "conv_general_dilated"}
 
 
 # Of primitives of msjax's own, the functions that their programs are made of.
-EQUATIONS_OF: Registry[Any, Callable[..., Any]] = Registry()
+EQUATIONS_OF: dict[Any, Callable[..., Any]] = {}
 
 
 def equations(jaxpr: Any) -> Iterator[Any]:

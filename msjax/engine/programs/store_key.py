@@ -84,17 +84,6 @@ def store_key(description: Description, values: Sequence[Any], options: dict[str
     return StoreKey(f"msjax-{hashlib.sha256(text.encode()).hexdigest()}", settings, types)
 
 
-def why_no_key(folder: str) -> str:
-    """Why no program of this process is stored or read at the moment, as far as that can be told from outside."""
-    if settings_text() is None:
-        return "jax has settings of this thread only, or ones that check or place every call"
-    if process_stamp(folder) is None:
-        return "the files of msjax or of a library can't be read, or XLA's flags are not known"
-    if LIBRARY_STATE.digest() is None:
-        return f"a function of a library was replaced: {LIBRARY_STATE.why}"
-    return "an argument lies on another device, or what it is traced from has changed meanwhile"
-
-
 # ---- the operands
 
 
