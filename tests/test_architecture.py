@@ -45,6 +45,7 @@ FLAX_SLOTS = re.compile(r"_raw_value|_var_metadata|_pytree__|\bnnx(\.\w+)*\._[a-
 TESTED_IN = {
     "__init__": "test_importing.py",
     "__main__": "test_cli.py",
+    "bridge": "tools/test_faults.py",
     "alias_path": "test_cli.py",
     "context": "settings/test_context.py",
     "everything": "test_importing.py",

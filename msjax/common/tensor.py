@@ -18,6 +18,7 @@ import numpy as np
 
 from msjax.common import _format, dtype as mstype
 from msjax.common.arrays import as_array, concrete
+from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
 from msjax.common.typing import ArrayLike
 from msjax.core.base.arrays import CONCRETE, is_tracer, known_value
@@ -30,11 +31,6 @@ if TYPE_CHECKING:
     from msjax.common.initializers import Initializer
     from msjax.common.tape import Node
     from msjax.common.tensor_hooks import HookList
-
-    # What packages of higher floors attach: only its types are needed here.
-    from msjax.ops.methods.tensor_methods import TensorMethods
-else:
-    from msjax.common.bases import TensorBase as TensorMethods
 
 
 class Tensor(TensorMethods):
