@@ -18,6 +18,7 @@ from msjax.bridge.cell_steps import bundle_of_cells
 from msjax.bridge.pynative_search import Search
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.common.tensor_values import TENSORS
+from msjax.core.base.calls import in_program
 from msjax.core.base.errors import shorten
 from msjax.core.base.state import STATE, VERSION
 from msjax.core.tools.checking import Check
@@ -100,7 +101,7 @@ class CellGuard(Guard):
             shorten(exception[1], keep=1)
 
     def _begin(self, cell, args):
-        if STATE.trace is None and not STATE.functional:
+        if not in_program():
             if self._version != VERSION.n:
                 trained, rest = state_of(self.model)
                 self._state, self._version = [*trained.values(), *rest.values()], VERSION.n

@@ -13,13 +13,12 @@ import jax.numpy as jnp
 
 from msjax.bridge.cell_hooks import HookSet
 from msjax.common.tensor import Tensor, tensors_in
-from msjax.core.base.state import STATE
 from msjax.core.models.where import Where, selected
 from msjax.core.tools.watching.collecting import Collector, Names
 from msjax.core.tools.watching.handle import Watch
 from msjax.core.tools.watching.places import Take
 from msjax.core.tools.watching.statistics import statistics
-from msjax.engine.compile.trace import in_program
+from msjax.engine.compile.trace import program_here, program_under_way
 from msjax.train.callback.callback import Callback
 
 
@@ -70,8 +69,7 @@ class CellPlaces:
         return {name: p._value for name, p in self._tensors.items()}
 
     def _called(self, cell, args):
-        if STATE.trace is not None:
-            self._program()
+        self._program()
 
     def _of_output(self, name, cell, args, output):
         self._take("activation", name, [t._value for t in tensors_in([output])])
@@ -92,15 +90,15 @@ class CellCollector(Collector):
         self._programs: weakref.WeakKeyDictionary[Any, _ProgramStatistics] = weakref.WeakKeyDictionary()
 
     def take_traced(self, names: Names, value: jax.Array) -> None:
-        program = self.program() if in_program() and STATE.trace.here() else None
+        program = self.program() if program_here() is not None else None
         if program is None:
             super().take_traced(names, value)
         else:
             program.values += [(*names[0], value)]
 
     def program(self) -> _ProgramStatistics | None:
-        trace = STATE.trace
-        if not in_program():
+        trace = program_under_way()
+        if trace is None:
             return None
         if trace not in self._programs:
             self._programs[trace] = _ProgramStatistics()

@@ -21,7 +21,7 @@ from msjax.common.arrays import as_array, concrete
 from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
 from msjax.core.base.arrays import CONCRETE, is_tracer, known_value
-from msjax.core.base.state import STATE
+from msjax.core.base.calls import in_program, mark, on_host
 from msjax.core.base.typing import JaxArray, PyTree
 
 if TYPE_CHECKING:
@@ -375,11 +375,7 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
         if kind == "repr" and tensor.__dict__.get("_from_numpy") is tensor._value:
             kind = "numpy"
         return _format.value_text(known, kind, spec)
-    if STATE.trace is not None and STATE.trace.here():
-        mark = STATE.trace.mark(tensor, kind, spec)
-        if mark is not None:
-            return mark
-    return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
+    return mark(tensor, kind, spec) or f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
 
 def of_numpy(tensor: Tensor) -> Tensor:
@@ -427,8 +423,11 @@ def renewed(value: PyTree) -> PyTree:
 
 def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
     """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
-    if STATE.trace is not None or STATE.functional:
-        return True
+    return in_program() or on_host() or has_tracers(args, kwargs)
+
+
+def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
+    """Whether jax traces a Tensor among the arguments of a call."""
     pending = [*args, *kwargs.values()] if kwargs else [*args]
     for arg in pending:
         if isinstance(arg, Tensor):
@@ -437,7 +436,7 @@ def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -
         elif arg.__class__ is tuple:
             pending += arg
         elif arg is not None and not isinstance(arg, (float, int, str)) and not callable(arg):
-            if being_traced(arg if arg.__class__ is list else tensors_in(arg)):
+            if has_tracers(arg if arg.__class__ is list else tensors_in(arg)):
                 return True
     return False
 

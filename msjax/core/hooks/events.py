@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msjax.core.base.state import ACTIVITY
 from msjax.core.hooks.returns import check_observer_result
 from msjax.core.hooks.template import Template
 
@@ -27,15 +28,6 @@ class Code(Protocol):
     def present(self, get: Callable[[], Any]) -> str:
         """A name in the function for what `get` returns when the function begins."""
         ...
-
-
-class _Drops:
-    """Counts how often the calls that wait were dropped, as by Ctrl-C: what is left of those that run ends then."""
-
-    count = 0
-
-
-DROPS = _Drops()
 
 
 class Event:
@@ -76,9 +68,9 @@ class Event:
         if not lanes:
             self(arrays)
             return
-        drops = DROPS.count
+        drops = ACTIVITY.drops
         for i in range(arrays[0].shape[0]):
-            if DROPS.count == drops:
+            if ACTIVITY.drops == drops:
                 self.all_lanes([a[i] for a in arrays], lanes - 1)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.core.base import jax_slots
-from msjax.core.base.state import STATE
+from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.hooks.events import Code, Event, HookCall
 from msjax.core.hooks.returns import HookLabel, check_observer_result
 from msjax.core.hooks.worker import WORKER, wait_for_programs
@@ -104,18 +104,9 @@ class SlotCall(HookCall):
         code.line(f"if r is not None: {code.name(check_observer_result)}(r, {code.name(self._label)}.of({fn}))")
 
 
-class _Callbacks:
-    """Whether a program that jax compiles calls slots by callbacks, which may be late."""
-
-    there = False
-
-
-CALLBACKS = _Callbacks()
-
-
 def before_change() -> None:
     """Before a change of who stands in slots: what runs of programs owe to those who stand there now is called."""
-    if CALLBACKS.there and not STATE.hooks_run and jax_slots.trace_state() == jax_slots.NO_TRACE:
+    if ACTIVITY.late_slots and not STATE.hooks_run and jax_slots.trace_state() == jax_slots.NO_TRACE:
         wait_for_programs()
         WORKER.wait()
 

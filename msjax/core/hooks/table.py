@@ -82,21 +82,23 @@ def _function_key(fn):
     return identity(fn), held_state(fn)
 
 
-class Owner:
-    """The Cell that hooks were registered on; called, it returns the Cell, or None if that is gone.
+class Owner(weakref.ref[Any]):
+    """A weak reference to the Cell that hooks were registered on.
 
     Attributes:
         copies: those that nnx has made of the Cell. They share its table until they get hooks of their own.
     """
 
-    __slots__ = ("_ref", "copies")
+    __slots__ = ("copies",)
 
     def __init__(self, cell: Any):
-        self._ref = weakref.ref(cell)
+        super().__init__(cell)
         self.copies: LiveSet[Any] = LiveSet()
 
-    def __call__(self) -> Any:
-        return self._ref()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +154,11 @@ class HookTable:
     def key(self) -> tuple[Any, ...]:
         """What programs with these hooks around a call are found by; see `Hook.key`."""
         return tuple([(kind, hook.key) for kind in _KINDS_IN_CALLS for hook in getattr(self, kind)])
+
+    @functools.cached_property
+    def always_called(self) -> bool:
+        """Whether a forward hook runs even if the call fails."""
+        return any(hook.always_call for hook in self.forward)
 
     @functools.cached_property
     def of_programs(self) -> list[Hook]:

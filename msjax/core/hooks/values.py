@@ -14,14 +14,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.state import STATE
 from msjax.core.hooks.nodes import through_custom_vjp, under_jax_transform
 from msjax.core.hooks.returns import replaces_nothing
 from msjax.core.hooks.slots import Slot
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.backward import BackwardHooks
+    from msjax.core.hooks.protocol import CallFrame
     from msjax.core.hooks.table import Hook, HookTable
 
 
@@ -91,10 +91,10 @@ class Values:
         leaves, treedef = jax.tree.flatten(tree, is_leaf=self.is_leaf)
         return leaves, treedef, [i for i, leaf in enumerate(leaves) if self.is_value(leaf)]
 
-    def being_traced(self, args: Any, kwargs: Any = None) -> bool:
-        """Whether a call becomes part of a program: one is being traced, or jax traces a value among the arguments."""
-        if STATE.trace is not None or STATE.functional:
-            return True
+    def has_tracers(self, args: Any, kwargs: Any = None) -> bool:
+        """Whether jax traces a value among the arguments of a call."""
+        if jax_slots.trace_state() == jax_slots.NO_TRACE:
+            return False
         return any(map(is_tracer, jax.tree.leaves((args, kwargs), is_leaf=self.is_leaf)))
 
     # ---- the first argument of hooks
@@ -115,7 +115,7 @@ class Values:
 
     # ---- nodes of the backward pass
 
-    def on_inputs(self, hooks: BackwardHooks, args: Any) -> Any:
+    def on_inputs(self, hooks: CallFrame, args: Any) -> Any:
         """The positional arguments, whose values have passed the node on the inputs of a call."""
         leaves, treedef, at = self.find(args)
         given = [leaves[i] for i in at]
@@ -127,7 +127,7 @@ class Values:
             leaves[i] = value
         return jax.tree.unflatten(treedef, leaves)
 
-    def on_outputs(self, hooks: BackwardHooks, out: Any, pre: bool) -> Any:
+    def on_outputs(self, hooks: CallFrame, out: Any, pre: bool) -> Any:
         """The result, whose values have passed a node on the outputs of a call.
 
         Args:

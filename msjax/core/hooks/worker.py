@@ -25,8 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base import jax_slots
-from msjax.core.base.state import STATE
-from msjax.core.hooks.events import DROPS
+from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.hooks.settings import HOOK_SETTINGS
 
 if TYPE_CHECKING:
@@ -235,11 +234,11 @@ class _Worker:
         except IndexError:
             return  # dropped in the meantime
         STATE.hooks_run, self._root = True, item.root
-        start, drops = time.monotonic(), DROPS.count
+        start, drops = time.monotonic(), ACTIVITY.drops
         try:
             with IN_HOOK(True):
                 for call, run in _standing(item.calls):
-                    if DROPS.count == drops:
+                    if ACTIVITY.drops == drops:
                         self._call(call, run, item.values, report)
                 if self.nested:
                     with self.unlimited() if self._one_queue() else contextlib.nullcontext():
@@ -276,7 +275,7 @@ class _Worker:
     def drop(self) -> None:
         """Forget the calls that wait, and the rest of those that arrived together with one that runs."""
         with self._room:
-            DROPS.count += 1
+            ACTIVITY.drops += 1
             while self._items:
                 self._bytes -= self._items.popleft().size
             self._room.notify_all()

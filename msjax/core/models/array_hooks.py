@@ -8,11 +8,12 @@ from typing import Any
 import jax
 
 from msjax.core.base.calls import calling
+from msjax.core.hooks.batching import in_one_batch
 from msjax.core.hooks.protocol import call_with_hooks
 from msjax.core.hooks.table import HookTable
 from msjax.core.hooks.values import ARRAYS, ModuleSubject
 
-# The attribute of a module that has hooks; it names the module by its `path` and `hook_path`.
+# The attribute of a module that has hooks; a `HookSite`.
 SITE = "msjax_hooks"
 
 
@@ -32,7 +33,7 @@ def call_with_array_hooks(
         args (tuple), kwargs (dict): the arguments of the call; jax arrays, in pytrees.
         during, later: the module as hooks get it during the call, and a function that returns it as they get it after the run of a
             program; compiled programs keep the latter.
-        site: names the module in errors, by its attribute `hook_path`.
+        site: the `HookSite` that names the module in errors.
         table (callable): returns the module's present HookTable; compiled programs keep it.
     """
     subject = ModuleSubject(during, later, table)
@@ -44,6 +45,7 @@ def call_with_array_hooks(
 
     try:
         with calling(site):
-            return call_with_hooks(on_copies, args, kwargs, subject, lambda _: table(), ARRAYS)
+            # All calls of hooks that a program of the user's makes within have one order, also on several devices.
+            return in_one_batch(ARRAYS, lambda: call_with_hooks(on_copies, args, kwargs, subject, lambda _: table(), ARRAYS))
     finally:
         subject.during = None

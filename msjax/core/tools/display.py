@@ -11,6 +11,7 @@ import treescope
 from treescope import rendering_parts as parts
 
 from msjax.core.base.errors import describe
+from msjax.core.hooks.sites import HookSite
 from msjax.core.tools.describing import site_in_words
 from msjax.core.tools.model_tools import tools_of
 from msjax.core.tools.modules import takes_hooks
@@ -81,7 +82,7 @@ def _renderer():
 
 def _handler(node, path, subtree_renderer):
     """treescope's handler for cells, and for the hooks of modules; other values are left to other handlers."""
-    if hasattr(node, "hook_path"):
+    if isinstance(node, HookSite):
         return parts.build_one_line_tree_node(parts.text(f"<{site_in_words(node) or 'none'}>"), path=path)
     tools = tools_of(node)
     return NotImplemented if tools is None else tools.tree_node(node, path, subtree_renderer)

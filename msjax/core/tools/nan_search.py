@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -79,7 +79,7 @@ def find_nan(
 def _in_program(fn, args, kwargs, check, gradients):
     models, is_model = models_of(fn, args, kwargs), _is_model(fn)
     given, call = _as_function(fn, args, kwargs)
-    names = argument_names(args, kwargs, None if len(given) == 2 else _leaves_by_path(fn, given[0]))
+    names = argument_names(args, kwargs, None if len(given) == 2 else fn, _weights_of(fn, args))
 
     def forward(*given):
         # With what modules among the arguments have become.
@@ -110,12 +110,12 @@ def _in_program(fn, args, kwargs, check, gradients):
     return search(both, given, {}, check, models, names, functools.partial(gradient_of, floats))[1]
 
 
-def _leaves_by_path(fn, given):
-    """What `argument_names` is to name of a model."""
-    if isinstance(fn, nnx.Module):
-        return fn
-    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(fn)[0]]
-    return {paths[i].lstrip("."): leaf for i, leaf in given.items()}
+def _weights_of(fn, args):
+    """{id of an array: its dotted name} of the weights of a model that `hooks.hooked` made, which may be among the arguments."""
+    registry = registry_of(fn)
+    if registry is None or (hasattr(fn, "apply") and not (args and isinstance(args[0], Mapping))):
+        return {}
+    return {id(leaf): name for name, leaf, _ in registry.weights(fn, args)}
 
 
 def _as_function(fn, args, kwargs):
@@ -127,7 +127,7 @@ def _as_function(fn, args, kwargs):
     if hasattr(fn, "apply"):
         return (args, kwargs), lambda args, kwargs: fn.apply(*args, **kwargs)
     leaves, treedef = jax.tree.flatten(fn)
-    arrays = {i: leaf for i, leaf in enumerate(leaves) if hasattr(leaf, "dtype")}
+    arrays = {i: leaf for i, leaf in enumerate(leaves) if is_array(leaf)}
 
     def call(arrays, args, kwargs):
         return jax.tree.unflatten(treedef, [arrays.get(i, leaf) for i, leaf in enumerate(leaves)])(*args, **kwargs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msjax.core.hooks.sites import HookSite
 from msjax.core.models.module_paths import paths
 
 
@@ -12,11 +13,10 @@ def path_from(owners: Sequence[Any]) -> tuple[str, str]:
     """(path, class) of the innermost owner of hooks: a module of another framework knows its path; that of a cell starts from the
     outermost cell, or from the module around it."""
     last = owners[-1]
-    if hasattr(last, "hook_path"):
-        path, _, cls = last.hook_path.rpartition(" (")
-        return path, cls.rstrip(")")
+    if isinstance(last, HookSite):
+        return last._named_in(())
     cls = type(last).__name__
-    around = next((owner for owner in reversed(owners) if hasattr(owner, "hook_path")), None)
+    around = next((owner for owner in reversed(owners) if isinstance(owner, HookSite)), None)
     module = owners[0] if around is None else getattr(getattr(around, "place", None), "module", lambda: None)()
     inside = {} if module is None else {id(one): name for name, one in paths(module).items()}
     name = inside.get(id(last), cls)

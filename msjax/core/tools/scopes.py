@@ -70,6 +70,13 @@ class Scopes:
         """(path, class, number of the call) of the innermost module in the name stack of an operation."""
         return _of(stack, self._names)
 
+    def around(self, name: str) -> tuple[str | None, str]:
+        """(path, class) of the innermost module that has a weight; (None, "") if that isn't known."""
+        if len(self.models) != 1:
+            return None, ""
+        inside = [(path, cls) for path, cls in self._names if name.startswith(f"{path}." if path else "")]
+        return max(inside, key=lambda module: len(module[0]), default=(None, ""))
+
 
 class CallScopes:
     """Names the calls of cells while a program is traced, where hooks tell of them."""

@@ -35,6 +35,8 @@ class FunctionalRun(Tracing):
         hooks_gradients: whether there were such nodes.
     """
 
+    functional = True
+
     def __init__(self, on_tape: bool):
         super().__init__()
         self.on_tape = on_tape
@@ -78,7 +80,7 @@ class Installed:
         LOCK.acquire()
         self._held = [v._value for v in self.variables]
         self._places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
-        self._swap = swap(scope=Scope(None), recording=True, functional=True, trace=self.run)
+        self._swap = swap(scope=Scope(None), recording=True, trace=self.run)
         self._swap.__enter__()
         for variable, value in zip(self.variables, self.values):
             variable._value = value

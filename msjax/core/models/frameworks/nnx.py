@@ -271,9 +271,9 @@ class _Site(HookSite, Mapping[str, Any]):
         return "" if self.place is None else self.place.path
 
     @property
-    def hook_path(self) -> str:
-        """As errors name the module."""
-        return "a copy without hooks" if self.place is None else f"{self.place.path or 'the model'} ({self.place.cls.__name__})"
+    def cls_name(self) -> str:
+        """The name of the module's class."""
+        return "a copy without hooks" if self.place is None else self.place.cls.__name__
 
     @property
     def tables(self) -> dict[str, HookTable]:
@@ -304,7 +304,11 @@ class _Site(HookSite, Mapping[str, Any]):
         return _no_hooks, ()
 
     def __repr__(self) -> str:
-        return f"<{sum(len(table) for _, table in self.key)} hooks of {self.hook_path}>" if self.place else "<no hooks>"
+        return (
+            f"<{sum(len(table) for _, table in self.key)} hooks of {self.path or 'the model'} ({self.cls_name})>"
+            if self.place
+            else "<no hooks>"
+        )
 
 
 _NO_HOOKS = _Site(None, ())

@@ -63,15 +63,15 @@ class Site(HookSite):
     Attributes:
         registry: the Registry.
         path: of the module in its model.
-        hook_path: the same, as errors name the module.
+        cls_name: the name of its class.
     """
 
-    __slots__ = ("__weakref__", "hook_path", "path", "registry")
+    __slots__ = ("__weakref__", "cls_name", "path", "registry")
 
     def __init__(self, registry: Registry, path: str, cls: str):
         self.registry = registry
         self.path: str = path
-        self.hook_path: str = f"{path or 'the model'} ({cls})"
+        self.cls_name: str = cls
 
     # Part of the structure of an equinox module; it stays equal when hooks come and go, so that an optimizer's state fits.
 
@@ -87,7 +87,7 @@ class Site(HookSite):
         return self.registry.tables(self.path)
 
     def __repr__(self) -> str:
-        return f"<hooks of {self.hook_path}>"
+        return f"<hooks of {self.path or 'the model'} ({self.cls_name})>"
 
 
 class Registry:

@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.arrays import is_tracer
-from msjax.core.hooks.delivery import NO_SUBJECT, run_traced_hook
-from msjax.core.hooks.values import ARRAYS
+from msjax.core.hooks.protocol import observe
 from msjax.core.tools.examples import of_all_examples
 from msjax.core.tools.watching.statistics import statistics
 
@@ -64,8 +63,7 @@ class Collector:
 
     def take_traced(self, names: Names, value: jax.Array) -> None:
         """An array that jax traces: its statistics come by an observer."""
-        row = (self._of_all(value),)
-        run_traced_hook(ARRAYS, functools.partial(self._arrived, names), NO_SUBJECT, row, "watch", observe=True, carried=())
+        observe(functools.partial(self._arrived, names), (self._of_all(value),), "watch")
 
     def program(self) -> Any:
         """The statistics of the program that is being traced; None if jax compiles it."""

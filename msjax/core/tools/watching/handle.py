@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.core.base.calls import in_functional_run
 from msjax.core.base.checks import check_int
 from msjax.core.base.errors import describe
-from msjax.core.base.state import STATE
 from msjax.core.base.weak import LiveSet
 from msjax.core.hooks.worker import barrier
 from msjax.core.models.where import Where
@@ -182,13 +182,11 @@ class Watch(WatchReport):
 
     def _called_again(self, cell, args):
         """The network is called: in PyNative mode a step begins; in a program, a step ends with each of its runs."""
-        trace = STATE.trace
-        if STATE.functional:
+        if in_functional_run():
             return
-        if trace is not None:
-            program = self._collector.program()
-            if program is not None:
-                program.counts = True
+        program = self._collector.program()
+        if program is not None:
+            program.counts = True
         else:
             if not self._counted and self._called:
                 self._next_step()
