@@ -36,7 +36,7 @@ import pytest
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 hypothesis.settings.load_profile("ci")
 
-# tests/wings.py runs tests of hooks for JAX where MindSpore's side is deleted.
+# tests/wings runs tests of hooks for JAX where MindSpore's side is deleted.
 ONLY_THE_WING = importlib.util.find_spec("msjax.engine") is None
 
 

@@ -1,6 +1,6 @@
 """The hooks' wing alone: a copy of the package without MindSpore's side, and the tests that need nothing else.
 
-``python -m tests.wings`` runs all of them, and takes a few minutes; tests/test_wings.py runs some.
+``python -m tests.wings`` runs all of them, and takes a few minutes; tests/wings/test_wings.py runs some.
 """
 
 import ast
@@ -12,7 +12,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 # What the copy has of msjax/: `core` is the wing, the others are its doors.
 KEPT = ("__init__.py", "core", "hooks.py", "py.typed", "tools.py", "version.py")
 # Where its tests are, with some of MindSpore's side's.
