@@ -76,7 +76,7 @@ def _files(node):
     return [file for file in whole if file.exists()]
 
 
-def tests_of_the_wing(folders=FOLDERS):
+def wing_tests(folders=FOLDERS):
     """{test file: names of the test functions that need nothing of MindSpore's side}."""
     files = [path for folder in folders for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))]
     return {path: _needs(path)[1] for path in files if _needs(path)[0] and _needs(path)[1]}
@@ -104,7 +104,7 @@ def run_in_copy(folder, tests, *options):
 
 
 def main():
-    tests = tests_of_the_wing()
+    tests = wing_tests()
     with tempfile.TemporaryDirectory() as name:
         copy_of_the_wing(Path(name))
         print(f"{sum(map(len, tests.values()))} test functions of {len(tests)} files, without MindSpore's side", flush=True)

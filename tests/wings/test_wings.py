@@ -3,12 +3,12 @@
 import subprocess
 import sys
 
-from tests.wings.__main__ import copy_of_the_wing, run_in_copy, tests_of_the_wing
+from tests.wings.__main__ import copy_of_the_wing, run_in_copy, wing_tests
 
 
 def test_hooks_for_jax_work_where_the_rest_is_deleted(tmp_path):
     copy_of_the_wing(tmp_path)
-    tests = tests_of_the_wing(("hooks", "jaxprs", "tools"))
+    tests = wing_tests(("hooks", "jaxprs", "tools"))
     assert sum(map(len, tests.values())) >= 20
     ran = run_in_copy(tmp_path, tests)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
