@@ -2,7 +2,7 @@
 
 A Tensor holds one jax array (or, while jax traces, a tracer). Arrays are immutable: an in-place change gives the
 Tensor another array. Operators and most methods are attached by msjax.ops, hooks
-and gradients by msjax.autograd: this file has what needs neither. It is longer than 400 lines since these are one class.
+and gradients by msjax.engine.autograd: this file has what needs neither. It is longer than 400 lines since these are one class.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import jax.core
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.arrays import CONCRETE, is_tracer, known_value
-from msjax.base.state import STATE
-from msjax.base.typing import JaxArray, PyTree
 from msjax.common import _format, dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
 from msjax.common.typing import ArrayLike
+from msjax.core.base.arrays import CONCRETE, is_tracer, known_value
+from msjax.core.base.calls import in_program, mark, on_host
+from msjax.core.base.typing import JaxArray, PyTree
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -375,11 +375,7 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
         if kind == "repr" and tensor.__dict__.get("_from_numpy") is tensor._value:
             kind = "numpy"
         return _format.value_text(known, kind, spec)
-    if STATE.trace is not None and STATE.trace.here():
-        mark = STATE.trace.mark(tensor, kind, spec)
-        if mark is not None:
-            return mark
-    return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
+    return mark(tensor, kind, spec) or f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
 
 def of_numpy(tensor: Tensor) -> Tensor:
@@ -427,8 +423,11 @@ def renewed(value: PyTree) -> PyTree:
 
 def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
     """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
-    if STATE.trace is not None or STATE.functional:
-        return True
+    return in_program() or on_host() or has_tracers(args, kwargs)
+
+
+def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
+    """Whether jax traces a Tensor among the arguments of a call."""
     pending = [*args, *kwargs.values()] if kwargs else [*args]
     for arg in pending:
         if isinstance(arg, Tensor):
@@ -437,7 +436,7 @@ def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -
         elif arg.__class__ is tuple:
             pending += arg
         elif arg is not None and not isinstance(arg, (float, int, str)) and not callable(arg):
-            if being_traced(arg if arg.__class__ is list else tensors_in(arg)):
+            if has_tracers(arg if arg.__class__ is list else tensors_in(arg)):
                 return True
     return False
 

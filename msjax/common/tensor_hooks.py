@@ -5,27 +5,26 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from msjax.base import jax_slots
-from msjax.base.arrays import is_tracer
-from msjax.base.errors import callable_name, describe
-from msjax.base.flax_slots import when_copied
-from msjax.base.state import STATE, programs_changed
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
-from msjax.hooks.backward import run_checked
-from msjax.hooks.delivery import NO_SUBJECT
-from msjax.hooks.handle import RemovableHandle, new_hook_id
-from msjax.hooks.nodes import through_custom_vjp
-from msjax.hooks.slots import SlotOwner, before_change, is_traced_now
-from msjax.hooks.table import Hook
+from msjax.core.base import jax_slots
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.errors import callable_name, describe
+from msjax.core.base.flax_slots import when_copied
+from msjax.core.base.state import STATE, programs_changed
+from msjax.core.hooks.delivery import Kind
+from msjax.core.hooks.handle import RemovableHandle, new_hook_id
+from msjax.core.hooks.nodes import through_custom_vjp
+from msjax.core.hooks.protocol import Frame
+from msjax.core.hooks.slots import SlotOwner, before_change, is_traced_now
+from msjax.core.hooks.table import Hook
 
 
 class LateHookError(RuntimeError):
@@ -119,9 +118,9 @@ class HookList(SlotOwner):
 
     def run(self, grad: Tensor) -> Tensor:
         """Run all hooks on a gradient, each on the result of the one before; returns the final gradient."""
+        frame = Frame(TENSORS, self)
         for number, hook in enumerate(self.gradient):
-            slot = self, "gradient", number, hook
-            grad = run_checked(TENSORS, hook.fn, NO_SUBJECT, "Tensor hook", (grad,), 0, partial(_changed, hook.fn), slot=slot)
+            grad = frame.run_backward(_GRADIENT, hook, (grad,), 0, number)
         for function in self.after:
             function(grad)
         return grad
@@ -149,8 +148,11 @@ def attach_hooks(tensor: Tensor, hooks: HookList) -> HookList:
     return hooks
 
 
-def _changed(hook, result, grad):
+def _changed(_values, hook, _text, result, grad, _owners):
     return grad if result is None else replacement(hook, result, grad)
+
+
+_GRADIENT = Kind("gradient", "Tensor hook", _changed)
 
 
 def _remove(hook_list, id):

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax import nn, ops
-from msjax.base import context
+from msjax import context, nn, ops
 from msjax.common.random import set_seed
 from msjax.common.tensor import Tensor
 from msjax.demo import picture

@@ -4,7 +4,7 @@ import jax
 import pytest
 
 import msjax as ms
-from msjax import nn, ops
+from msjax import nn
 from tests.compile.calls import Calls, f32, in_graph_mode, warned
 
 
@@ -123,21 +123,10 @@ def count(x):
     return TOTAL * 2
 
 
-@ms.jit
-def series(x):
-    return (i * x for i in (1, 2)), map(ops.neg, (x, x)), map(ops.neg, [x])
-
-
 def test_a_global_that_is_assigned_to_has_its_new_value_after_each_run():
     seen = warned(lambda: [count(f32(1)).tolist() for _ in range(3)])
     assert seen == ([[4, 6], [6, 8], [8, 10]], []) and TOTAL.tolist() == [4, 5]
     assert count.compilations() == 1
-
-
-def test_iterators_that_a_compiled_function_returns_are_collected():
-    generated, of_tuple, of_list = series(f32(3))
-    assert [v.tolist() for v in generated] == [[3], [6]]
-    assert type(of_tuple) is tuple and len(of_tuple) == 2 and type(of_list) is list and of_list[0].tolist() == [-3]
 
 
 def test_nothing_of_the_trace_is_left_when_it_ends(capsys):

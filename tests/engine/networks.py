@@ -69,7 +69,7 @@ def note_inside(gradient):
 # ---- Cells
 
 
-def _dense(name):
+def dense(name):
     given = weight(name)
     return nn.Dense(*given.shape, weight_init=ms.Tensor(given.T), has_bias=False, dtype=ms.Tensor(given).dtype)
 
@@ -77,7 +77,7 @@ def _dense(name):
 class CellBody(nn.Cell):
     def __init__(self):
         super().__init__()
-        self.inner = _dense("inner")
+        self.inner = dense("inner")
 
     def construct(self, x, scale=1.0):
         return self.after(ops.tanh(self.inner(x))) * scale
@@ -174,7 +174,7 @@ class InCell(nn.Cell):
 
     def __init__(self, body, lifted=None):
         super().__init__()
-        self.first, self.last = _dense("first"), _dense("last")
+        self.first, self.last = dense("first"), dense("last")
         self.body, self.lifted = body, lifted
         self.scale = ms.Tensor(jnp.ones((), Variant.dtype))
 
@@ -188,6 +188,17 @@ class NnxInCell(InCell):
 
     def construct(self, x):
         return self.last(ms.from_jax(self.body)(self.first(x), scale=self.scale))
+
+
+class NnxListInCell(InCell):
+    """The body is an nnx module in flax's containers."""
+
+    def __init__(self, body):
+        super().__init__(None)
+        self.parts = nnx.List([nnx.Dict(body=nnx.Sequential(body))])
+
+    def construct(self, x):
+        return self.last(ms.from_jax(self.parts[0].body)(self.first(x), scale=self.scale))
 
 
 # ---- modules of jax arrays
@@ -220,6 +231,21 @@ class NnxBody(nnx.Module):
 
     def __call__(self, x, *, scale=1.0):
         return inside_of_arrays(jnp.tanh(self.inner(x))) * scale
+
+
+def call_inner_cell(cell, x, scale):
+    """What a body of jax arrays does whose inner module is a Cell."""
+    return inside_of_arrays(jnp.tanh(cell(ms.Tensor(x))._value)) * scale
+
+
+class NnxBodyOfCell(nnx.Module):
+    """The inner module is a Cell."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __call__(self, x, *, scale=1.0):
+        return call_inner_cell(self.inner, x, scale)
 
 
 class InNnx(nnx.Module):

@@ -6,8 +6,8 @@ import jax
 from flax import nnx
 
 import msjax as ms
-from msjax import hooks
-from msjax.hooks.classify import only_observes
+from msjax import hooks, nn
+from msjax.core.hooks.classify import only_observes
 from tests.engine import networks, other_networks
 
 PATHS = ("body", "body.inner")
@@ -26,6 +26,7 @@ class Owner:
         main: whether it is one of the rows that meet all ways and kinds.
         hooks_cells: whether it is Cells that have the hooks.
         behind_nnx: whether these are behind an nnx module in a Cell.
+        calls_cell: whether it is another module that has the hooks of the body, and a Cell that has those of the inner one.
         live: whether hooks can come and go.
         like: the owner whose eager run is the reference, if that is not its own.
         inside: the module that has the hooks, if it is another than `model`, or None.
@@ -34,7 +35,7 @@ class Owner:
 
     net = module = model = inside = None
     # Known of the class: pytest asks for them when it collects, and no network is to be made for that.
-    main = is_cell = is_nnx = has_inside = hooks_cells = by_jax = behind_nnx = False
+    main = is_cell = is_nnx = has_inside = hooks_cells = by_jax = behind_nnx = calls_cell = False
     live = has_model = True
     like = None
     params = {}
@@ -144,6 +145,16 @@ class NnxInCell(_Cells):
         return self.inside, path.removeprefix("body").removeprefix(".")
 
 
+class NnxListInCell(NnxInCell):
+    """A Cell with an nnx module in nnx.List, nnx.Dict and nnx.Sequential."""
+
+    main = False
+
+    def make(self):
+        self.inside = networks.NnxBody()
+        return networks.NnxListInCell(self.inside)
+
+
 class _Nnx(_WithOwnObjects):
     is_nnx = True
 
@@ -208,8 +219,11 @@ class Linen(Owner):
     main = True
 
     def __init__(self):
-        self.model = hooks.hooked(other_networks.LinenNet())
+        self.model = hooks.hooked(self.network())
         self.params = _initialized(self.model, networks.example())
+
+    def network(self):
+        return other_networks.LinenNet()
 
     def forward(self, params, x):
         return self.model.apply(params, x)
@@ -221,7 +235,10 @@ class Equinox(Owner):
     main = True
 
     def __init__(self):
-        self.model = self.params = hooks.hooked(other_networks.EquinoxNet())
+        self.model = self.params = hooks.hooked(self.network())
+
+    def network(self):
+        return other_networks.EquinoxNet()
 
     def forward(self, params, x):
         return params(x)
@@ -233,8 +250,11 @@ class Haiku(Owner):
     main = True
 
     def __init__(self):
-        self.model = other_networks.haiku_transform(other_networks.HaikuNet, "net")
+        self.model = self.network()
         self.params = _initialized(self.model, networks.example())
+
+    def network(self):
+        return other_networks.haiku_transform(other_networks.HaikuNet, "net")
 
     def place(self, path):
         return self.model, f"net.{path}"
@@ -281,6 +301,57 @@ class HaikuInCell(_OtherInCell):
         return self.inside, path
 
 
+def _calling_a_cell(owner):
+    """The owner whose inner module is a Cell, with hooks of its own."""
+
+    class CallingCell(owner):
+        main, calls_cell = False, True
+
+        def __init__(self):
+            self.cell = networks.dense("inner")
+            super().__init__()
+
+        def register(self, kind, path, hook, **options):
+            if path == "body":
+                return super().register(kind, path, hook, **options)
+            return REGISTER[kind](self.cell, hook, **options)
+
+        def who(self, module):
+            if isinstance(module, nn.Cell):
+                return f"{'own' if module is self.cell else 'copy of'} Dense"
+            return super().who(module)
+
+    return CallingCell
+
+
+class CellInHookedNnx(_calling_a_cell(Nnx)):
+    """A hooked nnx module that calls a Cell."""
+
+    def make(self):
+        return networks.InNnx(networks.NnxBodyOfCell(self.cell))
+
+
+class CellInHookedLinen(_calling_a_cell(Linen)):
+    """A hooked linen module that calls a Cell, which is no part of its variables."""
+
+    def network(self):
+        return other_networks.LinenNet(self.cell)
+
+
+class CellInHookedEquinox(_calling_a_cell(Equinox)):
+    """The same of equinox."""
+
+    def network(self):
+        return other_networks.EquinoxNet(self.cell)
+
+
+class CellInHookedHaiku(_calling_a_cell(Haiku)):
+    """The same of haiku."""
+
+    def network(self):
+        return other_networks.haiku_transform(other_networks.HaikuNet, "net", inner=self.cell)
+
+
 class Functions(Owner):
     """Plain functions of arrays with hooks.with_hooks."""
 
@@ -323,6 +394,13 @@ class Functions(Owner):
         return other_networks.network_of_functions(self.hooks, params, x)
 
 
+class CellInFunction(_calling_a_cell(Functions)):
+    """A function with hooks that calls a Cell."""
+
+    def forward(self, params, x):
+        return other_networks.network_of_functions(self.hooks, params, x, self.cell)
+
+
 class _Handle:
     def __init__(self, remove):
         self.remove = remove
@@ -331,6 +409,7 @@ class _Handle:
 OWNERS = {
     "cell": Cells,
     "nnx_in_cell": NnxInCell,
+    "nnx_list_in_cell": NnxListInCell,
     "nnx": Nnx,
     "linen": Linen,
     "equinox": Equinox,
@@ -342,4 +421,9 @@ OWNERS = {
     "nnx_in_cell_in_nnx": NnxInCellInNnx,
     "cell_in_nnx_in_cell": CellInNnxInCell,
     "functions": Functions,
+    "cell_in_hooked_nnx": CellInHookedNnx,
+    "cell_in_hooked_linen": CellInHookedLinen,
+    "cell_in_hooked_equinox": CellInHookedEquinox,
+    "cell_in_hooked_haiku": CellInHookedHaiku,
+    "cell_in_function": CellInFunction,
 }

@@ -182,7 +182,7 @@ class Comparison:
     """What differs between runs of a combination."""
 
     def __init__(self, owner, way, kind):
-        self.copies = way.copies and (OWNERS[owner].hooks_cells or kind.everywhere)
+        self.copies = way.copies and (OWNERS[owner].hooks_cells or OWNERS[owner].calls_cell or kind.everywhere)
         # Whether jax runs the modules with the hooks, in a function of `ms.from_jax`.
         self.by_jax = OWNERS[owner].by_jax or (way.by == "msjax" and not OWNERS[owner].is_cell)
         # The modules have other paths than those of the owner that is the reference.

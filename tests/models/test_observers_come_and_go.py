@@ -15,11 +15,11 @@ import pytest
 from flax import nnx
 
 from msjax import hooks
-from msjax.hooks import slots
-from msjax.hooks.events import Event
-from msjax.hooks.places import HOOKED_WITH
-from msjax.hooks.primitive import COLLECTED
-from msjax.models.frameworks.nnx import _PLACES as PLACES
+from msjax.core.base.state import ACTIVITY
+from msjax.core.hooks.events import Event
+from msjax.core.hooks.places import HOOKED_WITH
+from msjax.core.hooks.primitive import COLLECTED
+from msjax.core.models.frameworks.nnx import _PLACES as PLACES
 
 X = jnp.linspace(-1.0, 1.0, 6, dtype="float32").reshape(2, 3)
 
@@ -315,7 +315,7 @@ def test_a_hooked_model_that_dies_leaves_nothing(framework):
 
 
 def test_nobody_waits_for_callbacks_that_are_not_there():
-    assert isinstance(slots.CALLBACKS.there, bool)
+    assert isinstance(ACTIVITY.late_slots, bool)
     model = Net(nnx.Rngs(0))
 
     @jax.jit

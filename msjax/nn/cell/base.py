@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from flax import nnx
 
-from msjax.autograd.precision import computing_in
-from msjax.autograd.recompute import TwoContexts, call_recomputed
-from msjax.autograd.saved import saved_tensors_hooks
-from msjax.base import jax_slots
-from msjax.base.arrays import CONCRETE
-from msjax.base.calls import entered
-from msjax.base.checks import check_options
-from msjax.base.context import GRAPH_MODE, SETTINGS
-from msjax.base.errors import cell_path, shorten
-from msjax.base.flax_slots import MODULE_STATE, ToldOfWrites, blank_like
-from msjax.base.state import ACTIVITY, COMPILER, STATE, programs_changed
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_values import TENSORS
-from msjax.hooks import table as hook_table
-from msjax.hooks.batching import in_one_batch
-from msjax.hooks.protocol import call_with_hooks
-from msjax.hooks.slots import before_change
+from msjax.core.base import jax_slots
+from msjax.core.base.arrays import CONCRETE
+from msjax.core.base.calls import entered
+from msjax.core.base.checks import check_options
+from msjax.core.base.errors import cell_path, shorten
+from msjax.core.base.flax_slots import MODULE_STATE, ToldOfWrites, blank_like
+from msjax.core.base.state import ACTIVITY, COMPILER, STATE, programs_changed
+from msjax.core.hooks import table as hook_table
+from msjax.core.hooks.batching import in_one_batch
+from msjax.core.hooks.protocol import call_with_hooks
+from msjax.core.hooks.slots import before_change
+from msjax.engine.autograd.precision import computing_in
+from msjax.engine.autograd.recompute import TwoContexts, call_recomputed
+from msjax.engine.autograd.saved import saved_tensors_hooks
+from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
 from msjax.nn.cell.custom_bprop import call_with_bprop
 from msjax.nn.cell.hooks import hooks_of
 from msjax.nn.cell.state_dict import CellState
@@ -108,7 +108,12 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
             if done:
                 return result
         owners = STATE.owners
-        if not owners and not _is_eager(args) and STATE.trace is None and jax_slots.trace_state() != jax_slots.NO_TRACE:
+        # What most calls of a network show at once is that jax traces nothing: their first argument is a concrete Tensor.
+        if (
+            not owners
+            and not (args and args[0].__class__ is Tensor and args[0]._value.__class__ in CONCRETE)
+            and jax_slots.trace_state() != jax_slots.NO_TRACE
+        ):
             return in_one_batch(TENSORS, partial(self.call_uncompiled, args, kwargs))
         if self._special:
             return self.call_uncompiled(args, kwargs)
@@ -297,11 +302,6 @@ def _global_hooks_changed(table):
 
 
 hook_table.GLOBAL.changed = _global_hooks_changed
-
-
-def _is_eager(args):
-    """Whether the first argument is a Tensor that jax doesn't trace: what most calls of a network show at once."""
-    return bool(args) and args[0].__class__ is Tensor and args[0]._value.__class__ in CONCRETE
 
 
 def _name_cell(error, owners):

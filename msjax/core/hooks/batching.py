@@ -1,0 +1,338 @@
+"""The two ways by which a traced program delivers the calls of its hooks: as outputs, and by host callbacks, as few as possible."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import jax
+import jax.numpy as jnp
+from jax.interpreters import batching
+
+from msjax.core.base import jax_slots
+from msjax.core.base.arrays import is_tracer, staged
+from msjax.core.base.calls import comes_to_callback, comes_to_event
+from msjax.core.base.state import STATE
+from msjax.core.base.typing import JaxArray, PyTree
+from msjax.core.hooks import primitive
+from msjax.core.hooks.boundaries import Boundary
+from msjax.core.hooks.delivery import NOW, Traced
+from msjax.core.hooks.events import Bound, Event
+from msjax.core.hooks.primitive import hook_p
+
+if TYPE_CHECKING:
+    from msjax.core.hooks.values import Values
+
+
+def _batched(values, axes, *, bound, kept):
+    size = next(v.shape[a] for v, a in zip(values, axes) if a is not None)
+    values = [v if a is None else jnp.moveaxis(v, a, 0) for v, a in zip(values, axes)]
+    broadcast = {}  # number of a value without the new axis: that of its copy for calls whose other values have the axis
+
+    def with_axis(i):
+        if axes[i] is not None:
+            return i
+        if i not in broadcast:
+            broadcast[i] = len(values)
+            values.append(jnp.broadcast_to(values[i], (size, *values[i].shape)))
+        return broadcast[i]
+
+    bound = tuple(
+        Bound(one.event, tuple(map(with_axis, one.at)), one.lanes + 1) if any(axes[i] is not None for i in one.at) else one
+        for one in bound
+    )
+    return hook_p.bind(*values, bound=bound, kept=kept), None
+
+
+batching.primitive_batchers[hook_p] = _batched
+
+
+def _bind(values, bound, done, kept=False):
+    """Put a callback into the program, after earlier ones: nothing else says that forward comes before backward.
+
+    Args:
+        done: the result of an earlier callback that this one may use, or None.
+
+    Returns:
+        The callback's result: False, as an array that the compiler does not know.
+    """
+    before = [] if done is None else [done]
+    last = None if STATE.latest_call is None else STATE.latest_call()
+    if last is not None and last is not done:
+        trace = jax_slots.trace_of(last)
+        if any(jax_slots.trace_of(v) is trace for v in values) or (not values and _is_usable(last)):
+            before.append(last)
+    made = hook_p.bind(*values, *before, bound=bound, kept=kept)
+    STATE.latest_call = weakref.ref(made) if is_tracer(made) else None
+    return made
+
+
+def _alone(event, arrays):
+    """An event as the only one of its equation."""
+    return (Bound(event, tuple(range(len(arrays)))),)
+
+
+# ---- by host callbacks
+
+
+class Callbacks(Traced):
+    """Each event is a host callback of its own.
+
+    Attributes:
+        batch: the `CallbackBatch` under way, or None.
+        tied: the `_Tied` under way, or None.
+        suspended: in a `_Tied`, the batch around it.
+    """
+
+    batch: Any = None
+    tied: Any = None
+    suspended: Any = None
+
+    def put(self, values: Values, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
+        arrays = [jax.lax.stop_gradient(array) for array in arrays]
+        comes_to_callback()
+        batch = self.batch
+        if batch is not None and batch.add(event, arrays):
+            return carried
+        leaves, _, at = values.find(carried)
+        tied = self.tied if self.tied is not None and self.tied.trace is jax_slots.current_trace() else None
+        uses = tied is None and any(is_tracer(values.raw(leaves[i])) for i in at)
+        # jax drops what no result depends on, unless it has an effect; but programs with effects start more slowly.
+        kept = not uses and tied is None
+        before = STATE.latest_call
+        done = _bind(arrays, _alone(event, arrays), None if batch is None else batch.done, kept)
+        if batch is not None and jax_slots.trace_of(done) is batch.trace:
+            # Only what jax differentiates belongs to another trace: whatever depends on the batch depends on this call.
+            batch.done = done
+        if uses:
+            return _depend(values, carried, done)
+        if tied is not None:
+            tied.done = done
+        elif batch is not None:
+            batch.kept = done
+        else:
+            STATE.latest_call = before  # nothing holds `done`: later calls come after the one before it
+        return carried
+
+    def after(self, values: Values, tree: PyTree) -> PyTree:
+        return after_latest_call(values, tree)
+
+
+CALLBACKS = Callbacks()
+
+
+class CallbackBatch(Callbacks):
+    """Puts the hook calls made within it into as few callbacks as possible: a callback costs more than the values that it carries.
+
+    A call in a loop or a transformation within the region gets a callback of its own, after those of the calls before it. Where events
+    are outputs, or nothing is traced, hooks are called as they are outside of it.
+    """
+
+    def __init__(self):
+        self.world = jax_slots.trace_state()
+        self.trace = jax_slots.current_trace()
+        self.done: JaxArray | None = None
+        self.kept: JaxArray | None = None  # keeps the latest result that nothing depends on, so that calls come after it
+        self._clear()
+
+    def _clear(self):
+        self.values = []
+        self.numbers = {}
+        self.events = []
+        self.bytes: int = 0
+
+    @property
+    def batch(self) -> CallbackBatch:
+        return self
+
+    def __enter__(self) -> Self:
+        self.around: Any = STATE.delivery
+        self.before = STATE.latest_call
+        if not self.around.outputs and self.world != jax_slots.NO_TRACE:
+            self.tied = getattr(self.around, "tied", None)
+            STATE.delivery = self
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        STATE.delivery = self.around
+        if exception[0] is not None:
+            # The calls of an attempt that failed come before no other call, which would keep them in the program.
+            STATE.latest_call = self.before
+
+    def add(self, event: Event, values: list[JaxArray]) -> bool:
+        """Take an event. False if it belongs to another trace than the batch; the calls taken so far then have their callback."""
+        if jax_slots.trace_state() != self.world:
+            self.flush()
+            return False
+        self.events.append(Bound(event, tuple(map(self._number, values))))
+        if self.bytes > primitive.LARGE:
+            self.flush()
+        return True
+
+    def _number(self, value):
+        # The output of one cell is the input of the next.
+        if id(value) not in self.numbers:
+            self.numbers[id(value)] = len(self.values)
+            self.values.append(value)
+            self.bytes += value.size * value.dtype.itemsize
+        return self.numbers[id(value)]
+
+    def flush(self, kept: bool = False) -> None:
+        """Put the callback of the calls that were taken into the program; if `kept`, also where no result depends on them."""
+        if not self.events:
+            return
+        with jax_slots.within_trace(self.trace):
+            self.done = _bind(self.values, tuple(self.events), self.done, kept)
+        self._clear()
+
+    def add_dependency(self, values: Values, tree: PyTree) -> PyTree:
+        """Nested containers whose values depend on the calls."""
+        self.flush(kept=not values.find(tree)[2])
+        return tree if self.done is None else _depend(values, tree, self.done)
+
+    def before_loop(self, values: Values, tree: PyTree) -> PyTree:
+        return tree if jax_slots.trace_state() != self.world else self.add_dependency(values, tree)
+
+
+def in_one_batch(values: Values, call: Callable[[], PyTree]) -> PyTree:
+    """The result of the outermost call of a Cell where jax traces a program, which depends on the calls of hooks within, also of those
+    that saw what no result depends on. Where the values are known, hooks are called at once."""
+    if STATE.delivery is not NOW or not staged():
+        return call()
+    with CallbackBatch() as calls:
+        return calls.add_dependency(values, call())
+
+
+class _Tied(Callbacks):
+    """The calls in the backward pass of one node, which depend on none of another trace: where jax transposes a loop, its body can't use
+    values from outside.
+
+    Attributes:
+        done: the result of the latest call on which nothing depends yet, which comes after the others.
+    """
+
+    def __init__(self, suspended: CallbackBatch | None):
+        self.trace = jax_slots.current_trace()
+        self.done: JaxArray | None = None
+        self.suspended = suspended
+
+    @property
+    def tied(self) -> _Tied:
+        return self
+
+
+class tie_calls_to:
+    """A context manager around the hooks of a node in its backward pass: values depend on the calls within, whatever else becomes of what
+    the calls were given. Their places in the list get new ones.
+
+    Args:
+        values (Values): says what a value is.
+        group: a list of values and None.
+    """
+
+    def __init__(self, values: Values, group: list[Any]):
+        self.values, self.group = values, group
+
+    def __enter__(self) -> None:
+        self.around = around = STATE.delivery
+        self.tied = None
+        if around.outputs:
+            return
+        if any(is_tracer(self.values.raw(value)) for value in self.group if value is not None):
+            STATE.delivery = self.tied = _Tied(around.batch or around.suspended)
+        else:
+            # Without a traced gradient, nothing else tells the hooks whether they are called when a program runs.
+            STATE.delivery = CALLBACKS if staged() else NOW
+
+    def __exit__(self, *exception: Any) -> None:
+        STATE.delivery, tied = self.around, self.tied
+        if tied is None or tied.done is None:
+            return
+        self.group[:] = _depend(self.values, self.group, tied.done)
+        batch = tied.suspended
+        if batch is not None and jax_slots.trace_of(tied.done) is batch.trace:
+            batch.done = tied.done  # a later hook may drop what the group becomes
+
+
+def after_latest_call(values: Values, tree: PyTree) -> PyTree:
+    """Nested containers whose values depend on the calls so far, where they may not be computed from what these were given."""
+    done = None if STATE.latest_call is None or STATE.delivery.outputs else STATE.latest_call()
+    return tree if done is None or not _is_usable(done) else _depend(values, tree, done)
+
+
+def _is_usable(value):
+    """Whether code may use a tracer here."""
+    return any(jax_slots.trace_of(value) is trace for trace in jax_slots.enclosing_traces())
+
+
+def _depend(values, tree, done):
+    """Nested containers whose traced values are there, as are their gradients, only when the callback has returned; constants
+    where there is nothing else."""
+    leaves, treedef, at = values.find(tree)
+    arrays = [values.raw(leaves[i]) for i in at]
+    constant = not any(map(is_tracer, arrays))
+    for i, array in zip(at, arrays):
+        if constant or is_tracer(array):
+            # `done` is always False, which the compiler does not know.
+            array = jax.lax.select(done, jnp.zeros_like(array), array)
+            leaves[i] = values.depending(array, leaves[i])
+    return jax.tree.unflatten(treedef, leaves)
+
+
+# ---- as outputs
+
+
+class CallsAsOutputs(Traced):
+    """For tracing a program that hands out the values of its events, which happen after each run.
+
+    No result of the program depends on them: each is an equation with an effect, which is taken out before the program is compiled.
+
+    Args:
+        dropped: whether there are no events: of code that a program computes again.
+    """
+
+    outputs = True
+
+    def __init__(self, dropped: bool = False):
+        self.dropped = dropped
+
+    def __enter__(self) -> Self:
+        self.key = _OUTPUTS("dropped" if self.dropped else "outputs")
+        self.key.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        super().__exit__(*exception)
+        self.key.__exit__(*exception)
+
+    def put(self, values: Values, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
+        put_event(event, [jax.lax.stop_gradient(array) for array in arrays], after_text=True)
+        return carried
+
+    def boundary(self, values: Values) -> Boundary | None:
+        return Boundary(values, put_event)
+
+
+# Part of the key of every cache of jax: a function with a jit of its own is traced apart for such programs. Made when msjax is
+# imported, since jax forgets all that it has traced so far when a context is added.
+_OUTPUTS = jax_slots.user_context(None)
+
+
+def put_event(event: Event, arrays: Sequence[Any], after_text: bool = False) -> None:
+    """Put an event into a program that is traced within `CallsAsOutputs`, at this place; it is dropped if events are.
+
+    Args:
+        after_text: whether the text that was printed so far comes before it.
+    """
+    if after_text:
+        comes_to_event()
+    if STATE.delivery.dropped:
+        return
+    event.collected = True
+    _bind(arrays, _alone(event, arrays), None, kept=True)
+
+
+def calls_are_outputs() -> bool:
+    """Whether this thread traces a program within `CallsAsOutputs`."""
+    return STATE.delivery.outputs
