@@ -33,7 +33,9 @@ ASK = "from msjax.engine.programs.allocator import keep_freed_memory; print(keep
 
 
 def printed(code, **variables):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_", "LD_PRELOAD", "XLA_"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_", "LD_PRELOAD", "XLA_"))
+    }
     run = [sys.executable, "-c", code]
     return subprocess.run(run, env={**environment, **variables}, capture_output=True, text=True, check=True).stdout.strip()
 
