@@ -42,4 +42,4 @@ def keep_freed_memory() -> str:
     except (OSError, AttributeError):
         return "given back (the C library is not glibc)"
     settings = (_ARENA_MAX, 1), (_MMAP_THRESHOLD, 1 << 30), (_TRIM_THRESHOLD, _LARGEST)
-    return "kept" if all([libc.mallopt(*setting) for setting in settings]) else "given back (glibc refuses the settings)"
+    return "kept" if all(libc.mallopt(*setting) for setting in settings) else "given back (glibc refuses the settings)"

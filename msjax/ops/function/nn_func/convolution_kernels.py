@@ -104,6 +104,7 @@ def _transposes(of_image, of_weight, x, weight, ct, need, settings):
 def _gradients_of_pixels(x, weight, ct):
     """The gradients for a kernel of size 1: two products, for which one copy of each array is enough."""
     image, output = (jnp.swapaxes(a, 0, 1).reshape(a.shape[1], -1) for a in (x, ct))
+    matrix = weight.reshape(weight.shape[:2])
     # Turned round as in `_turned_columns`, it takes 1.0 to 1.5 times as long: here the copies cost more than the product.
     d_x = jax.lax.dot_general(matrix, output, (((0,), (0,)), ((), ())))
     d_weight = jax.lax.dot_general(output, image, (((1,), (1,)), ((), ())))
