@@ -66,10 +66,12 @@ class State(threading.local):
             sites. See `msjax.core.base.calls`.
         saving: packs the residuals of recorded operators (msjax.engine.autograd.saved), or None to keep them unpacked.
         cast: converts the operands of operators while a cell set with `to_float` runs (msjax.engine.autograd.precision), or None.
-        trace: the `Tracing` in progress in this thread, or None.
+        trace: the `ProgramUnderWay` in progress in this thread, or None.
         delivery: how hooks are called here, a `msjax.hooks.delivery.Delivery`.
         latest_call: a weak reference to the result of the latest hook call of the program that this thread traces, or None. The tracer
             itself belongs to its trace: the operations that use it keep it, and it goes when they do.
+        capture: the capture that traces a function (msjax.core.hooks.places), or None.
+        called: the name of the function that the user has called, for the messages of those that it uses, or None.
         hooks_run: True while this thread runs the hooks of programs that jax, not msjax, compiled.
         pulled: while jax, not the tape, runs code of a gradient: the owners of hooks around the call whose gradient it is; else None.
         monitor: the `Monitor` that sees the operators of this thread in PyNative mode (msjax.engine.autograd.monitor), or None.
@@ -83,8 +85,10 @@ class State(threading.local):
         self.owners: list[Any] = []
         self.saving: Saving | None = None
         self.cast: Callable[[Any, Sequence[Any]], Sequence[Any]] | None = None
-        self.trace: Any = None  # a Tracing; some of its users ask more of the subclass of theirs
+        self.trace: Any = None  # a ProgramUnderWay; some of its users ask more of the subclass of theirs
         self.latest_call: weakref.ref[Any] | None = None
+        self.capture: Any = None
+        self.called: str | None = None
         self.hooks_run: bool = False
         self.pulled: tuple[Any, ...] | None = None
         self.monitor: Any = None  # its class lies above
@@ -120,7 +124,7 @@ class swap:
         STATE.__dict__.update(self._before)
 
 
-class Tracing:
+class ProgramUnderWay:
     """A trace under way in this thread, `STATE.trace`: Python code runs to become part of a program that msjax compiles, or as a
     hook on the host within one.
 
@@ -242,7 +246,7 @@ class Version:
     A compiled function that checked its guards at the present count need not check them again.
 
     Attributes:
-        n: the number of the present state. Whoever takes a change back exactly may set it to the number of before.
+        n: the number of the present state. An exact undo may restore the earlier number.
         latest: the largest number so far.
         classes: the count of changes of class attributes of cells only.
     """

@@ -14,14 +14,13 @@ import jax.numpy as jnp
 
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, wrap
-from msjax.core.base.code import cell_contents
+from msjax.core.base.code import cell_contents, names_in
 from msjax.core.base.errors import callable_name
 from msjax.core.base.libraries import of_library
 from msjax.core.base.state import STATE, Scope, swap
 from msjax.core.base.typing import JaxArray
 from msjax.core.base.weak import identity
 from msjax.engine.autograd.op import Op, apply
-from msjax.engine.compile.code_names import names_in
 
 _DEPTH = 6  # steps from a function to the objects and containers that are looked into
 
