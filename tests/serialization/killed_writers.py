@@ -1,4 +1,4 @@
-"""Writes files in processes that end in the middle: `python -m tests.killed_writers FOLDER`.
+"""Writes files in processes that end in the middle: `python -m tests.serialization.killed_writers FOLDER`.
 
 For each point below a folder gets old files of two rows. A child process writes new ones of five rows over them, and ends at that point: killed
 by a signal, or because no file may become longer than a few bytes, as on a full disk.

@@ -14,16 +14,16 @@ import msjax as ms
 from msjax import dataset as ds
 from msjax.core.base.whole_files import FileBeside, whole_file
 from msjax.mindrecord import FileReader, FileWriter
-from tests import killed_writers
+from tests.serialization import killed_writers
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
     """The folder in which processes were killed, and how each of them ended."""
     folder = tmp_path_factory.mktemp("killed")
-    command = [sys.executable, "-W", "ignore", "-m", "tests.killed_writers", str(folder)]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.serialization.killed_writers", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr
     return folder, dict(tuple(map(int, line.split())) for line in done.stdout.splitlines())
