@@ -3,12 +3,13 @@
 import importlib
 from typing import TYPE_CHECKING
 
+import msjax.bridge.cell_models
+import msjax.bridge.cell_tools
 import msjax.engine.autograd.imperative
 import msjax.engine.autograd.tensor_api
 
 # Each of these attaches methods to Tensor, or Cells to what is below them.
 import msjax.engine.compile.graph_mode
-import msjax.engine.functional.cell_models
 import msjax.ops.methods.tensor_methods
 from msjax import common as common, context as context, nn as nn, ops as ops
 from msjax.common import dtype as dtype
@@ -44,10 +45,14 @@ from msjax.engine.autograd.grad import grad as grad, value_and_grad as value_and
 from msjax.engine.autograd.return_ids import get_grad as get_grad
 from msjax.engine.autograd.vjp import jvp as jvp, vjp as vjp
 from msjax.engine.compile.jit import jit as jit, ms_function as ms_function
+from msjax.engine.programs.allocator import keep_freed_memory
 from msjax.ops.function.control.from_jax import from_jax as from_jax
 
+# Programs with Cells; `from msjax import hooks` alone leaves the allocator as it is.
+keep_freed_memory()
+
 # Only notebooks call it; the drawing code is on a higher floor, and is imported then.
-nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.core.tools.display").cell_html(cell)
+nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.bridge.cell_tree").cell_html(cell)
 
 _PLACEHOLDERS = {
     "RowTensor": "gradients are dense Tensors here.",

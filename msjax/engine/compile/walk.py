@@ -21,6 +21,7 @@ from flax import nnx
 from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, root_of
+from msjax.core.base.code import imported_modules, module_attributes, names_in
 from msjax.core.base.flax_slots import MODULE_STATE
 from msjax.core.base.libraries import is_library
 from msjax.core.base.weak import identity
@@ -31,10 +32,7 @@ from msjax.engine.compile.code_names import (
     WRAPPERS,
     class_attribute,
     holds_user_data,
-    imported_modules,
     method_of,
-    module_attributes,
-    names_in,
     names_of_class,
     silent_owners,
     slots_of,
@@ -232,14 +230,11 @@ class Walk:
         key, modifiers = (hooks.key, hooks.of_programs) if hooks else ((), [])
         requires_grad = tensor.requires_grad if isinstance(tensor, Parameter) else None
         self.found.append(Variable(("tensor", id(tensor), requires_grad, key), self._within, tensor, key, modifiers))
-        for seen in (root_of(tensor), tensor):  # a view is read from what it is a part of
-            if id(seen) not in self._visited:
-                self._visited[id(seen)] = None
-                if root_of(seen) is seen:
-                    self.variables.append(seen)
-                if seen is tensor:
-                    for hook in modifiers:
-                        self._hook(hook.fn, hook.observe, hook.traced)
+        if id(tensor) not in self._visited:
+            self._visited[id(tensor)] = None
+            self.variables.append(tensor)
+            for hook in modifiers:
+                self._hook(hook.fn, hook.observe, hook.traced)
 
     def _hooks(self, table):
         # Observers stand in slots: which functions they are makes no difference.
