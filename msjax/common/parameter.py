@@ -163,7 +163,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
     @property
     def data(self) -> Tensor:
         """A plain Tensor that shares the Parameter's data: writing to it in place writes to the Parameter."""
-        return self._alias()
+        return Tensor.data.__get__(self)
 
     @data.setter
     def data(self, data: TensorLike) -> None:

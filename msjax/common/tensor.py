@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax
 import jax.core
@@ -70,7 +70,6 @@ class Tensor(TensorMethods):
     _stopped: bool = False
     # A weak reference to the tracer that the value was when something was computed from it; see `used`.
     _used: Callable[[], Any] | None = None
-    _alias: Any  # msjax.engine.autograd.views puts it here
     _leave_without_data: Any  # makes it one of `msjax.common.uninitialized`, which puts it here
     # Whether an initializer's numbers have not been drawn yet, and the initializer.
     has_init: bool = False
@@ -136,24 +135,6 @@ class Tensor(TensorMethods):
         """Bytes of all elements."""
         return self._value.size * self._value.dtype.itemsize
 
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next along each axis, in C order."""
-        steps, step = [], self._value.dtype.itemsize
-        for n in reversed(self._value.shape):
-            steps.append(step)
-            step *= n
-        return tuple(reversed(steps))
-
-    @overload
-    def stride(self, dim: None = None) -> tuple[int, ...]: ...
-    @overload
-    def stride(self, dim: int) -> int: ...
-    def stride(self, dim: int | None = None) -> int | tuple[int, ...]:
-        """Elements from one to the next along each axis, or along axis `dim`."""
-        steps = tuple(s // self.itemsize for s in self.strides)
-        return steps if dim is None else steps[dim]
-
     def dim(self) -> int:
         """The number of axes."""
         return self._value.ndim
@@ -182,14 +163,6 @@ class Tensor(TensorMethods):
         """True if the data type has negative numbers."""
         return self.dtype.kind in "ifc"
 
-    def is_contiguous(self) -> bool:
-        """Always True: XLA keeps no strided views."""
-        return True
-
-    def contiguous(self) -> Tensor:
-        """The Tensor itself."""
-        return self
-
     def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: str | None = None) -> Tensor:
         """The Tensor with its numbers, which are drawn now if they weren't before. The arguments are without effect."""
         return self
@@ -199,31 +172,11 @@ class Tensor(TensorMethods):
         return self
 
     @property
-    def data(self) -> Tensor:
-        """A Tensor of the same memory that no gradient passes through; setting it gives the Tensor other data."""
-        return self._alias()
-
-    @data.setter
-    def data(self, data: ArrayLike) -> None:
-        self._replace(as_array(data))
-
-    @property
     def device(self) -> str:
         """Where the data is: "CPU", "GPU" or "TPU"."""
         if is_tracer(self._value):
             return jax.default_backend().upper()
         return next(iter(self._value.devices())).platform.upper()
-
-    def storage_offset(self) -> int:
-        """Always 0: each Tensor has memory of its own."""
-        return 0
-
-    def set_dtype(self, dtype: Type) -> Type:
-        """Cast the Tensor in place; returns the new data type."""
-        if not isinstance(dtype, Type):
-            raise TypeError(f"For 'set_dtype', 'dtype' should be a data type such as ms.float32, but got {dtype!r}.")
-        self._replace(as_array(self, dtype))
-        return self.dtype
 
     # ---- conversion to Python and numpy
 
@@ -316,33 +269,6 @@ class Tensor(TensorMethods):
 
     def __repr__(self) -> str:
         return text_of(self, "repr")
-
-    # ---- memory, see msjax.engine.autograd.views
-
-    def _set_value(self, value):
-        """Give the Tensor another array and leave its place on the tape as it is; what shares its memory shows it when it is next read."""
-        view = self.__dict__.get("_view")
-        if view is None:
-            self._hold(value)
-        else:
-            view.write(self, wrap(value))
-
-    def _replace(self, value):
-        """The same with an array of any shape and data type. One of another shape or type is new memory; what shared the old one keeps it."""
-        if value.shape == self._value.shape and value.dtype == self._value.dtype:
-            return self._set_value(value)
-        own = self.__dict__
-        if "_views" in own:
-            own.pop("_views").move(wrap(self._value, self._node, self._oidx))
-        own.pop("_view", None)
-        self._value = value
-
-    def _hold(self, value):
-        """Put another array in the place of the Tensor's for the time being."""
-        self._value = value
-        views = self.__dict__.get("_views")
-        if views is not None:
-            views.changed()
 
     # ---- copies
 

@@ -8,8 +8,6 @@ never written costs a weak reference.
 
 from __future__ import annotations
 
-import functools
-import itertools
 import threading
 import weakref
 from collections.abc import Callable
@@ -18,8 +16,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from msjax.common.node import Leaf, RootLeaf
 from msjax.common.parameter import Parameter
@@ -28,6 +24,7 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.state import STATE, swap
 from msjax.engine.autograd.imperative import retain_grad
 from msjax.engine.autograd.inplace import rebind
+from msjax.engine.autograd.layouts import each, laid, memory, overlaps, type_of, walked
 from msjax.engine.autograd.op import Op, apply
 
 # Of the lists of views only.
@@ -43,6 +40,7 @@ class Rule:
         read: the operator's own function; `operator` puts it in.
         write (callable, optional): ``write(x, value, ...)`` returns x with `value` in the place of what is read; by default elements are
             written one by one.
+        parts: whether the elements of the result are parts of numbers.
         layout (callable, optional): does to a numpy array of the Tensor's strides what `read` does; by default the step keeps the order of
             elements and changes the shape.
         repeats: whether elements may be read more than once.
@@ -53,6 +51,7 @@ class Rule:
     write: Callable[..., Any] | None = None
     layout: Callable[..., Any] | None = None
     repeats: bool = False
+    parts: bool = False
     holds: Callable[..., bool] | None = None
 
     @property
@@ -124,7 +123,7 @@ class View:
         """Whether it is no view, since its step changes the shape of what doesn't lie in memory in order."""
         if self._before is None or self._step.rule.layout is not None:
             return False
-        return _strides(self.root.shape, self.steps()) is None
+        return laid(self.root.shape, type_of(self.root), self.steps()) is None
 
     def steps(self) -> _Steps:
         """All steps that do something, from the root on."""
@@ -194,10 +193,6 @@ class View:
         """Write to the root what a view of this place would hold: a Tensor, number or array, whose shape is broadcast."""
         _put(self.root, self.steps(), self.operands(), new, self.detached)
 
-    def strides(self) -> tuple[int, ...]:
-        """Elements from one to the next along each axis in the root's memory."""
-        return _strides(self.root.shape, self.steps())[1]
-
 
 class Views(list):
     """Weak references to the views of a root."""
@@ -258,14 +253,11 @@ def _make_stale(view, recorded):
     own.pop("_value", None)
 
 
-def _alias(self: Tensor) -> Tensor:
+def without_gradient(tensor: Tensor) -> Tensor:
     """A Tensor of the same memory that no gradient passes through."""
-    out = wrap(jax.lax.stop_gradient(self._value) if is_tracer(self._value) else self._value)
-    _attach(self, out, View(self, _SAME, (), (), None, out._value.shape, detached=True))
+    out = wrap(jax.lax.stop_gradient(tensor._value) if is_tracer(tensor._value) else tensor._value)
+    _attach(tensor, out, View(tensor, _SAME, (), (), None, out._value.shape, detached=True))
     return out
-
-
-Tensor._alias = _alias
 
 
 def view_of(base: Any, out: Any, rule: Rule, operands: tuple[Any, ...] = (), static: tuple[Any, ...] = ()) -> Any:
@@ -349,7 +341,7 @@ def _attach(base, out, view):
 
 
 def _put(root, steps, operands, new, detached):
-    if any(step.rule.repeats for step in steps) and _overlaps(root.shape, steps):
+    if any(step.rule.repeats for step in steps) and overlaps(root, steps):
         raise RuntimeError(_REPEATED.format(shape=steps[-1].shape, base=root.shape))
     with swap(cast=None, recording=STATE.recording and not detached):
         if steps or not isinstance(new, Tensor) or new._value.dtype != root._value.dtype:
@@ -357,12 +349,20 @@ def _put(root, steps, operands, new, detached):
         rebind(root, new)
 
 
+def layout_of(view: Tensor) -> tuple[tuple[int, ...], int]:
+    """Of a view, the elements from one to the next along each axis of its root's memory, and how many come before its first one.
+
+    Raises:
+        TypeError: an index is not known yet, since the program is being compiled.
+    """
+    place = view.__dict__["_view"]
+    x = memory(place.root.shape, type_of(place.root))
+    first = walked(x, each(place.steps(), place.operands()))
+    offset = first.__array_interface__["data"][0] - x.__array_interface__["data"][0]
+    return tuple([step // first.itemsize for step in first.strides]), offset // first.itemsize
+
+
 # ---- programs
-
-
-def _each(steps, arrays):
-    arrays = iter(arrays)
-    return [(step, tuple(itertools.islice(arrays, step.count))) for step in steps]
 
 
 def _read_one(x, step, operands):
@@ -372,23 +372,32 @@ def _read_one(x, step, operands):
 
 def _read(x, *rest):
     *arrays, steps = rest
-    for step, operands in _each(steps, arrays):
+    return _read_steps(x, each(steps, arrays))
+
+
+def _read_steps(x, steps):
+    for step, operands in steps:
         x = _read_one(x, step, operands)
     return x
 
 
 def _write(x, value, *rest):
     *arrays, steps = rest
-    return _written(x, jnp.asarray(value), _each(steps, arrays))
+    return _written(x, jnp.asarray(value), each(steps, arrays))
 
 
 def _written(x, value, steps):
     if not steps:
         return _fitted(value, x.shape).astype(x.dtype)
     if any(step.rule.write is None for step, _ in steps):
-        positions = jnp.arange(x.size).reshape(x.shape)
-        for step, operands in steps:
-            positions = _read_one(positions, step, operands)
+        parts = [i for i, (step, _) in enumerate(steps) if step.rule.parts]
+        if parts:
+            # Elements of another type, up to the last step that shows parts of numbers; it is one by one behind it.
+            *before, last = steps[: parts[-1] + 1]
+            whole = _read_steps(x, before)
+            value = _written(_read_one(whole, *last), value, steps[parts[-1] + 1 :])
+            return _written(x, last[0].rule.write(whole, value, *last[1], *last[0].static), before)
+        positions = _read_steps(jnp.arange(x.size).reshape(x.shape), steps)
         return x.ravel().at[positions].set(_fitted(value, positions.shape).astype(x.dtype)).reshape(x.shape)
     (step, operands), *further = steps
     if further:
@@ -410,67 +419,6 @@ def _fitted(value, shape):
 _SAME = Rule(read=lambda x: x, write=lambda x, value: value, layout=lambda x: x)
 _READ = Op("getitem", _read, int_grad=(0,))
 _WRITE = Op("setitem", _write, int_grad=(0, 1))
-
-
-# ---- memory
-
-
-@functools.lru_cache(maxsize=4096)
-def _strides(shape, steps):
-    """Elements from one to the next along each axis of a view of a root of this shape; None if it can't be a view."""
-    x = as_strided(np.zeros(1, np.int8), shape, _contiguous(shape), writeable=False)
-    for step in steps:
-        if step.rule.layout is None:
-            strides = _reshaped(x.shape, x.strides, step.shape)
-            if strides is None:
-                return None
-            x = as_strided(x, step.shape, strides, writeable=False)
-        else:
-            x = step.rule.layout(x, *(None,) * step.count, *step.static)
-            x = x if step.output is None else x[step.output]
-    return x.shape, x.strides
-
-
-def _contiguous(shape):
-    strides = [1]
-    for n in reversed(shape[1:]):
-        strides.append(strides[-1] * max(n, 1))
-    return tuple(reversed(strides)) if shape else ()
-
-
-def _reshaped(shape, strides, new):
-    """The strides of a reshaped view; None if its elements don't lie so that there are any."""
-    if 0 in shape:
-        return _contiguous(new)
-    # Runs of axes along which memory goes on evenly: [number of elements, stride of the last axis].
-    runs = []
-    for n, stride in zip(shape, strides):
-        if n == 1:
-            continue
-        if runs and runs[-1][1] == n * stride:
-            runs[-1] = [runs[-1][0] * n, stride]
-        else:
-            runs.append([n, stride])
-    found, step = [], 1
-    left = 1
-    for n in reversed(new):
-        if n == 1:
-            found.append(step)
-            continue
-        if left == 1:
-            if not runs:
-                return None
-            left, step = runs.pop()
-        if left % n:
-            return None
-        found.append(step)
-        left, step = left // n, step * n
-    return tuple(reversed(found))
-
-
-def _overlaps(shape, steps):
-    found = _strides(shape, steps)
-    return found is not None and any(stride == 0 and n > 1 for n, stride in zip(*found))
 
 
 _REPEATED = """A view of shape {shape} was written to in which several elements are one element of its base, a Tensor of shape {base}, since it

@@ -244,13 +244,17 @@ def _set(x, value, starts, *rest):
 
 
 def _laid(x, starts, *rest):
-    *_arrays, parts, _ = rest
+    """What `_get` does to strides; where slices begin need not be known."""
+    *arrays, parts, _ = rest
+    starts, arrays = iter(() if starts is None else starts.tolist()), iter(arrays)
     index = []
     for kind, *bounds in parts:
-        if kind in (POINT, ARRAY):  # where it begins makes no difference to strides
-            index.append(0)
-        elif kind == SPAN:
-            index.append(slice(*bounds))
+        if kind in (POINT, SPAN):
+            start = next(starts, 0)
+            index.append(start if kind == POINT else slice(start, start + bounds[0]))
+        elif kind == ARRAY:
+            at = next(arrays)
+            index.append(0 if at is None else int(at))
         else:
             index.append(slice(*bounds) if kind == STRIDED else None if kind == NEW else slice(None))
     return x[tuple(index)]

@@ -17,6 +17,7 @@ from msjax.core.hooks.handle import new_hook_id
 from msjax.core.hooks.protocol import Frame
 from msjax.core.hooks.returns import gradients_result
 from msjax.core.hooks.table import Hook
+from msjax.engine.autograd.views import without_gradient
 from msjax.ops.primitive import Primitive
 
 
@@ -33,7 +34,7 @@ def stop_gradient(value: TensorLike) -> Tensor:
         3.0
     """
     if isinstance(value, Tensor):
-        stopped = value._alias()
+        stopped = without_gradient(value)
         stopped._stopped = True
         stops_gradients()
         return stopped
