@@ -10,8 +10,7 @@ import numpy as np
 
 from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
-from msjax.common.dtype import Type
-from msjax.common.typing import DTypeLike
+from msjax.common.dtype import DTypeLike, Type
 from msjax.core.base.arrays import TracedValueError, known_value
 from msjax.core.base.calls import on_host
 from msjax.core.base.typing import JaxArray

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import jax
 import jax.core
@@ -18,8 +18,8 @@ import numpy as np
 
 from msjax.common import _format, dtype as mstype
 from msjax.common.arrays import as_array, concrete
+from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
-from msjax.common.typing import ArrayLike
 from msjax.core.base.arrays import CONCRETE, is_tracer, known_value
 from msjax.core.base.calls import in_program, mark, on_host
 from msjax.core.base.typing import JaxArray, PyTree
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
     from msjax.common.initializers import Initializer
     from msjax.common.tape import Node
-    from msjax.common.tensor_hooks import HookList
 
-    # What packages of higher floors attach: only its types are needed here.
-    from msjax.ops.methods.tensor_methods import TensorMethods
-else:
-    from msjax.common.bases import TensorBase as TensorMethods
+# What an operator takes for an operand.
+TensorLike: TypeAlias = "Tensor | jax.Array | np.ndarray[Any, Any] | np.generic[Any] | complex"
+# What Tensor() and msjax.numpy take for data: operands, and nested lists of them.
+ArrayLike: TypeAlias = "TensorLike | Sequence[Any]"
+Shape: TypeAlias = "int | Sequence[int] | Tensor"
 
 
 class Tensor(TensorMethods):
@@ -63,8 +63,8 @@ class Tensor(TensorMethods):
     # Defaults of what few tensors have: a place on the tape (see msjax.common.tape), hooks, a gradient.
     _node: Node | None = None
     _oidx: int = 0
-    _hooks: HookList | None = None
-    _post_hooks: HookList | None = None  # those that run after its `grad` has changed
+    _hooks: Any = None  # a HookList, whose class lies above
+    _post_hooks: Any = None  # those that run after its `grad` has changed
     _grad: Tensor | None = None
     _retains: bool = False
     _stopped: bool = False

@@ -15,10 +15,10 @@ import jax.extend.core as jex
 import numpy as np
 
 from msjax.core.base import jax_slots
+from msjax.core.base.compiler_options import platform_of, quick_options
 from msjax.core.hooks.places import place_p
 from msjax.core.jaxprs.control_flow import body_in_place_of
 from msjax.core.jaxprs.evaluate import bind
-from msjax.engine.programs.compiler_options import platform_of, quick_options
 
 # So many equations, and so many bytes of results, are one program at most; so many bytes of a level are kept.
 _EQUATIONS, _BYTES, _KEPT = 200, 1 << 28, 1 << 30
