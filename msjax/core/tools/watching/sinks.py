@@ -71,9 +71,14 @@ class WatchRow(NamedTuple):
         return f"{self.kind}/{self.name or '(model)'}"
 
     @property
-    def scalars(self) -> dict[str, float]:
-        """Those of `SCALARS` that were computed, in their order."""
-        return {name: getattr(self, name) for name in self.statistics if name != "histogram"}
+    def scalars(self) -> tuple[float, ...]:
+        """The values of `SCALARS`, in their order."""
+        return self[3:11]
+
+    @property
+    def computed(self) -> dict[str, float]:
+        """Those of `SCALARS` that were computed, by their names."""
+        return {name: value for name, value in zip(SCALARS, self.scalars) if name in self.statistics}
 
 
 Sink = Callable[[int, list[WatchRow]], Any]
@@ -130,7 +135,7 @@ class _Csv:
     def __call__(self, step, rows):
         with open(self.path, "a", newline="") as file:
             csv.writer(file).writerows(
-                [step, row.kind, row.name, *(f"{v:.9g}" if n in row.statistics else "" for n, v in zip(SCALARS, row[3:]))]
+                [step, row.kind, row.name, *(f"{v:.9g}" if n in row.statistics else "" for n, v in zip(SCALARS, row.scalars))]
                 for row in rows
             )
 
@@ -153,7 +158,7 @@ class _EventFiles:
     def __call__(self, step, rows):
         for row in rows:
             whole = self._summary.Summary()
-            for name, value in row.scalars.items():
+            for name, value in row.computed.items():
                 whole.value.extend(self._summary.scalar(f"{row.tag}/{name}", value).value)
             if row.histogram.counts.sum():
                 whole.value.extend(self._summary.histogram_raw(row.tag, **_raw(row)).value)
@@ -175,7 +180,7 @@ class _SummaryWriter:
 
     def __call__(self, step, rows):
         for row in rows:
-            for name, value in row.scalars.items():
+            for name, value in row.computed.items():
                 self.writer.add_scalar(f"{row.tag}/{name}", value, step)
                 yield
             if row.histogram.counts.sum():
@@ -201,7 +206,7 @@ class _Function:
 
     def __call__(self, step, rows):
         tags = [row.tag for row in rows]
-        data = {f"{tag}/{name}": value for tag, row in zip(tags, rows) for name, value in row.scalars.items()}
+        data = {f"{tag}/{name}": value for tag, row in zip(tags, rows) for name, value in row.computed.items()}
         wandb = sys.modules.get("wandb") if (getattr(self.fn, "__module__", None) or "").startswith("wandb") else None
         for tag, row in zip(tags, rows):
             if "histogram" not in row.statistics:
