@@ -82,7 +82,7 @@ def _function_key(fn):
     return identity(fn), held_state(fn)
 
 
-class Owner(weakref.ref[Any]):
+class CellRef(weakref.ref[Any]):
     """A weak reference to the Cell that hooks were registered on.
 
     Attributes:
@@ -108,7 +108,7 @@ class HookTable:
     Tables of one owner are equal if they are the same for programs: to nnx they are parts of the Cell's definition.
 
     Attributes:
-        owner: the `Owner`, or None.
+        owner: the `CellRef`, or None.
     """
 
     forward_pre: tuple[Hook, ...] = ()
@@ -120,7 +120,7 @@ class HookTable:
     state_dict_post: tuple[Hook, ...] = ()
     load_state_dict_pre: tuple[Hook, ...] = ()
     load_state_dict_post: tuple[Hook, ...] = ()
-    owner: Owner | None = None
+    owner: CellRef | None = None
 
     def __bool__(self) -> bool:
         return self is not EMPTY
@@ -148,7 +148,7 @@ class HookTable:
         """The table as that of a Cell."""
         if self is EMPTY or (self.owner is not None and self.owner() is owner):
             return self
-        return replace(self, owner=Owner(owner))
+        return replace(self, owner=CellRef(owner))
 
     @functools.cached_property
     def key(self) -> tuple[Any, ...]:

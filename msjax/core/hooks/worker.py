@@ -31,7 +31,7 @@ from msjax.core.hooks.settings import HOOK_SETTINGS
 if TYPE_CHECKING:
     from types import FrameType
 
-    from msjax.core.hooks.events import Bound
+    from msjax.core.hooks.events import BoundEvent
 
 # True while hooks run. It is part of the key of jax.jit's caches, so that a program with hooks that a hook itself runs is
 # compiled separately from the same program run by other code: its callback must never wait for room in the queue.
@@ -70,7 +70,7 @@ class _Item(NamedTuple):
     """
 
     root: int
-    calls: Sequence[Bound]
+    calls: Sequence[BoundEvent]
     values: list[np.ndarray]
     size: int
 
@@ -100,7 +100,7 @@ class _Worker:
 
     # ---- arrivals
 
-    def put(self, calls: Sequence[Bound], values: Sequence[np.ndarray], from_hook: bool, sharded: bool) -> None:
+    def put(self, calls: Sequence[BoundEvent], values: Sequence[np.ndarray], from_hook: bool, sharded: bool) -> None:
         """Queue calls of hooks; wait first while the queue holds too much.
 
         Args:

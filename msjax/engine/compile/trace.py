@@ -17,14 +17,14 @@ from msjax.common.buffer import Buffer
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
+from msjax.core.base.code import goes_to_print
+from msjax.core.base.state import ACTIVITY, LOCK, STATE, ProgramUnderWay, Scope, swap
 from msjax.core.hooks.batching import put_event
 from msjax.core.hooks.events import Event, OwnCall
 from msjax.core.hooks.template import Template
 from msjax.core.hooks.values import ARRAYS
 from msjax.engine.compile.debugger import RefuseDebuggers
-from msjax.engine.compile.events import MARK, Text
-from msjax.engine.compile.printing import TEXT_IS_USED, Placeholder, goes_to_print
+from msjax.engine.compile.events import MARK, TEXT_IS_USED, Placeholder, Text
 
 if TYPE_CHECKING:
     from flax import nnx
@@ -76,7 +76,7 @@ class RunRejected(Exception):
         raise NotImplementedError
 
 
-class Trace(Tracing):
+class Trace(ProgramUnderWay):
     """A program while it is being compiled.
 
     Args:

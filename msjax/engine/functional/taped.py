@@ -19,13 +19,13 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
-from msjax.core.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
+from msjax.core.base.state import ACTIVITY, LOCK, STATE, ProgramUnderWay, Scope, swap
 from msjax.core.hooks.batching import CallbackBatch
 from msjax.engine.autograd.recording import GradientScope
 from msjax.engine.autograd.traced_tape import TracedTape
 
 
-class FunctionalRun(Tracing):
+class FunctionalRun(ProgramUnderWay):
     """A functionalized network while it runs.
 
     Args:

@@ -15,13 +15,15 @@ from typing import Any
 
 import jax
 
+from msjax.core.base.libraries import COMPUTING
+
 # What operators take from jax, and the tables of derivatives and lowerings.
 _OF_JAX = ("jax.numpy", "jax.lax", "jax.nn")
 _RULES = ("jax.interpreters.ad", "jax.interpreters.batching", "jax.interpreters.mlir")
 # What kernels are made of, and what differentiates them.
 _OF_MSJAX = ("msjax.ops.", "msjax.engine.autograd.", "msjax.engine.programs.bound")
 # Packages whose functions are known by their files or versions.
-PACKAGES = ("msjax", "jax", "jaxlib", "numpy", "ml_dtypes", "opt_einsum", "scipy", "flax")
+PACKAGES = ("msjax", "flax", *COMPUTING)
 _STANDARD = sys.stdlib_module_names - {"__main__"}
 
 

@@ -7,7 +7,6 @@ in a registry that all copies of the hooked model share.
 from __future__ import annotations
 
 import functools
-import itertools
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from typing import Any
 import jax
 
 from msjax.core.base.state import programs_changed
-from msjax.core.base.weak import identity
+from msjax.core.base.weak import identity, new_number
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.core.hooks.sites import WITH_HOOKS, HookSite
 from msjax.core.hooks.slots import before_change
@@ -27,7 +26,6 @@ from msjax.core.models.handle import ModuleHandle
 from msjax.core.models.static_leaves import is_equinox
 from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
 
-_NUMBERS = itertools.count()
 # {number of a Registry: its key} of those that have hooks.
 _IN_USE: dict[int, tuple[Any, ...]] = {}
 
@@ -101,7 +99,7 @@ class Registry:
 
     def __init__(self):
         self.modules: dict[str, Any] = {}
-        self.number = next(_NUMBERS)
+        self.number = new_number()
         self._rows: tuple[_Row, ...] = ()
         self._tables: dict[str, HookTable] = {}
         weakref.finalize(self, _use, self.number, None).atexit = False
