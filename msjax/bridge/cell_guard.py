@@ -122,6 +122,14 @@ class CellGuard:
         finally:
             self.passing = False
 
+    def explain_check(self, rejected: RunRejected, fault: Fault) -> None:
+        """Raise the fault that a check has found in a rejected run."""
+        if self.bundle is not None and rejected.call is not None:
+            self._written(*rejected.call)
+            fault.bundle = os.fspath(self.bundle)
+        shorten(fault)
+        raise fault from None
+
     def explain(self, rejected: _Rejected, run: Callable[[], Any]) -> None:
         """Run a step in PyNative mode, in which its fault was raised, and raise it.
 
