@@ -83,10 +83,10 @@ def _function_key(fn):
 
 
 class Owner:
-    """The Cell that hooks were registered on; called, it returns the Cell, or None if that is gone.
+    """The Cell or nnx module that hooks were registered on; called, it returns that, or None if it is gone.
 
     Attributes:
-        copies: those that nnx has made of the Cell. They share its table until they get hooks of their own.
+        copies: those that nnx has made of it. They share its hooks until they get some of their own.
     """
 
     __slots__ = ("_ref", "copies")

@@ -9,7 +9,6 @@ import jax
 
 from msjax.base.calls import calling
 from msjax.hooks.protocol import call_with_hooks
-from msjax.hooks.table import HookTable
 from msjax.hooks.values import ARRAYS, ModuleSubject
 
 # The attribute of a module that has hooks; it names the module by its `path` and `hook_path`.
@@ -17,25 +16,16 @@ SITE = "msjax_hooks"
 
 
 def call_with_array_hooks(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    during: Any,
-    later: Callable[[], Any],
-    site: Any,
-    table: Callable[[], HookTable],
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], subject: ModuleSubject, owner: Any
 ) -> Any:
     """Call a function of arrays with the hooks of a module around it.
 
     Args:
         function (callable): called with the arguments after the forward pre hooks.
         args (tuple), kwargs (dict): the arguments of the call; jax arrays, in pytrees.
-        during, later: the module as hooks get it during the call, and a function that returns it as they get it after the run of a
-            program; compiled programs keep the latter.
-        site: names the module in errors, by its attribute `hook_path`.
-        table (callable): returns the module's present HookTable; compiled programs keep it.
+        subject: the module as hooks get it, with its present hooks; compiled programs keep it, but for the module during the call.
+        owner: names the module in errors, by its attribute `hook_path`.
     """
-    subject = ModuleSubject(during, later, table)
 
     def on_copies(*args, **kwargs):
         # Containers may be used up by the call (equinox's State), and hooks get them after it.
@@ -43,7 +33,11 @@ def call_with_array_hooks(
         return function(*args, **kwargs)
 
     try:
-        with calling(site):
-            return call_with_hooks(on_copies, args, kwargs, subject, lambda _: table(), ARRAYS)
+        with calling(owner):
+            return call_with_hooks(on_copies, args, kwargs, subject, _present, ARRAYS)
     finally:
         subject.during = None
+
+
+def _present(subject):
+    return subject.present()

@@ -13,7 +13,7 @@ import numpy as np
 
 from msjax.base.arrays import is_tracer
 from msjax.models.array_hooks import SITE
-from msjax.models.frameworks.registry import Registry, Site, key_name, named_leaves
+from msjax.models.frameworks.registry import ModuleAt, Registry, key_name, named_leaves
 from msjax.models.where import call_name, selected_calls, why_not_called
 
 
@@ -54,11 +54,11 @@ class _OfModules(Registry):
         """The arrays in the model; trained are those of floating-point numbers."""
         return [(name, leaf, equinox.is_inexact_array(leaf)) for name, leaf in named_leaves(model)]
 
-    def _choose(self, row, modules):
+    def chosen(self, modules, where, who):
         # By the paths in the whole model, if only a part of it was given. Which paths there are tells them from methods.
         self.modules |= {getattr(module, SITE).path: None for module in modules.values()}
-        chosen = selected_calls(modules, row.where, row.who, why_not=why_not_hooked)
-        row.calls = {call_name(getattr(module, SITE).path, method) for _, module, method in chosen}
+        calls = selected_calls(modules, where, who, why_not=why_not_hooked)
+        return {call_name(getattr(module, SITE).path, method) for _, module, method in calls}
 
 
 # That of copies on which nobody registers hooks.
@@ -111,7 +111,7 @@ def _copy(module, path, registry):
             )
         object.__setattr__(new, name, value)
     if takes_hooks:
-        object.__setattr__(new, SITE, Site(registry, ".".join(path), cls.__name__))
+        object.__setattr__(new, SITE, registry.at(".".join(path), cls))
     return new
 
 
@@ -130,7 +130,7 @@ def _hooked_class(cls):
     """The class of a hooked module: a subclass, since Python looks __call__ up in the class."""
     if cls not in _CLASSES:
         namespace = {
-            "__annotations__": {SITE: Site},
+            "__annotations__": {SITE: ModuleAt},
             SITE: equinox.field(static=True, default=None),
             "__module__": cls.__module__,
             "__qualname__": cls.__qualname__,
@@ -172,9 +172,9 @@ def _with_hooks(cls, method):
 
     @functools.wraps(getattr(cls, method))
     def call(self, *args, **kwargs):
-        site = getattr(self, SITE)
+        at = getattr(self, SITE)
         later = functools.partial(_without_values, self) if any(map(is_tracer, jax.tree.leaves(self))) else None
-        return site.registry.call(site.path, self, functools.partial(own, self), args, kwargs, later, method)
+        return at.registry.call(at, self, functools.partial(own, self), args, kwargs, later, method)
 
     return call
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from msjax.hooks.table import Hook, HookTable
 from msjax.models.handle import ModuleHandle
-from msjax.models.where import Where, why_not_called
+from msjax.models.hook_registry import HookRegistry, take_off
+from msjax.models.where import Where, call_name, why_not_called
 
 
 class Pure(NamedTuple):
@@ -55,21 +56,26 @@ class Framework:
         """
         raise NotImplementedError
 
+    def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
+        """(path, registry) of what has the hooks of a model, or of a module in it."""
+        raise NotImplementedError
+
     def tables(self, model: Any) -> dict[str, HookTable]:
         """{path, or that of a method: its hooks} of the calls that have hooks."""
-        raise NotImplementedError
+        return {call_name(path, call): table for path, r in self.registries(model) for call, table in r.present().items()}
 
     def remove(self, model: Any, hook: Hook) -> None:
         """Take a hook off all modules."""
-        raise NotImplementedError
+        take_off(hook, [registry for _, registry in self.registries(model)])
 
     def take_off(self, model: Any) -> Any:
         """Take all hooks off, for a while; returns what `put_back` needs."""
-        raise NotImplementedError
+        return [(registry, registry.taken_off()) for _, registry in self.registries(model)]
 
     def put_back(self, model: Any, kept: Any) -> None:
         """Put the hooks on that were taken off, but for those that were removed meanwhile."""
-        raise NotImplementedError
+        for registry, rows in kept:
+            registry.put_back(rows)
 
     def unhookable(self, model: Any) -> dict[str, str]:
         """{path: why} of the modules that take no hooks."""
