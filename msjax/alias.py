@@ -15,8 +15,8 @@ import types
 from functools import partial
 from typing import Any
 
-from msjax.base import precision
-from msjax.base.lazy import missing_name_error
+from msjax.core.base import precision
+from msjax.core.base.lazy import missing_name_error
 
 _NAME = "mindspore"
 # The version of MindSpore that msjax follows; under the alias, programs read it as that of the package.
@@ -53,8 +53,8 @@ _TARGETS = {
     "msjax.compat.ps_context": {"mindspore.parallel": "_ps_context"},
     "msjax.compat.np_dtype": {"mindspore.common": "np_dtype"},
     "msjax.compat.hook_handle": {"mindspore.common": "hook_handle"},
-    "msjax.compile.noop": {"mindspore.common": "lazy_inline mutable jit_config"},
-    "msjax.autograd.recompute": {"mindspore.common": "recompute"},
+    "msjax.engine.compile.noop": {"mindspore.common": "lazy_inline mutable jit_config"},
+    "msjax.engine.autograd.recompute": {"mindspore.common": "recompute"},
     "msjax.nn.wrap.derivatives": {"mindspore.nn": "grad", "mindspore.nn.grad": "cell_grad"},
     "multiprocessing": {"mindspore": "multiprocessing"},
     "msjax.common.random": {"mindspore.common": "seed generator"},

@@ -6,8 +6,8 @@ import argparse
 import os
 import sys
 
-from msjax.base.context import DIALECTS, GRAPH_MODE, PYNATIVE_MODE
-from msjax.processes import main_module
+from msjax.core.base.context import DIALECTS, GRAPH_MODE, PYNATIVE_MODE
+from msjax.engine.processes import main_module
 from msjax.version import __version__
 
 _MODES = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}
@@ -88,8 +88,8 @@ def _add_cache_option(command):
 
 def _keep_programs(options):
     """Store compiled programs on disk, unless the command line or the environment says otherwise."""
-    from msjax.base import context, disk_cache
-    from msjax.processes.joining import place_in_environment
+    from msjax.core.base import context, disk_cache
+    from msjax.engine.processes.joining import place_in_environment
 
     # Programs in which processes communicate are compiled by all of them together.
     if options.cache and not disk_cache.is_off() and place_in_environment().size == 1:
@@ -108,7 +108,7 @@ def _run(options) -> int:
     if not (options.module or options.code or script == main_module.STDIN or os.path.exists(script)):
         return _wrong("run", f"there is no script {script!r}")
     if options.coordinator:
-        from msjax.processes.launchers import with_port
+        from msjax.engine.processes.launchers import with_port
 
         # For this process, or for those that it starts.
         name, port = with_port(options.coordinator).rsplit(":", 1)
@@ -135,8 +135,8 @@ def _run(options) -> int:
 
 
 def _run_workers(options):
-    from msjax.processes.launch import launch
-    from msjax.processes.launchers import ONE_HOST, host
+    from msjax.engine.processes.launch import launch
+    from msjax.engine.processes.launchers import ONE_HOST, host
 
     try:
         own = host(options.host, options.hosts)
@@ -154,15 +154,15 @@ def _run_workers(options):
 
 
 def _has_joined():
-    from msjax.processes.groups import PROCESSES
+    from msjax.engine.processes.groups import PROCESSES
 
     return PROCESSES.place.size > 1
 
 
 def _join():
     """Join the other processes, if there are any, before the script uses jax. Print the stacks of all threads on SIGUSR1."""
-    from msjax.processes.groups import PROCESSES
-    from msjax.processes.joining import place_in_environment
+    from msjax.engine.processes.groups import PROCESSES
+    from msjax.engine.processes.joining import place_in_environment
 
     if place_in_environment().size > 1:
         import faulthandler
@@ -174,7 +174,7 @@ def _join():
 
 def _run_script(options):
     from msjax.alias import install_as_mindspore
-    from msjax.base import context
+    from msjax.core.base import context
 
     script = options.script
     try:
@@ -233,7 +233,7 @@ def _inner(traceback):
 
 def _check(options) -> int:
     from msjax.alias import install_as_mindspore
-    from msjax.tools.program_check import check_programs
+    from msjax.core.tools.program_check import check_programs
 
     install_as_mindspore()
     try:
@@ -279,7 +279,7 @@ def _info(options) -> int:
     import numpy
 
     import msjax
-    from msjax.base import disk_cache, precision
+    from msjax.core.base import disk_cache, precision
 
     folder = disk_cache.folder()
     stored = disk_cache.files(folder)

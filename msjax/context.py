@@ -1,6 +1,11 @@
-"""Settings of a program under MindSpore's module name; `msjax.base.context` holds them."""
+"""Settings of a program under MindSpore's module name; `msjax.core.base.context` holds them."""
 
-from msjax.base.context import (
+from msjax.compat.ps_context import (
+    get_ps_context as get_ps_context,
+    reset_ps_context as reset_ps_context,
+    set_ps_context as set_ps_context,
+)
+from msjax.core.base.context import (
     COMPATIBLE as COMPATIBLE,
     GRAPH_MODE as GRAPH_MODE,
     LAX as LAX,
@@ -15,11 +20,6 @@ from msjax.base.context import (
     set_context as set_context,
     set_deterministic as set_deterministic,
     set_device as set_device,
-)
-from msjax.compat.ps_context import (
-    get_ps_context as get_ps_context,
-    reset_ps_context as reset_ps_context,
-    set_ps_context as set_ps_context,
 )
 
 

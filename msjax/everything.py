@@ -3,18 +3,27 @@
 import importlib
 from typing import TYPE_CHECKING
 
-import msjax.autograd.imperative
-import msjax.autograd.tensor_api
+import msjax.engine.autograd.imperative
+import msjax.engine.autograd.tensor_api
 
 # Each of these attaches methods to Tensor, or Cells to what is below them.
-import msjax.compile.graph_mode
-import msjax.functional.cell_models
+import msjax.engine.compile.graph_mode
+import msjax.engine.functional.cell_models
 import msjax.ops.methods.tensor_methods
 from msjax import common as common, context as context, nn as nn, ops as ops
-from msjax.autograd.grad import grad as grad, value_and_grad as value_and_grad
-from msjax.autograd.return_ids import get_grad as get_grad
-from msjax.autograd.vjp import jvp as jvp, vjp as vjp
-from msjax.base.context import (
+from msjax.common import dtype as dtype
+from msjax.common.dtype import *
+from msjax.common.initializer import Initializer as Initializer, initializer as initializer
+from msjax.common.parameter import Parameter as Parameter, ParameterTuple as ParameterTuple
+from msjax.common.random import (
+    Generator as Generator,
+    default_generator as default_generator,
+    get_seed as get_seed,
+    manual_seed as manual_seed,
+    set_seed as set_seed,
+)
+from msjax.common.tensor import Tensor as Tensor, from_numpy as from_numpy, is_tensor as is_tensor, tensor as tensor
+from msjax.core.base.context import (
     COMPATIBLE as COMPATIBLE,
     GRAPH_MODE as GRAPH_MODE,
     LAX as LAX,
@@ -30,24 +39,15 @@ from msjax.base.context import (
     set_deterministic as set_deterministic,
     set_device as set_device,
 )
-from msjax.base.lazy import on_first_use
-from msjax.common import dtype as dtype
-from msjax.common.dtype import *
-from msjax.common.initializer import Initializer as Initializer, initializer as initializer
-from msjax.common.parameter import Parameter as Parameter, ParameterTuple as ParameterTuple
-from msjax.common.random import (
-    Generator as Generator,
-    default_generator as default_generator,
-    get_seed as get_seed,
-    manual_seed as manual_seed,
-    set_seed as set_seed,
-)
-from msjax.common.tensor import Tensor as Tensor, from_numpy as from_numpy, is_tensor as is_tensor, tensor as tensor
-from msjax.compile.jit import jit as jit, ms_function as ms_function
+from msjax.core.base.lazy import on_first_use
+from msjax.engine.autograd.grad import grad as grad, value_and_grad as value_and_grad
+from msjax.engine.autograd.return_ids import get_grad as get_grad
+from msjax.engine.autograd.vjp import jvp as jvp, vjp as vjp
+from msjax.engine.compile.jit import jit as jit, ms_function as ms_function
 from msjax.ops.function.control.from_jax import from_jax as from_jax
 
 # Only notebooks call it; the drawing code is on a higher floor, and is imported then.
-nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.tools.display").cell_html(cell)
+nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.core.tools.display").cell_html(cell)
 
 _PLACEHOLDERS = {
     "RowTensor": "gradients are dense Tensors here.",
@@ -98,14 +98,6 @@ if TYPE_CHECKING:
         train as train,
     )
     from msjax.alias import install_as_mindspore as install_as_mindspore
-    from msjax.autograd.modes import (
-        enable_grad as enable_grad,
-        is_grad_enabled as is_grad_enabled,
-        no_grad as no_grad,
-        set_grad_enabled as set_grad_enabled,
-    )
-    from msjax.autograd.recompute import recompute as recompute
-    from msjax.autograd.saved import saved_tensors_hooks as saved_tensors_hooks
     from msjax.check import run_check as run_check
     from msjax.common.random import (
         get_rng_state as get_rng_state,
@@ -119,7 +111,16 @@ if TYPE_CHECKING:
         reset_ps_context as reset_ps_context,
         set_ps_context as set_ps_context,
     )
-    from msjax.compile.noop import (
+    from msjax.core.hooks.worker import synchronize as synchronize
+    from msjax.engine.autograd.modes import (
+        enable_grad as enable_grad,
+        is_grad_enabled as is_grad_enabled,
+        no_grad as no_grad,
+        set_grad_enabled as set_grad_enabled,
+    )
+    from msjax.engine.autograd.recompute import recompute as recompute
+    from msjax.engine.autograd.saved import saved_tensors_hooks as saved_tensors_hooks
+    from msjax.engine.compile.noop import (
         JitConfig as JitConfig,
         jit_class as jit_class,
         lazy_inline as lazy_inline,
@@ -127,8 +128,7 @@ if TYPE_CHECKING:
         no_inline as no_inline,
         set_recursion_limit as set_recursion_limit,
     )
-    from msjax.functional.functionalize import functionalize as functionalize, write_back as write_back
-    from msjax.hooks.worker import synchronize as synchronize
+    from msjax.engine.functional.functionalize import functionalize as functionalize, write_back as write_back
     from msjax.log import get_level as get_level, get_log_config as get_log_config
     from msjax.ops.function.control.functions import constexpr as constexpr
     from msjax.ops.function.control.transforms import jacfwd as jacfwd, jacrev as jacrev, vmap as vmap

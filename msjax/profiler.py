@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import jax
 
-from msjax.base.checks import check_options
-from msjax.hooks.worker import synchronize
+from msjax.core.base.checks import check_options
+from msjax.core.hooks.worker import synchronize
 
 __all__ = ["Profiler", "ProfilerActivity", "ProfilerLevel", "profile", "schedule", "tensorboard_trace_handler"]
 

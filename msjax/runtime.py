@@ -11,9 +11,9 @@ from typing import Any, Final, Self
 
 import jax
 
-from msjax.base.checks import check_options
-from msjax.base.context import set_context
-from msjax.hooks.worker import synchronize as synchronize
+from msjax.core.base.checks import check_options
+from msjax.core.base.context import set_context
+from msjax.core.hooks.worker import synchronize as synchronize
 
 __all__ = [
     "Event", "Stream", "StreamCtx", "communication_stream", "current_stream", "default_stream", "dispatch_threads_num",

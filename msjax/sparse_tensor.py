@@ -7,11 +7,11 @@ from typing import Any, Self
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.checks import check_type
-from msjax.base.errors import describe
-from msjax.base.lazy import on_first_use
 from msjax.common.dtype import Type, int32
 from msjax.common.tensor import Tensor, wrap
+from msjax.core.base.checks import check_type
+from msjax.core.base.errors import describe
+from msjax.core.base.lazy import on_first_use
 from msjax.ops.dispatch.operator import operator
 
 __all__ = ["COOTensor", "CSRTensor", "SparseTensor"]

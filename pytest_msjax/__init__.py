@@ -79,7 +79,7 @@ class HookLog:
 
 
 def _selects(where, path, module):
-    from msjax.models.where import selected
+    from msjax.core.models.where import selected
 
     try:
         return bool(selected({path: module}, where, "hook_log"))

@@ -18,7 +18,7 @@ LONGEST_FILE, LARGEST_FOLDER = 500, 24
 # They offer names from floors above, which are imported when they are first used.
 DOORS = ("msjax", "msjax.hooks")
 # What jax does not promise to keep. Of these modules, files use what primitives and interpreters of jaxprs are made of; see
-# msjax/base/jax_slots.py for the rest, and for the attributes.
+# msjax/core/base/jax_slots.py for the rest, and for the attributes.
 UNPROMISED = ("jax.api_util", "jax.core", "jax.experimental", "jax.extend", "jax.interpreters", "jax.lib", "jaxlib")
 EXTENSIONS = {
     "jax.core": ("ShapedArray", "Tracer"),
@@ -257,26 +257,26 @@ def _is_promised(name):
 def test_what_jax_does_not_promise_is_used_in_one_file():
     wrong = []
     for module in MODULES:
-        if module != "msjax.base.jax_slots":
+        if module != "msjax.core.base.jax_slots":
             wrong += [f"{_shown(module, line)} uses {name}" for line, name in _names_of_jax(module) if not _is_promised(name)]
             lines = MODULES[module].read_text().splitlines()
             wrong += [f"{_shown(module, i)}: {line.strip()}" for i, line in enumerate(lines, 1) if JAX_SLOTS.search(line)]
-    assert not wrong, "move to msjax/base/jax_slots.py, with a test:\n" + "\n".join(wrong)
+    assert not wrong, "move to msjax/core/base/jax_slots.py, with a test:\n" + "\n".join(wrong)
 
 
 def test_the_test_for_promises_of_jax_sees_names_through_imports():
     promised = ("jax.jit", "jax.extend.core", "jax.extend.core.Primitive", "jax.interpreters.ad.Zero.from_primal_value")
     assert all(map(_is_promised, promised))
     assert not any(map(_is_promised, ("jax.core.eval_context", "jax.extend.linear_util", "jax.interpreters.mlir.ir")))
-    names = {name for _, name in _names_of_jax("msjax.base.jax_slots")}
+    names = {name for _, name in _names_of_jax("msjax.core.base.jax_slots")}
     assert {"jax.extend.linear_util.cache", "jax.interpreters.mlir.ir.Attribute.parse"} <= names
-    assert JAX_SLOTS.search(MODULES["msjax.base.jax_slots"].read_text())
+    assert JAX_SLOTS.search(MODULES["msjax.core.base.jax_slots"].read_text())
 
 
 def test_private_slots_of_flax_are_used_in_one_file():
     wrong = []
     for module in MODULES:
-        lines = MODULES[module].read_text().splitlines() if module != "msjax.base.flax_slots" else []
+        lines = MODULES[module].read_text().splitlines() if module != "msjax.core.base.flax_slots" else []
         wrong += [_shown(module, i) for i, line in enumerate(lines, 1) if FLAX_SLOTS.search(line)]
     assert not wrong, wrong
 

@@ -11,9 +11,9 @@ from jax.sharding import Mesh, PartitionSpec as P
 import msjax as ms
 from msjax import Tensor, communication, nn, ops
 from msjax.communication import comm_func
+from msjax.engine.processes.groups import PROCESSES, Group
+from msjax.engine.processes.joining import ALONE, place_in_environment
 from msjax.mint import distributed
-from msjax.processes.groups import PROCESSES, Group
-from msjax.processes.joining import ALONE, place_in_environment
 
 VARIABLES = (
     "MS_WORKER_NUM", "RANK_SIZE", "OMPI_COMM_WORLD_SIZE", "MS_NODE_ID", "RANK_ID", "OMPI_COMM_WORLD_RANK", "DEVICE_ID",

@@ -5,7 +5,7 @@ import pytest
 import msjax as ms
 from msjax import Tensor, nn, ops
 from msjax.alias import install_as_mindspore
-from msjax.processes.groups import PROCESSES
+from msjax.engine.processes.groups import PROCESSES
 
 
 def test_what_mindspore_s_own_hook_tests_import(no_alias_left, monkeypatch):

@@ -60,12 +60,12 @@ def test_hooks_of_jax_models_need_neither_tensors_nor_cells_nor_flax():
 
 def test_a_module_that_is_imported_first_finds_the_rest_in_order():
     code = """
-from msjax.autograd.op import apply
+from msjax.engine.autograd.op import apply
 from msjax.common import Tensor
 import msjax
-print(Tensor([1.0]) + 1, Tensor is msjax.Tensor, msjax.autograd.op.apply is apply, msjax.autograd.__spec__.name)
+print(Tensor([1.0]) + 1, Tensor is msjax.Tensor, msjax.engine.autograd.op.apply is apply, msjax.engine.autograd.__spec__.name)
 """
-    assert run(code).split("\n")[0] == "[2.] True True msjax.autograd"
+    assert run(code).split("\n")[0] == "[2.] True True msjax.engine.autograd"
 
 
 def test_python_without_docstrings_can_import_it():

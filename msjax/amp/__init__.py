@@ -11,7 +11,7 @@ from msjax.amp.precision import (
     get_white_list,
 )
 from msjax.amp.scalers import DynamicLossScaler, LossScaler, StaticLossScaler
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 from msjax.nn.wrap.loss_scale import all_finite
 
 __all__ = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msjax.base.checks import is_int, is_number
-from msjax.base.errors import describe
+from msjax.core.base.checks import is_int, is_number
+from msjax.core.base.errors import describe
 from msjax.nn.wrap.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
 
 if TYPE_CHECKING:

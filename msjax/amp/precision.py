@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msjax import nn
-from msjax.base.checks import check_one_of, check_options, check_type
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
+from msjax.core.base.checks import check_one_of, check_options, check_type
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.wrap.loss_scale import to_float32
 

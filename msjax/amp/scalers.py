@@ -6,13 +6,13 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.checks import is_number
-from msjax.base.errors import describe
-from msjax.base.typing import PyTree
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import is_number
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import PyTree
+from msjax.engine.autograd.op import Op, apply
 
 
 def _scaled(factor, value):

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
 from msjax.boost.grad_accumulation import GradientAccumulation
+from msjax.core.base.lazy import on_first_use
 
 __all__ = ["GradientAccumulation"]
 if not TYPE_CHECKING:

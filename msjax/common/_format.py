@@ -5,8 +5,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
+from msjax.core.base.typing import JaxArray
 
 _EDGE = 3  # elements shown at each end of an abbreviated axis
 _LONGEST = 1000  # longer vectors are abbreviated; in a matrix, every axis longer than two edges

@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.arrays import TracedValueError, known_value
-from msjax.base.state import STATE
-from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import Type
 from msjax.common.typing import DTypeLike
+from msjax.core.base.arrays import TracedValueError, known_value
+from msjax.core.base.state import STATE
+from msjax.core.base.typing import JaxArray
 
 
 def concrete(tensor: TensorBase, what: str) -> JaxArray:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from msjax.base.typing import Attribute, SettableAttribute
+from msjax.core.base.typing import Attribute, SettableAttribute
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-    from msjax.base.typing import JaxArray
     from msjax.common.dtype import Type
+    from msjax.core.base.typing import JaxArray
 
 _C = TypeVar("_C", bound=type)
 _V = TypeVar("_V")

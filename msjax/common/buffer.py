@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from flax import nnx
 
-from msjax.base.flax_slots import METADATA, RAW_VALUE
 from msjax.common.arrays import as_array
 from msjax.common.parameter import Kind
 from msjax.common.tensor import Tensor, defer_to_tensor, wrap
 from msjax.common.typing import TensorLike
+from msjax.core.base.flax_slots import METADATA, RAW_VALUE
 
 
 class Buffer(Tensor, nnx.BatchStat[Any], metaclass=Kind):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from msjax.base.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.initializers import (
@@ -32,6 +31,7 @@ from msjax.common.seeds import normal, truncated_normal, uniform_between as _ini
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, InitLike, Shape
 from msjax.common.uninitialized import uninitialized
+from msjax.core.base.checks import check_one_of
 
 __all__ = [
     "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse",

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_one_of, is_int, is_number
-from msjax.base.errors import describe
-from msjax.base.typing import JaxArray
 from msjax.common.arrays import as_array
 from msjax.common.seeds import normal, permutation, truncated_normal, uniform
 from msjax.common.typing import DTypeLike, InitLike
+from msjax.core.base.checks import check_one_of, is_int, is_number
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import JaxArray
 
 
 class Initializer:

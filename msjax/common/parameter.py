@@ -10,15 +10,15 @@ import jax
 import numpy as np
 from flax import nnx
 
-from msjax.base.checks import check_bool, check_str
-from msjax.base.flax_slots import METADATA, RAW_VALUE
-from msjax.base.state import programs_changed
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.initializers import initial_array
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, defer_to_tensor, wrap
 from msjax.common.typing import ArrayLike, InitLike, TensorLike
+from msjax.core.base.checks import check_bool, check_str
+from msjax.core.base.flax_slots import METADATA, RAW_VALUE
+from msjax.core.base.state import programs_changed
 
 _ANONYMOUS = itertools.count(1)
 

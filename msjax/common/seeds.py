@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from msjax.base.context import SETTINGS
 from msjax.common.generators import philox
+from msjax.core.base.context import SETTINGS
 
 _SEED_END = 2**63 - 1
 

@@ -12,8 +12,8 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msjax.base.state import STATE, Scope
-from msjax.base.typing import JaxArray
+from msjax.core.base.state import STATE, Scope
+from msjax.core.base.typing import JaxArray
 
 if TYPE_CHECKING:
     from msjax.common.bases import TensorBase

@@ -2,7 +2,7 @@
 
 A Tensor holds one jax array (or, while jax traces, a tracer). Arrays are immutable: an in-place change gives the
 Tensor another array. Operators and most methods are attached by msjax.ops, hooks
-and gradients by msjax.autograd: this file has what needs neither. It is longer than 400 lines since these are one class.
+and gradients by msjax.engine.autograd: this file has what needs neither. It is longer than 400 lines since these are one class.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import jax.core
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.arrays import CONCRETE, is_tracer, known_value
-from msjax.base.state import STATE
-from msjax.base.typing import JaxArray, PyTree
 from msjax.common import _format, dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
 from msjax.common.typing import ArrayLike
+from msjax.core.base.arrays import CONCRETE, is_tracer, known_value
+from msjax.core.base.state import STATE
+from msjax.core.base.typing import JaxArray, PyTree
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

@@ -11,21 +11,21 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.base import jax_slots
-from msjax.base.arrays import is_tracer
-from msjax.base.errors import callable_name, describe
-from msjax.base.flax_slots import when_copied
-from msjax.base.state import STATE, programs_changed
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
-from msjax.hooks.backward import run_checked
-from msjax.hooks.delivery import NO_SUBJECT
-from msjax.hooks.handle import RemovableHandle, new_hook_id
-from msjax.hooks.nodes import through_custom_vjp
-from msjax.hooks.slots import SlotOwner, before_change, is_traced_now
-from msjax.hooks.table import Hook
+from msjax.core.base import jax_slots
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.errors import callable_name, describe
+from msjax.core.base.flax_slots import when_copied
+from msjax.core.base.state import STATE, programs_changed
+from msjax.core.hooks.backward import run_checked
+from msjax.core.hooks.delivery import NO_SUBJECT
+from msjax.core.hooks.handle import RemovableHandle, new_hook_id
+from msjax.core.hooks.nodes import through_custom_vjp
+from msjax.core.hooks.slots import SlotOwner, before_change, is_traced_now
+from msjax.core.hooks.table import Hook
 
 
 class LateHookError(RuntimeError):

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import jax
 
-from msjax.base.arrays import CONCRETE
-from msjax.base.state import STATE
 from msjax.common.bases import CellBase
 from msjax.common.node import FunctionNode, place_on_tape, through_node
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, being_traced, is_leaf, is_tensor, mark_used, wrap
-from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
-from msjax.hooks.slots import Slot, SlotOwner
-from msjax.hooks.table import EMPTY, Hook
-from msjax.hooks.values import Values
+from msjax.core.base.arrays import CONCRETE
+from msjax.core.base.state import STATE
+from msjax.core.hooks.nodes import through_custom_vjp, under_jax_transform
+from msjax.core.hooks.slots import Slot, SlotOwner
+from msjax.core.hooks.table import EMPTY, Hook
+from msjax.core.hooks.values import Values
 
 if TYPE_CHECKING:
-    from msjax.hooks.backward import BackwardHooks
+    from msjax.core.hooks.backward import BackwardHooks
 
 
 class TensorValues(Values):

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
-from msjax.base.typing import Attribute, Axes
+from msjax.core.base.typing import Attribute, Axes
 
 if TYPE_CHECKING:
     import jax

@@ -11,13 +11,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from msjax.base.checks import is_int
-from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializers import Initializer, Zero, as_initializer, sizes_of
 from msjax.common.tensor import Tensor, of_numpy, wrap
 from msjax.common.typing import InitLike, Shape
+from msjax.core.base.checks import is_int
+from msjax.core.base.typing import JaxArray
 
 __all__: list[str] = []
 

@@ -1,6 +1,6 @@
 """GlobalComm: what MindSpore's programs read about the communication between processes."""
 
-from msjax.processes.groups import PROCESSES, WORLD_NAMES
+from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
 
 
 class _GlobalComm:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.base.checks import check_int, check_one_of
 from msjax.communication._comm_helper import GlobalComm as GlobalComm
-from msjax.processes.groups import PROCESSES, WORLD_NAMES, Group
+from msjax.core.base.checks import check_int, check_one_of
+from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES, Group
 
 HCCL_WORLD_COMM_GROUP, NCCL_WORLD_COMM_GROUP, MCCL_WORLD_COMM_GROUP = WORLD_NAMES
 _WORLD = HCCL_WORLD_COMM_GROUP

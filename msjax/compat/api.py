@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.autograd.modes import no_grad, set_grad_enabled
-from msjax.base.state import STATE
-from msjax.compile.jit import jit as jit, ms_function as ms_function
-from msjax.compile.noop import jit_class as jit_class
-from msjax.hooks.worker import synchronize
+from msjax.core.base.state import STATE
+from msjax.core.hooks.worker import synchronize
+from msjax.engine.autograd.modes import no_grad, set_grad_enabled
+from msjax.engine.compile.jit import jit as jit, ms_function as ms_function
+from msjax.engine.compile.noop import jit_class as jit_class
 
 _no_grad = no_grad
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msjax import mint, ops
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 from msjax.ops.not_offered import NOT_OFFERED
 from msjax.ops.primitive import Form
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
 from msjax.common import dtype as typing
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.core.base.lazy import on_first_use
 
 TensorPy = Tensor
 ParamInfo = Parameter

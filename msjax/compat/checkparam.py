@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
 
-from msjax.base import checks
-from msjax.base.errors import describe
 from msjax.common.dtype import as_dtype
+from msjax.core.base import checks
+from msjax.core.base.errors import describe
 
 EQ, NE, LT, LE, GT, GE, IN = 1, 2, 3, 4, 5, 6, 11
 INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = 7, 8, 9, 10

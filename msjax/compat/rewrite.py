@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 
 if not TYPE_CHECKING:
     _PLACEHOLDERS = {"[A-Z]*": "write the changed network as a Cell; hooks change what a cell computes without rewriting it."}

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 
 if not TYPE_CHECKING:
     _PLACEHOLDERS = {"[A-Z]*": "it is a private operator of MindSpore. Lift a function of jax arrays with ms.from_jax."}

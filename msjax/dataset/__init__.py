@@ -6,7 +6,7 @@ Nothing here needs more than numpy, except for what decodes, resizes or recolour
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 from msjax.dataset import (
     audio as audio,
     config as config,

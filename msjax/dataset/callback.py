@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from msjax.base.checks import check_int
+from msjax.core.base.checks import check_int
 
 
 class DSCallback:

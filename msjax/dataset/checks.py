@@ -1,4 +1,4 @@
-"""Checks of arguments that data pipelines share; the simple ones are in `msjax.base.checks`."""
+"""Checks of arguments that data pipelines share; the simple ones are in `msjax.core.base.checks`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int, check_type, is_int, is_number
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, check_int, check_type, is_int, is_number
+from msjax.core.base.errors import describe
 from msjax.dataset import config
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from msjax.base.checks import check_bool, check_int, check_str
 from msjax.common.random import data_seed, set_data_seed
+from msjax.core.base.checks import check_bool, check_int, check_str
 from msjax.dataset.enums import ErrorSamplesMode
 
 # A seed that nobody set: then each run shuffles in another order.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool
+from msjax.core.base.checks import check_bool
 from msjax.dataset.iterators import DictIterator, TupleIterator
 from msjax.dataset.run import Run, draw_seed
 from msjax.dataset.values import shape_and_type

@@ -6,7 +6,7 @@ from collections import abc
 from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
-from msjax.base.checks import check_bool, check_int
+from msjax.core.base.checks import check_bool, check_int
 from msjax.dataset.checks import check_columns
 from msjax.dataset.pools import Pools
 from msjax.dataset.run import Run, draw_seed

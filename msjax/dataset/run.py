@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from msjax.base.context import SETTINGS
+from msjax.core.base.context import SETTINGS
 from msjax.dataset import config
 from msjax.dataset.draws import Draws, MindSporeDraws, NumpyDraws, RecordDraws
 from msjax.dataset.pools import Pools

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int, is_int, is_number
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, check_int, is_int, is_number
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_list
 from msjax.dataset.run import Run
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.errors import describe
 from msjax.common.dtype import Type, as_dtype
 from msjax.common.tensor import Tensor, of_numpy
+from msjax.core.base.errors import describe
 
 _TEXT = ("U", "S")
 

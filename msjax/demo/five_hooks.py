@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax import ops
-from msjax.autograd.grad import grad
 from msjax.common.tensor import Tensor
+from msjax.engine.autograd.grad import grad
 from msjax.nn.cell.base import Cell
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.autograd.grad import value_and_grad
 from msjax.common.tensor import Tensor
+from msjax.engine.autograd.grad import value_and_grad
 
 if TYPE_CHECKING:
     from msjax.demo.lenet import LeNet5

@@ -1,6 +1,6 @@
 """MindRecord files: written with `FileWriter`, read with `FileReader` or `dataset.MindDataset`."""
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 from msjax.mindrecord.reader import FileReader as FileReader
 from msjax.mindrecord.writer import FileWriter as FileWriter
 

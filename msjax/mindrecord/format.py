@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.errors import describe
+from msjax.core.base.errors import describe
 
 VERSION = "3.0"
 HEADER_SIZE, PAGE_SIZE = 1 << 24, 1 << 25

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_int
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_int
+from msjax.core.base.errors import describe
 from msjax.mindrecord import format
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int, check_str
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_bool, check_int, check_str
+from msjax.core.base.errors import describe
 from msjax.mindrecord import format
 from msjax.mindrecord.reader import open_files
 

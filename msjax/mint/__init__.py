@@ -5,7 +5,7 @@ What ops has with the same arguments is the same function.
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 from msjax.mint import distributed as distributed, linalg as linalg, nn as nn, optim as optim, special as special
 from msjax.mint.arrange import *
 from msjax.mint.creation import *

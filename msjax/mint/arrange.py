@@ -8,9 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax import ops
-from msjax.base.typing import Axes
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.typing import Axes
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.arrange import shape_of
 from msjax.ops.function.array_func.scattering import index_combine, scatter_along

@@ -7,12 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax import ops
-from msjax.base.typing import Number
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.typing import Number
 from msjax.numpy.lifting import number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.arrange import shape_of

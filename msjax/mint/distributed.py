@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax import communication
-from msjax.base.checks import check_one_of, check_type
-from msjax.base.errors import describe
-from msjax.base.lazy import on_first_use
 from msjax.common.tensor import Tensor
 from msjax.communication import comm_func
 from msjax.communication.comm_func import CommHandle
+from msjax.core.base.checks import check_one_of, check_type
+from msjax.core.base.errors import describe
+from msjax.core.base.lazy import on_first_use
+from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
 from msjax.ops.function import collectives
-from msjax.processes.groups import PROCESSES, WORLD_NAMES
 
 __all__ = [
     "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier",

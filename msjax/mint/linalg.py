@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msjax import ops
-from msjax.base.lazy import on_first_use
-from msjax.base.typing import Axes
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.lazy import on_first_use
+from msjax.core.base.typing import Axes
 
 __all__ = ["inv", "matrix_norm", "norm", "qr", "vector_norm"]
 

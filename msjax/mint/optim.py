@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from msjax.base.lazy import on_first_use
-from msjax.base.typing import JaxArrays
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ParametersLike
+from msjax.core.base.lazy import on_first_use
+from msjax.core.base.typing import JaxArrays
 from msjax.experimental.optim import moments, optimizer as groups
 from msjax.nn.optim.engine import Update
 from msjax.ops.function.nn_func import optimizer_steps as formulas

@@ -8,10 +8,10 @@ from typing import Any, Protocol, overload
 import jax.numpy as jnp
 
 from msjax import ops
-from msjax.base.typing import Axes, Number
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import BinaryOperator, DTypeLike, TensorLike
+from msjax.core.base.typing import Axes, Number
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import jax
 
 from msjax import ops
-from msjax.base.typing import Number
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike, UnaryOperator
+from msjax.core.base.typing import Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func.arithmetic import sub_method
 from msjax.ops.function.math_func.tables import renamed

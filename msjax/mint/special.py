@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msjax import ops
-from msjax.base.lazy import on_first_use
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike, UnaryOperator
+from msjax.core.base.lazy import on_first_use
 
 __all__ = ["erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc"]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.base.checks import check_bool, check_float, check_positive_int, check_type
+from msjax.core.base.checks import check_bool, check_float, check_positive_int, check_type
 
 __all__ = [
     "cosine_decay_lr", "exponential_decay_lr", "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr",

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.checks import check_bool, check_float, check_positive_int
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_bool, check_float, check_positive_int
+from msjax.core.base.errors import describe
+from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
 
 __all__ = [

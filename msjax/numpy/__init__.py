@@ -5,7 +5,6 @@ Names that ops has, too, are the same operators. What MindSpore leaves out of nu
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
 from msjax.common.dtype import (
     bool_ as bool_,
     float16 as float16,
@@ -20,6 +19,7 @@ from msjax.common.dtype import (
     uint32 as uint32,
     uint64 as uint64,
 )
+from msjax.core.base.lazy import on_first_use
 from msjax.numpy.arrange import *
 from msjax.numpy.creation import *
 from msjax.numpy.dtypes import *

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
-from msjax.autograd.op import Op, apply
-from msjax.base.checks import check_one_of
-from msjax.base.typing import Axes, JaxArray, Number
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, Shape
+from msjax.core.base.checks import check_one_of
+from msjax.core.base.typing import Axes, JaxArray, Number
+from msjax.engine.autograd.op import Op, apply
 from msjax.numpy.lifting import lifted, tensor, tensors
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints

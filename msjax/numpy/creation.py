@@ -13,10 +13,10 @@ from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ArrayLike, DTypeLike, Shape
+from msjax.engine.programs.cache import make_array
 from msjax.numpy.lifting import as_type, floating, number, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
-from msjax.programs.cache import make_array
 
 __all__ = [
     "arange", "array", "array_str", "asarray", "asfarray", "bartlett", "blackman", "copy", "empty", "empty_like", "eye",

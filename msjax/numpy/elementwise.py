@@ -8,10 +8,10 @@ from typing import Protocol
 import jax.numpy as jnp
 
 from msjax import ops
-from msjax.base.typing import JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, BinaryOperator, DTypeLike
+from msjax.core.base.typing import JaxArray, Number
 from msjax.numpy.lifting import as_type, floating, lifted, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float

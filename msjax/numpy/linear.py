@@ -9,11 +9,11 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax import ops
-from msjax.base.checks import check_one_of
-from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, BinaryOperator, DTypeLike
+from msjax.core.base.checks import check_one_of
+from msjax.core.base.typing import JaxArray
 from msjax.numpy.lifting import as_type, lifted, lifted_pair, tensor, tensors
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
-from msjax.base.checks import check_one_of
-from msjax.base.typing import JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ArrayLike, Shape
+from msjax.core.base.checks import check_one_of
+from msjax.core.base.typing import JaxArray, Number
 from msjax.numpy.lifting import floating, lifted, tensor, tensors
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints

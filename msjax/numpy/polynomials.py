@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, BinaryOperator
+from msjax.core.base.typing import JaxArray
 from msjax.numpy.lifting import floating, lifted, lifted_pair
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import jax.numpy as jnp
 
 from msjax import ops
-from msjax.autograd.op import Op, apply
-from msjax.base.typing import Axes, JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, DTypeLike
+from msjax.core.base.typing import Axes, JaxArray, Number
+from msjax.engine.autograd.op import Op, apply
 from msjax.numpy.lifting import as_type, floating, lifted, tensor
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of, to_float

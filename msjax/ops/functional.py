@@ -3,7 +3,7 @@
 import builtins
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 from msjax.ops.not_offered import NOT_OFFERED
 
 

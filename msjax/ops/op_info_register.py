@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from msjax.base.errors import describe
+from msjax.core.base.errors import describe
 
 __all__ = [
     "AiCPURegOp", "CpuRegOp", "CustomRegOp", "DataType", "RegOp", "TBERegOp", "custom_info_register", "op_info_register",

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast, dataclass_transform
 
-from msjax.base.typing import Attribute
 from msjax.common.typing import MethodOfManyNames
+from msjax.core.base.typing import Attribute
 from msjax.ops.dispatch.docs import DerivedDoc
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 from msjax.ops.function.collectives import broadcast
 from msjax.parallel._auto_parallel_context import auto_parallel_context as auto_parallel_context
 from msjax.parallel.algo_parameter_config import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.base.errors import describe
+from msjax.core.base.errors import describe
 
 __all__ = ["get_algo_parameters", "reset_algo_parameters", "set_algo_parameters"]
 

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy import linalg as jax_linalg
 
-from msjax.base.checks import check_one_of
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_one_of
+from msjax.core.base.errors import describe
 from msjax.ops.function.control.from_jax import from_jax
 
 __all__ = [

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import optimize
 
 from msjax import ops
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+from msjax.core.base.errors import describe
 
 __all__ = ["line_search", "linear_sum_assignment", "minimize"]
 

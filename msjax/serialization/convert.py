@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-from msjax.base.errors import describe
+from msjax.core.base.errors import describe
 from msjax.serialization.files import reading, writing
 from msjax.serialization.formats import FORMATS
 

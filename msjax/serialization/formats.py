@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.base.checks import check_one_of
+from msjax.core.base.checks import check_one_of
 from msjax.serialization import ckpt, npz, safetensors
 
 FORMATS = {"ckpt": ckpt, "safetensors": safetensors, "npz": npz}

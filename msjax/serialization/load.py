@@ -6,11 +6,11 @@ import concurrent.futures
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.base.checks import check_bool, check_str, check_type
-from msjax.base.errors import describe
 from msjax.common.arrays import as_array
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
+from msjax.core.base.checks import check_bool, check_str, check_type
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.serialization.files import CorruptCheckpoint, reading
 from msjax.serialization.formats import find, no_encryption

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_one_of, check_options, check_str, check_type
-from msjax.base.errors import describe
 from msjax.common.arrays import concrete
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_bool, check_one_of, check_options, check_str, check_type
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.serialization.files import writing
 from msjax.serialization.formats import find, no_encryption

@@ -11,10 +11,10 @@ from typing import Any
 
 import jax
 
-from msjax.base.checks import check_options
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor, wrap
-from msjax.functional.functionalize import functionalize
+from msjax.core.base.checks import check_options
+from msjax.core.base.errors import describe
+from msjax.engine.functional.functionalize import functionalize
 from msjax.serialization.formats import no_encryption
 
 __all__ = ["export", "load"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from msjax.base.checks import check_positive_int
-from msjax.compile.jit import jit
+from msjax.core.base.checks import check_positive_int
+from msjax.engine.compile.jit import jit
 
 if TYPE_CHECKING:
     from msjax.dataset.dataset import Dataset

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from msjax.base.checks import check_bool, check_int
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, check_int
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.train.data_sink import RowSource
 

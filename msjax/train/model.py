@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from msjax.amp.precision import LEVEL_SETTINGS, build_train_network
-from msjax.base.checks import check_int, check_options
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_int, check_options
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.metrics.errors import Loss
 from msjax.nn.metrics.names import get_metrics

@@ -12,8 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from msjax.base.checks import check_str
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_str
 from msjax.train.callback.callback import Callback, RunContext
 
 __all__ = ["SummaryCollector", "SummaryRecord"]

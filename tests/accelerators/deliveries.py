@@ -8,8 +8,8 @@ import jax
 
 import msjax as ms
 from msjax import hooks
-from msjax.compile import attempt
-from msjax.hooks.batching import CallsAsOutputs
+from msjax.core.hooks.batching import CallsAsOutputs
+from msjax.engine.compile import attempt
 from msjax.ops.dispatch import platforms
 from tests.bench import cells, contenders
 

@@ -9,7 +9,7 @@ from jax.sharding import AxisType, Mesh
 
 import msjax as ms
 from msjax import hooks
-from msjax.jaxprs.observers import with_observed
+from msjax.core.jaxprs.observers import with_observed
 from tests.accelerators.models import BATCH, LENGTH, WIDTH, Transformer, partition
 from tests.accelerators.targets import on
 

@@ -8,7 +8,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks
-from msjax.jaxprs.observers import with_observed
+from msjax.core.jaxprs.observers import with_observed
 from tests.accelerators import models
 from tests.bench import cells, handwritten
 from tests.bench.contenders import network

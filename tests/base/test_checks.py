@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax.base import checks
+from msjax.core.base import checks
 
 
 @pytest.mark.parametrize(

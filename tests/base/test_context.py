@@ -11,9 +11,9 @@ import pytest
 
 import msjax as ms
 from msjax import Tensor, nn
-from msjax.base import disk_cache
-from msjax.base.context import SETTINGS, force_mode
-from msjax.base.state import STATE
+from msjax.core.base import disk_cache
+from msjax.core.base.context import SETTINGS, force_mode
+from msjax.core.base.state import STATE
 
 
 @pytest.fixture(autouse=True)

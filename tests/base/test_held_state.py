@@ -11,7 +11,7 @@ import pytest
 from flax import nnx
 
 from msjax import hooks
-from msjax.base.held_state import held_state
+from msjax.core.base.held_state import held_state
 
 FACTOR = 1.0
 

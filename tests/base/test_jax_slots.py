@@ -1,4 +1,4 @@
-"""What msjax/base/jax_slots.py expects of jax where jax promises nothing."""
+"""What msjax/core/base/jax_slots.py expects of jax where jax promises nothing."""
 
 import runpy
 
@@ -10,16 +10,16 @@ import pytest
 from jax.interpreters import mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
-from msjax.base import jax_slots
+from msjax.core.base import jax_slots
 
 
 @pytest.fixture(autouse=True)
 def versions(request):
-    """Add to a failure what msjax/base/jax_slots.py was checked with. If it still works otherwise, add the version to its `CHECKED`."""
+    """Add to a failure what msjax/core/base/jax_slots.py was checked with. If it still works otherwise, add the version to its `CHECKED`."""
     failed = request.session.testsfailed
     yield
     if request.session.testsfailed > failed:
-        print(f"msjax/base/jax_slots.py was checked with jax {' and '.join(jax_slots.CHECKED)}; here is {jax.__version__}")
+        print(f"msjax/core/base/jax_slots.py was checked with jax {' and '.join(jax_slots.CHECKED)}; here is {jax.__version__}")
 
 
 X = jnp.arange(3.0)

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from msjax.base.lazy import is_placeholder
+from msjax.core.base.lazy import is_placeholder
 from tests.test_architecture import MODULES
 
 HEAD = """
 from typing import TYPE_CHECKING
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 """
 FILES = {
     "__init__": HEAD

@@ -8,7 +8,7 @@ import pytest
 
 import msjax as ms
 from msjax import amp, nn, profiler, runtime, train
-from msjax.base.checks import check_known, check_options
+from msjax.core.base.checks import check_known, check_options
 from msjax.mint import distributed
 
 PACKAGE = Path(ms.__file__).parent

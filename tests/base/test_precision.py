@@ -8,7 +8,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn
-from msjax.base import precision
+from msjax.core.base import precision
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from msjax.base.recent import Recent
-from msjax.base.weak import LiveSet
 from msjax.common.tensor_hooks import HookList
-from msjax.programs.limits import CacheLimit
+from msjax.core.base.recent import Recent
+from msjax.core.base.weak import LiveSet
+from msjax.engine.programs.limits import CacheLimit
 
 
 class Thing:

@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.engine.programs.compiler_options import quick_options
 from msjax.ops.function.nn_func import convolution_kernels, pooling_kernels
-from msjax.programs.compiler_options import quick_options
 from tests.bench.data import MOBILENET
 from tests.bench.handwritten import Plain
 

@@ -7,10 +7,10 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
-from msjax.jaxprs import observers
+from msjax.core.jaxprs import observers
+from msjax.engine.programs import compiler_options
+from msjax.engine.programs.compiler_options import large_options, quick_options
 from msjax.ops.dispatch.platforms import on_cpu
-from msjax.programs import compiler_options
-from msjax.programs.compiler_options import large_options, quick_options
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
-from msjax.compile import guards as kinds
-from msjax.compile.walk import Walk
+from msjax.engine.compile import guards as kinds
+from msjax.engine.compile.walk import Walk
 
 
 def f32(*values):
@@ -284,7 +284,7 @@ def test_objects_among_the_arguments_are_guarded_in_every_call():
 
 
 def test_a_gradient_of_a_method_has_one_program_for_each_state(monkeypatch):
-    from msjax.compile import compiled as compileds
+    from msjax.engine.compile import compiled as compileds
 
     made, build = [], compileds.build
     monkeypatch.setattr(compileds, "build", lambda *args: made.append(1) or build(*args))
@@ -449,7 +449,7 @@ def test_values_that_differ_only_in_kind_are_told_apart():
 
 
 def test_a_network_of_hooks_and_ops_has_one_walk_for_its_first_call(monkeypatch):
-    from msjax.compile import walk as walks
+    from msjax.engine.compile import walk as walks
 
     begun, init = [], walks.Walk.__init__
     monkeypatch.setattr(walks.Walk, "__init__", lambda self, *args: begun.append(1) or init(self, *args))

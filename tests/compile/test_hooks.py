@@ -8,7 +8,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
-from msjax.hooks.delivery import HookNeedsValue
+from msjax.core.hooks.delivery import HookNeedsValue
 
 
 def f32(*values):

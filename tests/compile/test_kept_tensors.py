@@ -7,8 +7,8 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
-from msjax.compile import kept as kept_tensors
-from msjax.hooks.delivery import HookNeedsValue
+from msjax.core.hooks.delivery import HookNeedsValue
+from msjax.engine.compile import kept as kept_tensors
 from tests.compile.calls import f32, warned
 
 

@@ -14,13 +14,13 @@ import pytest
 
 import msjax as ms
 from msjax import Tensor, nn, ops
-from msjax.base import context
-from msjax.base.weak import LiveSet
 from msjax.common.random import default_generator
-from msjax.compile import description, stored
-from msjax.compile.description import StateDescription
-from msjax.programs import cache, own_state
-from msjax.programs.reach import Undescribable
+from msjax.core.base import context
+from msjax.core.base.weak import LiveSet
+from msjax.engine.compile import description, stored
+from msjax.engine.compile.description import StateDescription
+from msjax.engine.programs import cache, own_state
+from msjax.engine.programs.reach import Undescribable
 from tests.programs.stores import store_in
 
 _ALONE = "MSJAX_TEST_ALONE"

@@ -64,7 +64,7 @@ def test_state_that_changes_at_each_run_ends_in_pynative_mode():
 
 
 def test_an_error_of_msjax_itself_is_raised(monkeypatch):
-    from msjax.compile import trace as traces
+    from msjax.engine.compile import trace as traces
 
     def broken(*_args):
         raise ZeroDivisionError("a fault of msjax")
@@ -79,7 +79,7 @@ def test_an_error_of_msjax_itself_is_raised(monkeypatch):
 
 
 def test_the_programs_used_last_are_kept(monkeypatch):
-    from msjax.compile import compiled as compileds
+    from msjax.engine.compile import compiled as compileds
 
     monkeypatch.setattr(compileds, "KEPT", 4)
     net = Calls(lambda self, x, n: x * n * self.k, k=1)

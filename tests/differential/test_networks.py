@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from msjax.hooks import protocol
+from msjax.core.hooks import protocol
 from tests.differential import compare, generate, render, shrink, ways
 
 # So many cases have everything in them; the first few of them run here.

@@ -7,7 +7,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
-from msjax.hooks.primitive import hook_p
+from msjax.core.hooks.primitive import hook_p
 
 
 def unrelated():
@@ -96,7 +96,7 @@ def test_forward_and_backward_hooks_of_a_chain_share_one_callback_and_keep_their
 
 
 def test_large_values_have_callbacks_of_their_own(monkeypatch):
-    monkeypatch.setattr("msjax.hooks.primitive.LARGE", 100)
+    monkeypatch.setattr("msjax.core.hooks.primitive.LARGE", 100)
     log = []
     program = chain(lambda number, cell: cell.register_backward_hook(lambda cell, gi, go: log.append(gi[0].shape)))
     assert callbacks(program, jnp.ones(20, jnp.float32)) == 10

@@ -13,8 +13,8 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P, Sing
 
 import msjax as ms
 from msjax import nn
-from msjax.tools.checking import Check
-from msjax.tools.watching.statistics import statistics
+from msjax.core.tools.checking import Check
+from msjax.core.tools.watching.statistics import statistics
 from tests.accelerators.devices import eight_devices
 
 

@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 
 from msjax import hooks
-from msjax.hooks import classify
+from msjax.core.hooks import classify
 
 X = jnp.array([1.0, -2.0], "float32")
 

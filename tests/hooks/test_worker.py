@@ -14,7 +14,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn
-from msjax.hooks.worker import WORKER  # its private counts are the bound that is tested: how many bytes and calls wait
+from msjax.core.hooks.worker import WORKER  # its private counts are the bound that is tested: how many bytes and calls wait
 
 
 def hooked(hook):
@@ -224,7 +224,7 @@ def test_ctrl_c_ends_the_calls_of_a_vmap_that_are_left():
 
 
 def test_programs_of_a_thread_do_not_outrun_their_hooks_for_long(monkeypatch):
-    monkeypatch.setattr("msjax.hooks.worker._BEHIND", 0.1)
+    monkeypatch.setattr("msjax.core.hooks.worker._BEHIND", 0.1)
     ms.hooks.barrier()
     f, stop, most = hooked(lambda value: time.sleep(0.002)), threading.Event(), []
     f(jnp.ones(2))
@@ -252,7 +252,7 @@ def test_programs_of_a_thread_do_not_outrun_their_hooks_for_long(monkeypatch):
 
 
 def test_few_calls_wait_before_the_first_hook_has_ended(monkeypatch):
-    monkeypatch.setattr("msjax.hooks.worker._UNTIMED", 8)
+    monkeypatch.setattr("msjax.core.hooks.worker._UNTIMED", 8)
     f, stop, ended, most = hooked(lambda value: ended.wait(20) and None), threading.Event(), threading.Event(), []
 
     def train():

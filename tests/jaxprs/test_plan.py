@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from msjax import hooks
-from msjax.hooks.places import Edits, Tracing
-from msjax.jaxprs.control_flow import rules
-from msjax.jaxprs.interpreter import Interpreter, Program
-from msjax.jaxprs.plan import Here, Inside, Patterns, Plain, Planner
+from msjax.core.hooks.places import Edits, Tracing
+from msjax.core.jaxprs.control_flow import rules
+from msjax.core.jaxprs.interpreter import Interpreter, Program
+from msjax.core.jaxprs.plan import Here, Inside, Patterns, Plain, Planner
 
 X = jnp.arange(3.0)
 

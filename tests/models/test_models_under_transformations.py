@@ -14,7 +14,7 @@ import pytest
 from flax import nnx
 
 from msjax import hooks
-from msjax.jaxprs.observers import with_observed
+from msjax.core.jaxprs.observers import with_observed
 from tests.accelerators.devices import eight_devices
 from tests.models.test_nnx_models import MODELS, TOKENS
 

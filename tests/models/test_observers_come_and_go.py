@@ -15,11 +15,11 @@ import pytest
 from flax import nnx
 
 from msjax import hooks
-from msjax.hooks import slots
-from msjax.hooks.events import Event
-from msjax.hooks.places import HOOKED_WITH
-from msjax.hooks.primitive import COLLECTED
-from msjax.models.frameworks.nnx import _REGISTRIES as REGISTRIES
+from msjax.core.hooks import slots
+from msjax.core.hooks.events import Event
+from msjax.core.hooks.places import HOOKED_WITH
+from msjax.core.hooks.primitive import COLLECTED
+from msjax.core.models.frameworks.nnx import _REGISTRIES as REGISTRIES
 
 X = jnp.linspace(-1.0, 1.0, 6, dtype="float32").reshape(2, 3)
 

@@ -11,7 +11,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks, nn, ops
-from msjax.models import kept, same_program
+from msjax.core.models import kept, same_program
 
 W = [jnp.asarray(np.random.default_rng(i).normal(size=(4, 4)), "float32") for i in range(2)]
 CLEAN = jnp.asarray(np.random.default_rng(8).normal(size=(2, 3, 4)), "float32")

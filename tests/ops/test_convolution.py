@@ -9,9 +9,9 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
+from msjax.engine.programs.compiler_options import equations
 from msjax.ops.function.nn_func import convolution_kernels
 from msjax.ops.function.nn_func.depthwise import Windows, convolve_each_channel
-from msjax.programs.compiler_options import equations
 from tests.ops.harness import Case, check_gradient
 
 RNG = np.random.default_rng(0)

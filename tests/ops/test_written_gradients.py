@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax.autograd.op import apply
-from msjax.autograd.traced_vjp import TracedVJP
+from msjax.engine.autograd.op import apply
+from msjax.engine.autograd.traced_vjp import TracedVJP
 from msjax.ops.function.nn_func import pooling_kernels
 from msjax.ops.function.nn_func.convolution_kernels import CONV
 from msjax.ops.function.nn_func.normalization import BATCH_NORM_TRAIN

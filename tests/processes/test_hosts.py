@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from msjax.cli import main
-from msjax.processes import launchers
-from msjax.processes.joining import ALONE, place_in_environment
-from msjax.processes.launchers import ONE_HOST, Host, host
+from msjax.engine.processes import launchers
+from msjax.engine.processes.joining import ALONE, place_in_environment
+from msjax.engine.processes.launchers import ONE_HOST, Host, host
 
 PREFIXES = (
     "MS_",

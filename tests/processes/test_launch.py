@@ -20,9 +20,9 @@ import pytest
 import msjax as ms
 from msjax.alias import install_as_mindspore
 from msjax.cli import main
-from msjax.processes.joining import Place, join
-from msjax.processes.launch import launch
-from msjax.processes.progress import Progress
+from msjax.engine.processes.joining import Place, join
+from msjax.engine.processes.launch import launch
+from msjax.engine.processes.progress import Progress
 
 
 def start(code, workers=3, timeout=None):
@@ -149,7 +149,7 @@ def test_processes_tell_how_far_they_are():
 
 def test_the_command_line(monkeypatch, capsys):
     calls = []
-    monkeypatch.setattr("msjax.processes.launch.launch", lambda *args: calls.append(args) or 5)
+    monkeypatch.setattr("msjax.engine.processes.launch.launch", lambda *args: calls.append(args) or 5)
     assert main(["run", "--workers", "4", "--mode", "graph", "--timeout", "9", __file__, "a", "-b"]) == 5
     command, workers, timeout = calls[0]
     assert command[1:] == ["-m", "msjax", "run", "--mode", "graph", __file__, "a", "-b"] and (workers, timeout) == (4, 9)

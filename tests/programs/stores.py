@@ -4,9 +4,9 @@ import contextlib
 
 import jax
 
-from msjax.base import disk_cache, jax_slots
-from msjax.programs import cache, store_key
-from msjax.programs.store import ProgramStore
+from msjax.core.base import disk_cache, jax_slots
+from msjax.engine.programs import cache, store_key
+from msjax.engine.programs.store import ProgramStore
 
 
 @contextlib.contextmanager

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from msjax.programs import background
-from msjax.programs.background import Background, IdleCores
+from msjax.engine.programs import background
+from msjax.engine.programs.background import Background, IdleCores
 
 
 def cores(*readings, cores=2):

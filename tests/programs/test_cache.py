@@ -14,15 +14,15 @@ import pytest
 import msjax as ms
 import msjax.numpy as mnp
 from msjax import nn
-from msjax.autograd import op as op_module
-from msjax.autograd.residuals import ResidualSpec
-from msjax.base.arrays import is_at_hand
 from msjax.common.tensor import is_tensor
+from msjax.core.base.arrays import is_at_hand
+from msjax.engine.autograd import op as op_module
+from msjax.engine.autograd.residuals import ResidualSpec
+from msjax.engine.programs import cache, limits
+from msjax.engine.programs.cache import _ARRAYS, ProgramCache, run_cached
+from msjax.engine.programs.compiler_options import compile_operator, is_nested, options_for, platform_of, quick_options
 from msjax.nn.layer.embedding import _clip_rows, _renorm
 from msjax.ops.dispatch import random_keys
-from msjax.programs import cache, limits
-from msjax.programs.cache import _ARRAYS, ProgramCache, run_cached
-from msjax.programs.compiler_options import compile_operator, is_nested, options_for, platform_of, quick_options
 
 
 def doubled(key):

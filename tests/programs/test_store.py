@@ -11,14 +11,14 @@ from jax.interpreters import mlir
 
 import msjax as ms
 from msjax import nn, ops
-from msjax.autograd import residuals
-from msjax.autograd.op import Op, apply
-from msjax.base import disk_cache
+from msjax.core.base import disk_cache
+from msjax.engine.autograd import residuals
+from msjax.engine.autograd.op import Op, apply
+from msjax.engine.programs import cache, compiler_options, libraries, sources, store_key
+from msjax.engine.programs.cache import ProgramCache
+from msjax.engine.programs.description import Description, Undescribable, describe
+from msjax.engine.programs.reach import reach_of
 from msjax.ops.function.nn_func import depthwise
-from msjax.programs import cache, compiler_options, libraries, sources, store_key
-from msjax.programs.cache import ProgramCache
-from msjax.programs.description import Description, Undescribable, describe
-from msjax.programs.reach import reach_of
 from tests.programs.stores import store_in
 
 TANH, SUB, ADD = ops.tanh.op, ops.sub.op, ops.add.op

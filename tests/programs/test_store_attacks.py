@@ -21,15 +21,15 @@ import pytest
 from jax.interpreters import ad, mlir
 
 from msjax import ops
-from msjax.autograd import traced_vjp
-from msjax.autograd.grad import grad
-from msjax.autograd.op import Op, apply
-from msjax.base import disk_cache, jax_slots
 from msjax.common.tensor import Tensor
+from msjax.core.base import disk_cache, jax_slots
+from msjax.engine.autograd import traced_vjp
+from msjax.engine.autograd.grad import grad
+from msjax.engine.autograd.op import Op, apply
+from msjax.engine.programs import bound, cache, libraries
+from msjax.engine.programs.store_entry import StoreEntry, read_entry, write_entry
 from msjax.ops.dispatch import promotion
 from msjax.ops.function.nn_func import activations
-from msjax.programs import bound, cache, libraries
-from msjax.programs.store_entry import StoreEntry, read_entry, write_entry
 from tests.programs.stores import store_in
 
 X = np.linspace(-2, 2, 6, dtype=np.float32)

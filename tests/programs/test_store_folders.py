@@ -7,9 +7,9 @@ import jax
 import jax.interpreters.ad
 import pytest
 
-from msjax.base import disk_cache, jax_slots, private_folder
-from msjax.base.private_folder import NotPrivate, make_private
-from msjax.programs import sources, store_key
+from msjax.core.base import disk_cache, jax_slots, private_folder
+from msjax.core.base.private_folder import NotPrivate, make_private
+from msjax.engine.programs import sources, store_key
 
 
 def below(path, *names):

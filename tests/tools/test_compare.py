@@ -13,9 +13,9 @@ from flax import linen, nnx
 
 import msjax as ms
 from msjax import hooks, nn
+from msjax.core.tools.comparison import Comparison, Row
+from msjax.core.tools.texts import printed
 from msjax.tools import Record, compare, hooks_of, record
-from msjax.tools.comparison import Comparison, Row
-from msjax.tools.texts import printed
 from tests.tools.nets_for_records import LeNet, Transformer
 
 pytest.importorskip("safetensors")
@@ -322,5 +322,5 @@ def test_live_torch_module(tmp_path):
 
 
 def test_recorder_of_other_frameworks_needs_no_msjax():
-    source = Path(sys.modules["msjax.tools.foreign"].__file__).read_text()
+    source = Path(sys.modules["msjax.core.tools.foreign"].__file__).read_text()
     assert "import msjax" not in source and "from msjax" not in source and "import jax" not in source

@@ -9,9 +9,9 @@ from flax import linen, nnx
 
 import msjax as ms
 from msjax import hooks, nn, ops
+from msjax.core.tools.checking import Check
+from msjax.core.tools.guarding.guard_places import Guard
 from msjax.tools import Fault, find_nan, guard, hooks_of
-from msjax.tools.checking import Check
-from msjax.tools.guarding.guard_places import Guard
 
 # {name: (what a cell computes, pass, names of the operation)}: the first four in the forward pass, the others in the backward.
 FAULTS = {

@@ -12,13 +12,13 @@ from flax import linen, nnx
 
 import msjax as ms
 from msjax import hooks, nn, train
+from msjax.core.tools.texts import printed
+from msjax.core.tools.watching import handle
+from msjax.core.tools.watching.report import bars
+from msjax.core.tools.watching.rules import RuleBroken
+from msjax.core.tools.watching.sinks import SCALARS, WatchRow
+from msjax.core.tools.watching.statistics import rows_of, statistics
 from msjax.tools import hooks_of, rules, watch
-from msjax.tools.texts import printed
-from msjax.tools.watching import handle
-from msjax.tools.watching.report import bars
-from msjax.tools.watching.rules import RuleBroken
-from msjax.tools.watching.sinks import SCALARS, WatchRow
-from msjax.tools.watching.statistics import rows_of, statistics
 
 
 def network():
@@ -291,7 +291,7 @@ def test_tensorboard(tmp_path):
 
 def test_plot():
     pytest.importorskip("matplotlib")
-    from msjax.tools.watching.sinks import LivePlot
+    from msjax.core.tools.watching.sinks import LivePlot
 
     net, step = network()
     plot = LivePlot()

@@ -48,7 +48,7 @@ def _public_names(name) -> set:
     module = importlib.import_module(name)
     values = {n: vars(module).get(n) for n in getattr(module, "__all__", None) or dir(module) if not n.startswith("_")}
     own = {n: v for n, v in values.items() if getattr(v, "__module__", "").startswith("msjax") and not inspect.ismodule(v)}
-    return {f"{name}.{n}" for n, v in own.items() if v.__module__ != "msjax.base.lazy"}
+    return {f"{name}.{n}" for n, v in own.items() if v.__module__ != "msjax.core.base.lazy"}
 
 
 def test_known_types_stay_above_the_floor_and_names_are_known():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from msjax.base.checks import check_number, check_positive_int
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_number, check_positive_int
+from msjax.core.base.errors import describe
 from msjax.dataset.audio.enums import MelType, NormMode, NormType
 from msjax.dataset.checks import check_enum
 

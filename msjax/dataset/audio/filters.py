@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_number, check_positive_int
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, check_number, check_positive_int
+from msjax.core.base.errors import describe
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.checks import check_numbers
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_float, check_int, check_number, check_positive_int
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, check_float, check_int, check_number, check_positive_int
+from msjax.core.base.errors import describe
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.audio.enums import BorderType, MelType, NormMode, NormType, ScaleType, WindowType
 from msjax.dataset.audio.filter_banks import create_dct, melscale_fbanks

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int, check_options
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_bool, check_int, check_options
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import LARGEST, check_columns, check_pool
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.batch_work import BatchWork

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.errors import describe
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns, check_workers
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.shared import operation_name, positions_of, row_error

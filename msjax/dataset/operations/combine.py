@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.base.checks import check_type
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_type
+from msjax.core.base.errors import describe
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.shared import operation_name, row_error
 from msjax.dataset.run import Run, draw_seed

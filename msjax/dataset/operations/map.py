@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from msjax.base.checks import check_options, check_type
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_options, check_type
+from msjax.core.base.errors import describe
 from msjax.dataset.callback import DSCallback
 from msjax.dataset.checks import check_columns, check_pool
 from msjax.dataset.dataset import Dataset

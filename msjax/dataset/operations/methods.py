@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.base.checks import check_bool
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool
+from msjax.core.base.errors import describe
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.batch import BatchDataset
 from msjax.dataset.operations.columns import FilterDataset, ProjectDataset, RenameDataset

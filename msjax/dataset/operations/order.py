@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_int, check_type, is_int
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_int, check_type, is_int
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import LARGEST
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.run import Run

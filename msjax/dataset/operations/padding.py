@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int, check_type, is_int
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, check_int, check_type, is_int
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns, check_list
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.batch import BatchDataset, collate

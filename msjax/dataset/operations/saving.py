@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msjax.base.checks import check_one_of
+from msjax.core.base.checks import check_one_of
 from msjax.dataset.dataset import Dataset
 from msjax.mindrecord.format import TYPES, is_blob
 from msjax.mindrecord.writer import FileWriter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.base.errors import callable_name
+from msjax.core.base.errors import callable_name
 from msjax.dataset.vision.image import ImageTransform
 
 

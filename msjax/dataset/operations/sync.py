@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from msjax.base.checks import check_type, is_int
-from msjax.base.errors import check_callable, describe
+from msjax.core.base.checks import check_type, is_int
+from msjax.core.base.errors import check_callable, describe
 from msjax.dataset import config
 from msjax.dataset.dataset import Dataset
 

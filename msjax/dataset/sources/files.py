@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.base.checks import check_str
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_str
+from msjax.core.base.errors import describe
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import owned
 

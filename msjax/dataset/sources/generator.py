@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, check_int
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns, check_list, check_pool
 from msjax.dataset.operations.batch import collate
 from msjax.dataset.operations.shared import operation_name, row_error

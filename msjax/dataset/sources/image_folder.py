@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, is_int
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, is_int
+from msjax.core.base.errors import describe
 from msjax.dataset.operations.shared import row_error
 from msjax.dataset.sources.files import check_folder, refuse_cache
 from msjax.dataset.sources.mappable import MappableDataset

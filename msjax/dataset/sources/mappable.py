@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int
+from msjax.core.base.checks import check_bool, check_int
 from msjax.dataset.checks import LARGEST, check_pool
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.draws import NumpyDraws

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.base.checks import check_int, check_type
+from msjax.core.base.checks import check_int, check_type
 from msjax.dataset.enums import Shuffle
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.mindrecord.reader import chosen_columns, open_files

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import as_value, owned

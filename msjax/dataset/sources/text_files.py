@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_int, check_str, is_int
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_int, check_str, is_int
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_list, check_workers
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.draws import NumpyDraws

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.errors import describe
+from msjax.core.base.errors import describe
 from msjax.dataset.transforms.base import Transform
 from msjax.dataset.values import as_value
 

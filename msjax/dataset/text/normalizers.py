@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int, check_str, check_type, is_int
-from msjax.base.errors import describe
 from msjax.common.typing import ArrayLike
+from msjax.core.base.checks import check_bool, check_int, check_str, check_type, is_int
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_list
 from msjax.dataset.text.base import TextTransform
 from msjax.dataset.transforms.base import Transform

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int, check_str, check_type
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, check_int, check_str, check_type
+from msjax.core.base.errors import describe
 from msjax.dataset.text.base import TextTransform, Tokenizer
 from msjax.dataset.text.normalizers import NormalizeForm, strip_accents
 from msjax.dataset.text.vocab import Vocab

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int, check_str, check_type, is_int
-from msjax.base.errors import describe
 from msjax.common.dtype import int32
 from msjax.common.typing import DTypeLike
+from msjax.core.base.checks import check_bool, check_int, check_str, check_type, is_int
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns, check_list
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.text.base import TextTransform

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.errors import describe
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_list
 from msjax.dataset.values import as_value
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_int, check_number, is_int
-from msjax.base.errors import describe
-from msjax.base.typing import Number
 from msjax.common.dtype import Type, bool_
 from msjax.common.typing import ArrayLike, DTypeLike
+from msjax.core.base.checks import check_int, check_number, is_int
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Number
 from msjax.dataset.transforms.base import OF_BATCHES, Transform
 from msjax.dataset.values import as_value, is_text, numpy_dtype, pad_to, same_type
 

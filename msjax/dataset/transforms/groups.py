@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_number
+from msjax.core.base.checks import check_number
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import Transform, call_in_turn, check_transforms
 

@@ -5,7 +5,7 @@ What decodes images or changes their colours and angles needs Pillow (``pip inst
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 from msjax.dataset.vision.angles import (
     Affine as Affine,
     HorizontalFlip as HorizontalFlip,

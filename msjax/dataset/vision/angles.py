@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from msjax.base.checks import check_bool, check_number, is_number
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, check_number, is_number
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_enum, check_numbers, check_range
 from msjax.dataset.run import row_rng
 from msjax.dataset.vision.enums import Inter

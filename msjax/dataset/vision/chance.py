@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.base.checks import check_number, is_number
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_number, is_number
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_list, check_range
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import call_in_turn

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, check_int
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_enum
 from msjax.dataset.vision.enums import ConvertMode
 from msjax.dataset.vision.image import ImageTransform

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.base.checks import check_int, check_number, is_number
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_int, check_number, is_number
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_numbers
 from msjax.dataset.values import is_pil
 from msjax.dataset.vision.image import ImageTransform, pillow, through_pil

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from msjax.base.checks import check_str
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_str
+from msjax.core.base.errors import describe
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import Transform
 from msjax.dataset.values import is_pil

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int, check_number, is_number
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, check_int, check_number, is_number
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_enum, check_numbers, check_range
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import Transform

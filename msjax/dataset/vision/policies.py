@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_int, check_number
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_int, check_number
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_enum, check_list
 from msjax.dataset.enums import Named
 from msjax.dataset.run import row_rng

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 from msjax.dataset import vision
 from msjax.dataset.vision import *  # pyright: ignore[reportAssignmentType]
 

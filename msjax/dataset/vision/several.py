@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.base.checks import check_bool
+from msjax.core.base.checks import check_bool
 from msjax.dataset.checks import check_size
 from msjax.dataset.vision.image import ImageTransform, crop, flip, size_of
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int, is_int
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, check_int, is_int
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_enum, check_range, check_size
 from msjax.dataset.run import row_rng
 from msjax.dataset.values import is_pil

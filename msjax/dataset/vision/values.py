@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_number
-from msjax.base.errors import describe
 from msjax.common.typing import DTypeLike
+from msjax.core.base.checks import check_bool, check_number
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_numbers
 from msjax.dataset.result_memory import empty
 from msjax.dataset.transforms.base import OF_BATCHES

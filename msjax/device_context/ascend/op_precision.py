@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msjax.base.checks import check_one_of
+from msjax.core.base.checks import check_one_of
 
 __all__ = ["conv_allow_hf32", "matmul_allow_hf32", "op_precision_mode", "precision_mode"]
 

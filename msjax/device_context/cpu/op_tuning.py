@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msjax.base.checks import check_int
+from msjax.core.base.checks import check_int
 
 __all__ = ["threads_num"]
 

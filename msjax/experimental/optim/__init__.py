@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 from msjax.experimental.optim import lr_scheduler
 from msjax.experimental.optim.adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
 from msjax.experimental.optim.moments import Adam, Adamax, AdamW, NAdam, RAdam

@@ -7,10 +7,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.base.checks import check_number
-from msjax.base.typing import JaxArray, JaxArrays
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ParametersLike
+from msjax.core.base.checks import check_number
+from msjax.core.base.typing import JaxArray, JaxArrays
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.nn.optim.engine import Update
 from msjax.nn.optim.signed import averaged, averaging, signed

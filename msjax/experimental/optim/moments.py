@@ -7,9 +7,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray, JaxArrays
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ParametersLike
+from msjax.core.base.typing import JaxArray, JaxArrays
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.nn.optim.engine import Update
 from msjax.ops.function.nn_func import optimizer_steps as formulas

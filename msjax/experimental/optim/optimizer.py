@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_number
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ParametersLike
+from msjax.core.base.checks import check_number
+from msjax.core.base.errors import describe
 from msjax.nn.optim.engine import CompiledOptimizer, GroupSpec, StepInputs, UpdateSpec, compiled_step
 from msjax.ops.dispatch.operator import freeze
 

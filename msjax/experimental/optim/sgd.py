@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArrays
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ParametersLike
+from msjax.core.base.typing import JaxArrays
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.nn.optim.engine import Update
 from msjax.ops.function.nn_func import optimizer_steps as formulas

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 from msjax.mint.nn import functional as functional
 from msjax.mint.nn.layers import *
 from msjax.mint.nn.losses import *

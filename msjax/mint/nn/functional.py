@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from msjax import ops
-from msjax.base.checks import check_one_of
-from msjax.base.lazy import on_first_use
-from msjax.base.typing import Axes, Number
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.checks import check_one_of
+from msjax.core.base.lazy import on_first_use
+from msjax.core.base.typing import Axes, Number
 from msjax.mint.arrange import flatten
 from msjax.mint.reduction import norm
 from msjax.mint.special import log_softmax

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
-from msjax.base.typing import Number
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.typing import Number
 from msjax.mint.nn import functional as F
 from msjax.nn.cell.base import Cell
 from msjax.ops.primitive import REQUIRED, annotated

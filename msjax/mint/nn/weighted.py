@@ -6,14 +6,14 @@ import math
 from typing import Any
 
 from msjax import ops
-from msjax.base.checks import check_one_of, check_positive_int
-from msjax.base.typing import Axes
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_one_of, check_positive_int
+from msjax.core.base.typing import Axes
 from msjax.mint.nn import functional as F
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import PReLUExt

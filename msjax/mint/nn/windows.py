@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msjax.base.typing import Axes
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.typing import Axes
 from msjax.mint.nn import functional as F
 from msjax.mint.nn.layers import Layer
 from msjax.ops.function.nn_func.pads import pad

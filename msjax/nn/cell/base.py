@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from flax import nnx
 
-from msjax.autograd.precision import computing_in
-from msjax.autograd.recompute import TwoContexts, call_recomputed
-from msjax.autograd.saved import saved_tensors_hooks
-from msjax.base import jax_slots
-from msjax.base.arrays import CONCRETE
-from msjax.base.calls import entered
-from msjax.base.checks import check_options
-from msjax.base.context import GRAPH_MODE, SETTINGS
-from msjax.base.errors import cell_path, shorten
-from msjax.base.flax_slots import MODULE_STATE, ToldOfWrites, blank_like
-from msjax.base.state import ACTIVITY, COMPILER, STATE, programs_changed
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_values import TENSORS
-from msjax.hooks import table as hook_table
-from msjax.hooks.batching import in_one_batch
-from msjax.hooks.protocol import call_with_hooks
-from msjax.hooks.slots import before_change
+from msjax.core.base import jax_slots
+from msjax.core.base.arrays import CONCRETE
+from msjax.core.base.calls import entered
+from msjax.core.base.checks import check_options
+from msjax.core.base.context import GRAPH_MODE, SETTINGS
+from msjax.core.base.errors import cell_path, shorten
+from msjax.core.base.flax_slots import MODULE_STATE, ToldOfWrites, blank_like
+from msjax.core.base.state import ACTIVITY, COMPILER, STATE, programs_changed
+from msjax.core.hooks import table as hook_table
+from msjax.core.hooks.batching import in_one_batch
+from msjax.core.hooks.protocol import call_with_hooks
+from msjax.core.hooks.slots import before_change
+from msjax.engine.autograd.precision import computing_in
+from msjax.engine.autograd.recompute import TwoContexts, call_recomputed
+from msjax.engine.autograd.saved import saved_tensors_hooks
 from msjax.nn.cell.custom_bprop import call_with_bprop
 from msjax.nn.cell.hooks import hooks_of
 from msjax.nn.cell.state_dict import CellState

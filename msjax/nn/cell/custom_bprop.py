@@ -7,14 +7,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.monitor import current
-from msjax.autograd.tensor_api import register_hook_list
-from msjax.base.arrays import is_tracer
-from msjax.base.errors import cell_path, describe
-from msjax.base.state import ACTIVITY, STATE, swap
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, is_tensor, mark_used, renewed, wrap
-from msjax.hooks.nodes import under_jax_transform
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.errors import cell_path, describe
+from msjax.core.base.state import ACTIVITY, STATE, swap
+from msjax.core.hooks.nodes import under_jax_transform
+from msjax.engine.autograd.monitor import current
+from msjax.engine.autograd.tensor_api import register_hook_list
 from msjax.nn.cell.parts import CellPart
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msjax.base.typing import (
+from msjax.core.base.typing import (
     BackwardHook,
     BackwardPreHook,
     ForwardHook,
@@ -10,8 +10,8 @@ from msjax.base.typing import (
     ForwardPreHook,
     ForwardPreHookWithKwargs,
 )
-from msjax.hooks.handle import RemovableHandle
-from msjax.hooks.table import GLOBAL, register
+from msjax.core.hooks.handle import RemovableHandle
+from msjax.core.hooks.table import GLOBAL, register
 
 __all__ = [
     "register_cell_backward_hook", "register_cell_backward_pre_hook", "register_cell_forward_hook",

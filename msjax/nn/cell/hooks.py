@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from msjax.base.typing import (
+from msjax.common.tensor import Tensor
+from msjax.core.base.typing import (
     BackwardHook,
     BackwardPreHook,
     ForwardHook,
@@ -14,9 +15,8 @@ from msjax.base.typing import (
     ForwardPreHook,
     ForwardPreHookWithKwargs,
 )
-from msjax.common.tensor import Tensor
-from msjax.hooks import table as hook_table
-from msjax.hooks.handle import RemovableHandle
+from msjax.core.hooks import table as hook_table
+from msjax.core.hooks.handle import RemovableHandle
 from msjax.nn.cell.parts import CellPart
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from msjax.base.errors import describe
 from msjax.common.parameter import Parameter
+from msjax.core.base.errors import describe
 
 if TYPE_CHECKING:
     from msjax.nn.cell.tree import CellTree

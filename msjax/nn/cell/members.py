@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from flax import nnx
 
-from msjax.base.context import GRAPH_MODE, SETTINGS
-from msjax.base.errors import describe
-from msjax.base.state import programs_changed
 from msjax.common.bases import CellBase
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
+from msjax.core.base.context import GRAPH_MODE, SETTINGS
+from msjax.core.base.errors import describe
+from msjax.core.base.state import programs_changed
 from msjax.nn.cell.tree import CellTree
 
 if TYPE_CHECKING:

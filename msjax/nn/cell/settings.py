@@ -6,16 +6,16 @@ import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from msjax.base.checks import check_options
-from msjax.base.errors import describe
-from msjax.base.state import programs_changed
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_options
+from msjax.core.base.errors import describe
+from msjax.core.base.state import programs_changed
 from msjax.nn.cell.tree import CellTree
 
 if TYPE_CHECKING:
-    from msjax.compile.noop import JitConfig
+    from msjax.engine.compile.noop import JitConfig
 
 
 class CellSettings(CellTree):
@@ -55,7 +55,7 @@ class CellSettings(CellTree):
 
     def set_jit_config(self, jit_config: JitConfig) -> None:
         """Accept a `JitConfig`, without effect: XLA compiles."""
-        from msjax.compile.noop import JitConfig
+        from msjax.engine.compile.noop import JitConfig
 
         if not isinstance(jit_config, JitConfig):
             raise TypeError(f"For 'set_jit_config', the argument should be a JitConfig, but got {describe(jit_config)}.")

@@ -6,10 +6,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
-from msjax.hooks import table as hook_table
-from msjax.hooks.handle import RemovableHandle
+from msjax.core.base.errors import describe
+from msjax.core.hooks import table as hook_table
+from msjax.core.hooks.handle import RemovableHandle
 from msjax.nn.cell.tree import CellTree
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import jax.numpy as jnp
 
-from msjax.base.checks import check_bool
-from msjax.base.typing import BackwardHook, BackwardPreHook
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
-from msjax.hooks.handle import RemovableHandle
+from msjax.core.base.checks import check_bool
+from msjax.core.base.typing import BackwardHook, BackwardPreHook
+from msjax.core.hooks.handle import RemovableHandle
 from msjax.nn.cell.hooks import CellHooks
 from msjax.nn.cell.members import CellMembers
 from msjax.nn.cell.settings import CellSettings

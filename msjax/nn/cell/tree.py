@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from flax import nnx
 
-from msjax.base.state import VERSION, programs_changed
 from msjax.common.bases import CellBase
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.core.base.state import VERSION, programs_changed
 from msjax.nn.cell.live import LiveMembers
 from msjax.nn.cell.parts import CellPart
 

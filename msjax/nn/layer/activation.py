@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.base.checks import check_bool, check_number, check_positive_int
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_bool, check_number, check_positive_int
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.softmax import LogSoftmax, Softmax, Softmax2d, Softmin
 from msjax.ops.function.math_func import elementary

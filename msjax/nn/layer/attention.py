@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.autograd.op import apply
-from msjax.base.checks import check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import XavierNormal, XavierUniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_positive_int
+from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.dense import Dense

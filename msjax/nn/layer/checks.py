@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from msjax.base.checks import check_type
 from msjax.common.initializers import HeUniform
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_type
 
 
 def check_tensor(value: Tensor, name: str, who: str) -> Tensor:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.base.checks import check_bool
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike
+from msjax.core.base.checks import check_bool
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import LeakyReLU, get_activation
 from msjax.nn.layer.conv import Conv2d

@@ -6,9 +6,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
-from msjax.base.checks import is_int
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import is_int
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 
 if TYPE_CHECKING:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from msjax.autograd.op import apply
-from msjax.base.checks import check_bool, check_positive_int, check_str
-from msjax.base.errors import describe
-from msjax.base.typing import Axes
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike
+from msjax.core.base.checks import check_bool, check_positive_int, check_str
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Axes
+from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func.convolution import conv_pads, grown_pads, transposed_layout

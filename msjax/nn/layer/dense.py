@@ -9,15 +9,15 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax import ops
-from msjax.autograd.op import apply
-from msjax.base.checks import check_bool, check_positive_int
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike
+from msjax.core.base.checks import check_bool, check_positive_int
+from msjax.core.base.errors import describe
+from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
 from msjax.nn.layer.checks import check_init_shape, check_tensor

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax import ops
-from msjax.autograd.inplace import rebind
-from msjax.base.checks import check_float, check_type
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_float, check_type
+from msjax.engine.autograd.inplace import rebind
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.streams import mask_stream, streams_are_open

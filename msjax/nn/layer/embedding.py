@@ -9,15 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
-from msjax.base.arrays import is_at_hand, is_tracer
-from msjax.base.checks import check_bool, check_one_of, check_positive_int, check_type
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import Normal, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike
+from msjax.core.base.arrays import is_at_hand, is_tracer
+from msjax.core.base.checks import check_bool, check_one_of, check_positive_int, check_type
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator

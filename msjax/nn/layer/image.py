@@ -8,10 +8,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.checks import check_float, check_number, check_positive_int
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_float, check_number, check_positive_int
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import joining

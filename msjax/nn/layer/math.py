@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.checks import check_bool, check_type
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_bool, check_type
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator

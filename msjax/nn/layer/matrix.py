@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.base.checks import check_type
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_type
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.autograd.op import apply
-from msjax.base.checks import check_bool, check_float, check_number, check_positive_int
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike
+from msjax.core.base.checks import check_bool, check_float, check_number, check_positive_int
+from msjax.core.base.errors import describe
+from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import normalization as ops

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.base.checks import check_number, check_one_of, is_int
-from msjax.base.errors import describe
-from msjax.base.typing import PadWidths
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_number, check_one_of, is_int
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import PadWidths
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func.pads import pad_constant, pad_mirrored, widths_from_last
 

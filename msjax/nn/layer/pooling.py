@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.base.checks import check_bool, check_int
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_bool, check_int
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import pooling as ops

@@ -7,15 +7,15 @@ import math
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.checks import check_bool, check_one_of, check_positive_int
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.seeds import skip_global_normals
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_bool, check_one_of, check_positive_int
+from msjax.core.base.errors import describe
+from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from msjax import ops
-from msjax.base.checks import check_bool, check_float, check_one_of, check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.seeds import global_uniform
 from msjax.common.tensor import wrap
+from msjax.core.base.checks import check_bool, check_float, check_one_of, check_positive_int
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.dropout import Dropout

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msjax.base.errors import describe
-from msjax.base.typing import Axes
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Axes
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func import softmaxes
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from msjax import ops
-from msjax.base.checks import check_type
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_type
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.primitive import Primitive

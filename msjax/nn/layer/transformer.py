@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax import ops
-from msjax.base.checks import check_one_of
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import XavierUniform, initializer
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_one_of
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import GELU, ReLU
 from msjax.nn.layer.attention import MultiheadAttention

@@ -8,10 +8,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.base.checks import check_bool, check_float, check_one_of, check_type
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_bool, check_float, check_one_of, check_type
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
 from msjax.nn.layer.softmax import LogSoftmax, Softmax

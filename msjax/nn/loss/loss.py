@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.base.checks import check_float, check_one_of
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_float, check_one_of
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.function.math_func import arithmetic, elementary, reduction

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.base.checks import check_bool, check_float, check_number, check_type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_bool, check_float, check_number, check_type
 from msjax.nn.loss.loss import LossBase
 from msjax.ops.function.math_func import elementary, elementwise, reduction
 from msjax.ops.function.nn_func import activations, losses as ops

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.base.checks import check_bool, check_positive_int, check_type
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_bool, check_positive_int, check_type
+from msjax.core.base.errors import describe
 from msjax.nn.layer.checks import check_tensor
 from msjax.nn.loss.loss import LossBase
 from msjax.ops.dispatch.operator import operator

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_positive_int, is_number
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, check_positive_int, is_number
+from msjax.core.base.errors import describe
 from msjax.nn.metrics.metric import MeanMetric, Metric, rearrange_inputs
 
 __all__ = [

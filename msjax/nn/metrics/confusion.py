@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_float, check_int, check_one_of
+from msjax.core.base.checks import check_bool, check_float, check_int, check_one_of
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 __all__ = ["ConfusionMatrix", "ConfusionMatrixMetric"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int
-from msjax.base.errors import describe
 from msjax.common.typing import ArrayLike
+from msjax.core.base.checks import check_bool, check_int
+from msjax.core.base.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 __all__ = ["ROC", "auc"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_int
+from msjax.core.base.checks import check_int
 from msjax.nn.metrics.metric import MeanMetric, rearrange_inputs
 
 __all__ = ["Loss", "MAE", "MSE", "Perplexity"]

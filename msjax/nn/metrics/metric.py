@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.errors import describe
 
 
 class Metric:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_float, check_int
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_float, check_int
+from msjax.core.base.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 

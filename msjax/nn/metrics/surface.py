@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from msjax.base.checks import check_bool, is_number
-from msjax.base.errors import describe
+from msjax.core.base.checks import check_bool, is_number
+from msjax.core.base.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 __all__ = ["HausdorffDistance", "MeanSurfaceDistance", "RootMeanSquareDistance"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from msjax.base.checks import check_bool, check_options
-from msjax.base.typing import JaxArray, JaxArrays
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ParametersLike
+from msjax.core.base.checks import check_bool, check_options
+from msjax.core.base.typing import JaxArray, JaxArrays
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRate
 from msjax.nn.optim.engine import Update

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from msjax.base.checks import check_bool, check_float
-from msjax.base.typing import JaxArrays
 from msjax.common.typing import ParametersLike
+from msjax.core.base.checks import check_bool, check_float
+from msjax.core.base.typing import JaxArrays
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRate
 from msjax.nn.optim.engine import Update

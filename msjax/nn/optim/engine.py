@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from msjax.base.arrays import of_dtype
-from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, JaxArrays, JaxNumber
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, filled_like, wrap
+from msjax.core.base.arrays import of_dtype
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import JaxArray, JaxArrays, JaxNumber
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
 from msjax.nn.optim.settings import CompiledStep

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from msjax.base.errors import describe
 from msjax.common.parameter import Parameter
 from msjax.common.typing import ParametersLike
+from msjax.core.base.errors import describe
 
 _KEYS = ("params", "lr", "weight_decay", "order_params", "grad_centralization")
 

@@ -9,14 +9,14 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.autograd.op import Op, apply
-from msjax.base.checks import check_bool, check_float, check_number, check_type
-from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, JaxArrays
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ParametersLike
+from msjax.core.base.checks import check_bool, check_float, check_number, check_type
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import JaxArray, JaxArrays
+from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRate
 from msjax.nn.optim.engine import Update

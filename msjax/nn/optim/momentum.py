@@ -7,9 +7,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.base.checks import check_bool, check_float, check_number
-from msjax.base.typing import JaxArray, JaxArrays
 from msjax.common.typing import ParametersLike
+from msjax.core.base.checks import check_bool, check_float, check_number
+from msjax.core.base.typing import JaxArray, JaxArrays
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRate
 from msjax.nn.optim.engine import Update

@@ -9,11 +9,11 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.base.checks import check_bool, check_float, check_number, check_one_of, is_number
-from msjax.base.errors import describe
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ParametersLike, TensorLike
+from msjax.core.base.checks import check_bool, check_float, check_number, check_one_of, is_number
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.container import CellList
 from msjax.nn.learning_rate_schedule import LearningRate, LearningRateSchedule

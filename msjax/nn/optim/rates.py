@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.autograd.op import Op, apply
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
+from msjax.core.base.errors import describe
+from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRate, LearningRateSchedule
 

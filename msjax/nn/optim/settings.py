@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.base.arrays import is_tracer
-from msjax.base.typing import JaxArray, PyTree
-from msjax.programs.compiler_options import is_nested, options_for
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.typing import JaxArray, PyTree
+from msjax.engine.programs.compiler_options import is_nested, options_for
 
 # How many programs of one step are kept: one for each combination of what its formula decides by its settings.
 _PROGRAMS = 8

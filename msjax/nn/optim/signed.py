@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import jax.numpy as jnp
 
-from msjax.base.checks import check_float, check_type
-from msjax.base.typing import JaxArray, JaxArrays
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ParametersLike
+from msjax.core.base.checks import check_float, check_type
+from msjax.core.base.typing import JaxArray, JaxArrays
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRate
 from msjax.nn.optim.engine import Update

@@ -6,12 +6,12 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from msjax.autograd.grad import GradOperation, value_and_grad
-from msjax.base.checks import check_bool, check_type
-from msjax.base.errors import describe
-from msjax.base.typing import Number
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_bool, check_type
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Number
+from msjax.engine.autograd.grad import GradOperation, value_and_grad
 from msjax.nn.cell.base import Cell
 from msjax.nn.optim.optimizer import map_tuples
 from msjax.nn.wrap import loss_scale

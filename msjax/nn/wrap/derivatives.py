@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.autograd import vjp as products
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.errors import describe
+from msjax.engine.autograd import vjp as products
 from msjax.nn.cell.base import Cell
 
 __all__ = ["Jvp", "Vjp"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from msjax.base import parallel_context as parallel
-from msjax.base.checks import check_bool, check_positive_int
 from msjax.common.tensor import Tensor
+from msjax.core.base import parallel_context as parallel
+from msjax.core.base.checks import check_bool, check_positive_int
+from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.basic import Identity
 from msjax.ops.function.collectives import broadcast, reduce_gradients
-from msjax.processes.groups import PROCESSES, WORLD_NAMES
 
 if TYPE_CHECKING:
     from msjax.common.parameter import Parameter

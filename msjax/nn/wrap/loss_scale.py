@@ -8,12 +8,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.arrays import known_value
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.core.base.arrays import known_value
+from msjax.core.base.errors import describe
+from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.control.multitype import MultitypeFuncGraph
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.base.checks import is_int
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import is_int
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 
 __all__ = ["GradAccumulationCell", "MicroBatchInterleaved", "PipelineCell"]

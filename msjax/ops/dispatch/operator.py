@@ -13,12 +13,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from msjax.autograd.op import Op, apply
-from msjax.autograd.op_errors import raise_op_error
-from msjax.base.errors import describe, where
 from msjax.common.dtype import Type, as_dtype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import KernelDecorator
+from msjax.core.base.errors import describe, where
+from msjax.engine.autograd.op import Op, apply
+from msjax.engine.autograd.op_errors import raise_op_error
 
 _PLAIN = (type(None), bool, int, str, Type)
 
@@ -81,7 +81,7 @@ def operator(
             from their values. Other values need no other program: the kernel gets weakly typed scalars.
         check: called with the values of all parameters before the kernel is; raises for wrong ones.
         name: as messages show it; by default the kernel's name.
-        int_grad, differentiable, shape_error: see `msjax.autograd.op.Op`.
+        int_grad, differentiable, shape_error: see `msjax.engine.autograd.op.Op`.
         tensors: whether the first operand has to be a Tensor or an array; a number or a list is a TypeError then.
 
     Returns:

@@ -10,9 +10,9 @@ import jax.extend
 import jax.numpy as jnp
 from jax.interpreters import mlir
 
-from msjax.base import jax_slots
-from msjax.base.state import STATE
-from msjax.hooks.batching import calls_are_outputs
+from msjax.core.base import jax_slots
+from msjax.core.base.state import STATE
+from msjax.core.hooks.batching import calls_are_outputs
 
 _NAMES = {"cpu": "CPUs", "tpu": "TPUs", "cuda": "NVIDIA's GPUs", "rocm": "AMD's GPUs"}
 

@@ -7,9 +7,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.typing import TensorLike
+from msjax.core.base.typing import JaxArray
 
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 

@@ -8,12 +8,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.base.arrays import is_tracer
-from msjax.base.recent import Recent
 from msjax.common.random import Generator, default_generator
 from msjax.common.seeds import numpy_generator
 from msjax.common.typing import TensorLike
-from msjax.programs.cache import ProgramCache, run_cached
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.recent import Recent
+from msjax.engine.programs.cache import ProgramCache, run_cached
 
 
 class SeededKeys:

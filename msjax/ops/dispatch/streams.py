@@ -10,14 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.autograd.op import Op, apply
-from msjax.base.arrays import is_tracer
-from msjax.base.state import LOCK, STATE
-from msjax.base.typing import JaxArray
 from msjax.common.generators import minstd
 from msjax.common.op_seeds import OP_SEEDS
 from msjax.common.random import GeneratorState, default_generator
 from msjax.common.tensor import Tensor, wrap
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.state import LOCK, STATE
+from msjax.core.base.typing import JaxArray
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 
 

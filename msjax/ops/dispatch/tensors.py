@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.base.checks import check_int, check_type
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_int, check_type
+from msjax.core.base.errors import describe
 
 
 def axis_of(tensor: Tensor, axis: int | Tensor, who: str) -> int:

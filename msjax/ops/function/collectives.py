@@ -12,11 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.autograd.op import Op, apply
-from msjax.base.checks import check_one_of
-from msjax.base.errors import describe, where
 from msjax.common.tensor import Tensor
-from msjax.processes.groups import PROCESSES, WORLD_NAMES, Group
+from msjax.core.base.checks import check_one_of
+from msjax.core.base.errors import describe, where
+from msjax.engine.autograd.op import Op, apply
+from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES, Group
 
 WORLD = WORLD_NAMES[0]
 REDUCTIONS = ("sum", "max", "min", "prod", "avg")

@@ -8,13 +8,13 @@ from typing import Any, Final, overload
 import jax
 import numpy as np
 
-from msjax.base.errors import describe
-from msjax.base.typing import Attribute, JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.bases import attached_to, computed
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Attribute, JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import (
     arrange,

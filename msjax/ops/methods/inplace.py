@@ -9,11 +9,11 @@ from typing import Any, Final, ParamSpec
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.autograd.inplace import rebind
-from msjax.base.typing import JaxArray
 from msjax.common.bases import attached_to
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.typing import JaxArray
+from msjax.engine.autograd.inplace import rebind
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.array_func import arrange, casting, diagonals, gathering, indexing, scattering, selecting

@@ -9,17 +9,17 @@ from typing import Any, ClassVar, Final
 import jax
 import numpy as np
 
-from msjax.autograd.op import apply
-from msjax.autograd.op_errors import raise_op_error
-from msjax.base.arrays import CONCRETE
-from msjax.base.errors import describe
-from msjax.base.state import ACTIVITY
 from msjax.common.bases import attached_to
 from msjax.common.tensor import Tensor
 from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator
+from msjax.core.base.arrays import CONCRETE
+from msjax.core.base.errors import describe
+from msjax.core.base.state import ACTIVITY
+from msjax.engine.autograd.op import apply
+from msjax.engine.autograd.op_errors import raise_op_error
+from msjax.engine.programs.compiler_options import is_nested
 from msjax.ops.function.linalg_func import linear
 from msjax.ops.function.math_func import arithmetic, comparison, elementary, logic
-from msjax.programs.compiler_options import is_nested
 
 _OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
 # As in MindSpore, sums, differences and floor division take sequences of numbers, too, and no other operator does.

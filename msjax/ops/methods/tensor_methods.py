@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from msjax.autograd.imperative import GradientMethods
-from msjax.autograd.tensor_api import HookMethods
 from msjax.common.bases import TensorBase
+from msjax.engine.autograd.imperative import GradientMethods
+from msjax.engine.autograd.tensor_api import HookMethods
 from msjax.ops.methods.array import ArrayMethods
 from msjax.ops.methods.elementwise import ElementwiseMethods
 from msjax.ops.methods.inplace import InplaceMethods

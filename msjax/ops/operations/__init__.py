@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 from msjax.ops.function.control.gradient import HookBackward as HookBackward, InsertGradientOf as InsertGradientOf
 from msjax.ops.not_offered import NOT_OFFERED
 from msjax.ops.operations.activation_ops import *

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.base.typing import Number
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape as _Shape, TensorLike
+from msjax.core.base.typing import Number
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import arrange, casting, diagonals, joining, ordering, splitting
 from msjax.ops.function.image_func import pixels

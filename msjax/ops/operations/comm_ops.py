@@ -10,10 +10,10 @@ import jax.numpy as jnp
 from msjax.common.dtype import to_jax
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.engine.processes.groups import PROCESSES
 from msjax.ops.function import collectives
 from msjax.ops.function.collectives import WORLD
 from msjax.ops.primitive import Form
-from msjax.processes.groups import PROCESSES
 
 __all__ = [
     "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "CollectiveScatter", "Reduce", "CollectiveGather", "AlltoAll",

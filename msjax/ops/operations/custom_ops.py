@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.autograd.op import Op, apply
-from msjax.base.errors import callable_name, check_callable, describe
 from msjax.common.dtype import as_dtype, from_np, to_jax
 from msjax.common.tensor import Tensor, wrap
+from msjax.core.base.errors import callable_name, check_callable, describe
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.primitive import Form, Primitive
 

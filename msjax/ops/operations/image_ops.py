@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.autograd.op import apply
-from msjax.base.typing import Axes
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
+from msjax.core.base.typing import Axes
+from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.image_func import boxes, grids, pixels, resizing
 from msjax.ops.function.image_func.patches import extract_image_patches

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.base.typing import Number
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.typing import Number
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import assigning, gathering, indexing, scattering, searching, segments, selecting, sorting
 from msjax.ops.primitive import Form

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
+from msjax.core.base.errors import describe
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import creation, ordering
 from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers

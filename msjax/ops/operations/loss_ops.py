@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.errors import describe
 from msjax.ops.function.math_func.arithmetic import true_divide
 from msjax.ops.function.math_func.reduction import sum as reduce_sum
 from msjax.ops.function.nn_func import classification, ctc, losses

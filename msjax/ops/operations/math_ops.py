@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.array_func import creation, windows

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from msjax.autograd.op import apply
-from msjax.base.typing import Axes
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
+from msjax.core.base.typing import Axes
+from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func import attention, convolution, local_response, normalization
 from msjax.ops.function.nn_func.convolution import conv_pads

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.errors import describe
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.errors import describe
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.function.nn_func.optimizer_steps import (
     ada_max,
     adadelta,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from msjax.base.errors import describe
-from msjax.base.typing import Axes
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, Shape, TensorLike
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Axes
 from msjax.ops.function.nn_func import pooling, unpooling
 from msjax.ops.function.nn_func.convolution import conv_pads
 from msjax.ops.function.nn_func.sliding import same_pads

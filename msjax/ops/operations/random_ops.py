@@ -5,12 +5,12 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.typing import Axes
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, Shape, TensorLike
+from msjax.core.base.typing import Axes
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.dispatch.random_keys import SeededKeys, next_key, wrap

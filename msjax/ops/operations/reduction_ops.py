@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.base.checks import check_bool
-from msjax.base.typing import Axes, JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.checks import check_bool
+from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func import casting

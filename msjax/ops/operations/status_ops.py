@@ -6,9 +6,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.checks import check_type
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_type
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.primitive import Form
 
 __all__ = ["FloatStatus", "HistogramSummary", "ImageSummary", "ScalarSummary", "TensorSummary"]

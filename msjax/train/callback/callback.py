@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from msjax.base.checks import check_type
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_type
+from msjax.core.base.errors import describe
 
 _TIMES = [f"{name}_{when}" for name in ("epoch", "step") for when in ("begin", "end")]
 

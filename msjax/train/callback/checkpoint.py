@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from msjax.base.checks import check_int
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_int
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.serialization import save_checkpoint
 from msjax.serialization.formats import find, no_encryption

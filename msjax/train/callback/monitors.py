@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int
+from msjax.core.base.checks import check_bool, check_int
 from msjax.train.callback.callback import Callback, RunContext, loss_of
 
 

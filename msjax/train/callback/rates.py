@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_one_of, check_str, is_number
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
+from msjax.core.base.checks import check_bool, check_one_of, check_str, is_number
+from msjax.core.base.errors import describe
 from msjax.train.callback.callback import Callback, RunContext, loss_of
 
 

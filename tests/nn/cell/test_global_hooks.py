@@ -7,7 +7,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn
-from msjax.hooks.table import EMPTY, GLOBAL
+from msjax.core.hooks.table import EMPTY, GLOBAL
 
 
 def net_of_two():

@@ -8,7 +8,7 @@ import pytest
 import msjax as ms
 from msjax import ops
 from msjax.common.tensor import wrap
-from msjax.hooks.batching import CallsAsOutputs
+from msjax.core.hooks.batching import CallsAsOutputs
 from msjax.ops.dispatch.platforms import on_cpu
 
 # Newer jax has LU factors of half-precision matrices on no platform, so that the error names none.

@@ -6,10 +6,10 @@ Each has a name, the text that replaces something, and what is computed then.
 _OWN = """\
 import builtins, functools, math, unittest.mock
 from jax.interpreters import ad, batching, mlir
-from msjax.autograd import traced_vjp
+from msjax.engine.autograd import traced_vjp
 from msjax.ops.dispatch import promotion
 from msjax.ops.function.nn_func import activations
-from msjax.programs import bound
+from msjax.engine.programs import bound
 
 def twice(fn):
     return lambda *args, **kwargs: fn(*args, **kwargs) * 2

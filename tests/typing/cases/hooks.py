@@ -4,8 +4,8 @@ from typing import Any, assert_type
 
 import msjax as ms
 from msjax import nn
-from msjax.base.typing import BackwardHook, BackwardPreHook, ForwardHook, ForwardPreHook
 from msjax.common.typing import TensorHook
+from msjax.core.base.typing import BackwardHook, BackwardPreHook, ForwardHook, ForwardPreHook
 from msjax.hooks import RemovableHandle
 
 x = ms.Tensor(1.0)

@@ -6,9 +6,9 @@ import math
 from bisect import bisect_right
 from typing import Any
 
-from msjax.base.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_one_of
 from msjax.experimental.optim.lr_scheduler.scheduler import as_float, check_optimizer, per_group, rates_of, set_rates
 from msjax.experimental.optim.optimizer import Optimizer
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.base.checks import check_one_of, is_int
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_one_of, is_int
+from msjax.core.base.errors import describe
 from msjax.experimental.optim.lr_scheduler.scheduler import LRScheduler, check_optimizer, per_group, set_rates
 from msjax.experimental.optim.optimizer import Optimizer
 

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.base.checks import check_float, check_int, check_number, check_type
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_float, check_int, check_number, check_type
+from msjax.core.base.errors import describe
 from msjax.experimental.optim.lr_scheduler.scheduler import LRScheduler, check_optimizer, per_group
 from msjax.experimental.optim.optimizer import Optimizer
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.base.checks import check_int
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_int
+from msjax.core.base.errors import describe
 from msjax.experimental.optim.optimizer import Optimizer
 
 __all__ = ["LRScheduler"]

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 from msjax.nn.probability.distribution.base import *
 from msjax.nn.probability.distribution.continuous import *
 from msjax.nn.probability.distribution.discrete import *

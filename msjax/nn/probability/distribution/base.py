@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from msjax import ops
-from msjax.base.checks import check_type
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike
+from msjax.core.base.checks import check_type
 from msjax.nn.cell.base import Cell
 
 __all__ = ["Distribution"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from msjax import ops
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike
+from msjax.core.base.errors import describe
 from msjax.nn.probability.distribution.base import Distribution, shape_of, unit_uniform
 
 __all__ = ["Exponential", "Normal", "Uniform"]

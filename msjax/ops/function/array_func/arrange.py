@@ -10,11 +10,11 @@ from typing import Any, Final
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.checks import check_axis, check_int
-from msjax.base.errors import describe
-from msjax.base.typing import Axes, JaxArray
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
+from msjax.core.base.checks import check_axis, check_int
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 

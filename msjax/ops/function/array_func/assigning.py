@@ -6,11 +6,11 @@ from typing import Any, Protocol
 
 import jax.numpy as jnp
 
-from msjax.autograd.inplace import rebind
-from msjax.base.errors import describe
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.errors import describe
+from msjax.engine.autograd.inplace import rebind
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_integers
 from msjax.ops.function.array_func.scattering import index_combine, scatter_rows

@@ -8,12 +8,12 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.base.arrays import known_value
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor
 from msjax.common.typing import DTypeLike, Shape, TensorLike
+from msjax.core.base.arrays import known_value
+from msjax.core.base.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 
 __all__ = [

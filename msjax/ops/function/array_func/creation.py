@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from msjax.base.arrays import is_tracer
-from msjax.base.checks import check_positive_int, is_int
-from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
 from msjax.common.tensor import Tensor, filled_like, wrap
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.checks import check_positive_int, is_int
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import JaxArray, Number
+from msjax.engine.programs.cache import make_array
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand
-from msjax.programs.cache import make_array
 
 __all__ = [
     "arange", "eps", "eye", "fill", "fills", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range",

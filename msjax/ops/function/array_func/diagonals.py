@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.typing import JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 

@@ -13,12 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.autograd.inplace import rebind
-from msjax.autograd.op import Op, apply
-from msjax.base.arrays import TracedValueError, known_value
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.arrays import TracedValueError, known_value
+from msjax.core.base.errors import describe
+from msjax.engine.autograd.inplace import rebind
+from msjax.engine.autograd.op import Op, apply
 
 __all__ = []
 

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.autograd.op import Op, apply
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
+from msjax.core.base.errors import describe
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze
 
 __all__ = [

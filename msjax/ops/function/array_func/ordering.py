@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 
-from msjax.base.checks import check_axis
-from msjax.base.typing import Axes, JaxArray
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
+from msjax.core.base.checks import check_axis
+from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
 

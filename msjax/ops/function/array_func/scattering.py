@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.typing import Attribute, JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.typing import Attribute, JaxArray, Number
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.dispatch.tensors import require_integers

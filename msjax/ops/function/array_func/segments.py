@@ -7,9 +7,9 @@ from typing import Protocol
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.typing import Attribute
 from msjax.common.arrays import concrete
 from msjax.common.tensor import Tensor
+from msjax.core.base.typing import Attribute
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.dispatch.tensors import require_integers

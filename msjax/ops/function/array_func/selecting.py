@@ -7,14 +7,14 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.autograd.op import Op, apply
-from msjax.base.checks import check_int
-from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_int
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import JaxArray, Number
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import is_number, promote
 from msjax.ops.dispatch.tensors import require_integers, require_tensors

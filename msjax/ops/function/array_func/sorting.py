@@ -8,14 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int
-from msjax.base.errors import describe
-from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_bool, check_int
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import jax
 
-from msjax.base.checks import check_positive_int, is_int
-from msjax.base.errors import describe
-from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_positive_int, is_int
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import axis_of
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.base.checks import check_int
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike
+from msjax.core.base.checks import check_int
 from msjax.ops.dispatch.operator import freeze
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]

@@ -8,15 +8,15 @@ from typing import Any
 
 import jax
 
-from msjax.autograd.op import Op, apply
-from msjax.base.arrays import is_tracer
-from msjax.base.errors import callable_name, check_callable
-from msjax.base.state import ACTIVITY, STATE, VERSION
 from msjax.common.tensor import is_tensor
 from msjax.common.tensor_values import TENSORS
-from msjax.compile.walk import hooks_within
-from msjax.hooks.batching import after_calls
-from msjax.hooks.worker import barrier
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.errors import callable_name, check_callable
+from msjax.core.base.state import ACTIVITY, STATE, VERSION
+from msjax.core.hooks.batching import after_calls
+from msjax.core.hooks.worker import barrier
+from msjax.engine.autograd.op import Op, apply
+from msjax.engine.compile.walk import hooks_within
 
 
 class _Known:

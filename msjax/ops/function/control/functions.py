@@ -11,13 +11,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from msjax.autograd.op import Op, apply
-from msjax.autograd.recording import check_function
-from msjax.base.arrays import known_value
-from msjax.base.errors import describe
 from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor, wrap
+from msjax.core.base.arrays import known_value
+from msjax.core.base.errors import describe
+from msjax.engine.autograd.op import Op, apply
+from msjax.engine.autograd.recording import check_function
 from msjax.ops.function.control.transforms import Lifted
 from msjax.ops.primitive import Primitive
 

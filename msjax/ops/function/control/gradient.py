@@ -8,16 +8,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.base.errors import check_hook, describe, where
-from msjax.base.state import STATE
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS, hook_gradients
 from msjax.common.typing import TensorLike
-from msjax.hooks.backward import run_checked, run_hook
-from msjax.hooks.delivery import NO_SUBJECT
-from msjax.hooks.handle import new_hook_id
-from msjax.hooks.returns import gradients_result
-from msjax.hooks.table import Hook
+from msjax.core.base.errors import check_hook, describe, where
+from msjax.core.base.state import STATE
+from msjax.core.hooks.backward import run_checked, run_hook
+from msjax.core.hooks.delivery import NO_SUBJECT
+from msjax.core.hooks.handle import new_hook_id
+from msjax.core.hooks.returns import gradients_result
+from msjax.core.hooks.table import Hook
 from msjax.ops.primitive import Primitive
 
 

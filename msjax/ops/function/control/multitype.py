@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.autograd.recording import check_function
-from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.core.base.errors import describe
+from msjax.engine.autograd.recording import check_function
 
 __all__ = ["HyperMap", "Map", "MultitypeFuncGraph"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.recording import check_function
-from msjax.base.errors import describe
 from msjax.common.tensor import Tensor, is_tensor, wrap
+from msjax.core.base.errors import describe
+from msjax.engine.autograd.recording import check_function
 from msjax.ops.function.control.transforms import Lifted
 
 __all__ = ["derivative", "jet", "linearize"]

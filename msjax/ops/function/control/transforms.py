@@ -9,14 +9,14 @@ from typing import Any, Final
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.autograd.recording import check_function
-from msjax.base.code import cell_contents
-from msjax.base.errors import callable_name, describe
-from msjax.base.state import swap
-from msjax.base.typing import JaxArray
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, wrap
+from msjax.core.base.code import cell_contents
+from msjax.core.base.errors import callable_name, describe
+from msjax.core.base.state import swap
+from msjax.core.base.typing import JaxArray
+from msjax.engine.autograd.op import Op, apply
+from msjax.engine.autograd.recording import check_function
 from msjax.ops.function.array_func.joining import stack
 
 __all__ = ["jacfwd", "jacrev", "vmap"]
@@ -61,7 +61,7 @@ def captured(fn: Callable[..., Any]) -> list[Any]:
 def _of_user(value):
     module = getattr(value, "__module__", None) or ""
     return isinstance(value, Tensor) or not (
-        isinstance(value, type) or module.startswith(("msjax.ops", "msjax.autograd", "numpy", "jax"))
+        isinstance(value, type) or module.startswith(("msjax.ops", "msjax.engine.autograd", "numpy", "jax"))
     )
 
 

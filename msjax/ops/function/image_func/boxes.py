@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import freeze, operator
 
 __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray
 from msjax.common.typing import TensorLike
+from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, same_pads, steps
 

@@ -9,12 +9,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.checks import check_positive_int
-from msjax.base.errors import describe
-from msjax.base.typing import Axes, PadWidths
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
+from msjax.core.base.checks import check_positive_int
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Axes, PadWidths
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.nn_func.sliding import n_ints, out_sizes, pad_spatial, steps
 

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.autograd.op import apply
-from msjax.base.checks import check_bool, is_number
-from msjax.base.errors import describe
-from msjax.base.typing import Axes, JaxArray
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_bool, is_number
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Axes, JaxArray
+from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.nn_func.pooling import adaptive_avg_pool1d

@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 
-from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.typing import JaxArray
+from msjax.engine.programs.compiler_options import equations
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.platforms import not_on
 from msjax.ops.dispatch.promotion import as_operand, to_float
-from msjax.programs.compiler_options import equations
 
 __all__ = [
     "adjoint", "cholesky", "det", "eig", "eigvals", "geqrf", "log_matrix_determinant", "logdet", "lu_unpack",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray, Number
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, promote
 from msjax.ops.function.linalg_func.linear import require_one_dtype

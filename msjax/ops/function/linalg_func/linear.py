@@ -7,11 +7,11 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.errors import describe
-from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import JaxArray
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import is_number, promote
 

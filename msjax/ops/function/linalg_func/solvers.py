@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 
-from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.linalg_func.decompositions import as_matrices, factored, permutation_of, square_matrices, transposed

@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     as_operand,

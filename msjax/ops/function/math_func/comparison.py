@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray
 from msjax.common.typing import BinaryOperator, TensorLike
+from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     need_floats,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray
 from msjax.common.typing import TensorLike, UnaryOperator
+from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of, promote, to_float
 from msjax.ops.function.math_func.tables import unary

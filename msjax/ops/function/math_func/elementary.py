@@ -7,9 +7,9 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray, Number
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike, UnaryOperator, UnaryOperatorOfX
+from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.function.math_func.tables import unary

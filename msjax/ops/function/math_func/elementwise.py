@@ -7,9 +7,9 @@ import math
 import jax
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
 from msjax.common.typing import BinaryOperator, TensorLike
+from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     FLOATS_OF_SPECIAL,

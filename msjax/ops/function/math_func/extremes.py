@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from msjax.base.checks import check_int
-from msjax.base.typing import Axes, JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_int
+from msjax.core.base.typing import Axes, JaxArray, Number
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.math_func.reduction import reduced_axes
 

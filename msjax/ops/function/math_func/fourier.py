@@ -7,11 +7,11 @@ from typing import Protocol
 
 import jax.numpy as jnp
 
-from msjax.base.errors import describe
-from msjax.base.typing import Axes, JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 

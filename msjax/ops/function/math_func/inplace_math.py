@@ -7,11 +7,11 @@ from typing import Final
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.typing import Number
 from msjax.common import dtype as mstype
 from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
+from msjax.core.base.typing import Number
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.math_func import elementary, elementwise, special

@@ -9,11 +9,11 @@ from typing import Any, overload
 import jax
 import jax.numpy as jnp
 
-from msjax.base.errors import describe
-from msjax.base.typing import Axes, JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, promote, to_float
 from msjax.ops.function.math_func.elementary import magnitude

@@ -8,11 +8,11 @@ from typing import Final
 import jax
 import jax.numpy as jnp
 
-from msjax.base.checks import check_axis
-from msjax.base.typing import Axes, JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.checks import check_axis
+from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.special as jsp
 
-from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
 from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator
+from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, spread, to_float
 from msjax.ops.function.math_func.tables import binary, unary

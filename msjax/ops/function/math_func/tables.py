@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeVar, overload
 
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray
 from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator, UnaryOperatorOfX
+from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     as_operand,
@@ -87,7 +87,7 @@ def unary(
         floats: whether Bools and integers are taken as Float32.
         only_floats: whether Bools and integers are refused, as a TypeError.
         parameter: what MindSpore calls the operand.
-        int_grad, differentiable: see `msjax.autograd.op.Op`.
+        int_grad, differentiable: see `msjax.engine.autograd.op.Op`.
     """
     prepare = need_floats if only_floats else to_float if floats else as_operand
     kernel = _KERNELS[parameter](fn, prepare)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.checks import check_number
-from msjax.base.typing import JaxArray, Number
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike, UnaryOperator, UnaryOperatorOfX
+from msjax.core.base.checks import check_number
+from msjax.core.base.typing import JaxArray, Number
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap

@@ -7,11 +7,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, wrap
+from msjax.core.base.checks import check_one_of
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 
 __all__ = ["flash_attention_score", "multi_head_attention_forward"]

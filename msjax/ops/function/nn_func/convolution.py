@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from msjax.autograd.op import apply
-from msjax.base.checks import check_int, check_type
-from msjax.base.errors import describe
-from msjax.base.typing import Axes, PadWidths
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_int, check_type
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Axes, PadWidths
+from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads

@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int
-from msjax.base.typing import JaxArray
 from msjax.common.arrays import concrete
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_bool, check_int
+from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.nn_func.loss_reduction import check_reduction

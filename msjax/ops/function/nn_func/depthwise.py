@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, batching, mlir
 
-from msjax.base import jax_slots
-from msjax.base.typing import JaxArray, PadWidths
+from msjax.core.base import jax_slots
+from msjax.core.base.typing import JaxArray, PadWidths
+from msjax.engine.programs.compiler_options import EQUATIONS_OF
 from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, shifted
-from msjax.programs.compiler_options import EQUATIONS_OF
 
 # What the operands of each map are. Images and outputs have shapes (N, C, *sizes), weights (C, 1, *sizes).
 _OPERANDS = {"output": ("image", "weight"), "image": ("output", "weight"), "weight": ("image", "output")}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.typing import JaxArray
 from msjax.common.generators import minstd
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.typing import JaxArray
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.dispatch.streams import state_of_mask
 

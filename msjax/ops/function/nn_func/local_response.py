@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.base.checks import check_int, check_number
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_int, check_number
 from msjax.ops.dispatch.operator import operator
 
 __all__ = ["lrn"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.base.errors import describe
-from msjax.base.typing import JaxArray
 from msjax.common.typing import TensorLike
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import JaxArray
 
 
 def check_reduction(reduction: str, who: str) -> None:

@@ -7,10 +7,10 @@ import math
 import jax
 import jax.numpy as jnp
 
-from msjax.base.checks import check_number, check_type
-from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_number, check_type
+from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.math_func.elementary import magnitude, softplus_of

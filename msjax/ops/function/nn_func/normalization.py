@@ -8,14 +8,14 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from msjax.autograd.op import Op, apply
-from msjax.base.arrays import of_dtype
-from msjax.base.checks import check_int, check_number
-from msjax.base.errors import describe
-from msjax.base.typing import JaxArray
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.arrays import of_dtype
+from msjax.core.base.checks import check_int, check_number
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import JaxArray
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.platforms import on_cpu
 from msjax.ops.dispatch.tensors import require_tensors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import lax
 
-from msjax.base.typing import JaxArray, JaxNumber
+from msjax.core.base.typing import JaxArray, JaxNumber
 
 
 def sgd(

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 
-from msjax.base.checks import is_int
-from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, Number, PadWidths
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
+from msjax.core.base.checks import is_int
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import JaxArray, Number, PadWidths
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.array_func.casting import ints

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.autograd.op import apply
-from msjax.base.checks import check_int, check_number, check_type
-from msjax.base.errors import describe
-from msjax.base.typing import Axes, PadWidths
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_int, check_number, check_type
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Axes, PadWidths
+from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func.pooling_kernels import (
     ADAPTIVE_AVG_POOL,

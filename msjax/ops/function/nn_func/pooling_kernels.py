@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.autograd.op import Op
-from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.typing import TensorLike
+from msjax.core.base.typing import JaxArray
+from msjax.engine.autograd.op import Op
 from msjax.ops.dispatch.platforms import on_cpu
 from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, steps
 

@@ -7,9 +7,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.base.checks import check_ints
-from msjax.base.typing import JaxArray, PadWidths
 from msjax.common.typing import Shape, TensorLike
+from msjax.core.base.checks import check_ints
+from msjax.core.base.typing import JaxArray, PadWidths
 from msjax.ops.dispatch.operator import freeze
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
-from msjax.base.checks import check_int
-from msjax.base.typing import Axes, JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.checks import check_int
+from msjax.core.base.typing import Axes, JaxArray
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap

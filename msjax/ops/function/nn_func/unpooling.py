@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import jax
 
-from msjax.autograd.op import apply
-from msjax.base.errors import describe
-from msjax.base.typing import Axes
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.errors import describe
+from msjax.core.base.typing import Axes
+from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func.pooling import check_tensor
 from msjax.ops.function.nn_func.pooling_kernels import (

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import on_first_use
+from msjax.core.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from msjax.ops.function.random_func.choices import *

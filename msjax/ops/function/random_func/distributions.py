@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.autograd.op import Op, apply
-from msjax.base.typing import Number
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike
+from msjax.core.base.typing import Number
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.random_func.sampling import seeded_integers, seeded_normal, seeded_uniform, seeded_units, shape_of

@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.autograd.op import Op, apply
-from msjax.base.arrays import is_tracer
-from msjax.base.checks import is_int
 from msjax.common import dtype as mstype
 from msjax.common.generators import minstd, twister_arrays
 from msjax.common.generators.mersenne import Mersenne32
 from msjax.common.tensor import Tensor, wrap as wrap_array
 from msjax.common.typing import DTypeLike, Shape, TensorLike
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.checks import is_int
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.dispatch.streams import Numbers, drawn, streams_are_open

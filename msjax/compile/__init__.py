@@ -1,5 +1,0 @@
-"""Compilation: jit, graph mode, functionalize."""
-
-from msjax.compile.jit import jit, ms_function
-
-__all__ = ["jit", "ms_function"]

@@ -1,0 +1,218 @@
+"""Checks of arguments, shared by operators, layers and optimizers.
+
+Each `check_` function returns the value it was given, or raises TypeError for a wrong type and ValueError for a value out
+of range. The message names the caller (`who`, such as "Conv2d"), the argument, what was expected and what came. An
+operator leaves out `who` where the operator's name is added to its errors anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, TypedDict, TypeGuard, Unpack
+
+import numpy as np
+
+from msjax.core.base.errors import describe
+
+
+def is_int(value: object) -> TypeGuard[int]:
+    """True for an int that is not a bool."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """True for an int or a float, also one of numpy's, that is not a bool."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def check_bool(value: object, name: str, who: str | None = None) -> bool:
+    """The value, if it is a bool."""
+    if not isinstance(value, bool):
+        raise _type_error(value, name, who, "a bool")
+    return value
+
+
+def check_str(value: object, name: str, who: str | None = None) -> str:
+    """The value, if it is a str."""
+    if not isinstance(value, str):
+        raise _type_error(value, name, who, "a str")
+    return value
+
+
+def check_int(value: object, name: str, who: str | None = None, *, low: float | None = None, high: float | None = None) -> int:
+    """The value, if it is an int (no bool) from `low` to `high`, both included; None leaves a side open."""
+    return _in_range(_an_int(value, name, who), name, who, low=low, high=high)
+
+
+def check_positive_int(value: object, name: str, who: str | None = None) -> int:
+    """The value, if it is an int (no bool) above zero."""
+    return _in_range(_an_int(value, name, who), name, who, above=0)
+
+
+class Bounds(TypedDict, total=False):
+    """The range of a number: `low` and `high` are allowed themselves; `above` and `below`, used instead, are not."""
+
+    low: float | None
+    above: float | None
+    high: float | None
+    below: float | None
+
+
+def check_number(value: object, name: str, who: str | None = None, **bounds: Unpack[Bounds]) -> float:
+    """The value, if it is an int or a float (no bool) in the range, and not NaN."""
+    if not is_number(value):
+        raise _type_error(value, name, who, "a number")
+    return _in_range(value, name, who, **bounds)
+
+
+def check_float(value: object, name: str, who: str | None = None, **bounds: Unpack[Bounds]) -> float:
+    """The value, if it is a float in the range, and not NaN."""
+    if not isinstance(value, float):
+        raise _type_error(value, name, who, "a float")
+    return _in_range(value, name, who, **bounds)
+
+
+def check_one_of(value: object, options: Iterable[object], name: str, who: str | None = None) -> Any:
+    """The value, if it is one of the options (strings, mostly).
+
+    Raises:
+        ValueError: it is not, whatever its type.
+    """
+    if not any(isinstance(value, type(option)) and value == option for option in options):
+        *most, last = map(repr, options)
+        expected = f"{', '.join(most)} or {last}" if most else last
+        came = repr(value) if isinstance(value, str) else describe(value)
+        raise ValueError(f"{_named(name, who)} should be {expected}, but got {came}.")
+    return value
+
+
+def check_type(value: object, types: type[Any] | tuple[type[Any], ...], name: str, who: str | None = None) -> Any:
+    """The value, if it is of one of the types; a bool is no int here, unless bool is one of the types."""
+    types = types if isinstance(types, tuple) else (types,)
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        names = [f"{'an' if t.__name__[0] in 'aeiouAEIOU' else 'a'} {t.__name__}" for t in types]
+        raise _type_error(value, name, who, " or ".join(names))
+    return value
+
+
+def check_ints(value: Any, n: int, name: str, who: str | None = None, *, low: float | None = None) -> tuple[int, ...]:
+    """A tuple of n ints, from one int, which counts for all of them, or from a tuple, list or Tensor of n.
+
+    Args:
+        low (int, optional): the smallest value allowed.
+    """
+    values = value.tolist() if hasattr(value, "tolist") else value
+    values = (values,) * n if is_int(values) else values
+    if not isinstance(values, (tuple, list)) or not all(map(is_int, values)):
+        raise _type_error(value, name, who, _int_or_ints(n))
+    if len(values) != n:
+        raise ValueError(f"{_named(name, who)} should be {_int_or_ints(n)}, but got {describe(value)}.")
+    for one in values:
+        _in_range(one, name, who, low=low)
+    return tuple(values)
+
+
+def check_known(name: str, known: Collection[str], who: str, what: str, error: type[Exception]) -> None:
+    """Raise if there is no such name.
+
+    Args:
+        name: what was given.
+        known: the names that there are.
+        who: the function that was called.
+        what: what the names are of, such as "option".
+        error: the class of the exception.
+
+    Raises:
+        error: it names those that are close to the one that was given; all, if none is.
+
+    Example:
+        >>> from msjax.core.base.checks import check_known
+        >>> check_known("colour", ["color", "size"], "paint", "option", TypeError)
+        Traceback (most recent call last):
+        TypeError: For 'paint', there is no option 'colour'; did you mean 'color'?
+    """
+    if name in known:
+        return
+    import difflib  # here, since it is needed for errors only
+
+    near = difflib.get_close_matches(str(name), known)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(known)}."
+    raise error(f"For '{who}', there is no {what} {name!r}; {hint}")
+
+
+def check_options(
+    options: Iterable[str], known: Collection[str], who: str, *, what: str = "option", error: type[Exception] = TypeError
+) -> None:
+    """Raise if a function that takes ``**options`` was given one that it doesn't know; see `check_known`.
+
+    Args:
+        options: the names that were given, or a dict of the options.
+        known: the names of all options, also of those that are parameters of their own: one that is misspelt may be meant.
+    """
+    for name in options:
+        check_known(name, known, who, what, error)
+
+
+def check_axis(axis: object, rank: int, *, bools: bool = False) -> None:
+    """Raise unless there is such an axis.
+
+    Args:
+        axis: what was given.
+        rank (int): how many axes there are.
+        bools (bool): whether True and False pass as 1 and 0, with which compiled programs share a key.
+
+    Raises:
+        TypeError: `axis` is not an int.
+        ValueError: there is no such axis.
+    """
+    if not isinstance(axis, int) or (isinstance(axis, bool) and not bools):
+        raise TypeError(f"an axis should be an int, but got {describe(axis)}.")
+    if not -rank <= axis < rank:
+        raise ValueError(f"the axis should be in [{-rank}, {rank}), but got {axis}.")
+
+
+def _named(name, who):
+    return f"'{name}'" if who is None else f"For '{who}', '{name}'"
+
+
+def _an_int(value, name, who):
+    if not is_int(value):
+        raise _type_error(value, name, who, "an int")
+    return value
+
+
+def _type_error(value, name, who, expected):
+    return TypeError(f"{_named(name, who)} should be {expected}, but got {describe(value)}.")
+
+
+def _int_or_ints(n):
+    return "an int" if n == 1 else f"an int or {n} ints"
+
+
+def _in_range(
+    value, name, who, low: float | None = None, above: float | None = None, high: float | None = None, below: float | None = None
+):
+    # NaN is not equal to itself: it is in no range.
+    if (
+        value == value
+        and (low is None or value >= low)
+        and (above is None or value > above)
+        and (high is None or value <= high)
+        and (below is None or value < below)
+    ):
+        return value
+    raise ValueError(f"{_named(name, who)} should {_range(low, above, high, below)}, but got {value}.")
+
+
+def _range(low: float | None, above: float | None, high: float | None, below: float | None):
+    """The range as messages put it: "be positive", "be in [0, 1)"."""
+    lowest, highest = (low if above is None else above), (high if below is None else below)
+    if lowest is not None and highest is not None:
+        return f"be in {'[' if above is None else '('}{lowest}, {highest}{']' if below is None else ')'}"
+    if above is not None:
+        return "be positive" if above == 0 else f"be greater than {above}"
+    if low is not None:
+        return "not be negative" if low == 0 else f"be at least {low}"
+    if below is not None:
+        return f"be less than {below}"
+    return "be a number" if high is None else f"be at most {high}"

@@ -1,0 +1,329 @@
+"""Settings of the whole program: execution mode, device, hook dialect and the like.
+
+The names and values are MindSpore's (``ms.set_context``); `hook_dialect` is msjax's own.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+from msjax.core.base import disk_cache, precision
+from msjax.core.base.checks import check_bool, check_known, check_options, check_positive_int, check_str
+from msjax.core.base.parallel_context import (
+    ParallelMode as ParallelMode,
+    get_auto_parallel_context as get_auto_parallel_context,
+    reset_auto_parallel_context as reset_auto_parallel_context,
+    set_auto_parallel_context as set_auto_parallel_context,
+)
+from msjax.core.base.state import ACTIVITY, programs_changed
+
+GRAPH_MODE = 0
+PYNATIVE_MODE = 1
+
+# Levels of syntax that MindSpore's compiler takes, for the setting jit_syntax_level.
+STRICT, COMPATIBLE, LAX = 0, 1, 2
+
+DIALECTS = ("tutorial", "mindspore-2.10", "mindspore-1")
+RANDOM_NUMBERS = ("mindspore", "jax")
+DEVICE_TARGETS = ("CPU", "GPU", "TPU", "Ascend", "Davinci")
+
+# Settings of MindSpore programs that have no counterpart in XLA: stored, so that they can be read back, without effect.
+_NO_EFFECT: dict[str, Any] = {
+    "device_id": 0,
+    "save_graphs": False,
+    "save_graphs_path": "",
+    "enable_dump": False,
+    "save_dump_path": "",
+    "enable_profiling": False,
+    "enable_reduce_precision": True,
+    "enable_graph_kernel": False,
+    "graph_kernel_flags": "",
+    "reserve_class_name_in_scope": True,
+    "check_bprop": False,
+    "max_device_memory": "1024GB",
+    "mempool_block_size": "1GB",
+    "variable_memory_max_size": "0GB",
+    "print_file_path": "",
+    "env_config_path": "",
+    "max_call_depth": 1000,
+    "grad_for_scalar": False,
+    "enable_sparse": False,
+    "auto_tune_mode": "NO_TUNE",
+    "runtime_num_threads": 30,
+    "op_timeout": 900,
+    "deterministic": "OFF",
+    "jit_syntax_level": 2,
+    "jit_config": {},
+    "memory_optimize_level": "O0",
+    "memory_offload": "OFF",
+    "ascend_config": {},
+    "exec_order": "bfs",
+    "precompile_only": False,
+    "support_binary": False,
+    "enable_task_sink": True,
+    "enable_mem_reuse": True,
+    "enable_ge": False,
+    "device_type": None,
+    "aoe_tune_mode": "",
+    "aoe_config": {},
+    "debug_level": 0,
+    "disable_format_transform": False,
+    "enable_auto_mixed_precision": False,
+    "infer_boost": "off",
+    "inter_op_parallel_num": 0,
+    "jit_enable_inplace_ops": True,
+    "jit_level": "",
+    "load_compile_cache": False,
+    "profiling_options": "training_trace",
+    "save_compile_cache": False,
+}
+
+
+class _Settings:
+    """The settings that msjax acts on; plain attributes, since ops read them at every call."""
+
+    def __init__(self):
+        self.mode: int = PYNATIVE_MODE
+        self.forced_mode: int | None = None  # `msjax run --mode`: overrides what the script sets
+        self.device_target: str | None = None
+        self.device_id = 0  # the index of the device among those of the target
+        self.pynative_synchronize = False
+        self.detect_anomaly = False
+        self.hook_dialect: str = os.environ.get("MSJAX_HOOK_DIALECT", "tutorial")
+        if self.hook_dialect not in DIALECTS:
+            raise ValueError(
+                f"The environment variable MSJAX_HOOK_DIALECT should be one of {', '.join(DIALECTS)}, "
+                f"but is {self.hook_dialect!r}."
+            )
+        self.hook_queue_bytes = 256 << 20
+        self.program_cache_size = 8192
+        self.random_numbers = "mindspore"
+        self.enable_compile_cache = False
+        self.compile_cache_path = ""
+        self.compile_cache_bytes = 1 << 30
+        self.gpu_config: dict[str, Any] = {}
+        self.kept = dict(_NO_EFFECT)
+
+
+SETTINGS = _Settings()
+
+
+def set_context(**kwargs: Any) -> None:
+    """Set one or more settings of the program.
+
+    Args:
+        mode (int): ``ms.PYNATIVE_MODE`` (1, the default; operators run one by one) or ``ms.GRAPH_MODE`` (0; the
+            call of a network is compiled into one program).
+        device_target (str): "CPU", "GPU", "TPU" or "Ascend". Where jax has no such device, what it has is used
+            and a warning says so.
+        pynative_synchronize (bool): True makes every operator wait for its result, so that an error on the
+            device appears at its own line.
+        enable_compile_cache (bool): True keeps compiled programs on disk, so that a script or notebook that is
+            started again does not compile again.
+        compile_cache_path (str): the folder for that; by default ``msjax`` in the user's cache directory.
+        compile_cache_bytes (int): how large the folder may be after the program; 1 GiB by default. The oldest files are deleted.
+        detect_anomaly (bool): True makes an error or a NaN in a backward pass name the line and cell of the forward pass that it
+            belongs to. Everything runs in PyNative mode meanwhile, and slower. See `tools.detect_anomaly`.
+        hook_dialect (str): where hooks sit and what they get: "tutorial", "mindspore-2.10" or "mindspore-1".
+        hook_queue_bytes (int): how many bytes of values may wait for hooks of programs under ``jax.jit``; 256 MiB by default.
+            A program that has more to hand over waits until hooks have been called.
+        program_cache_size (int): how many compiled programs are kept, of operators and of compiled functions; 8192 by default. Those
+            that were not used for longest are dropped, and compiled again if they are needed. Each takes up to 1.4 MiB of memory.
+        gpu_config (dict): "matmul_allow_tf32" and "conv_allow_tf32": whether operands of float32 may be rounded to TF32 on GPUs (and to
+            bfloat16 on TPUs). The first is jax's own setting, `jax_default_matmul_precision`, for all of this process. By default,
+            jax rounds both; programs of `msjax run` and `install_as_mindspore` round those of convolutions only, as MindSpore does.
+        random_numbers (str): "mindspore" (the default) draws MindSpore's numbers from a seed that was set: orders of rows, initial weights,
+            dropout, and outside of compiled programs other random operators. "jax" draws from numpy's generators on the host and from jax's
+            elsewhere.
+        **kwargs: MindSpore's other settings are accepted and kept, without effect.
+
+    Raises:
+        ValueError: an unknown setting, or a value out of its range.
+        TypeError: a value of a wrong type.
+
+    Example:
+        >>> import msjax as ms
+        >>> ms.set_context(mode=ms.PYNATIVE_MODE)
+        >>> ms.get_context("mode")
+        1
+    """
+    check_options(kwargs, _names(), "set_context", what="setting", error=ValueError)
+    for name, value in kwargs.items():
+        setter = _SETTERS.get(name)
+        if setter is not None:
+            setter(value)
+        else:
+            SETTINGS.kept[name] = value
+
+
+def get_context(attr_key: str) -> Any:
+    """The value of a setting; see `set_context`.
+
+    Raises:
+        ValueError: an unknown setting.
+    """
+    if attr_key == "device_target":
+        return SETTINGS.device_target or _default_target()
+    if attr_key in _SETTERS:
+        return getattr(SETTINGS, attr_key)
+    check_known(attr_key, _names(), "get_context", "setting", ValueError)
+    return SETTINGS.kept[attr_key]
+
+
+def set_device(device_target: str, device_id: int | None = None) -> None:
+    """Choose the device by its name, "CPU", "GPU", "TPU" or "Ascend", and its number among those."""
+    _set_device_target(device_target, 0 if device_id is None else device_id)
+
+
+def set_deterministic(deterministic: bool) -> None:
+    """Accepted for compatibility with MindSpore, without effect: on CPUs and TPUs, XLA's programs give the same numbers in each run. On GPUs
+    the environment variable ``XLA_FLAGS=--xla_gpu_deterministic_ops=true`` makes them, before jax starts.
+
+    Raises:
+        TypeError: `deterministic` is no bool.
+    """
+    check_bool(deterministic, "deterministic", "set_deterministic")
+
+
+def get_current_device() -> str:
+    """The kind of device that operators run on: "CPU", "GPU" or "TPU"."""
+    return get_context("device_target")
+
+
+def force_mode(mode: int | None) -> None:
+    """Override the mode that the program sets (``msjax run --mode``); None ends the override."""
+    SETTINGS.forced_mode = mode
+    if mode is not None:
+        SETTINGS.mode = mode
+
+
+def _set_mode(value):
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value!r}.")
+    if value not in (GRAPH_MODE, PYNATIVE_MODE):
+        raise ValueError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value}.")
+    SETTINGS.mode = value if SETTINGS.forced_mode is None else SETTINGS.forced_mode
+
+
+def _set_synchronize(value):
+    SETTINGS.pynative_synchronize = check_bool(value, "pynative_synchronize", "set_context")
+    ACTIVITY.set_synchronize(value)
+
+
+def _set_detect_anomaly(value: bool) -> None:
+    check_bool(value, "detect_anomaly", "set_context")
+    SETTINGS.detect_anomaly = value
+    ACTIVITY.set_detect_anomaly(value)
+
+
+def _set_dialect(value):
+    if value not in DIALECTS:
+        raise ValueError(f"For 'set_context', 'hook_dialect' should be one of {', '.join(DIALECTS)}, but got {value!r}.")
+    SETTINGS.hook_dialect = value
+    programs_changed()
+
+
+def _set_hook_queue_bytes(value):
+    SETTINGS.hook_queue_bytes = check_positive_int(value, "hook_queue_bytes", "set_context")
+
+
+def _set_program_cache_size(value):
+    SETTINGS.program_cache_size = check_positive_int(value, "program_cache_size", "set_context")
+
+
+def _set_random_numbers(value):
+    if value not in RANDOM_NUMBERS:
+        raise ValueError(f"For 'set_context', 'random_numbers' should be one of {', '.join(RANDOM_NUMBERS)}, but got {value!r}.")
+    SETTINGS.random_numbers = value
+    programs_changed()
+
+
+def _set_compile_cache(value):
+    SETTINGS.enable_compile_cache = check_bool(value, "enable_compile_cache", "set_context")
+    _update_compile_cache()
+
+
+def _set_compile_cache_path(value):
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"For 'set_context', 'compile_cache_path' should be a path, but got {value!r}.")
+    SETTINGS.compile_cache_path = os.fspath(value)
+    _update_compile_cache()
+
+
+def _update_compile_cache():
+    """Tell jax whether and where to store compiled programs between processes."""
+    if SETTINGS.enable_compile_cache:
+        disk_cache.enable(SETTINGS.compile_cache_path, SETTINGS.compile_cache_bytes)
+    else:
+        disk_cache.disable()
+
+
+def _set_compile_cache_bytes(value):
+    SETTINGS.compile_cache_bytes = check_positive_int(value, "compile_cache_bytes", "set_context")
+    if SETTINGS.enable_compile_cache:
+        _update_compile_cache()
+
+
+def _set_gpu_config(value):
+    if not isinstance(value, dict):
+        raise TypeError(f"For 'set_context', 'gpu_config' should be a dict, but got {value!r}.")
+    check_options(value, _GPU_CONFIG, "set_context", what="key of gpu_config", error=ValueError)
+    if "matmul_allow_tf32" in value:
+        precision.allow_tf32_in_products(value["matmul_allow_tf32"], "set_context")
+    if "conv_allow_tf32" in value:
+        precision.allow_tf32_in_convolutions(value["conv_allow_tf32"], "set_context")
+    SETTINGS.gpu_config = dict(value)
+
+
+# XLA chooses algorithms itself.
+_GPU_CONFIG = ("matmul_allow_tf32", "conv_allow_tf32", "conv_fprop_algo", "conv_dgrad_algo", "conv_wgrad_algo")
+
+
+def _set_device_target(value, device_id: int | None = None):
+    import jax
+
+    check_str(value, "device_target", "set_context")
+    if value not in DEVICE_TARGETS:
+        raise ValueError(f"For 'set_context', 'device_target' should be one of {', '.join(DEVICE_TARGETS)}, but got {value!r}.")
+    if device_id is None:
+        device_id = SETTINGS.device_id if value == SETTINGS.device_target else 0
+    # "Ascend" means the accelerator of this machine: jax's default backend.
+    backend = {"CPU": "cpu", "GPU": "gpu", "TPU": "tpu"}.get(value)
+    try:
+        # Asking for the current device must not initialize jax's backends.
+        if (value, device_id) != (SETTINGS.device_target, SETTINGS.device_id):
+            jax.config.update("jax_default_device", jax.local_devices(backend=backend)[device_id])
+    except (RuntimeError, IndexError):
+        warnings.warn(
+            f"device_target {value!r}, device {device_id}, is not there; jax runs on {jax.default_backend()}.",
+            stacklevel=4,
+        )
+    SETTINGS.device_target, SETTINGS.device_id = value, device_id
+
+
+def _default_target() -> str:
+    import jax
+
+    return {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}.get(jax.default_backend(), "CPU")
+
+
+_SETTERS = {
+    "mode": _set_mode,
+    "device_target": _set_device_target,
+    "pynative_synchronize": _set_synchronize,
+    "detect_anomaly": _set_detect_anomaly,
+    "hook_dialect": _set_dialect,
+    "hook_queue_bytes": _set_hook_queue_bytes,
+    "program_cache_size": _set_program_cache_size,
+    "random_numbers": _set_random_numbers,
+    "enable_compile_cache": _set_compile_cache,
+    "compile_cache_path": _set_compile_cache_path,
+    "compile_cache_bytes": _set_compile_cache_bytes,
+    "gpu_config": _set_gpu_config,
+}
+
+
+def _names():
+    return sorted((*_SETTERS, *SETTINGS.kept))

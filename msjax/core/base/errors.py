@@ -1,0 +1,166 @@
+"""Names of cells, values and functions for messages, and checks of callables."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import functools
+import inspect
+import os
+import threading
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import jax
+
+from msjax.core.base.state import STATE
+
+
+def cell_path(cells: Sequence[Any] | None = None) -> str:
+    """The innermost running cell as ``Net.block.fc1 (Dense)``; the empty string outside of cells."""
+    stack = STATE.owners if cells is None else cells
+    if not stack:
+        return ""
+    if hasattr(stack[-1], "hook_path"):  # a module of another framework, which knows its path
+        return stack[-1].hook_path
+    # Modules of other frameworks know their paths; cells that they call are named from there.
+    first = max((i for i, owner in enumerate(stack) if hasattr(owner, "hook_path")), default=0)
+    root = stack[first]
+    path = root.hook_path.rpartition(" (")[0] if hasattr(root, "hook_path") else type(root).__name__
+    holder = root
+    for cell in stack[first + 1 :]:
+        if cell is holder:
+            continue
+        for name, member in [] if hasattr(holder, "hook_path") else holder.cells_and_names():
+            if member is cell and name:
+                path += "." + name
+                break
+        else:
+            path += f".<{type(cell).__name__}>"
+        holder = cell
+    return path if holder is root else f"{path} ({type(holder).__name__})"
+
+
+def owner_named(owners: Sequence[Any] | None = None) -> str:
+    """The innermost running owner of hooks as ``cell Net.fc1 (Dense)``, or ``module blocks.0 (Linear)``; "" outside of all."""
+    stack = STATE.owners if owners is None else owners
+    if not stack:
+        return ""
+    return f"{'module' if hasattr(stack[-1], 'hook_path') else 'cell'} {cell_path(stack)}"
+
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def shorten(error: BaseException, keep: int = 0) -> None:
+    """Take msjax's own frames out of the traceback of an error that is a report (its class has `brief_traceback`).
+
+    Args:
+        keep (int): so many of them stay, the outermost ones.
+    """
+    if not getattr(error, "brief_traceback", False):
+        return
+    kept, entry = [], error.__traceback__
+    while entry is not None:
+        own = entry.tb_frame.f_code.co_filename.startswith(_OWN)
+        if not own or keep:
+            kept.append(entry)
+        keep -= bool(own and keep)
+        entry = entry.tb_next
+    last = None
+    for entry in reversed(kept):
+        last = types.TracebackType(last, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    error.__traceback__ = last
+
+
+def where() -> str:
+    """`` in cell Net.fc1 (Dense)``, ready to be put into a message; empty outside of cells and modules."""
+    owner = owner_named()
+    return f" in {owner}" if owner else ""
+
+
+def describe(value: Any) -> str:
+    """A value as messages name it: shape and dtype of a tensor, the type and value of something small."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        # jax has several classes of arrays, those that it traces among them.
+        name = "array" if isinstance(value, jax.Array) else type(value).__name__
+        return f"{name}(shape={list(shape)}, dtype={value.dtype})"
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(describe(v) for v in value[:4]) + (", ..." if len(value) > 4 else "")
+        return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+    if isinstance(value, dict):
+        return (
+            "dict {" + ", ".join(f"{k!r}: {describe(v)}" for k, v in [*value.items()][:4]) + (", ...}" if len(value) > 4 else "}")
+        )
+    text = repr(value)
+    return f"{type(value).__name__} {text}" if len(text) <= 40 else type(value).__name__
+
+
+def near(text: str, names: Iterable[str]) -> str:
+    """The end of a sentence, which lists the names most like a text; empty if none is like it."""
+    found = difflib.get_close_matches(text, list(names), n=3, cutoff=0.6)
+    return f"; nearest to {text!r}: {', '.join(map(repr, found))}" if found else ""
+
+
+def callable_name(fn: Callable[..., Any]) -> str:
+    """A hook or function as messages name it: its qualified name and where it is defined."""
+    fn = getattr(fn, "__wrapped__", fn)
+    code = getattr(getattr(fn, "__func__", fn), "__code__", None)
+    name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
+    return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name
+
+
+class _Called(threading.local):
+    name: str | None = None
+
+
+_CALLED = _Called()
+
+
+@contextlib.contextmanager
+def on_behalf_of(name: str) -> Iterator[None]:
+    """A context, or a decorator: messages of the functions that are used within name the function that the user has called."""
+    before, _CALLED.name = _CALLED.name, _CALLED.name or name
+    try:
+        yield
+    finally:
+        _CALLED.name = before
+
+
+def called(default: str) -> str:
+    """The name of the function that the user has called; `default` if that is the one that asks."""
+    return _CALLED.name or default
+
+
+def check_callable(fn: object, who: str, what: str = "function") -> None:
+    """TypeError unless `fn`, which messages call `what`, can be called."""
+    if not callable(fn):
+        raise TypeError(f"For '{called(who)}', the {what} must be callable, but got {describe(fn)}.")
+
+
+def check_hook(fn: Callable[..., Any], who: str, observe: bool | None = None, traced: bool | None = None) -> None:
+    """Check a hook and what its user says of it.
+
+    Raises:
+        TypeError: `fn` can't be called, a call of it would not run it (a coroutine or generator function), or `observe` or
+            `traced` is neither a bool nor None.
+        ValueError: `observe` and `traced` contradict each other.
+    """
+    check_callable(fn, who, "hook function")
+    code = inspect.unwrap(fn.func if isinstance(fn, functools.partial) else fn)
+    for function in (code, inspect.getattr_static(type(code), "__call__", None)):
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+            raise TypeError(
+                f"For '{who}', the hook {callable_name(fn)} is a coroutine or generator function: calling it runs nothing of it. "
+                "Give a plain function (def without yield); it may hand work to an event loop or a queue."
+            )
+    for name, value in (("observe", observe), ("traced", traced)):
+        if value is not None and not isinstance(value, bool):
+            raise TypeError(f"For '{who}', '{name}' should be True, False or None, but got {describe(value)}.")
+    if observe is not None and observe is traced:
+        raise ValueError(
+            f"For '{who}', observe={observe} and traced={traced} contradict each other: a hook either observes (it is called after "
+            "each run of a compiled program) or is traced as part of the program. Give one of them."
+        )

@@ -1,0 +1,46 @@
+"""The one list of libraries: packages whose modules, functions and classes stay as they are while a program runs, and are not the user's."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+# What computes: the programs of operators depend on these packages, and on no others.
+COMPUTING = ("jax", "jaxlib", "numpy", "ml_dtypes", "opt_einsum", "scipy")
+
+# What models and their training are made of. Their objects hold what is the user's: weights, settings, functions.
+FRAMEWORKS = ("flax", "equinox", "haiku", "optax", "orbax", "chex", "jaxtyping", "wadler_lindig", "msjax", "mindspore")
+
+_OTHERS = (
+    "torch",
+    "matplotlib",
+    "pandas",
+    "PIL",
+    "tqdm",
+    "rich",
+    "IPython",
+    "ipykernel",
+    "pytest",
+    "_pytest",
+    "typing_extensions",
+)
+
+_LIBRARIES = sys.stdlib_module_names.union(COMPUTING, FRAMEWORKS, _OTHERS) - {"__main__"}
+
+
+@functools.cache
+def is_library(module: str) -> bool:
+    """Whether a module, by its full name, belongs to a library.
+
+    Example:
+        >>> from msjax.core.base.libraries import is_library
+        >>> is_library("equinox.nn"), is_library("collections.abc"), is_library("__main__")
+        (True, True, False)
+    """
+    return module.partition(".")[0] in _LIBRARIES
+
+
+def of_library(value: Any) -> bool:
+    """Whether a function, class or module is a library's, by the module that it says it comes from."""
+    return is_library(getattr(value, "__module__", None) or getattr(value, "__name__", None) or "")

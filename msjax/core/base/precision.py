@@ -1,0 +1,81 @@
+"""How products and convolutions of float32 are rounded on GPUs and TPUs: MindSpore's settings, told to jax.
+
+By default, jax rounds the operands on GPUs to TF32 (10 bits of mantissa) and on TPUs to bfloat16 (7 bits). MindSpore and PyTorch
+round those of convolutions to TF32 and leave those of matrix products as they are. On CPUs, nothing is rounded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msjax.core.base.checks import check_bool
+
+# What jax calls "operands as they are": three to six passes on TPUs, no tensor cores on GPUs.
+WHOLE = "highest"
+
+
+class _Allowed:
+    """Whether operands of convolutions may be rounded to TF32: True, False, or None for what jax is set to."""
+
+    def __init__(self):
+        self.conv: bool | None = None
+
+
+ALLOWED = _Allowed()
+
+
+def allow_tf32_in_products(value: bool, who: str) -> None:
+    """Set jax's own setting, `jax_default_matmul_precision`, which holds for all of this process's products.
+
+    Args:
+        value: True for jax's default, False for operands as they are.
+        who: the caller that an error names.
+
+    Raises:
+        TypeError: `value` is no bool.
+    """
+    import jax
+
+    check_bool(value, "matmul_allow_tf32", who)
+    jax.config.update("jax_default_matmul_precision", None if value else WHOLE)
+
+
+def allow_tf32_in_convolutions(value: bool, who: str) -> None:
+    """Set the precision of msjax's convolutions, whatever that of products is; as `allow_tf32_in_products`."""
+    import jax
+
+    before, ALLOWED.conv = ALLOWED.conv, check_bool(value, "conv_allow_tf32", who)
+    if ALLOWED.conv != before:
+        # jax's own setting is part of the key of its caches. This one isn't, so that what was traced has to be forgotten.
+        jax.clear_caches()
+
+
+def conv_precision() -> Any:
+    """The precision for `jax.lax.conv_general_dilated`; None for jax's own setting."""
+    if ALLOWED.conv is None:
+        return None
+    import jax
+
+    return jax.lax.Precision.DEFAULT if ALLOWED.conv else jax.lax.Precision.HIGHEST
+
+
+def follow_mindspore() -> None:
+    """MindSpore's defaults, for a program that is MindSpore's: products as they are, convolutions in TF32.
+
+    A precision that the user has given jax stays, as by the environment variable JAX_DEFAULT_MATMUL_PRECISION.
+    """
+    import jax
+
+    if jax.config.jax_default_matmul_precision is None:  # pyright: ignore[reportAttributeAccessIssue]
+        allow_tf32_in_products(False, "msjax")
+        allow_tf32_in_convolutions(True, "msjax")
+
+
+def described() -> str:
+    """The settings in words, for ``msjax info``."""
+    import jax
+
+    products = jax.config.jax_default_matmul_precision or "default"  # pyright: ignore[reportAttributeAccessIssue]
+    convolutions = products if ALLOWED.conv is None else "default" if ALLOWED.conv else WHOLE
+    text = f"products {products}, convolutions {convolutions}"
+    return f"{text} (default: TF32 on GPUs, bfloat16 on TPUs)" if "default" in (products, convolutions) else text

@@ -1,0 +1,130 @@
+"""Types for annotations that name no class of msjax; `msjax.common.typing` has those of Tensors and data types.
+
+A leaf: it imports nothing of msjax, so that every file may import it. The aliases are text at run time, and types for a type
+checker.
+
+Example:
+    >>> import msjax as ms
+    >>> from msjax.core.base.typing import ForwardHook
+    >>> def report(cell: ms.nn.Cell, args: tuple, output: ms.Tensor) -> None:
+    ...     print(output.shape)
+    >>> hook: ForwardHook = report
+    >>> handle = ms.nn.ReLU().register_forward_hook(hook)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    import jax
+
+
+__all__ = [
+    "Any",
+    "Attribute",
+    "Axes",
+    "BackwardHook",
+    "BackwardPreHook",
+    "Callable",
+    "CompiledFunction",
+    "ForwardHook",
+    "ForwardHookWithKwargs",
+    "ForwardPreHook",
+    "ForwardPreHookWithKwargs",
+    "Iterable",
+    "Iterator",
+    "JaxArray",
+    "JaxArrays",
+    "JaxNumber",
+    "Mapping",
+    "Number",
+    "PadWidths",
+    "PyTree",
+    "PyTreeDef",
+    "Sequence",
+    "SettableAttribute",
+]
+
+JaxArray: TypeAlias = "jax.Array"
+JaxArrays: TypeAlias = "tuple[jax.Array, ...]"
+# A number in a compiled formula: a constant or a 0-d array.
+JaxNumber: TypeAlias = "jax.Array | float"
+# bool is an int to a type checker, and an int is taken where a float is asked for.
+Number: TypeAlias = "float"
+Axes: TypeAlias = "int | Sequence[int]"
+# (before, after) for each axis.
+PadWidths: TypeAlias = "tuple[tuple[int, int], ...]"
+# The structure of a pytree; jax publishes only the constructor.
+PyTreeDef: TypeAlias = Any
+# Nested tuples, lists and dicts of Tensors, arrays and other values.
+PyTree: TypeAlias = Any
+
+
+# The first argument of a cell's hook is the cell; in the dialect "mindspore-1" backward hooks get its name and id, a str.
+# It is Any here, so that a hook may name the class of its cell. Gradients are Tensors, or None where none arrives.
+
+
+class ForwardPreHook(Protocol):
+    """A function for `Cell.register_forward_pre_hook`."""
+
+    def __call__(self, cell: Any, args: tuple[Any, ...], /) -> Any: ...
+
+
+class ForwardPreHookWithKwargs(Protocol):
+    """A function for `Cell.register_forward_pre_hook` with ``with_kwargs=True``."""
+
+    def __call__(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any: ...
+
+
+class ForwardHook(Protocol):
+    """A function for `Cell.register_forward_hook`."""
+
+    def __call__(self, cell: Any, args: tuple[Any, ...], output: Any, /) -> Any: ...
+
+
+class ForwardHookWithKwargs(Protocol):
+    """A function for `Cell.register_forward_hook` with ``with_kwargs=True``."""
+
+    def __call__(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, /) -> Any: ...
+
+
+class BackwardPreHook(Protocol):
+    """A function for `Cell.register_backward_pre_hook`."""
+
+    def __call__(self, cell: Any, grad_output: tuple[Any, ...], /) -> Any: ...
+
+
+class BackwardHook(Protocol):
+    """A function for `Cell.register_backward_hook`."""
+
+    def __call__(self, cell: Any, grad_input: tuple[Any, ...], grad_output: tuple[Any, ...], /) -> Any: ...
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R", covariant=True)
+_V = TypeVar("_V")
+
+
+class Attribute(Protocol[_R]):
+    """What a class gives its instances under a name: a property's value, or the call of a method."""
+
+    def __get__(self, instance: Any, owner: Any = None, /) -> _R: ...
+
+
+class SettableAttribute(Protocol[_V]):
+    """A property that can be set."""
+
+    def __get__(self, instance: Any, owner: Any = None, /) -> _V: ...
+    def __set__(self, instance: Any, value: _V, /) -> None: ...
+
+
+class CompiledFunction(Protocol[_P, _R]):
+    """A function that `ms.jit` has made: it has the same arguments, and a method that says how often it was compiled."""
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    def __get__(self, instance: Any, owner: Any = None, /) -> CompiledFunction[..., _R]: ...
+    def compilations(self) -> int:
+        """The number of programs that were made, one for each combination of shapes, dtypes and other arguments."""
+        ...

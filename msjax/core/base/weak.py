@@ -1,0 +1,101 @@
+"""Objects that are referred to weakly: sets, which one thread may go through while another one adds to them, and what stands for an object in keys."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Hashable, Iterator
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class LiveSet(Generic[T]):
+    """Objects, each by its identity, for as long as they live; going through it gives those that were there at the start.
+
+    The standard library's weak containers are gone through by Python code, and fail where another thread adds an object meanwhile.
+
+    Example:
+        >>> from msjax.core.base.weak import LiveSet
+        >>> class Thing:
+        ...     pass
+        >>> thing, things = Thing(), LiveSet()
+        >>> things.add(thing)
+        >>> list(things) == [thing]
+        True
+        >>> del thing
+        >>> list(things)
+        []
+    """
+
+    def __init__(self):
+        self._objects: weakref.WeakValueDictionary[int, T] = weakref.WeakValueDictionary()
+
+    def add(self, value: T) -> None:
+        """Put an object in, if it isn't there."""
+        self._objects[id(value)] = value
+
+    def discard(self, value: T) -> None:
+        """Take an object out, if it is there."""
+        self._objects.pop(id(value), None)
+
+    def __contains__(self, value: T) -> bool:
+        return self._objects.get(id(value)) is value
+
+    def __iter__(self) -> Iterator[T]:
+        # `valuerefs` copies the table in one step of the interpreter.
+        return iter([value for ref in self._objects.valuerefs() if (value := ref()) is not None])
+
+
+class Same:
+    """A function compared by identity, and kept alive; it may be no hashable object."""
+
+    __slots__ = ("fn",)
+
+    def __init__(self, fn: Any):
+        self.fn = fn
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.fn is self.fn
+
+    def __hash__(self) -> int:
+        return id(self.fn)
+
+
+_NUMBERS = itertools.count(1)
+# {id: (weak reference, number)} of living objects.
+_NUMBER_OF: dict[int, tuple[weakref.ref[Any], int]] = {}
+
+
+def identity(value: object) -> Hashable:
+    """What stands for an object in a key that must not keep it alive, since it may refer to the owner of the key.
+
+    Returns:
+        A number that no other object of the process ever has; of the few objects that can't be referred to weakly, a `Same`.
+
+    Example:
+        >>> from msjax.core.base.weak import identity
+        >>> def f(): pass
+        >>> def g(): pass
+        >>> identity(f) == identity(f) != identity(g)
+        True
+    """
+    key = id(value)
+    while True:
+        entry = _NUMBER_OF.get(key)
+        if entry is None:
+            try:
+                ref = weakref.ref(value, lambda ref: _forget(key, ref))
+            except TypeError:
+                return Same(value)
+            entry = _NUMBER_OF.setdefault(key, (ref, next(_NUMBERS)))
+        ref, number = entry
+        if ref() is value:
+            return number
+        _forget(key, ref)  # of a dead object, whose callback is about to come
+
+
+def _forget(key, ref):
+    entry = _NUMBER_OF.get(key)
+    if entry is not None and entry[0] is ref:
+        del _NUMBER_OF[key]

@@ -1,0 +1,158 @@
+"""Runs a hook on values that are not known yet, to see whether it is part of the program; what it has changed can be undone."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import inspect
+import io
+import sys
+import threading
+import types
+from collections.abc import Callable
+from typing import Any, Self
+
+from msjax.core.base.code import names_in
+from msjax.core.base.state import STATE
+from msjax.core.hooks.classify import users_hook
+
+# How far a hook's containers and objects are looked into, and how many items a container may hold for that.
+_DEPTH, _MOST_ITEMS = 4, 1000
+_CONTAINERS = (list, dict, set, collections.deque)
+
+
+class Attempt:
+    """A context manager around the run of a hook: what it prints is held back, and what it changes is remembered.
+
+    Remembered are the names that its code uses, the containers among them, and the attributes of objects. What else it does (files that it
+    writes, iterators that it moves on) can't be undone.
+
+    Args:
+        fn: the hook.
+    """
+
+    def __init__(self, fn: Callable[..., Any]):
+        self._seen: dict[int, Any] = {}
+        self._containers: list[tuple[Any, Any]] = []
+        self._cells: list[tuple[types.CellType, Any]] = []
+        self._names: list[tuple[dict[str, Any], str, Any]] = []
+        self._visit(users_hook(fn), 0)
+
+    def __enter__(self) -> Self:
+        # A program that msjax compiles has its own stdout, whose text is part of the program.
+        self._held = _Held(sys.stdout) if STATE.trace is None else None
+        if self._held is not None:
+            sys.stdout = self._held
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        if self._held is not None and sys.stdout is self._held:
+            sys.stdout = self._held.outer
+
+    def keep(self) -> None:
+        """The run counts: what it has printed is printed."""
+        if self._held is not None and (text := self._held.getvalue()):
+            sys.stdout.write(text)
+
+    def undo(self) -> bool:
+        """The run does not count: put back what it has changed. Returns whether there was anything."""
+        changed = [_put_back(container, before) for container, before in self._containers]
+        for cell, value in self._cells:
+            changed.append(cell.cell_contents is not value)
+            cell.cell_contents = value
+        for namespace, name, value in self._names:
+            if namespace.get(name, _MISSING) is value:
+                continue
+            changed.append(True)
+            if value is _MISSING:
+                del namespace[name]
+            else:
+                namespace[name] = value
+        return True in changed
+
+    # ---- what is within reach
+
+    def _visit(self, value, depth):
+        if depth > _DEPTH or id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        if isinstance(value, types.FunctionType):
+            self._function(value, depth)
+        elif isinstance(value, types.MethodType):
+            self._visit(value.__self__, depth)
+            self._visit(value.__func__, depth)
+        elif isinstance(value, functools.partial):
+            for part in (value.func, *value.args, *value.keywords.values()):
+                self._visit(part, depth + 1)
+        elif isinstance(value, types.BuiltinMethodType):
+            self._visit(value.__self__, depth)
+        elif isinstance(value, _CONTAINERS):
+            self._container(value, depth)
+        elif isinstance(value, tuple):
+            for item in value[:_MOST_ITEMS]:
+                self._visit(item, depth + 1)
+        elif not isinstance(value, (type, types.ModuleType)) and type(value).__module__.partition(".")[0] not in _NO_STATE:
+            attributes = getattr(value, "__dict__", None)
+            if isinstance(attributes, dict):
+                self._container(attributes, depth)
+            call = inspect.getattr_static(type(value), "__call__", None)
+            if depth == 0 and isinstance(call, types.FunctionType):
+                self._function(call, depth)
+
+    def _container(self, container, depth):
+        self._containers.append((container, container.copy()))
+        if len(container) <= _MOST_ITEMS:
+            for item in container.values() if isinstance(container, dict) else list(container):
+                self._visit(item, depth + 1)
+
+    def _function(self, function, depth):
+        for cell in function.__closure__ or ():
+            try:
+                value = cell.cell_contents
+            except ValueError:  # not assigned yet
+                continue
+            self._cells.append((cell, value))
+            self._visit(value, depth + 1)
+        for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self._visit(default, depth + 1)
+        for name in names_in(function.__code__):
+            value = function.__globals__.get(name, _MISSING)
+            self._names.append((function.__globals__, name, value))
+            self._visit(value, depth + 1)
+
+
+_MISSING = object()
+# Modules whose objects are no user's.
+_NO_STATE = frozenset(("jax", "jaxlib", "numpy", "flax", "builtins", "msjax", "haiku", "equinox"))
+
+
+def _put_back(container, before):
+    """Give a container the items that it had; returns whether it had others."""
+    if isinstance(container, dict):
+        same = container.keys() == before.keys() and all(container[key] is value for key, value in before.items())
+    elif isinstance(container, set):
+        same = container == before
+    else:
+        same = len(container) == len(before) and all(a is b for a, b in zip(container, before))
+    if not same:
+        container.clear()
+        (container.extend if isinstance(container, (list, collections.deque)) else container.update)(before)
+    return not same
+
+
+class _Held(io.StringIO):
+    """A stdout that keeps what this thread writes; other threads write as before."""
+
+    def __init__(self, outer):
+        super().__init__()
+        self.outer = outer
+        self._thread = threading.get_ident()
+
+    def write(self, text):
+        if threading.get_ident() == self._thread:
+            return super().write(text)
+        return self.outer.write(text)
+
+    def flush(self):
+        if threading.get_ident() != self._thread:
+            self.outer.flush()

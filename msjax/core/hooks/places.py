@@ -1,0 +1,386 @@
+"""Places: named values of a traced program, which `capture` returns and edits.
+
+`site` binds a primitive that is an identity with a name. It lowers to nothing, and passes every transformation of jax; a
+function that nobody captures has none in its program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, Self, TypeVar
+
+import jax
+import jax.core
+import jax.extend.core
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters import ad, batching, mlir
+
+from msjax.core.base import jax_slots
+from msjax.core.base.errors import called, describe
+from msjax.core.base.typing import JaxArray, PyTree
+from msjax.core.hooks.place_names import Part
+
+# Part of the key of every cache of jax: a function inside of another jax.jit is traced again when it is captured for the
+# first time. Made when msjax is imported, since jax forgets all that it has traced so far when a context is added.
+TRACED_FOR = jax_slots.user_context(None)
+# The same for the hooks of models of other frameworks, which jax doesn't see: it traces again when hooks come, and finds its
+# earlier programs when they go.
+HOOKED_WITH = jax_slots.user_context(None)
+
+
+class _Local(threading.local):
+    """The capture that traces a function in this thread, or None."""
+
+    capture: Tracing | None = None
+
+
+_LOCAL = _Local()
+
+
+@dataclass(frozen=True, eq=False)
+class Edits:
+    """What changes the values of sites while a function is traced. Compared by identity: an edit may be no hashable function.
+
+    Attributes:
+        rows: pairs (a function that says of a name whether it counts, an edit ``fn(value, index)``).
+    """
+
+    rows: tuple[Any, ...] = ()
+
+    def of(self, name: str) -> list[Callable[..., Any]]:
+        """The edits of a place, while the function is traced."""
+        return [fn for selects, fn in self.rows if not isinstance(fn, WholeEdit) and selects(name)]
+
+    def of_call(self, name: str, numbered: str, traced: bool) -> list[Callable[..., Any]]:
+        """The edits of one call of a place, which is "place#1" and so on if it is not the first, where the program is run.
+
+        Args:
+            traced: whether those that `of` gives were made while the function was traced.
+        """
+        return [
+            fn
+            for selects, fn in self.rows
+            if (selects(numbered) if isinstance(fn, WholeEdit) else selects(name, numbered) and not (traced and selects(name)))
+        ]
+
+
+class WholeEdit:
+    """An edit ``fn(value, index)`` of one call of a place, that of the number its pattern has; it gets the values of all lanes of vmaps at
+    once, their axes in front, as captures have them."""
+
+    def __init__(self, fn: Callable[..., Any]):
+        self.fn = fn
+
+    def __call__(self, value: Any, index: Any) -> Any:
+        return self.fn(value, index)
+
+
+class Tracing:
+    """A context in which `site` names values, and edits them.
+
+    Args:
+        edits: the edits.
+        parts: (pattern of a path, Part) of the parts of modules that are places.
+        scopes: whether operations note in which module they are.
+    """
+
+    def __init__(self, edits: Edits, parts: Sequence[tuple[str, Part]] = (), scopes: bool = False):
+        self.edits = edits
+        self.parts = tuple(dict.fromkeys(parts))
+        self.scopes = scopes
+        self._calls: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        self.before, _LOCAL.capture = _LOCAL.capture, self
+        if self.before is not None:
+            # A captured function that calls another one edits its sites, too.
+            self.edits = Edits((*self.edits.rows, *(r for r in self.before.edits.rows if r not in self.edits.rows)))
+            self.parts = tuple(dict.fromkeys((*self.parts, *self.before.parts)))
+            self.scopes = self.scopes or self.before.scopes
+        # Without edits, one capture can use what another one has traced of inner functions.
+        edits = self.edits if self.edits.rows else True
+        self.key = TRACED_FOR((edits, self.parts, self.scopes) if self.parts or self.scopes else edits)
+        self.key.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        _LOCAL.capture = self.before
+        self.key.__exit__(*exception)
+
+    def parts_of(self, path: str, side: str) -> list[Part]:
+        """The parts of a module's inputs or outputs that are places."""
+        return [part for paths, part in self.parts if part.side == side and fnmatch.fnmatchcase(path, paths)]
+
+    def scope_of(self, path: str) -> Any:
+        """A context manager around a call of a module."""
+        if not self.scopes:
+            return contextlib.nullcontext()
+        call = self._calls[path] = self._calls.get(path, -1) + 1
+        return jax_slots.module_scope(path, call)
+
+
+def module_call(
+    path: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], named: bool = True
+) -> Any:
+    """Call a module; within a capture, its output and those parts of its values that are asked for are places.
+
+    Args:
+        path: the module's path.
+        function (callable): the call.
+        named: whether the output as a whole is a place.
+    """
+    if _LOCAL.capture is None:
+        return function(*args, **kwargs)
+    with scope_of(path):
+        args, kwargs = with_inputs(path, args, kwargs)
+        out = function(*args, **kwargs)
+    out = with_outputs(path, out)
+    return site(path, out) if named else out
+
+
+def scope_of(path: str) -> Any:
+    """A context manager around a call of a module, in which its operations note that they belong to it."""
+    return contextlib.nullcontext() if _LOCAL.capture is None else _LOCAL.capture.scope_of(path)
+
+
+def with_inputs(
+    path: str, args: tuple[Any, ...], kwargs: dict[str, Any], name: Callable[[str, Any], Any] | None = None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a module, of which those parts have become places that the capture under way asks for.
+
+    Args:
+        name (callable, optional): names a value, as `site` does.
+    """
+    for part in [] if _LOCAL.capture is None else _LOCAL.capture.parts_of(path, "in"):
+        if part.keys and isinstance(part.keys[0], str):
+            kwargs = _with_part(path, part, kwargs, name)
+        elif part.keys:
+            args = _with_part(path, part, args, name)
+        else:
+            one = len(args) == 1
+            new = (name or site)(f"{path}{part.text}", args[0] if one else args)
+            args = (new,) if one else tuple(new)
+    return args, kwargs
+
+
+def with_outputs(path: str, out: Any, name: Callable[[str, Any], Any] | None = None) -> Any:
+    """The same of a module's output."""
+    for part in [] if _LOCAL.capture is None else _LOCAL.capture.parts_of(path, "out"):
+        out = _with_part(path, part, out, name)
+    return out
+
+
+def _with_part(path, part, value, name):
+    try:
+        inner = part.of(value)
+    except (KeyError, IndexError, AttributeError, TypeError) as error:
+        what = "arguments" if part.side == "in" else "output"
+        raise ValueError(
+            f"For '{called('capture')}', there is no place {path + part.text!r}: the {what} of the module: {describe(value)}."
+        ) from error
+    return part.put(value, (name or site)(f"{path}{part.text}", inner))
+
+
+def is_tracing() -> bool:
+    """Whether a capture traces a function in this thread."""
+    return _LOCAL.capture is not None
+
+
+_T = TypeVar("_T")
+
+
+def site(name: str, value: _T) -> _T:
+    """Name a value inside a function, so that `capture` finds it; otherwise it does nothing.
+
+    Args:
+        name (str): the name.
+        value: an array, or a pytree of arrays.
+
+    Returns:
+        The value; go on with it, so that an edit of the place takes effect.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> def f(x):
+        ...     return ms.hooks.site("square", x**2).sum()
+        >>> out, found = ms.hooks.capture(f, gradients=True)(jnp.array([1.0, 2.0]))
+        >>> print(out, found.activations["square"], found.gradients["square"])
+        5.0 [1. 4.] [1. 1.]
+    """
+    capture = _LOCAL.capture
+    if capture is None:
+        return value
+    edits = capture.edits.of(name)
+    if edits:
+        value = edited(name, value, edits, LoopIndex(name, value))
+    leaves, treedef = jax.tree.flatten(value)
+    at = [i for i, leaf in enumerate(leaves) if is_array(leaf) or isinstance(leaf, (bool, int, float, complex))]
+    if not at:
+        return value
+    arrays = [jnp.asarray(leaves[i]) for i in at]
+    # What is no array, such as a text, is None in what is found.
+    found = jax.tree.structure(jax.tree.unflatten(treedef, [0 if i in at else None for i in range(len(leaves))]))
+    out = place_p.bind(*arrays, name=name, treedef=found, batched=((),) * len(arrays), edited=bool(edits))
+    for i, array in zip(at, out):
+        leaves[i] = array
+    return jax.tree.unflatten(treedef, leaves)
+
+
+def is_array(leaf: Any) -> bool:
+    """Whether a leaf of a pytree is an array that jax can trace."""
+    return hasattr(leaf, "shape") and hasattr(leaf, "dtype") and leaf.dtype != jax.dtypes.float0
+
+
+def edited(name: str, value: PyTree, edits: Sequence[Callable[..., Any]], index: LoopIndex) -> PyTree:
+    """A value after its edits, each of which returns a new one of the same structure, shapes and dtypes, or None."""
+    for fn in edits:
+        new = fn(value, index)
+        if new is None:
+            continue
+        leaves, treedef = jax.tree.flatten(value)
+        given, other = jax.tree.flatten(new)
+        label = f"The edit {getattr(fn, '__qualname__', fn)} of the place {name!r}"
+        if other != treedef:
+            raise TypeError(f"{label} should return {treedef} or None, but returned {other}.")
+        for old, leaf in zip(leaves, given):
+            if is_array(old) and (jnp.shape(leaf), jnp.result_type(leaf)) != (old.shape, old.dtype):
+                raise ValueError(f"{label} returned {describe(jnp.asarray(leaf))}, but expected is {describe(jnp.asarray(old))}.")
+        value = new
+    return value
+
+
+class LoopIndex:
+    """The numbers of the iterations, from 0, of the loops around a place: ``index[0]`` of the outermost, ``index[-1]`` of the innermost.
+
+    A number is traced: compute with it (``jnp.where(index[0] == 7, 0, value)``). How many loops there are is known only
+    when the whole program has been traced, so that it has no length.
+    """
+
+    def __init__(self, name: str, value: PyTree):
+        self._name = name
+        # The counter depends on the value, so that jax doesn't move it out of the loop.
+        self._leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(value) if is_array(leaf)][:1]
+
+    def __getitem__(self, level: int) -> JaxArray:
+        return index_p.bind(*self._leaves, level=int(level), name=self._name)
+
+    def __len__(self) -> NoReturn:
+        raise TypeError(
+            f"How many loops are around the place {self._name!r} is known only when the program has been traced: write index[0] "
+            "for the outermost loop, index[-1] for the innermost, and don't unpack the index."
+        )
+
+    def __iter__(self) -> NoReturn:
+        self.__len__()
+
+
+# ---- the identity with a name
+
+place_p = jax.extend.core.Primitive("msjax_place")
+place_p.multiple_results = True
+place_p.def_impl(lambda *values, **_: list(values))
+place_p.def_abstract_eval(lambda *avals, **_: list(avals))
+mlir.register_lowering(place_p, lambda ctx, *values, **_: list(values))
+
+
+def _place_jvp(primals, tangents, **params):
+    return place_p.bind(*primals, **params), list(tangents)
+
+
+def _place_batched(values, axes, *, batched, **params):
+    # `batched` has, for each value, where the axes of vmaps are, from the innermost vmap to the outermost.
+    batched = tuple(
+        at if axis is None else (*(b + (b >= axis) for b in at), axis) for at, axis in zip(batched, axes, strict=True)
+    )
+    return place_p.bind(*values, batched=batched, **params), list(axes)
+
+
+ad.primitive_jvps[place_p] = _place_jvp
+batching.primitive_batchers[place_p] = _place_batched
+
+
+# ---- the number of an iteration, which the interpreter of jaxprs fills in
+
+index_p = jax.extend.core.Primitive("msjax_loop_index")
+
+
+@index_p.def_abstract_eval
+def _index_abstract(*_avals, **_params):
+    return jax.core.ShapedArray((), np.dtype("int32"))
+
+
+@index_p.def_impl
+def _index_unknown(*_values, level, name):
+    raise ValueError(f"The edit of the place {name!r} asks for index[{level}] where its loops can't be followed.")
+
+
+def _index_jvp(primals, _tangents, **params):
+    out = index_p.bind(*primals, **params)
+    return out, ad.Zero(jax.core.ShapedArray((), jax.dtypes.float0))
+
+
+mlir.register_lowering(index_p, lambda ctx, *values, **params: _index_unknown(**params))
+ad.primitive_jvps[index_p] = _index_jvp
+batching.primitive_batchers[index_p] = lambda values, axes, **params: (index_p.bind(*values, **params), None)
+
+
+# ---- what brings a gradient out
+
+tap_p = jax.extend.core.Primitive("msjax_tap")
+tap_p.def_impl(lambda x, *_probes, measure: x)
+tap_p.def_abstract_eval(lambda x, *_probes, measure: x)
+mlir.register_lowering(tap_p, lambda ctx, x, *_probes, measure: [x])
+
+
+def _tap_transpose(ct, x, *probes, measure):
+    avals = [p.aval if ad.is_undefined_primal(p) else None for p in probes]
+    if isinstance(ct, ad.Zero):
+        return [ct if ad.is_undefined_primal(x) else None, *(a and ad.Zero(a) for a in avals)]
+    found = [None if a is None else m.astype(a.dtype) for a, m in zip(avals, measure(ct))]
+    return [ct if ad.is_undefined_primal(x) else None, *found]
+
+
+def _tap_batched(values, axes, *, measure):
+    size = next(v.shape[a] for v, a in zip(values, axes) if a is not None)
+    front = [jnp.broadcast_to(v, (size, *v.shape)) if a is None else jnp.moveaxis(v, a, 0) for v, a in zip(values, axes)]
+    return tap_p.bind(*front, measure=measure.batched()), 0
+
+
+ad.deflinear2(tap_p, _tap_transpose)
+batching.primitive_batchers[tap_p] = _tap_batched
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A statistic of one array, which may have axes of vmaps; the array itself if there is none.
+
+    Attributes:
+        statistic: from an array to a pytree of arrays, or None.
+        axes: where the axes of vmaps are, from the innermost vmap to the outermost.
+    """
+
+    statistic: Any
+    axes: tuple[Any, ...] = ()
+
+    def batched(self) -> Measure:
+        """The same for an array with one more axis in front."""
+        return Measure(self.statistic, (*(a + 1 for a in self.axes), 0))
+
+    def tree(self, x: JaxArray) -> PyTree:
+        """The statistic of each example: a pytree, with the axes of vmaps in front, the outermost first."""
+        x = jnp.moveaxis(x, self.axes[::-1], range(len(self.axes))) if self.axes else x
+        statistic = self.statistic
+        if statistic is None:
+            return x
+        for _ in self.axes:
+            statistic = jax.vmap(statistic)
+        return jax.tree.map(jnp.asarray, statistic(x))
+
+    def __call__(self, x: JaxArray) -> list[JaxArray]:
+        return jax.tree.leaves(self.tree(x))

@@ -1,0 +1,119 @@
+"""Checks what hooks return, and raises errors that name the hook and its cell or module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from msjax.core.base.errors import callable_name, describe, owner_named
+
+if TYPE_CHECKING:
+    from msjax.core.hooks.table import Hook
+    from msjax.core.hooks.values import Values
+
+
+def replaces_nothing(result: object) -> bool:
+    """Whether a hook of arrays returned None, or a container of nothing but None, as ``jax.tree.map(log.append, output)`` does."""
+    if result is None:
+        return True
+    if not isinstance(result, (list, tuple, dict)) or not result:
+        return False
+    return all(leaf is None for leaf in jax.tree.leaves(result, is_leaf=lambda leaf: leaf is None))
+
+
+def forward_pre_result(
+    values: Values, hook: Hook, result: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """(args, kwargs) after a forward pre hook."""
+    if values.is_nothing(result):
+        return args, kwargs
+    if not hook.with_kwargs:
+        return (result if isinstance(result, tuple) else (result,)), kwargs
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise RuntimeError(
+            f"{_who(hook.fn, 'forward pre hook')}, registered with_kwargs=True, should return None or a tuple "
+            f"(new_args, new_kwargs), but returned {describe(result)}."
+        )
+    new_args, new_kwargs = result
+    if not isinstance(new_args, (tuple, list)) or not isinstance(new_kwargs, dict):
+        raise TypeError(
+            f"{_who(hook.fn, 'forward pre hook')} should return (tuple, dict), but returned "
+            f"({describe(new_args)}, {describe(new_kwargs)})."
+        )
+    return tuple(new_args), new_kwargs
+
+
+def gradients_result(
+    values: Values, fn: Callable[..., Any], kind: str, result: Any, grads: tuple[Any, ...], owners: Sequence[Any] | None = None
+) -> tuple[Any, ...]:
+    """The gradients after a backward hook, backward pre hook or HookBackward function.
+
+    Args:
+        values (Values): says what a value is.
+        fn: the hook.
+        kind: the kind of hook, as messages name it.
+        result: what the hook returned.
+        grads: the tuple of gradients that the hook got, None where there is no gradient.
+        owners: the owners of hooks around it, for messages.
+
+    Raises:
+        TypeError: `result` is not a tuple with a value for each gradient.
+        ValueError: a value has another shape or dtype than its gradient.
+    """
+    if result is grads or values.is_nothing(result):
+        return grads
+    if values.is_value(result) and len(grads) == 1:
+        result = (result,)
+    expected = f"expected is None or a tuple of {len(grads)} {values.noun}(s), {describe(grads)}"
+    if not isinstance(result, tuple) or len(result) != len(grads):
+        raise TypeError(f"{_who(fn, kind, owners)} returned {describe(result)}; {expected}.")
+    for i, (new, old) in enumerate(zip(result, grads)):
+        if new is None and old is None:
+            continue
+        if not values.is_value(new):
+            raise TypeError(f"{_who(fn, kind, owners)} returned {describe(new)} for gradient {i}; {expected}.")
+        if old is not None and (new.shape != old.shape or values.raw(new).dtype != values.raw(old).dtype):
+            raise ValueError(
+                f"{_who(fn, kind, owners)} returned a gradient of shape {new.shape} and dtype {new.dtype} for gradient {i}, "
+                f"but expected are shape {old.shape} and dtype {old.dtype}."
+            )
+    return result
+
+
+def _who(fn, kind, owners=None):
+    return f"The {kind} {callable_name(fn)}" + _of(owner_named(owners))
+
+
+def _of(owner):
+    return f" of {owner}" if owner else ""
+
+
+class HookLabel:
+    """How messages name a hook: its kind ("forward hook"), its function and its owner."""
+
+    __slots__ = ("kind", "name", "owner")
+
+    def __init__(self, kind: str, fn: Callable[..., Any], owners: Sequence[Any] | None = None):
+        self.kind: str = kind
+        self.name: str = callable_name(fn)
+        self.owner: str = owner_named(owners)
+
+    def of(self, fn: Callable[..., Any]) -> HookLabel:
+        """The label of another hook at the same place."""
+        label = object.__new__(HookLabel)
+        label.kind, label.name, label.owner = self.kind, callable_name(fn), self.owner
+        return label
+
+    def __str__(self) -> str:
+        return f"the {self.kind} {self.name}" + _of(self.owner)
+
+
+def check_observer_result(result: object, what: HookLabel | str) -> None:
+    """Check that an observer, called after the run, returned None; another value could no longer change the run."""
+    if not replaces_nothing(result):
+        raise TypeError(
+            f"In a compiled program, {what} was called after the run, as an observer, but returned {describe(result)}. "
+            "Register it with traced=True if it is to change what the network computes."
+        )

@@ -1,0 +1,45 @@
+"""Where hooks of modules of other frameworks stand: what code that depends on hooks has to look for."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from msjax.core.base.weak import LiveSet
+from msjax.core.hooks.table import Hook
+
+
+class HookSite:
+    """What stands on a module that has hooks, as its attribute.
+
+    Attributes:
+        path: of the module in its model.
+        hook_path: the same, as errors name the module.
+        tables: {name of a method: its present hooks}.
+    """
+
+    __slots__ = ()
+
+    path: Any
+    hook_path: Any
+    tables: Any
+
+
+class HookedModel(Protocol):
+    """The hooks of a model whose modules are made anew for each run.
+
+    Attributes:
+        number: no other such model has it.
+        key: equal as long as programs with the hooks are the same.
+        hooks: all of them.
+    """
+
+    number: int
+
+    @property
+    def key(self) -> tuple[Any, ...] | None: ...
+    @property
+    def hooks(self) -> list[Hook]: ...
+
+
+# Those that have hooks now.
+WITH_HOOKS: LiveSet[HookedModel] = LiveSet()

@@ -1,0 +1,235 @@
+"""The hooks of one Cell: an immutable table, replaced as a whole when a hook is registered or removed.
+
+An immutable table can be part of a compilation key, and a call that is running keeps the hooks
+that it started with.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import types
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from msjax.core.base.errors import callable_name, check_hook
+from msjax.core.base.held_state import held_state
+from msjax.core.base.state import programs_changed
+from msjax.core.base.weak import LiveSet, identity
+from msjax.core.hooks.classify import observes
+from msjax.core.hooks.handle import RemovableHandle, new_hook_id
+from msjax.core.hooks.slots import before_change, is_traced_now
+
+CALL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
+_KINDS_IN_CALLS = (*CALL_KINDS, "saved_tensors")
+KINDS = (
+    *_KINDS_IN_CALLS,
+    "state_dict_pre",
+    "state_dict_post",
+    "load_state_dict_pre",
+    "load_state_dict_post",
+)
+
+
+@dataclass(eq=False)
+class Hook:
+    """One registered function and how to call it.
+
+    Attributes:
+        id: the number of its handle.
+        fn: the function; for the kind saved_tensors, the pair of functions.
+        with_kwargs: True if it also gets the keyword arguments of the call.
+        always_call: a forward hook that runs even if the call fails.
+        observe, traced: whether the user declared the hook an observer, or part of compiled programs; None if not declared.
+        removed: whether `remove()` was called: no program that runs the hook is used again.
+        fixed: whether it belongs to the program that is traced when it is registered, so that it is no observer in a slot.
+    """
+
+    id: int
+    fn: Any
+    with_kwargs: bool = False
+    always_call: bool = False
+    observe: bool | None = None
+    traced: bool | None = None
+    removed: bool = False
+    fixed: bool = False
+
+    @property
+    def name(self) -> str:
+        return callable_name(self.fn)
+
+    @functools.cached_property
+    def in_slot(self) -> bool:
+        """Whether it is an observer, which takes a slot of a program."""
+        return not self.fixed and observes(self.fn, self.observe, self.traced)
+
+    @functools.cached_property
+    def key(self) -> tuple[Any, ...]:
+        """What programs with the hook are found by: all observers are alike, and modifiers of the same function, which holds the same
+        when it is registered, and options."""
+        if self.in_slot:
+            return "observer", self.with_kwargs, self.always_call
+        return _function_key(self.fn), self.with_kwargs, self.always_call, self.observe, self.traced
+
+
+def _function_key(fn):
+    if isinstance(fn, tuple):  # of the kind saved_tensors
+        return tuple(map(_function_key, fn))
+    if isinstance(fn, types.MethodType):
+        return identity(fn.__self__), identity(fn.__func__), held_state(fn)
+    return identity(fn), held_state(fn)
+
+
+class Owner:
+    """The Cell or nnx module that hooks were registered on; called, it returns that, or None if it is gone.
+
+    Attributes:
+        copies: those that nnx has made of it. They share its hooks until they get some of their own.
+    """
+
+    __slots__ = ("_ref", "copies")
+
+    def __init__(self, cell: Any):
+        self._ref = weakref.ref(cell)
+        self.copies: LiveSet[Any] = LiveSet()
+
+    def __call__(self) -> Any:
+        return self._ref()
+
+
+@dataclass(frozen=True, eq=False)
+class HookTable:
+    """The hooks of a Cell by kind, each a tuple in the order in which they run.
+
+    Tables of one owner are equal if they are the same for programs: to nnx they are parts of the Cell's definition.
+
+    Attributes:
+        owner: the `Owner`, or None.
+    """
+
+    forward_pre: tuple[Hook, ...] = ()
+    forward: tuple[Hook, ...] = ()
+    backward_pre: tuple[Hook, ...] = ()
+    backward: tuple[Hook, ...] = ()
+    saved_tensors: tuple[Hook, ...] = ()
+    state_dict_pre: tuple[Hook, ...] = ()
+    state_dict_post: tuple[Hook, ...] = ()
+    load_state_dict_pre: tuple[Hook, ...] = ()
+    load_state_dict_post: tuple[Hook, ...] = ()
+    owner: Owner | None = None
+
+    def __bool__(self) -> bool:
+        return self is not EMPTY
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, HookTable) or self.owner is None or other.owner is None:
+            return False
+        owner = self.owner()
+        return owner is not None and owner is other.owner() and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> HookTable:
+        if not self:
+            return EMPTY
+        return HookTable(**{kind: copy.deepcopy(getattr(self, kind), memo) for kind in KINDS})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {kind: getattr(self, kind) for kind in KINDS} | {"owner": None}  # a pickled cell is another one
+
+    def owned_by(self, owner: Any) -> HookTable:
+        """The table as that of a Cell."""
+        if self is EMPTY or (self.owner is not None and self.owner() is owner):
+            return self
+        return replace(self, owner=Owner(owner))
+
+    @functools.cached_property
+    def key(self) -> tuple[Any, ...]:
+        """What programs with these hooks around a call are found by; see `Hook.key`."""
+        return tuple([(kind, hook.key) for kind in _KINDS_IN_CALLS for hook in getattr(self, kind)])
+
+    @functools.cached_property
+    def of_programs(self) -> list[Hook]:
+        """The hooks that are part of programs, as observers, which stand in slots, are not."""
+        return [hook for kind in _KINDS_IN_CALLS for hook in getattr(self, kind) if not hook.in_slot]
+
+    @property
+    def in_calls(self) -> bool:
+        """Whether any hook runs when the Cell is called or differentiated."""
+        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward or self.saved_tensors)
+
+    def all(self) -> list[Hook]:
+        """The hooks of all kinds."""
+        return [hook for kind in KINDS for hook in getattr(self, kind)]
+
+    def add(self, kind: str, hook: Hook, prepend: bool = False) -> HookTable:
+        hooks = getattr(self, kind)
+        return replace(self, **{kind: (hook, *hooks) if prepend else (*hooks, hook)})
+
+    def without(self, id: int) -> HookTable:
+        """The table without a hook; the shared empty one if none is left."""
+        kept = {kind: tuple(h for h in getattr(self, kind) if h.id != id) for kind in KINDS}
+        return replace(self, **kept) if any(kept.values()) else EMPTY
+
+
+EMPTY = HookTable()
+
+
+class HookOwner(Protocol):
+    """What hooks are registered on: a Cell, a module of another framework, or `GLOBAL`."""
+
+    @property
+    def _hooks(self) -> HookTable: ...
+    def _set_hooks(self, table: HookTable) -> None: ...
+
+
+class GlobalHooks:
+    """The owner of the hooks that run for all cells.
+
+    Attributes:
+        table: the HookTable, replaced as a whole.
+        changed: called with the new table after it was replaced.
+    """
+
+    def __init__(self):
+        self.table: HookTable = EMPTY
+        self.changed: Callable[[HookTable], None] | None = None
+
+    @property
+    def _hooks(self) -> HookTable:
+        return self.table
+
+    def _set_hooks(self, table: HookTable) -> None:
+        before_change()
+        self.table = table
+        programs_changed()
+        self.changed(table)  # pyright: ignore[reportOptionalCall]
+
+
+GLOBAL = GlobalHooks()
+
+
+def register(owner: HookOwner, kind: str, fn: Any, prepend: bool = False, **options: Any) -> RemovableHandle:
+    """Add a hook to `owner._hooks` and return its handle; of the kind saved_tensors, `fn` is the pair of functions.
+
+    Raises:
+        TypeError, ValueError: see `check_hook`.
+    """
+    who = f"register_{'cell_' if owner is GLOBAL else ''}{kind}_hook"
+    for each in fn if kind == "saved_tensors" else (fn,):
+        check_hook(each, who, options.get("observe"), options.get("traced"))
+    hook = Hook(new_hook_id(), fn, fixed=is_traced_now(), **options)
+    owner._set_hooks(owner._hooks.add(kind, hook, prepend))
+    return RemovableHandle(owner, _remove, hook.id)
+
+
+def _remove(owner: HookOwner, id: int):
+    for hook in owner._hooks.all():
+        if hook.id == id:
+            hook.removed = True
+            owner._set_hooks(owner._hooks.without(id))

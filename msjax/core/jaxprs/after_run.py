@@ -1,0 +1,237 @@
+"""What happens after each run of a program: its events, in program order."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+
+from msjax.core.base.typing import JaxArray
+from msjax.core.hooks.events import Event
+from msjax.core.hooks.primitive import COLLECTED
+from msjax.core.hooks.slots import SlotCall
+from msjax.core.hooks.template import Template
+
+
+class Happens(NamedTuple):
+    """One event.
+
+    Attributes:
+        values: the numbers of its values among the outputs.
+        count: the number of the output that says how often the program passed the place; None if it always passes it once.
+        lanes: how many vmaps are around it.
+    """
+
+    event: Event
+    values: tuple[int, ...]
+    count: int | None
+    lanes: int
+
+    def renumbered(self, numbers: Sequence[int]) -> Happens:
+        """The same where output number i is number ``numbers[i]``."""
+        count = None if self.count is None else numbers[self.count]
+        return Happens(self.event, tuple([numbers[n] for n in self.values]), count, self.lanes)
+
+
+class Loop(NamedTuple):
+    """What happens in each step of a scan, or on each device of a shard_map."""
+
+    steps: range
+    events: list[Any]
+
+    def renumbered(self, numbers: Sequence[int]) -> Loop:
+        """See `Happens.renumbered`."""
+        return Loop(self.steps, [event.renumbered(numbers) for event in self.events])
+
+
+class FromCallbacks(NamedTuple):
+    """Here some events happen, with the values that callbacks brought."""
+
+    events: set[Event]
+
+    def renumbered(self, numbers: Sequence[int]) -> FromCallbacks:
+        """See `Happens.renumbered`."""
+        return self
+
+
+class AfterRun:
+    """The function that runs after each run of a program.
+
+    It runs after every training step, so it is Python code written for the program: an event of which the program passes the place
+    once, as nearly all do, is a line or two of it.
+
+    Args:
+        events: Happens, Loop and FromCallbacks objects, in program order.
+        result (Template, optional): what the function returns.
+        holes: the numbers of the outputs for the result.
+
+    Attributes:
+        observes: whether user code is called, which may change what programs are compiled for.
+        call: the function; the same as calling the object, but faster where no callback brings values.
+    """
+
+    def __init__(self, events: Sequence[Any], result: Template | None = None, holes: Sequence[int] = ()):
+        self.observes = any(_observes(event) for event in events)
+        waits = _has_callbacks(events)
+        self._function = _Code(events, waits, result, holes).function()
+        self.call: Callable[[Sequence[JaxArray]], Any] = self if waits else self._function
+        self._waits = waits
+
+    def __call__(self, outputs: Sequence[JaxArray]) -> Any:
+        if not self._waits:
+            return self._function(outputs)
+        jax.block_until_ready(outputs)
+        jax.effects_barrier()
+        try:
+            return self._function(outputs)
+        finally:
+            COLLECTED.clear()  # of an event that failed
+
+
+class _Code:
+    """The code of the function; what events write it with."""
+
+    def __init__(self, events, waits, result, holes):
+        self._lines: list[str] = []
+        self._names: dict[str, Any] = {}
+        self._known: dict[int, str] = {}
+        self._present: dict[Any, str] = {}
+        self._begin: list[str] = []
+        self._bounds = any(e.bounds for e in _all(events))
+        # Those in loops, and those whose values come by callbacks, stand in a dict.
+        inside = [*dict.fromkeys(_inside(events))]
+        if changing := [e for e in inside if isinstance(e, SlotCall)]:
+            self._begin.append(f"p = {{e: e.present() for e in {self.name(changing)}}}")
+        elif any(not isinstance(event, Happens) or event.count is not None or event.lanes for event in events):
+            self._begin.append("p = {}")
+        if bounding := [e for e in inside if e.bounds]:
+            self._begin.append(f"p |= {{e: {self.name(functools.partial)}(e.happen, failed) for e in {self.name(bounding)}}}")
+        for event in sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0):
+            if isinstance(event, Happens) and event.count is None and not event.lanes:
+                event.event.write(self, [f"o[{n}]" for n in event.values])
+            elif isinstance(event, FromCallbacks):
+                self.line(f"{self.name(_from_callbacks)}({self.name(event.events)}, p)")
+            else:
+                self.line(f"{self.name(_happen)}([{self.name(event)}], {self.name(_Rows)}(o), (), p)")
+        if waits:
+            self.line(f"{self.name(_rest_from_callbacks)}({self.name(frozenset(_all(events)))}, p)")
+        self._result = "None" if result is None else result.source(self.name, [f"o[{n}]" for n in holes])
+
+    def name(self, value: Any) -> str:
+        name = self._known.get(id(value))
+        if name is None:
+            name = self._known[id(value)] = f"k{len(self._names)}"
+            self._names[name] = value
+        return name
+
+    def line(self, text: str) -> None:
+        self._lines.append(text)
+
+    def present(self, get: Callable[[], Any]) -> str:
+        name = self._present.get(get)
+        if name is None:
+            name = self._present[get] = f"n{len(self._present)}"
+            self._begin.append(f"{name} = {self.name(get)}()")
+        return name
+
+    def function(self) -> Callable[[Sequence[JaxArray]], Any]:
+        lines = [*self._begin, *self._lines, f"return {self._result}"]
+        if self._bounds:
+            # The innermost call fails first.
+            failed = ["except Exception:", "    for call in reversed(failed.values()): call()", "    raise"]
+            lines = ["failed = {}", "try:", *[f"    {line}" for line in lines], *failed]
+        source = "def after_run(o):\n" + "".join(f"    {line}\n" for line in lines)
+        exec(compile(source, "<after a compiled program>", "exec"), self._names)
+        return self._names["after_run"]
+
+
+def _observes(event):
+    if isinstance(event, Happens):
+        return event.event.observes
+    return any(map(_observes, event.events)) if isinstance(event, Loop) else any(e.observes for e in event.events)
+
+
+def _has_callbacks(events):
+    return any(isinstance(e, FromCallbacks) or (isinstance(e, Loop) and _has_callbacks(e.events)) for e in events)
+
+
+def _inside(events):
+    """The events in loops, conds and of callbacks."""
+    for event in events:
+        if isinstance(event, Happens):
+            if event.count is not None or event.lanes:
+                yield event.event
+        else:
+            yield from _all([event])
+
+
+def _all(events):
+    for event in events:
+        if isinstance(event, Happens):
+            yield event.event
+        else:
+            yield from event.events if isinstance(event, FromCallbacks) else _all(event.events)
+
+
+def _happen(events, outputs, index, present):
+    for event in events:
+        if isinstance(event, Loop):
+            for i in event.steps:
+                _happen(event.events, outputs, (*index, i), present)
+        elif isinstance(event, FromCallbacks):
+            _from_callbacks(event.events, present)
+        elif event.count is None or outputs.count(event.count, index):
+            _each(present.get(event.event, event.event), [outputs.at(n, index) for n in event.values], event.lanes)
+
+
+def _from_callbacks(events, present):
+    # An event that comes again later, in another loop, waits for its turn.
+    while COLLECTED and COLLECTED[0][0] in events:
+        event, values = COLLECTED.popleft()
+        present.get(event, event)(values)
+
+
+def _rest_from_callbacks(own, present):
+    # What a run of another program has left that was given up is dropped.
+    while COLLECTED:
+        event, values = COLLECTED.popleft()
+        if event in own:
+            present.get(event, event)(values)
+
+
+def _each(event, values, lanes):
+    if lanes:
+        for row in zip(*values):
+            _each(event, row, lanes - 1)
+    else:
+        event(values)
+
+
+class _Rows:
+    """The outputs of one run. The steps of a loop are taken out of an array all at once: to index an array of jax costs more than most
+    hooks do."""
+
+    def __init__(self, outputs):
+        self.outputs = outputs
+        self.rows = {}
+
+    def count(self, n, index):
+        """Output number `n`, which says how often a place in a cond was passed; loops within the cond have no axis in it."""
+        return self.at(n, index[: self.outputs[n].ndim])
+
+    def at(self, n, index):
+        """Output number `n`, in these steps of the loops around it."""
+        if not index:
+            return self.outputs[n]
+        rows = self.rows.get(n)
+        if rows is None:
+            rows = self.rows[n] = _rows(self.outputs[n], len(index))
+        for i in index:
+            rows = rows[i]
+        return rows
+
+
+def _rows(value, depth):
+    return value if depth == 0 else [_rows(row, depth - 1) for row in value]

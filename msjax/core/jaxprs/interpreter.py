@@ -1,0 +1,229 @@
+"""The interpreter of jaxprs: evaluates a planned program, and returns the values of its places beside its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+
+from msjax.core.base import jax_slots
+from msjax.core.base.typing import JaxArray, PyTree, PyTreeDef
+from msjax.core.hooks.places import Edits, Tracing, WholeEdit, edited, is_array, is_tracing, place_p, tap_p
+from msjax.core.jaxprs.closed_rules import refers_to_trace, without_unused
+from msjax.core.jaxprs.plan import Counter, Here, Plain, Planner, plain
+
+if TYPE_CHECKING:
+    from msjax.core.jaxprs.control_flow import Rule
+    from msjax.core.jaxprs.plan import Block
+
+
+class Interpreter:
+    """Evaluates Blocks.
+
+    Args:
+        rules: {name of a primitive: Rule}.
+        edits (Edits): those that the function was traced with.
+        max_steps (int, optional): how many steps of a while_loop are kept.
+    """
+
+    def __init__(self, rules: dict[str, Rule], edits: Edits, max_steps: int | None = None):
+        self.rules = rules
+        self.edits = edits
+        self.max_steps = max_steps
+        self.jitted = {}
+        self.again: dict[jex.Var, Any] = {}  # of a program that is evaluated while it is traced: {variable: its new value}
+
+    def run(
+        self, block: Block, args: Sequence[JaxArray], index: tuple[Any, ...] = (), probes: tuple[Any, ...] = ()
+    ) -> tuple[list[Any], list[Any]]:
+        """Evaluate a Block.
+
+        Args:
+            args: the values of the jaxpr's inputs.
+            index: the numbers of the iterations of the loops around it.
+            probes: a flat list of the zeros whose gradients are those of its places; empty without gradients.
+
+        Returns:
+            (a list of its results, a list that has a list of arrays for each of `block.found`).
+        """
+        jaxpr = block.closed.jaxpr
+        if not block.steps:
+            return list(jex.jaxpr_as_fun(block.closed)(*args)), []
+        env = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*block.closed.consts, *args)))
+        got, at = [], 0
+
+        def read(v):
+            return v.val if isinstance(v, jex.Literal) else env[v]
+
+        for step in block.steps:
+            if isinstance(step, Plain):
+                outs, outvars = step.run(*[env[v] for v in step.invars]), step.outvars
+                # The function returns what it computed for all of them.
+                env.update(zip(outvars, outs))
+                continue
+            ins = [read(v) for v in step.eqn.invars]
+            with jax_slots.context_of(step.eqn):
+                if isinstance(step, Counter):
+                    outs = [_level(step.eqn, index)]
+                elif isinstance(step, Here):
+                    n = len(step.found.probes)
+                    outs, values = self._here(step, ins, index, probes[at : at + n])
+                    at += n
+                    got.append(values)
+                else:
+                    n = sum(len(f.probes) for f in (step.found if step.here is None else step.found[:-1]))
+                    outs, values = step.rule.run(self, step, ins, index, list(probes[at : at + n]))
+                    at += n
+                    got += values
+                    if step.here is not None:
+                        n = len(step.here.found.probes)
+                        outs, values = self._at_place(step.here, outs, index, probes[at : at + n])
+                        at += n
+                        got.append(values)
+            env.update(zip(step.eqn.outvars, outs))
+        return [read(v) for v in jaxpr.outvars], got
+
+    def run_again(self, block: Block, args: Sequence[JaxArray]) -> list[Any]:
+        """The results of a Block without places, equation by equation, so that each variable's new value is known."""
+        jaxpr, steps = block.closed.jaxpr, {id(step.eqn): step for step in block.steps if not isinstance(step, Plain)}
+        env = self.again = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*block.closed.consts, *args)))
+
+        def read(v):
+            return v.val if isinstance(v, jex.Literal) else env[v]
+
+        for eqn in jaxpr.eqns:
+            ins, step = [read(v) for v in eqn.invars], steps.get(id(eqn))
+            with jax_slots.context_of(eqn):
+                outs = self.bind(eqn, ins) if step is None else step.rule.run(self, step, ins, (), [])[0]
+            env.update(zip(eqn.outvars, outs))
+        self.again = {}
+        return [read(v) for v in jaxpr.outvars]
+
+    def _here(self, step, ins, index, probes):
+        eqn = step.eqn
+        values = ins if eqn.primitive is place_p or eqn.primitive.name == "name" else self.bind(eqn, ins)
+        return self._at_place(step, values, index, probes)
+
+    def _at_place(self, step, values, index, probes):
+        """(the values of a place that the program goes on with, those that leave it)"""
+        eqn, found = step.eqn, step.found
+        if found.edits:
+            axes = eqn.params["batched"] if eqn.primitive is place_p else ((),) * len(values)
+            for fn in found.edits:
+                values = _edited(found, fn, values, axes, index)
+        if any(found.probes):
+            probes, tapped = iter(probes), []
+            for value, measure, dtypes in zip(values, found.measures, found.probed):
+                mine = [] if dtypes is None else [next(probes) for _ in dtypes]
+                tapped.append(tap_p.bind(value, *mine, measure=measure) if mine else value)
+            values = tapped
+        if eqn.primitive is place_p and is_tracing():
+            # A captured function calls this one: it finds the place, too.
+            values = place_p.bind(*values, **eqn.params)
+        return values, [leaf for value, measure in zip(values, found.measures) for leaf in measure(value)]
+
+    def bind(self, eqn: jex.JaxprEqn, ins: Sequence[JaxArray]) -> list[JaxArray]:
+        """The results of one equation as it stands."""
+        outvars = [jex.Var(v.aval) for v in eqn.outvars]
+        step = plain([eqn.replace(outvars=outvars)], outvars)
+        values = {v: x for v, x in zip(eqn.invars, ins) if not isinstance(v, jex.Literal)}
+        return list(step.run(*[values[v] for v in step.invars]))
+
+    def traced_again(self, fn: Callable[..., Any], args: Sequence[Any], index: tuple[Any, ...]) -> Any:
+        """``fn(*args)``, which calls code of the user's; its sites are edited, with `index` for the loops around it."""
+        if not self.edits.rows:
+            return fn(*args)
+        program = Program(fn, args, {}, Tracing(self.edits), self.rules)
+        block = Planner(self.rules, lambda *names: False, self.edits).block(program.closed)
+        return program.result(self.run(block, program.inputs, index)[0])
+
+
+class Program:
+    """What a call of a function computes, as a jaxpr.
+
+    Args:
+        context: a context manager, in which the function is called.
+        rules (dict, optional): {name of a primitive: Rule}. With it, rules of derivation in the program refer to no traced values, so
+            that it can be differentiated.
+
+    Attributes:
+        closed: the ClosedJaxpr.
+        inputs: the arrays among the arguments; other arguments are part of the program.
+    """
+
+    # How the function's result fits together, its leaves, None where they are arrays, and the numbers of those.
+    _treedef: PyTreeDef
+    _leaves: list[Any]
+    _at: list[int]
+
+    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], context: Any, rules: Any = None):
+        leaves, treedef = jax.tree.flatten((args, kwargs))
+        at = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
+        self.inputs = [leaves[i] for i in at]
+
+        def traced(*arrays):
+            given = list(leaves)
+            for i, array in zip(at, arrays):
+                given[i] = array
+            args, kwargs = jax.tree.unflatten(treedef, given)
+            self._leaves, self._treedef = jax.tree.flatten(fn(*args, **kwargs))
+            self._at = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, jax.Array)]
+            out = [self._leaves[i] for i in self._at]
+            for i in self._at:
+                self._leaves[i] = None
+            return out if rules is None else self._with_closed_rules(arrays, out, rules)
+
+        self._replaced: set[Any] = set()
+        with context:
+            self.closed = jax.make_jaxpr(traced)(*self.inputs)
+        if self._replaced:
+            self.closed = without_unused(self.closed, self._replaced)
+
+    def _with_closed_rules(self, arrays, out, rules):
+        """`out`, computed once more from `arrays` if rules of derivation refer to traced values."""
+        refers = refers_to_trace()
+        rules = {
+            name: rule if rule.closed is None else replace(rule, run=rule.closed, always=refers) for name, rule in rules.items()
+        }
+        closed = jax_slots.traced_so_far(arrays, out)
+        block = Planner(rules, lambda *names: False).block(closed)
+        if not block.steps:
+            return out
+        self._replaced = {id(eqn.params) for eqn in closed.jaxpr.eqns}
+        return Interpreter(rules, Edits()).run_again(block, arrays)
+
+    def result(self, outs: Sequence[JaxArray]) -> PyTree:
+        """The function's result, from those of the jaxpr."""
+        leaves = list(self._leaves)
+        for i, out in zip(self._at, outs):
+            leaves[i] = out
+        return jax.tree.unflatten(self._treedef, leaves)
+
+
+def _edited(found, fn, values, axes, index):
+    """The arrays of a place after one edit; `axes` says where each has those of vmaps, from the innermost to the outermost."""
+
+    def edit(value):
+        return edited(found.name, value, [fn], index)
+
+    if not isinstance(fn, WholeEdit):  # gets the value of one lane
+        if len(set(map(len, axes))) > 1:
+            raise ValueError(
+                f"The edit of {found.name!r}, some of whose arrays are the same in all lanes of a vmap, has to name one of them."
+            )
+        for _ in axes[0]:
+            edit = jax.vmap(edit)
+    front = [jnp.moveaxis(v, at[::-1], range(len(at))) for v, at in zip(values, axes)]
+    new = jax.tree.leaves(edit(jax.tree.unflatten(found.tree, front)))
+    return [jnp.moveaxis(jnp.asarray(v), range(len(at)), at[::-1]) for v, at in zip(new, axes)]
+
+
+def _level(eqn, index):
+    level, name = eqn.params["level"], eqn.params["name"]
+    if not -len(index) <= level < len(index):
+        raise ValueError(f"The edit of the place {name!r} asks for index[{level}], but {len(index)} loops are around the place.")
+    return jnp.asarray(index[level], jnp.int32)

@@ -1,0 +1,308 @@
+"""The events of a traced program as outputs of the program, so that they happen after each run, in program order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+
+from msjax.core.base import jax_slots
+from msjax.core.hooks.batching import CallsAsOutputs
+from msjax.core.hooks.places import Edits, Measure
+from msjax.core.hooks.primitive import hook_p
+from msjax.core.hooks.template import Template
+from msjax.core.jaxprs.after_run import AfterRun, FromCallbacks, Happens, Loop
+from msjax.core.jaxprs.control_flow import Once, Rule, devices, inline, one_body, rules
+from msjax.core.jaxprs.interpreter import Interpreter, Program
+from msjax.core.jaxprs.plan import Block, Found, Here, Inside, Plain, Planner, Shape, inner_equations
+
+# ---- which values leave the program
+
+
+class _Planner(Planner):
+    """Plans that the values of hook calls leave the program."""
+
+    def __init__(self):
+        super().__init__(RULES, lambda *names: False)
+        self.seen = set()
+        self.stopless = {}
+
+    def block(self, closed, *args, **kwargs):
+        # Kept, as programs are known by their id.
+        _, stopless = self.stopless.setdefault(id(closed), (closed, _without_stops(closed)))
+        return super().block(stopless, *args, **kwargs)
+
+    def _step(self, eqn, path, line, barrier, hidden):
+        if eqn.primitive is not hook_p:
+            return super()._step(eqn, path, line, barrier or _barrier(eqn), hidden)
+        events = {bound.event for bound in eqn.params["bound"]}
+        # What the backward pass computes again calls no hook again; but backward hooks stand there for the first time.
+        repeated = hidden and events <= self.seen
+        if not hidden:
+            self.seen |= events
+        if barrier is not None and not repeated:
+            return None
+        avals = [] if repeated else [eqn.invars[i].aval for i in _used(eqn)]
+        measures, shapes = (Measure(None),) * len(avals), tuple(map(Shape.of, avals))
+        return Here(eqn, Found("", "repeated" if repeated else "hook", None, measures, (), shapes, (), ()))
+
+
+def _without_stops(closed):
+    """A ClosedJaxpr without its `stop_gradient`s, another name for the same value, which would leave the program twice: nobody
+    differentiates it any more."""
+    same, eqns = {}, []
+
+    def first(v):
+        return v if isinstance(v, jex.Literal) else same.get(v, v)
+
+    for eqn in closed.jaxpr.eqns:
+        if eqn.primitive.name == "stop_gradient":
+            same[eqn.outvars[0]] = first(eqn.invars[0])
+        elif any(first(v) is not v for v in eqn.invars):
+            eqns.append(eqn.replace(invars=[first(v) for v in eqn.invars]))
+        else:
+            eqns.append(eqn)
+    if not same:
+        return closed
+    return closed.replace(jaxpr=closed.jaxpr.replace(eqns=eqns, outvars=[first(v) for v in closed.jaxpr.outvars]))
+
+
+def _used(eqn):
+    """The numbers of the operands of a hook_p that events need; the others are results of earlier ones."""
+    return sorted({i for bound in eqn.params["bound"] for i in bound.at})
+
+
+class _Interpreter(Interpreter):
+    def _here(self, step, ins, index, probes):
+        values = [] if step.found.kind == "repeated" else [ins[i] for i in _used(step.eqn)]
+        return [jnp.zeros((), bool)], values
+
+
+def _checkpoint_again(interpreter, step, ins, index, probes):
+    """A checkpoint in a backward pass; jax.checkpoint itself has no word for that."""
+    once, eqn = Once(), step.eqn
+    if not eqn.params["differentiated"]:
+        return rules()["checkpoint"].run(interpreter, step, ins, index, probes)
+
+    def body(*ins):
+        outs, got = interpreter.run(step.blocks[0], ins, index, probes)
+        return [*outs, *once.packed(got)]
+
+    closed = jax.make_jaxpr(body)(*ins)
+    params = {**eqn.params, "jaxpr": jax_slots.with_constants_as_inputs(closed.jaxpr)}
+    if isinstance(params["prevent_cse"], tuple):
+        params["prevent_cse"] = (True,) * len(closed.consts) + params["prevent_cse"]
+    outs = eqn.primitive.bind(*closed.consts, *ins, **params)
+    n = len(eqn.outvars)
+    return outs[:n], once.unpacked(outs[n:])
+
+
+_CHECKPOINT = rules()["checkpoint"]
+RULES = {
+    **rules(),
+    **dict.fromkeys(("remat2", "checkpoint"), Rule(_CHECKPOINT.bodies, _checkpoint_again)),
+    # Nobody differentiates the program any more.
+    "custom_jvp_call": Rule(one_body("call_jaxpr"), inline),
+    "custom_vjp_call": Rule(one_body("call_jaxpr"), inline),
+}
+
+
+def _barrier(eqn):
+    # The number of steps of a while_loop is unknown, so its values can't become outputs. All hooks in a loop around it are then
+    # called by callbacks, to keep their order.
+    if eqn.primitive.name == "while" or (eqn.primitive.name in _LOOPS and _while_with_hooks(eqn)):
+        return "a while_loop"
+    return None
+
+
+def _while_with_hooks(eqn):
+    return any((e.primitive.name == "while" and any(_events_in([e]))) or _while_with_hooks(e) for e in inner_equations(eqn))
+
+
+_LOOPS = ("scan", "shard_map")
+
+
+def _events(block: Block, numbers: Iterable[list[int]]) -> list[Any]:
+    """The events of a Block, as Happens, Loop and FromCallbacks objects.
+
+    Args:
+        numbers: of each of `block.found`, the numbers of its values among the outputs.
+    """
+    events, numbers = [], iter(numbers)
+    if not block.steps:
+        return _callbacks_in(block.closed.jaxpr.eqns)
+    for step in block.steps:
+        if isinstance(step, Plain):
+            events += _callbacks_in(step.eqns)
+        elif isinstance(step, Here):
+            values = next(numbers)
+            if step.found.kind == "hook":
+                events += _happening(step.eqn, values)
+        elif isinstance(step, Inside):
+            events += _inside(step, [next(numbers) for _ in step.found])
+    return events
+
+
+def _happening(eqn, values):
+    used = _used(eqn)
+    count = values[-1] if len(values) > len(used) else None
+    for bound in eqn.params["bound"]:
+        yield Happens(bound.event, tuple(values[used.index(i)] for i in bound.at), count, bound.lanes)
+
+
+def _inside(step, numbers):
+    name, params = step.eqn.primitive.name, step.eqn.params
+    events, at = [], 0
+    for block in step.blocks:
+        n = len(block.found)
+        events += _events(block, numbers[at : at + n])
+        at += n
+    if name == "scan":
+        steps = range(params["length"])
+        return [Loop(steps[::-1] if params["reverse"] else steps, events)]
+    if name == "shard_map":
+        return [Loop(range(devices(step.eqn)[1]), events)]
+    return events
+
+
+def _callbacks_in(eqns):
+    events = set(_events_in(eqns))
+    return [FromCallbacks(events)] if events else []
+
+
+def _events_in(eqns):
+    for eqn in eqns:
+        if eqn.primitive is hook_p:
+            yield from (bound.event for bound in eqn.params["bound"])
+        yield from _events_in(inner_equations(eqn))
+
+
+# ---- the program
+
+
+class Observed:
+    """What a program hands out for its events: a pytree of their values, whose static part is the `AfterRun`."""
+
+    def __init__(self, values: Sequence[Any] = (), after: AfterRun | None = None):
+        self.values = values
+        self.after = after
+
+
+jax.tree_util.register_pytree_node(Observed, lambda o: (o.values, o.after), lambda after, values: Observed(values, after))
+
+
+def with_observed(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Observed]:
+    """(the result of a function of arrays, what it hands out for the events within); to be called under jax.jit."""
+    program = Program(fn, args, kwargs, CallsAsOutputs())
+    observing = Observing(program.closed)
+    outs, values = observing.run(program.inputs)
+    return program.result(outs), Observed(values, AfterRun(observing.events)) if observing.events else Observed()
+
+
+# From so many equations on, jax's function calls pay.
+_MANY = 500
+
+
+def _is_lowered_twice(eqn):
+    """Whether an equation, or one in it, is of jax's high-level primitives: jax replaces these where it traces, which a call would spare."""
+    high = eqn.primitive.is_high(*[v.aval for v in eqn.invars], **eqn.params)
+    return high or any(map(_is_lowered_twice, inner_equations(eqn)))
+
+
+def _called(closed, operands, name):
+    """The results of a jaxpr without constants, as one equation: what jax makes of a call of a function of `jax.jit`."""
+    sample = jax.make_jaxpr(jax.jit(lambda x: x + 1))(0.0).eqns[0]
+    params = {**sample.params, "jaxpr": closed, "name": name}
+    params |= {key: params[key] * len(closed.in_avals) for key in ("in_shardings", "in_layouts", "donated_invars")}
+    params |= {key: params[key] * len(closed.out_avals) for key in ("out_shardings", "out_layouts")}
+    return sample.primitive.bind(*operands, **params)
+
+
+class Observing:
+    """A program, traced within `CallsAsOutputs`, whose events have become outputs.
+
+    Args:
+        closed: its jaxpr.
+
+    Attributes:
+        run: a function of its inputs that returns (its outputs, the values of the events).
+        events: what happens after a run: Happens, Loop and FromCallbacks objects, which name the values by their numbers. Known when
+            `run` has been traced.
+    """
+
+    def __init__(self, closed: jex.ClosedJaxpr):
+        self.closed = closed = _without_stops(closed)
+        self.events: list[Any] = []
+        self._flattened: tuple[jex.ClosedJaxpr, Sequence[Any]] | None = None
+        inner = any(any(_events_in(inner_equations(eqn))) for eqn in closed.jaxpr.eqns)
+        self.run: Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] = self._interpreted if inner else self._flat()
+
+    def outputs_that_are_inputs(self) -> set[int]:
+        """The numbers of the inputs that the program, or one of its events, hands out as they are."""
+        jaxpr = self.closed.jaxpr
+        given = [eqn.invars[i] for eqn in jaxpr.eqns if eqn.primitive is hook_p for i in _used(eqn)]
+        out = {v for v in (*jaxpr.outvars, *given) if not isinstance(v, jex.Literal)}
+        return {i for i, v in enumerate(jaxpr.invars) if v in out}
+
+    def after_run(self, order: Sequence[int], result: Template, holes: int) -> AfterRun:
+        """What happens after a run, as a function of the outputs that returns a result.
+
+        Args:
+            order: where the program's outputs, and behind them the values of the events, are among those that the function gets.
+            result (Template): the result, whose values are the first `holes` of the program's own outputs.
+        """
+        own = len(self.closed.jaxpr.outvars)
+        return AfterRun([event.renumbered(order[own:]) for event in self.events], result, order[:holes])
+
+    def _flat(self):
+        """All events are at the program's own level: their values become results of its jaxpr."""
+        jaxpr, eqns, numbers, more = self.closed.jaxpr, [], {}, []
+        for eqn in jaxpr.eqns:
+            if eqn.primitive is not hook_p:
+                eqns.append(eqn)
+                continue
+            for i in _used(eqn):
+                v = eqn.invars[i]
+                key = id(v) if isinstance(v, jex.Literal) else v
+                if key not in numbers:
+                    numbers[key] = len(more)
+                    more.append(v)
+            values = [numbers[id(v) if isinstance(v, jex.Literal) else v] for v in (eqn.invars[i] for i in _used(eqn))]
+            self.events += _happening(eqn, values)
+        flat = jax_slots.jaxpr_of([*jaxpr.constvars, *jaxpr.invars], [*jaxpr.outvars, *more], eqns, "program")
+        closed, consts = jex.ClosedJaxpr(flat, ()), self.closed.consts
+        self._flattened = closed, consts
+        fn = jex.jaxpr_as_fun(closed)
+        n = len(jaxpr.outvars)
+
+        def run(inputs):
+            outs = fn(*consts, *inputs)
+            return list(outs[:n]), list(outs[n:])
+
+        return run
+
+    def run_as_one(self, inputs: Sequence[Any], name: str) -> tuple[list[Any], list[Any]]:
+        """As `run`, but to jax the program is one equation, the call of a function: it need not trace thousands once more."""
+        if self._flattened is None or len(self._flattened[0].jaxpr.eqns) < _MANY:
+            return self.run(inputs)
+        closed, consts = self._flattened
+        jaxpr = closed.jaxpr
+        if any(map(_is_lowered_twice, jaxpr.eqns)):
+            return self.run(inputs)
+        known = dict(zip(jaxpr.invars, [*consts, *inputs]))
+        made = list(dict.fromkeys(v for v in jaxpr.outvars if not isinstance(v, jex.Literal) and v not in known))
+        known.update(zip(made, _called(closed.replace(jaxpr=jaxpr.replace(outvars=made)), [*consts, *inputs], name)))
+        outs = [v.val if isinstance(v, jex.Literal) else known[v] for v in jaxpr.outvars]
+        n = len(self.closed.jaxpr.outvars)
+        return outs[:n], outs[n:]
+
+    def _interpreted(self, inputs):
+        block = _Planner().block(self.closed)
+        outs, got = _Interpreter(RULES, Edits()).run(block, inputs)
+        once = Once()
+        values = once.packed(got)
+        self.events = _events(block, once.numbers)
+        return outs, values

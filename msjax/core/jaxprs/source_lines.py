@@ -1,0 +1,83 @@
+"""Names of single operations: the primitive and the source line that called it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import TYPE_CHECKING
+
+import jax
+
+from msjax.core.base import jax_slots
+
+if TYPE_CHECKING:
+    import jax.extend.core as jex
+
+
+# The folders of jax and of msjax.
+_OWN = (os.path.dirname(jax.__file__) + os.sep, os.path.dirname(os.path.dirname(__file__)) + os.sep)
+
+
+# The parts of jax whose functions are places by their names, such as jax.nn.softmax.
+_FUNCTIONS = tuple(os.path.join("_src", room) + os.sep for room in ("nn", "numpy", "scipy"))
+
+
+class SourceLines:
+    """Names of equations, such as ``dot_general@model.py:42``."""
+
+    def __init__(self):
+        self._of_traceback = {}
+        self._calls = {}
+
+    def ending(self, eqns: list[jex.JaxprEqn]) -> list[list[str]]:
+        """For each equation of a jaxpr, the functions of jax's own of which it is the last operation, inner ones first."""
+        calls = [self._calls_of(eqn) for eqn in eqns]
+        return [[name for name, _ in here if (name, _) not in after] for here, after in zip(calls, [*calls[1:], ()])]
+
+    def _calls_of(self, eqn):
+        """(name, line of the caller) of the public functions of jax.nn, jax.numpy and the like whose call an equation is part of."""
+        traceback = jax_slots.traceback_of(eqn)
+        if traceback is None:
+            return ()
+        if traceback not in self._calls:
+            frames, found = list(traceback.frames), []
+            for frame, caller in itertools.pairwise(frames):
+                if not _own(frame.file_name):
+                    break
+                name = frame.function_name.rpartition(".")[2]
+                if name.isidentifier() and not name.startswith("_") and _offers_functions(frame.file_name):
+                    found.append((name, f"{caller.file_name}:{caller.line_num}"))
+            self._calls[traceback] = tuple(dict.fromkeys(found))
+        return self._calls[traceback]
+
+    def name(self, eqn: jex.JaxprEqn, line: str | None = None) -> str:
+        """The name of an equation.
+
+        Args:
+            line: the line that called the function of jax's own that the equation is in; jax traces such a function once,
+                so that the equation itself knows only its first caller.
+        """
+        return f"{eqn.primitive.name}@{line or self._line(eqn)}"
+
+    def of_library(self, eqn: jex.JaxprEqn, closed: jex.ClosedJaxpr) -> str | None:
+        """The line of an equation that calls a function of jax's own; None if it calls one of the user's."""
+        return self._line(eqn) if _own(jax_slots.file_of(closed)) else None
+
+    def _line(self, eqn):
+        traceback = jax_slots.traceback_of(eqn)
+        if traceback is None:
+            return "?"
+        if traceback not in self._of_traceback:
+            self._of_traceback[traceback] = next(
+                (f"{os.path.basename(f.file_name)}:{f.line_num}" for f in traceback.frames if not _own(f.file_name)), "?"
+            )
+        return self._of_traceback[traceback]
+
+
+def _offers_functions(file_name):
+    # The methods of arrays are made there by functions with other names.
+    return any(room in file_name for room in _FUNCTIONS) and not file_name.endswith("array_methods.py")
+
+
+def _own(file_name):
+    return file_name.startswith(_OWN)

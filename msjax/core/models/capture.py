@@ -1,0 +1,281 @@
+"""capture: values and gradients of places as ordinary outputs, without any callback; and edits of them."""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from msjax.core.base.errors import called, check_callable, describe, near
+from msjax.core.hooks.place_names import split_part
+from msjax.core.hooks.places import Edits, Tracing
+from msjax.core.jaxprs.control_flow import rules
+from msjax.core.jaxprs.interpreter import Interpreter, Program
+from msjax.core.jaxprs.plan import Patterns, Planner
+from msjax.core.models.frameworks.framework import framework_of_function
+from msjax.core.models.hooked import as_function
+from msjax.core.models.same_program import run_same_program
+
+
+class Captured(NamedTuple):
+    """What `capture` found, in program order.
+
+    Attributes:
+        activations: {name: value}.
+        gradients: {name: gradient with respect to the value}, where asked for; None where a value has none (integers).
+        counts: for places inside of a cond or the body of a while_loop, {name: how often the program passed the place}. Where
+            it is 0, the activation is filled with zeros.
+    """
+
+    activations: dict[str, Any]
+    gradients: dict[str, Any]
+    counts: dict[str, jax.Array]
+
+
+def capture(
+    fn: Callable[..., Any],
+    select: str | Iterable[str] | Callable[[str], bool] = "*",
+    *,
+    gradients: bool = False,
+    statistic: Callable[[jax.Array], Any] | None = None,
+    loss: Callable[[Any], jax.Array] | None = None,
+    edit: dict[str, Callable[[Any, Any], Any]] | None = None,
+    max_steps: int | None = None,
+    stop_after: str | None = None,
+) -> Callable[..., tuple[Any, Captured]]:
+    """A function that returns the values of chosen places, and gradients with respect to them, beside the result.
+
+    Places are what a function names with `site`, the outputs of a network's cells by their paths, what
+    ``jax.ad_checkpoint.checkpoint_name`` names, and single operations as `ops` lists them. They may be anywhere: inside of jit, scan
+    (the values are stacked), cond, the body of a while_loop, checkpoint, vmap, shard_map, custom_jvp, custom_vjp, nested.
+
+    Args:
+        fn: a function of jax arrays; a flax nnx module (or a method of one), whose places are the outputs of its modules, by
+            their paths ("" is the module itself); a Cell, whose places are the outputs of its cells; or a model that
+            `hooked` takes or made, with the same places, called like a linen module's or a haiku transform's `apply`.
+        select (str, list of str, or callable): which places: a pattern such as ``"layers.*.relu"`` (fnmatch), several, or a
+            function of the name. Single operations are selected by patterns with an "@", such as ``"exp@*"``.
+        gradients (bool): True for the gradients of the result, summed, with respect to the activations. Default: False.
+        statistic (callable, optional): from an array to a pytree of arrays; returned in the place of each activation and
+            gradient, and computed inside of loops, so that whole values aren't stacked.
+        loss (callable, optional): from the result to a scalar, which is differentiated in the place of its sum.
+        edit (dict, optional): {pattern: ``fn(value, index)``}, whose result (of the same shapes and dtypes; None for no
+            change) the program goes on with. `index` has the numbers of the iterations of the loops around the place:
+            ``index[0]`` of the outermost, ``index[-1]`` of the innermost. Activations are those after the edit.
+        max_steps (int, optional): of places in a while_loop, the values of so many first steps, stacked. Default: the last
+            step's value.
+        stop_after (str, optional): the name of a place after which nothing is computed any more: the result is None, and places
+            behind it are not there. A loop is computed as a whole.
+
+    Returns:
+        A function. Of a function or an nnx module `fn`: ``run(*args, **kwargs)`` returns (result, Captured); the module's state
+        changes as by a plain call. Of a Cell: ``run(params, buffers,
+        *args, **kwargs)`` returns ((out, new_buffers), Captured), as a functionalized network. The second and later times that
+        the program passes a name, it is called "relu#1" and so on. It may be used in jax.jit and other transformations.
+
+    Raises:
+        TypeError: `fn` is neither, or `select` or `edit` is of another type, or an edit returned another structure.
+        ValueError: no place has a selected name (the message lists those there are), a place can't be reached, or an edit returned
+            another shape or dtype; both `gradients` and `stop_after` are given.
+
+    Example:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> def f(x):
+        ...     def layer(x, w):
+        ...         return ms.hooks.site("layer", x * w), None
+        ...     return jax.lax.scan(layer, x, jnp.array([1.0, 2.0]))[0]
+        >>> out, found = jax.jit(ms.hooks.capture(f, "layer"))(0.5)
+        >>> print(found.activations["layer"])
+        [0.5 1. ]
+        >>> skip = {"layer": lambda value, index: jnp.where(index[0] == 0, 0, value)}
+        >>> out, _ = ms.hooks.capture(f, [], edit=skip)(0.5)
+        >>> print(out)
+        0.0
+    """
+    fn = as_function(fn)
+    check_callable(fn, "capture")
+    options = capture_options(select, gradients, statistic, loss, edit, max_steps, stop_after)
+    framework = framework_of_function(fn)
+    return options.of_function(fn) if framework is None else framework.capture(fn, options)
+
+
+def capture_options(
+    select: Any = "*",
+    gradients: bool = False,
+    statistic: Any = None,
+    loss: Any = None,
+    edit: Any = None,
+    max_steps: int | None = None,
+    stop_after: str | None = None,
+) -> Options:
+    """What a capture was asked for, checked; see `capture`."""
+    if statistic is not None:
+        # jax keeps it in a table: a partial is hashable, whatever it calls.
+        statistic = functools.partial(statistic)
+    options = Options(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps, _stop(stop_after))
+    if gradients and stop_after is not None:
+        raise ValueError(
+            f"For '{called('capture')}', there are no gradients with 'stop_after': nothing is computed from which they could come."
+        )
+    return options
+
+
+class Options(NamedTuple):
+    """What a capture was asked for."""
+
+    select: Patterns
+    edits: Edits
+    gradients: bool
+    statistic: object
+    total: Callable[[Any], Any]
+    max_steps: object
+    stop: Patterns | None = None
+    names: tuple[Any, ...] = ()  # those that `fn` has, beside those that its program shows
+
+    @property
+    def patterns(self):
+        """All patterns of places."""
+        return [self.select, *(pattern for pattern, _ in self.edits.rows), *([] if self.stop is None else [self.stop])]
+
+    @property
+    def parts(self):
+        """(pattern of a path, Part) of the parts of modules that are places."""
+        return [part for pattern in self.patterns for part in pattern.parts]
+
+    def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Captured]]:
+        """The capturing function of a function of arrays."""
+        return _capturing(fn, self)
+
+    def of_pure_call(self, names: tuple[str, ...], call: Callable[..., Any]) -> Callable[..., tuple[Any, Captured]]:
+        """The capturing function of one that returns (result, state), of which the result is differentiated.
+
+        Args:
+            names: places that it has, beside those that its program shows.
+        """
+        total = self.total
+        return _capturing(call, self._replace(names=names, total=lambda result: total(result[0])))
+
+
+def _stop(name):
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise TypeError(f"For '{called('capture')}', 'stop_after' should be the name of a place, but got {describe(name)}.")
+    return Patterns([name])
+
+
+def _edits(edit):
+    if edit is None:
+        return Edits()
+    if not isinstance(edit, dict):
+        raise TypeError(f"For '{called('capture')}', 'edit' should be a dict of functions, but got {describe(edit)}.")
+    for fn in edit.values():
+        check_callable(fn, "capture")
+    return Edits(tuple((Patterns(pattern, "edit"), fn) for pattern, fn in edit.items()))
+
+
+def _capturing(fn, options):
+    def run(*args, **kwargs):
+        patterns = options.patterns
+        scopes = any(pattern.operations for pattern in patterns)
+        table = rules(options.max_steps)
+        program = Program(fn, args, kwargs, Tracing(options.edits, options.parts, scopes), table)
+        planner = Planner(
+            table,
+            options.select,
+            options.edits,
+            options.gradients,
+            options.statistic,
+            lines=any(pattern.lines for pattern in patterns),
+            operations=scopes,
+        )
+        block = planner.block(program.closed)
+        _check_selected(options, planner)
+        interpreter = Interpreter(table, options.edits, options.max_steps)
+        if options.stop is not None:
+            # What the wanted values don't need, the compiler leaves out.
+            before = [i for i, found in enumerate(block.found) if found.name in _until(options.stop, planner.listed)]
+
+            def first(consts, inputs):
+                own = replace(block, closed=block.closed.replace(consts=consts))
+                return [interpreter.run(own, inputs)[1][i] for i in before]
+
+            got = run_same_program(first, block.closed.consts, program.inputs)
+            return None, _captured([block.found[i] for i in before], got)
+        if not options.gradients:
+            outs, got = interpreter.run(block, program.inputs)
+            return program.result(outs), _captured(block.found, got)
+
+        def probed(probes):
+            outs, got = interpreter.run(block, program.inputs, (), probes)
+            result = program.result(outs)
+            return options.total(result), (result, got)
+
+        probes = [shape.zeros() for found in block.found for shape in found.probes]
+        grads, (result, got) = jax.grad(probed, has_aux=True)(probes)
+        return result, _captured(block.found, got, grads)
+
+    return run
+
+
+def _until(stop, listed):
+    """The names of the places up to the one to stop after."""
+    names = []
+    for place in listed:
+        names.append(place.name)
+        if stop.match(place.name):
+            break
+    return set(names)
+
+
+def _check_selected(options, planner):
+    wanted = [(options.select, "no place was selected by")] if options.select.patterns or not options.edits.rows else []
+    wanted += [(pattern, "no place was found for the edit of") for pattern, _ in options.edits.rows]
+    if options.stop is not None and options.stop(*(place.name for place in planner.listed)) is False:
+        wanted.append((options.stop, "no place was found to stop after"))
+    for patterns, what in wanted:
+        unmatched = patterns.unmatched()
+        if unmatched or not patterns.patterns:
+            by_module = any("/" in str(pattern) for pattern in unmatched)
+            listed = [name for place in planner.listed for name in (by_module and place.places) or (place.name,)]
+            names = list(dict.fromkeys([*options.names, *listed]))
+            there = f"there are {', '.join(map(repr, names[:50]))}" if names else "there is none: name values with ms.hooks.site"
+            more = f" and {len(names) - 50} more" if len(names) > 50 else ""
+            by = ", ".join(map(repr, unmatched or [patterns.given]))
+            close = near(split_part(str(unmatched[0]))[0], names) if unmatched else ""
+            raise ValueError(f"For '{called('capture')}', {what} {by}; {there}{more}{close}.")
+
+
+def _captured(places, got, grads=()):
+    activations, gradients, counts = OrderedDict(), OrderedDict(), OrderedDict()
+    grads = iter(grads)
+    for found, values in zip(places, got):
+        if found.kind == "edited":
+            continue
+        values = list(values)
+        if found.counted:
+            counts[found.name] = values.pop()
+        activations[found.name] = _joined(found, iter(values), [t.num_leaves for t in found.trees])
+        if any(dtypes is not None for dtypes in found.probed):
+            cast = iter([next(grads).astype(dtype) for dtypes in found.probed for dtype in dtypes or ()])
+            gradients[found.name] = _joined(found, cast, [None if d is None else len(d) for d in found.probed])
+    return Captured(activations, gradients, counts)
+
+
+def _joined(found, values, sizes):
+    leaves = [None if n is None else jax.tree.unflatten(t, [next(values) for _ in range(n)]) for t, n in zip(found.trees, sizes)]
+    return jax.tree.unflatten(found.tree, leaves)
+
+
+def _summed(result):
+    leaves = [leaf for leaf in jax.tree.leaves(result) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)]
+    if not leaves:
+        raise ValueError(f"For '{called('capture')}', the result has no floating-point values to differentiate: give a loss=.")
+    return sum(jnp.sum(leaf) for leaf in leaves)

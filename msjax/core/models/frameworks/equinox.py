@@ -1,0 +1,197 @@
+"""Hooks on equinox models. A hooked model is a copy whose modules are of generated subclasses, with their paths as a static field."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import weakref
+
+import equinox
+import jax
+import numpy as np
+
+from msjax.core.base.arrays import is_tracer
+from msjax.core.models.array_hooks import SITE
+from msjax.core.models.frameworks.registry import ModuleAt, Registry, key_name, named_leaves
+from msjax.core.models.where import call_name, selected_calls, why_not_called
+
+
+def hooked(model: equinox.Module) -> equinox.Module:
+    """A copy of an equinox model, with the same leaves, that takes hooks."""
+    return _copy(model, (), _OfModules())
+
+
+def captured(model: equinox.Module) -> equinox.Module:
+    """A copy for one capture; those of models of one structure are of one structure."""
+    return _copy(model, (), _NOBODYS)
+
+
+class _OfModules(Registry):
+    """The hooks of an equinox model, whose modules are there before it runs."""
+
+    complete = True
+
+    def paths(self, model):
+        found = {}
+        _walk(model, (), lambda path, module: found.setdefault(".".join(path), module))
+        return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
+
+    def unhookable(self, model):
+        found = {}
+        for path, module in _every(model, ()):
+            if hasattr(module, SITE):
+                why = why_not_called(module) or why_not_hooked(module)
+            elif hasattr(module, "__wrapped__"):
+                why = "equinox made it of a function: hook the module that calls it"
+            else:
+                why = why_not_called(module)
+            if why is not None:
+                found[".".join(path)] = why
+        return found
+
+    def weights(self, model, inputs):
+        """The arrays in the model; trained are those of floating-point numbers."""
+        return [(name, leaf, equinox.is_inexact_array(leaf)) for name, leaf in named_leaves(model)]
+
+    def chosen(self, modules, where, who):
+        # By the paths in the whole model, if only a part of it was given. Which paths there are tells them from methods.
+        self.modules |= {getattr(module, SITE).path: None for module in modules.values()}
+        calls = selected_calls(modules, where, who, why_not=why_not_hooked)
+        return {call_name(getattr(module, SITE).path, method) for _, module, method in calls}
+
+
+# That of copies on which nobody registers hooks.
+_NOBODYS = _OfModules()
+
+
+def _modules(value, path):
+    """(path, module) of the outermost modules in nested containers."""
+    if _is_module(value):
+        return [(path, value)]
+    if isinstance(value, (jax.Array, np.ndarray)):  # most of a model's fields
+        return []
+    leaves, _ = jax.tree.flatten_with_path(value, is_leaf=_is_module)
+    return [((*path, *map(key_name, keys)), leaf) for keys, leaf in leaves if _is_module(leaf)]
+
+
+def _walk(module, path, visit):
+    if hasattr(module, SITE):
+        visit(path, module)
+    for name in _dynamic_fields(module):
+        for inner_path, inner in _modules(getattr(module, name), (*path, name)):
+            _walk(inner, inner_path, visit)
+
+
+def _every(module, path):
+    """(path, module) of a module and all inside, whether they take hooks or not."""
+    yield path, module
+    for name in _dynamic_fields(module):
+        for inner_path, inner in _modules(getattr(module, name), (*path, name)):
+            yield from _every(inner, inner_path)
+
+
+def _copy(module, path, registry):
+    """The module and those inside, as instances of generated subclasses."""
+    cls = type(module)
+    if hasattr(module, SITE):
+        raise ValueError(
+            f"For 'hooked', {'.'.join(path)!r} ({cls.__name__}) is a hooked model already: make the whole model hooked, not its parts."
+        )
+    takes_hooks = not path or (callable(module) and not hasattr(module, "__wrapped__"))
+    new = object.__new__(_hooked_class(cls) if takes_hooks else cls)
+    dynamic = _dynamic_fields(module)
+    for name, value in vars(module).items():
+        if name in dynamic:
+            here = (*path, name)
+            value = jax.tree.map_with_path(
+                lambda keys, leaf, here=here: _copy(leaf, (*here, *map(key_name, keys)), registry) if _is_module(leaf) else leaf,
+                value,
+                is_leaf=_is_module,
+            )
+        object.__setattr__(new, name, value)
+    if takes_hooks:
+        object.__setattr__(new, SITE, registry.at(".".join(path), cls))
+    return new
+
+
+def _is_module(value):
+    return isinstance(value, equinox.Module)
+
+
+def _dynamic_fields(module):
+    return [f.name for f in dataclasses.fields(module) if not f.metadata.get("static") and f.name in vars(module)]
+
+
+_CLASSES: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
+
+
+def _hooked_class(cls):
+    """The class of a hooked module: a subclass, since Python looks __call__ up in the class."""
+    if cls not in _CLASSES:
+        namespace = {
+            "__annotations__": {SITE: ModuleAt},
+            SITE: equinox.field(static=True, default=None),
+            "__module__": cls.__module__,
+            "__qualname__": cls.__qualname__,
+            "__doc__": cls.__doc__,
+            "__reduce_ex__": lambda self, protocol: (_plain, (cls, {k: v for k, v in vars(self).items() if k != SITE})),
+            "msjax_registry": property(lambda self: getattr(self, SITE).registry),
+        }
+        namespace |= {method: _with_hooks(cls, method) for method in _methods(cls)}
+        _CLASSES[cls] = type(cls)(cls.__name__, (cls,), namespace)
+    return _CLASSES[cls]
+
+
+def _methods(cls):
+    own = [base for base in cls.__mro__ if issubclass(base, equinox.Module) and base is not equinox.Module]
+    names = {name for base in own for name in vars(base) if name == "__call__" or not name.startswith("_")}
+    return [name for name in names if _is_method(cls, name)]
+
+
+def _is_method(cls, name):
+    """Whether instances have a method of the name: a function, or what a decorator made of one (equinox.filter_jit and the like)."""
+    static = inspect.getattr_static(cls, name)
+    if isinstance(static, (staticmethod, classmethod, property, functools.cached_property, type)):
+        return False
+    # What equinox makes of a function in a class gives the function when it is looked up there, like one of Python's.
+    return inspect.isfunction(getattr(cls, name, None)) or (callable(static) and hasattr(type(static), "__get__"))
+
+
+def why_not_hooked(module: object) -> str | None:
+    """Why a module takes no hooks; None if it does."""
+    if _is_method(type(module), "__call__"):
+        return None
+    return f"its __call__ is a {type(inspect.getattr_static(type(module), '__call__')).__name__}, not a method"
+
+
+def _with_hooks(cls, method):
+    own = getattr(cls, method)
+    if not inspect.isfunction(own):
+        own = functools.partial(_bound, inspect.getattr_static(cls, method), cls)
+
+    @functools.wraps(getattr(cls, method))
+    def call(self, *args, **kwargs):
+        at = getattr(self, SITE)
+        later = functools.partial(_without_values, self) if any(map(is_tracer, jax.tree.leaves(self))) else None
+        return at.registry.call(at, self, functools.partial(own, self), args, kwargs, later, method)
+
+    return call
+
+
+def _bound(decorated, cls, self, *args, **kwargs):
+    """Call a method that a decorator has made."""
+    return decorated.__get__(self, cls)(*args, **kwargs)
+
+
+def _without_values(module):
+    """The module with shapes and dtypes in the place of traced arrays."""
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if is_tracer(leaf) else leaf, module)
+
+
+def _plain(cls, attributes):
+    """A module without hooks: what a copied or pickled one becomes."""
+    module = object.__new__(cls)
+    for name, value in attributes.items():
+        object.__setattr__(module, name, value)
+    return module

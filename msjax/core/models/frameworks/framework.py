@@ -1,0 +1,124 @@
+"""What hooks and captures ask of a framework's models: one class a framework, found by the model.
+
+A framework that isn't imported has no models, so none is imported to find out. Cells are on a higher floor, and bring theirs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from msjax.core.hooks.table import Hook, HookTable
+from msjax.core.models.handle import ModuleHandle
+from msjax.core.models.hook_registry import HookRegistry, take_off
+from msjax.core.models.where import Where, call_name, why_not_called
+
+
+class Pure(NamedTuple):
+    """What is called as a model, with its state as an argument.
+
+    Attributes:
+        anchor: what is no part of the state; programs are found by it.
+        state: a pytree.
+        run: ``run(state, options, args, kwargs)`` captures as `msjax.core.models.capture.Options` say, and returns (the result, Captured, the
+            new state).
+        done: takes the new state, which becomes the model's.
+    """
+
+    anchor: Any
+    state: Any
+    run: Callable[..., tuple[Any, Any, Any]]
+    done: Callable[[Any], None]
+
+
+class Framework:
+    """The models of one framework that take hooks."""
+
+    def owns(self, model: Any) -> bool:
+        """Whether a model is of this framework."""
+        raise NotImplementedError
+
+    def owns_function(self, fn: Any) -> bool:
+        """Whether what is called is a model of this framework, or a method of one."""
+        return self.owns(fn)
+
+    def paths(self, model: Any) -> dict[str, Any]:
+        """{path: module} of the modules that can be called; "" is the model itself."""
+        raise NotImplementedError
+
+    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
+        """Put a hook on the modules that `where` selects; ValueError if it selects none.
+
+        Args:
+            kind: "forward" and the like.
+        """
+        raise NotImplementedError
+
+    def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
+        """(path, registry) of what has the hooks of a model, or of a module in it."""
+        raise NotImplementedError
+
+    def tables(self, model: Any) -> dict[str, HookTable]:
+        """{path, or that of a method: its hooks} of the calls that have hooks."""
+        return {call_name(path, call): table for path, r in self.registries(model) for call, table in r.present().items()}
+
+    def remove(self, model: Any, hook: Hook) -> None:
+        """Take a hook off all modules."""
+        take_off(hook, [registry for _, registry in self.registries(model)])
+
+    def take_off(self, model: Any) -> Any:
+        """Take all hooks off, for a while; returns what `put_back` needs."""
+        return [(registry, registry.taken_off()) for _, registry in self.registries(model)]
+
+    def put_back(self, model: Any, kept: Any) -> None:
+        """Put the hooks on that were taken off, but for those that were removed meanwhile."""
+        for registry, rows in kept:
+            registry.put_back(rows)
+
+    def unhookable(self, model: Any) -> dict[str, str]:
+        """{path: why} of the modules that take no hooks."""
+        paths = self.paths(model)
+        return {path: why for path, module in paths.items() if (why := why_not_called(module)) is not None}
+
+    def capture(self, model: Any, options: Any) -> Callable[..., Any]:
+        """The function that `hooks.capture` returns for a model; see `msjax.core.models.capture.Options`."""
+        raise NotImplementedError
+
+    def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """(a function of arrays that computes what the model does, its first arguments: the model's state, if the caller gives none)."""
+        return model, ()
+
+    def pure(self, model: Any) -> Pure | None:
+        """A model with its state as an argument; None if what `as_function` of `msjax.core.models.hooked` makes of it has none."""
+        return None
+
+    def run(self, model: Any, captured: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """Call what `capture` has returned for a model like the model; returns (result, what was captured)."""
+        return captured(*args, **kwargs)
+
+
+# Those of the frameworks that are imported, in the order in which they are asked.
+_FRAMEWORKS: list[Framework] = []
+
+
+def add_framework(framework: Framework, first: bool = False) -> None:
+    """Make a framework known; `first` for one whose models are also models of another one."""
+    _FRAMEWORKS.insert(0 if first else len(_FRAMEWORKS), framework)
+
+
+def framework_of(model: Any) -> Framework | None:
+    """The framework that a model is of, as it takes hooks; None for a plain function, and for what `hooked` has yet to take."""
+    return next((framework for framework in _there() if framework.owns(model)), None)
+
+
+def framework_of_function(fn: Any) -> Framework | None:
+    """The framework of a model that is called, or of which a method is."""
+    return next((framework for framework in _there() if framework.owns_function(fn)), None)
+
+
+def _there():
+    if "flax.nnx" in sys.modules:
+        importlib.import_module("msjax.core.models.frameworks.nnx")
+    return _FRAMEWORKS

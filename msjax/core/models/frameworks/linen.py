@@ -1,0 +1,147 @@
+"""Hooks on flax linen modules. A hooked module is of a generated subclass, whose methods run with an interceptor of method calls."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import inspect
+import sys
+import threading
+import types
+
+import flax.linen as linen
+from flax.core import axes_scan, freeze
+
+from msjax.core.hooks.places import HOOKED_WITH
+from msjax.core.models.array_hooks import SITE
+from msjax.core.models.frameworks.registry import Registry, named_leaves
+
+
+def hooked(model: linen.Module) -> linen.Module:
+    """A linen module, equal to `model`, that takes hooks."""
+    if model.scope is not None:
+        raise ValueError(f"For 'hooked', {type(model).__name__} is bound to its variables: hook the module, then bind it.")
+    cls, registry = type(model), _Running()
+    namespace = {
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "msjax_registry": registry,
+        # A copy or a pickled module has no hooks.
+        "__reduce_ex__": lambda self, protocol: (_plain, (cls, _attributes(self))),
+    }
+    new = types.new_class(cls.__name__, (cls,), exec_body=lambda body: body.update(namespace))
+    for name in _methods(cls):
+        # Set now, when flax has wrapped the class: a wrapped method would be a call of the module, for flax.
+        setattr(new, name, _with_interceptor(getattr(cls, name), registry))
+    return new(**_attributes(model), parent=None)
+
+
+def _attributes(model):
+    return {f.name: getattr(model, f.name) for f in dataclasses.fields(model) if f.init and f.name != "parent"}
+
+
+def _plain(cls, attributes):
+    return cls(**attributes, parent=None)
+
+
+def _methods(cls):
+    own = [base for base in cls.__mro__ if issubclass(base, linen.Module) and base is not linen.Module]
+    names = {name for base in own for name, value in vars(base).items() if inspect.isfunction(value)}
+    return [name for name in names if name == "__call__" or not (name.startswith("_") or name == "setup")]
+
+
+def _with_interceptor(method, registry):
+    @functools.wraps(method)
+    def call(self, *args, **kwargs):
+        with registry.running(self):
+            return method(self, *args, **kwargs)
+
+    return call
+
+
+class _Running(Registry):
+    """The hooks of a linen module, which is told the calls of its modules by flax while it runs."""
+
+    def __init__(self):
+        super().__init__()
+        # The name of a flag of flax's scopes, which it passes on to all scopes within. Its value is the path of the hooked module.
+        self._flag = f"msjax_{self.number}"
+        self._running = threading.local()
+
+    def weights(self, model, inputs):
+        """Those of the variables, which come first; trained are the params."""
+        return [
+            (name, leaf, collection == "params")
+            for collection, variables in (inputs[0].items() if inputs else ())
+            for name, leaf in named_leaves(variables)
+        ]
+
+    @contextlib.contextmanager
+    def running(self, module):
+        """Within, calls of the modules of a hooked one run with their hooks."""
+        if module.scope is None:  # flax says what is wrong with a module without variables
+            yield
+            return
+        if self._root(module.scope) is None:
+            self._mark(module.scope, module.path)
+        if hasattr(self._running, "now"):
+            yield
+            return
+        self._running.now = True
+        try:
+            with linen.intercept_methods(self._intercept):
+                yield
+        finally:
+            del self._running.now
+        self.check()
+
+    def _mark(self, scope, root):
+        scope.flags = freeze({**scope.flags, self._flag: root})
+
+    def _root(self, scope):
+        """The path of the hooked module that a scope is in; None if it is that of another model, which the hooked one calls."""
+        root = scope.flags.get(self._flag)
+        if root is None and scope.parent is not None:
+            # It was there before the hooked module ran.
+            root = self._root(scope.parent)
+            if root is not None:
+                self._mark(scope, root)
+        return root
+
+    def _intercept(self, call, args, kwargs, context):
+        module = context.module
+        root = None if module.scope is None else self._root(module.scope)
+        if root is None:
+            return call(*args, **kwargs)
+        if context.orig_method.func.__globals__ is vars(linen.transforms):
+            # nn.scan, nn.remat, nn.jit: the module's own call is inside. nn.jit keeps its programs with the class, so one with
+            # hooks has to differ from that of a module without.
+            with HOOKED_WITH((HOOKED_WITH.value, self.number)) if self.hooks else contextlib.nullcontext():
+                return call(*args, **kwargs)
+        method = context.method_name
+        if method == "setup" or (method.startswith("_") and method != "__call__"):
+            return call(*args, **kwargs)
+        at = self.at(".".join(module.path[len(root) :]), type(module))
+        self.see(at.path, _unbound(module, at))
+        if module.is_initializing() or _is_dry_run():
+            return call(*args, **kwargs)
+        object.__setattr__(module, SITE, at)
+        return self.call(at, module, call, args, kwargs, lambda: _unbound(module, at), method)
+
+
+def _is_dry_run():
+    """Whether flax traces the body of a scan just to find what doesn't depend on the step; hooks there would be results that do."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_name == "body_fn" and frame.f_globals is vars(axes_scan) and frame.f_locals.get("init_mode"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _unbound(module, at):
+    """The module without its variables, which are gone when the run is over."""
+    copy = module.clone(parent=None)
+    object.__setattr__(copy, SITE, at)
+    return copy

@@ -1,0 +1,352 @@
+"""Hooks on the modules of a flax nnx model; the model isn't edited.
+
+A hooked module gets a generated subclass of its class, whose ``__call__`` runs the hooks, and one static attribute with its path and its
+hooks. Both belong to the module's definition (nnx's graphdef), so they pass nnx.split, merge, jit, grad, scan, vmap and remat; nnx.jit
+compiles once more when hooks come, and finds its earlier program when they go. That is why each module has a registry of its own: what is
+compiled of other models stays.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from flax import nnx
+
+from msjax.core.base import jax_slots
+from msjax.core.base.flax_slots import delete_static, set_static, when_made, without_attribute
+from msjax.core.base.weak import LiveSet, identity
+from msjax.core.hooks.sites import HookSite
+from msjax.core.hooks.table import Hook, HookTable, Owner
+from msjax.core.hooks.values import ModuleSubject
+from msjax.core.models.array_hooks import SITE, call_with_array_hooks
+from msjax.core.models.frameworks.framework import Framework, Pure, add_framework, framework_of
+from msjax.core.models.frameworks.nnx_modules import callable_modules, nnx_modules
+from msjax.core.models.frameworks.nnx_outputs import is_module_or_method, module_and_method, pure_call
+from msjax.core.models.handle import ModuleHandle
+from msjax.core.models.hook_registry import HookRegistry, Row, handle_of
+from msjax.core.models.subclasses import subclasses
+from msjax.core.models.where import Where, call_name, selected_calls, why_not_called
+
+
+class NnxModels(Framework):
+    """Models of flax nnx."""
+
+    def owns(self, model: Any) -> bool:
+        return isinstance(model, nnx.Module)
+
+    def owns_function(self, fn: Any) -> bool:
+        return is_module_or_method(fn)
+
+    def paths(self, model: Any) -> dict[str, Any]:
+        return callable_modules(model)
+
+    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
+        chosen = selected_calls(callable_modules(model), where, f"register_{kind}_hook", lambda: _named_modules(model))
+        registries: LiveSet[HookRegistry] = LiveSet()
+        handles = [handle_of(hook, registries)]
+        for path, module, method in chosen:
+            inner = framework_of(module)
+            if inner is self:
+                _own_registry(module, path).add(Row(kind, hook, prepend, where, registries, {method}))
+            elif method == "__call__" and inner is not None:  # a cell, which calls its hooks with Tensors
+                handles.append(inner.register(module, kind, hook, "", prepend))
+            else:
+                raise ValueError(
+                    f"For 'register_{kind}_hook', hooks of the cell {path!r} are around its call, not its method {method!r}."
+                )
+        return ModuleHandle(hook.id, [handle.remove for handle in handles])
+
+    def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
+        return [
+            (path, _own_registry(module, path)) for path, module in _named_modules(model) if _shared_registry(module) is not None
+        ]
+
+    # Cells within have registries of another kind.
+
+    def tables(self, model: Any) -> dict[str, HookTable]:
+        modules = [(path, registry) for path, module in _named_modules(model) if (registry := _shared_registry(module))]
+        found = {call_name(path, method): table for path, registry in modules for method, table in registry.present().items()}
+        for path, cell, cells in self._cells(model):
+            found |= {f"{path}.{name}" if name else path: table for name, table in cells.tables(cell).items()}
+        return found
+
+    def remove(self, model: Any, hook: Hook) -> None:
+        super().remove(model, hook)
+        for _, cell, cells in self._cells(model):
+            cells.remove(cell, hook)
+
+    def take_off(self, model: Any) -> Any:
+        return super().take_off(model), [(cells, cell, cells.take_off(cell)) for _, cell, cells in self._cells(model)]
+
+    def put_back(self, model: Any, kept: Any) -> None:
+        super().put_back(model, kept[0])
+        for cells, cell, taken in kept[1]:
+            cells.put_back(cell, taken)
+
+    def _cells(self, model):
+        """(path, cell, its framework) of the outermost cells in a model."""
+        found = []
+        for path, module in _named_modules(model):
+            cells = framework_of(module)
+            if cells is not None and cells is not self and not any(path.startswith(f"{outer}.") for outer, *_ in found):
+                found.append((path, module, cells))
+        return found
+
+    def unhookable(self, model: Any) -> dict[str, str]:
+        return {path: why for path, module in _named_modules(model) if (why := why_not_called(module)) is not None}
+
+    def capture(self, model: Any, options: Any) -> Callable[..., Any]:
+        module, method = module_and_method(model)
+
+        def run(*args, **kwargs):
+            result, found = _captured(module, method, options, args, kwargs)
+            if result is None:
+                return None, found
+            out, new = result
+            nnx.update(module, new)
+            return out, found
+
+        return run
+
+    def pure(self, model: Any) -> Pure | None:
+        module, method = module_and_method(model)
+
+        def run(state, options, args, kwargs):
+            result, found = _captured(nnx.merge(*state), method, options, args, kwargs)
+            return (None, found, None) if result is None else (result[0], found, result[1])
+
+        return Pure(("nnx", method), nnx.split(module), run, lambda new: nnx.update(module, new))
+
+    def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        call, state = pure_call(*module_and_method(model), lambda path: True)
+        return lambda state, *args, **kwargs: call(state, args, kwargs), (state,)
+
+
+def _captured(module, method, options, args, kwargs):
+    """((the result, the part of the state that has changed) or None, Captured)"""
+    patterns = options.patterns
+    texts = [text for pattern in patterns for text in pattern.patterns]
+    texts += [path for pattern in patterns for path, _ in pattern.parts]
+    call, state = pure_call(module, method, lambda path: any(p.looks_at(path) for p in patterns), texts)
+    names = tuple(".".join(path) for path, inner in nnx_modules(module) if callable(inner))
+    return options.of_pure_call(names, call)(state, args, kwargs)
+
+
+class ModuleHooks(HookRegistry):
+    """The hooks of one nnx module and of the copies that nnx makes of it, by methods.
+
+    Attributes:
+        path: of the module in its model.
+        hook_path: the same, as errors name the module.
+        cls: the module's own class.
+        owner: the `Owner`: the user's module, and those copies that have the same hooks.
+    """
+
+    def __init__(self, path: str, module: Any, cls: type):
+        super().__init__()
+        self.path = path
+        self.hook_path = f"{path or 'the model'} ({cls.__name__})"
+        self.cls = cls
+        self.owner = Owner(module)
+        self._undo: Any = None
+
+    def changed(self) -> None:
+        """Give the module and its copies other hooks; without any, they are as they were before they had some."""
+        attribute, cls = None, self.cls
+        if self._rows:
+            attribute = _HooksAttribute(self, tuple((row.kind, *sorted(row.calls), row.hook.key) for row in self._in_order()))
+            cls = _hooked_class(cls, self._methods())
+        module = self.owner()
+        if module is not None:
+            self._undo = _put(attribute, cls, module, self._undo)
+        for copied in self.owner.copies:
+            _put(attribute, cls, copied, None)
+
+    def _methods(self):
+        return tuple(sorted({method for row in self._rows for method in row.calls}))
+
+    def subject(self, method: str, module: Any) -> ModuleSubject:
+        """What hooks get as their module where `module`, the user's or a copy, is called."""
+        # A copy outlives the module that it was copied from.
+        later = self.users_module if self.owner() is not None else lambda: module
+        return ModuleSubject(None, later, functools.partial(self.table, method))
+
+    def users_module(self) -> Any:
+        """The user's module; if it is gone, a module without weights that has the same class and path."""
+        module = self.owner()
+        if module is None:
+            module = object.__new__(_hooked_class(self.cls, self._methods()))
+            vars(module)[SITE] = _HooksAttribute(self, ())
+        return module
+
+    def copied(self, module: Any) -> None:
+        """Note a copy that split, merge or jax.tree.map has made outside of programs: it has the hooks that the module has."""
+        if self.owner() is not module and jax_slots.trace_state() == jax_slots.NO_TRACE:
+            self.owner.copies.add(module)
+
+    def own_of_copy(self, module: Any) -> ModuleHooks:
+        """The registry of a copy that gets hooks of its own; it begins with those that the copy has."""
+        self.owner.copies.discard(module)
+        own = ModuleHooks(self.path, module, self.cls)
+        own._rows = tuple(replace(row, calls=set(row.calls)) for row in self._rows)
+        for row in own._rows:
+            row.registries.add(own)
+        return own
+
+
+def _put(attribute, cls, module, undo):
+    """Put the attribute on a module, or take it off; returns what takes it off again."""
+    if attribute is not None:
+        given = set_static(module, SITE, attribute)
+        undo = undo or given
+    elif SITE in vars(module):
+        delete_static(module, SITE, undo or _OF_A_COPY)
+        undo = None
+    if type(module) is not cls:
+        object.__setattr__(module, "__class__", cls)
+    return undo
+
+
+_OF_A_COPY = None, object()
+
+# {(identity of a module, path): its registry}, for as long as the module has hooks, or a program looks there for observers.
+_REGISTRIES: weakref.WeakValueDictionary[Any, ModuleHooks] = weakref.WeakValueDictionary()
+
+
+def _named_modules(model):
+    return ((".".join(path), module) for path, module in nnx_modules(model))
+
+
+def _shared_registry(module):
+    """The registry of a module that has hooks, or of the module that it is a copy of."""
+    attribute = vars(module).get(SITE)
+    return None if attribute is None else attribute.registry
+
+
+def _own_registry(module, path):
+    """The registry of a module; a new one if it has none, or is a copy."""
+    registry = _shared_registry(module)
+    if registry is None:
+        key = identity(module), path
+        registry = _REGISTRIES.get(key)
+        if registry is None:
+            registry = _REGISTRIES[key] = ModuleHooks(path, module, type(module))
+        return registry
+    return registry if registry.owner() is module else registry.own_of_copy(module)
+
+
+class _HooksAttribute(HookSite, Mapping[str, Any]):
+    """The attribute of a hooked nnx module, and so a part of its definition. Equal ones share a compiled program.
+
+    A mapping without items: flax's nnx.bridge.ToNNX takes all attributes of its own for variables, and mappings for the variables in them.
+
+    Attributes:
+        registry: the hooks; None of copies without hooks.
+        key: what programs with the hooks that the module has are found by.
+    """
+
+    __slots__ = ("__weakref__", "key", "registry")
+
+    def __init__(self, registry: ModuleHooks | None, key: tuple[Any, ...]):
+        self.registry = registry
+        self.key = key
+
+    @property
+    def path(self) -> str:
+        """The module's path in its model."""
+        return "" if self.registry is None else self.registry.path
+
+    @property
+    def hook_path(self) -> str:
+        """As errors name the module."""
+        return "a copy without hooks" if self.registry is None else self.registry.hook_path
+
+    @property
+    def tables(self) -> dict[str, HookTable]:
+        """{name of a method: its present hooks}."""
+        return {} if self.registry is None else self.registry.present()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _HooksAttribute) and self.registry is other.registry and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash((id(self.registry), self.key))
+
+    def __getitem__(self, key: str) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    # Copies and pickled modules have no hooks.
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _HooksAttribute:
+        return _NO_HOOKS
+
+    def __reduce__(self) -> Any:
+        return _no_hooks, ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self.key)} hooks of {self.hook_path}>" if self.registry else "<no hooks>"
+
+
+_NO_HOOKS = _HooksAttribute(None, ())
+
+
+def _no_hooks():
+    return _NO_HOOKS
+
+
+@subclasses
+def _hooked_class(cls, methods):
+    """The class of a module with hooks on these methods: a subclass, since Python looks __call__ up in the class."""
+    return {
+        **{method: _with_hooks(cls, method) for method in methods},
+        # A copy or a pickled module has no hooks.
+        "__copy__": lambda self: _without_hooks(cls, vars(self)),
+        "__deepcopy__": lambda self, memo: copy.deepcopy(_without_hooks(cls, vars(self)), memo),
+        "__reduce_ex__": lambda self, protocol: (_without_hooks, (cls, vars(_without_hooks(cls, vars(self))))),
+        **when_made(cls, functools.partial(_made, cls)),
+    }
+
+
+def _made(cls, module):
+    """Called when nnx or jax has made a module of a hooked class."""
+    attribute = vars(module).get(SITE)
+    if attribute is None:
+        return
+    if attribute.registry is None:  # of a model that was copied as a whole
+        _put(None, cls, module, None)
+    else:
+        attribute.registry.copied(module)
+
+
+def _with_hooks(cls, method):
+    own = getattr(cls, method)
+
+    @functools.wraps(own)
+    def call(self, *args, **kwargs):
+        registry = _shared_registry(self)
+        if registry is None or not registry.table(method):  # removed while the call was under way
+            return own(self, *args, **kwargs)
+        return call_with_array_hooks(functools.partial(own, self), args, kwargs, registry.subject(method, self), registry)
+
+    return call
+
+
+def _without_hooks(cls, attributes):
+    """A module of the class without hooks, with these attributes."""
+    module = object.__new__(cls)
+    vars(module).update(without_attribute(attributes, SITE))
+    return module
+
+
+add_framework(NnxModels())

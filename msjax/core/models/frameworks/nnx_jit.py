@@ -1,0 +1,54 @@
+"""hooks.jit of functions of flax nnx modules."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from flax import nnx
+
+from msjax.core.jaxprs.observers import with_observed
+
+_OBJECTS = (nnx.Pytree, nnx.Variable)
+
+jit = nnx.jit
+
+
+def is_module(value: object) -> bool:
+    """Whether a value is an nnx module."""
+    return isinstance(value, nnx.Module)
+
+
+def is_object(value: object) -> bool:
+    """Whether a value is one of nnx's objects, which have an identity: a module, a variable, a stream of random keys."""
+    return isinstance(value, _OBJECTS)
+
+
+def is_object_or_state(value: object) -> bool:
+    """Whether a value is one of nnx's objects, or a State, which is none."""
+    return isinstance(value, (*_OBJECTS, nnx.State))
+
+
+def on_modules(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function on nnx modules, to be called under nnx.jit."""
+
+    @functools.wraps(fn)
+    def program(*args, **kwargs):
+        tag = object()
+
+        def pure(args, kwargs):
+            args, kwargs = nnx.from_tree((args, kwargs), ctxtag=tag, is_inner=True)
+            out = fn(*args, **kwargs)
+            objects = [v for v in jax.tree.leaves((args, kwargs), is_leaf=is_object) if is_object(v)]
+            return nnx.to_tree((objects, out), ctxtag=tag)
+
+        with nnx.update_context(tag):
+            args, kwargs = nnx.to_tree((args, kwargs), ctxtag=tag)
+            result, observed = with_observed(pure, (args, kwargs), {})
+            # The user's objects change as fn has changed theirs.
+            _, out = nnx.from_tree(result, ctxtag=tag, is_inner=False)
+        return out, observed
+
+    return program

@@ -1,0 +1,101 @@
+"""The outputs of the modules of a flax nnx model as places, by their paths."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jax
+from flax import nnx
+
+from msjax.core.base.flax_slots import hidden
+from msjax.core.hooks.places import module_call, site
+from msjax.core.models.frameworks.nnx_modules import nnx_modules
+from msjax.core.models.subclasses import subclasses
+from msjax.core.models.where import call_name, named_methods
+
+# The attribute of a named module. nnx takes it for a part of the module's definition, so that it goes through split and merge. It has the
+# prefix of nnx's own, which flax's nnx.bridge.ToNNX leaves out where it takes a module's attributes for variables.
+_PATH = hidden("path")
+
+
+def is_module_or_method(fn: object) -> bool:
+    """Whether a function is an nnx module, or a method of one."""
+    return isinstance(fn, nnx.Module) or isinstance(getattr(fn, "__self__", None), nnx.Module)
+
+
+def module_and_method(fn: Any) -> tuple[nnx.Module, str]:
+    """(module, name of the method) of an nnx module or a method of one."""
+    return (fn, "__call__") if isinstance(fn, nnx.Module) else (fn.__self__, fn.__name__)
+
+
+def pure_call(
+    module: nnx.Module, method: str, named: Callable[[str], bool], texts: Iterable[object] = ()
+) -> tuple[Callable[..., Any], nnx.State]:
+    """A module's method as a pure function, on copies of its modules, of which some name their outputs.
+
+    Args:
+        module: the nnx module; it is left as it is.
+        method: the name of the method.
+        named: says of a path whether that module's output is a place.
+        texts: patterns, of which those that end in the name of a method make that method's results places.
+
+    Returns:
+        (a function ``call(state, args, kwargs)`` that returns (out, the part of the state that has changed), the state).
+    """
+    graphdef, state = nnx.split(module)
+
+    def call(state, args, kwargs):
+        # Read now: the copy's variables may be the state's own.
+        before = _arrays(state)
+        copy = nnx.merge(graphdef, state)
+        methods = [(path, inner, "__call__") for path, inner in _callable_modules(copy) if named(path)]
+        places = {}
+        for path, inner, name in [*methods, *named_methods(lambda: _modules(copy), texts)]:
+            places.setdefault(path, (inner, []))[1].append(name)
+        for path, (inner, names) in places.items():
+            object.__setattr__(inner, "__class__", _naming_class(type(inner), tuple(names)))
+            setattr(inner, _PATH, path)
+        out = getattr(copy, method)(*args, **kwargs)
+        if method != "__call__" and named(""):
+            out = site("", out)
+        return out, _changed(before, nnx.state(copy))
+
+    return call, state
+
+
+def _arrays(state):
+    return {path: jax.tree.leaves(value) for path, value in nnx.to_flat_state(state)}
+
+
+def _changed(before, after):
+    # What has not changed is not written back: nnx forbids it where the module belongs to another trace.
+    arrays = _arrays(after)
+    same = {path for path in before if all(a is b for a, b in zip(before[path], arrays.get(path, ())))}
+    return nnx.from_flat_state([(path, value) for path, value in nnx.to_flat_state(after) if path not in same])
+
+
+def _modules(module):
+    return ((".".join(path), inner) for path, inner in nnx_modules(module))
+
+
+def _callable_modules(module):
+    return ((path, inner) for path, inner in _modules(module) if callable(inner))
+
+
+@subclasses
+def _naming_class(cls, methods):
+    """The class of a module the results of whose methods are places: a subclass, since Python looks __call__ up in the class."""
+    return {method: _naming(cls, method) for method in methods}
+
+
+def _naming(cls, method):
+    own = getattr(cls, method)
+
+    @functools.wraps(own)
+    def call(self, *args, **kwargs):
+        path = getattr(self, _PATH)
+        return module_call(call_name(path, method), functools.partial(own, self), args, kwargs)
+
+    return call

@@ -1,0 +1,243 @@
+"""Hooks on models of linen, equinox and haiku, whose modules are made anew for each run, or with each change: by path, in one registry,
+which all copies of the hooked model share.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from msjax.core.base.weak import LiveSet, identity
+from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
+from msjax.core.hooks.sites import WITH_HOOKS, HookSite
+from msjax.core.hooks.table import Hook, HookTable
+from msjax.core.hooks.values import ModuleSubject
+from msjax.core.models.array_hooks import call_with_array_hooks
+from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
+from msjax.core.models.handle import ModuleHandle
+from msjax.core.models.hook_registry import HookRegistry, Row, handle_of
+from msjax.core.models.static_leaves import is_equinox
+from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
+
+_NUMBERS = itertools.count()
+# {number of a Registry: its key} of those that have hooks.
+_IN_USE: dict[int, tuple[Any, ...]] = {}
+
+
+def _use(number, key):
+    """Make the hooks of a Registry part of jax's cache key."""
+    if key is None:
+        _IN_USE.pop(number, None)
+    else:
+        _IN_USE[number] = key
+    HOOKED_WITH.set_global(tuple(sorted(_IN_USE.items(), key=lambda item: item[0])) or None)
+
+
+class ModuleAt(HookSite):
+    """A module of a hooked model, by its path. It stands on the module, as the attribute `array_hooks.SITE`.
+
+    In an equinox module it is part of the structure: it stays the same when hooks come and go, so that an optimizer's state fits.
+
+    Attributes:
+        registry: the hooks of its model.
+        path: of the module in its model.
+        hook_path: the same, as errors name the module.
+    """
+
+    __slots__ = ("__weakref__", "hook_path", "path", "registry")
+
+    def __init__(self, registry: Registry, path: str, cls: str):
+        self.registry = registry
+        self.path: str = path
+        self.hook_path: str = f"{path or 'the model'} ({cls})"
+
+    @property
+    def tables(self) -> dict[str, HookTable]:
+        """{name of a method: its present hooks}."""
+        return self.registry.tables(self.path)
+
+    def __repr__(self) -> str:
+        return f"<hooks of {self.hook_path}>"
+
+
+class Registry(HookRegistry):
+    """The hooks of a hooked model.
+
+    Attributes:
+        number: no other Registry has it.
+        modules: {path: module} of those that have run so far, for models that make their modules while they run; of other models, None for
+            each known module.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.modules: dict[str, Any] = {}
+        self.number = next(_NUMBERS)
+        self._at: dict[tuple[str, str], ModuleAt] = {}
+        weakref.finalize(self, _use, self.number, None).atexit = False
+
+    # Whether all modules are known before the model runs: then two hooks on the same ones are on the same ones forever.
+    complete = False
+
+    @property
+    def key(self) -> tuple[Any, ...] | None:
+        """Equal as long as programs with the hooks are the same; None without hooks."""
+        if not self._rows:
+            return None
+        rows = self._in_order()
+        return self.number, *[(r.kind, frozenset(r.calls) if self.complete else _where_key(r.where), r.hook.key) for r in rows]
+
+    def changed(self) -> None:
+        (WITH_HOOKS.add if self._rows else WITH_HOOKS.discard)(self)
+        _use(self.number, self.key)
+
+    def at(self, path: str, cls: type) -> ModuleAt:
+        """The module at a path, which is of that class."""
+        name = cls.__name__
+        return self._at.get((path, name)) or self._at.setdefault((path, name), ModuleAt(self, path, name))
+
+    def paths(self, model: object) -> dict[str, Any]:
+        """{path: module} of a hooked model."""
+        return dict(self.modules)
+
+    def weights(self, model: Any, inputs: Any) -> list[tuple[str, Any, bool]]:
+        """(dotted name, array, whether it is trained) of what a hooked model computes with, which may be among its inputs."""
+        raise NotImplementedError
+
+    def chosen(self, modules: dict[str, Any], where: Where, who: str) -> set[str]:
+        """The names of the calls that `where` selects, of the modules that are known; ValueError if it selects none of them."""
+        return {call_name(path, method) for path, _, method in selected_calls(modules, where, who)} if modules else set()
+
+    def unhookable(self, model: object) -> dict[str, str]:
+        """{path: why} of the modules that take no hooks."""
+        return {}
+
+    def see(self, path: str, module: object) -> None:
+        """Note a module that runs."""
+        if path in self.modules:
+            return
+        self.modules[path] = module
+        for row in self._rows:
+            methods = named_methods(lambda: [(path, module)], row.where)
+            row.calls |= {call_name(path, method) for _, _, method in methods}
+            if matches(path, module, row.where, _who(row.kind)):
+                row.calls.add(path)
+        self._tables.clear()
+
+    def check(self) -> None:
+        """ValueError if a hook was registered for modules that the model, which has run, doesn't have."""
+        for row in self._rows:
+            if not row.calls:
+                raise no_match(self.modules, row.where, _who(row.kind))
+
+    def tables(self, path: str) -> dict[str, HookTable]:
+        """{name of a method: its hooks} of a module."""
+        inside = f"{path}.".lstrip(".")
+        calls = [name for row in self._rows for name in row.calls if name not in self.modules and name.startswith(inside)]
+        methods = [name[len(inside) :] for name in dict.fromkeys(calls)]
+        return {"__call__": self.table(path)} | {m: self.table(inside + m) for m in methods if "." not in m}
+
+    def call(
+        self,
+        at: ModuleAt,
+        module: object,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        later: Callable[[], Any] | None = None,
+        method: str = "__call__",
+    ) -> Any:
+        """Call a module, or another method of it, with its hooks; within a capture, the module's output is a place.
+
+        Args:
+            at: says where in its model the module is.
+            module: what hooks get as their module.
+            function (callable): the call without hooks.
+            args (tuple), kwargs (dict): the arguments.
+            later (callable, optional): returns what hooks get as their module after the run, if `module` holds traced values.
+            method: the name of the method.
+        """
+        name = call_name(at.path, method)
+        if self.table(name):
+            function = functools.partial(self._with_hooks, at, module, function, later, name)
+        if not is_tracing():
+            return function(*args, **kwargs)
+        return module_call(name, function, args, kwargs, named=method == "__call__")
+
+    def _with_hooks(self, at, module, function, later, name, *args, **kwargs):
+        kept = module if later is None else later()
+        subject = ModuleSubject(module, lambda: kept, functools.partial(self.table, name))
+        return call_with_array_hooks(function, args, kwargs, subject, at)
+
+
+def _who(kind):
+    """The function that registers hooks of a kind."""
+    return f"register_{kind}_hook"
+
+
+def _where_key(where):
+    """What says of two `where`s that they select the same modules of every model; functions are told apart by identity."""
+    if isinstance(where, (list, tuple, set, frozenset)):
+        return tuple([_where_key(one) for one in where])
+    return where if isinstance(where, (str, type)) else identity(where)
+
+
+def named_leaves(tree: Any) -> list[tuple[str, Any]]:
+    """(dotted name, array) of the arrays in a pytree."""
+    leaves, _ = jax.tree.flatten_with_path(tree)
+    named = [(".".join(map(key_name, path)), leaf) for path, leaf in leaves if hasattr(leaf, "dtype")]
+    return [(name.replace("/", "."), leaf) for name, leaf in named]
+
+
+def key_name(key: Any) -> str:
+    """A key of a path in a pytree as it stands in the paths of modules."""
+    return str(next(getattr(key, kind) for kind in ("name", "key", "idx") if hasattr(key, kind)))
+
+
+def registry_of(model: object) -> Registry | None:
+    """The Registry of a hooked model, or None."""
+    return getattr(model, "msjax_registry", None)
+
+
+class HookedModels(Framework):
+    """What `hooked` makes of models of linen, equinox and haiku."""
+
+    def owns(self, model: Any) -> bool:
+        return registry_of(model) is not None
+
+    def paths(self, model: Any) -> dict[str, Any]:
+        return model.msjax_registry.paths(model)
+
+    def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
+        return [("", model.msjax_registry)]
+
+    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
+        registry = model.msjax_registry
+        row = Row(kind, hook, prepend, where, LiveSet(), registry.chosen(registry.paths(model), where, _who(kind)))
+        registry.add(row)
+        return handle_of(hook, row.registries)
+
+    def unhookable(self, model: Any) -> dict[str, str]:
+        return model.msjax_registry.unhookable(model)
+
+    def capture(self, model: Any, options: Any) -> Callable[..., Any]:
+        return options.of_function(model)
+
+    def pure(self, model: Any) -> Pure | None:
+        if not is_equinox(model):
+            return None
+        return Pure(
+            "equinox", model, lambda state, options, args, kwargs: (*options.of_function(state)(*args, **kwargs), None), _keep
+        )
+
+
+def _keep(_new):
+    """The state has no changes."""
+
+
+add_framework(HookedModels())

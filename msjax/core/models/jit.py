@@ -1,0 +1,158 @@
+"""hooks.jit: a compiled function whose observers are called after each run, with values that are outputs of the program."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from msjax.core.base import jax_slots
+from msjax.core.base.errors import check_callable
+from msjax.core.jaxprs.observers import with_observed
+from msjax.core.models.static_leaves import is_equinox, join, on_split, split
+
+
+def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile a function, as nnx.jit and jax.jit do, and call its observers after each run.
+
+    Under nnx.jit and jax.jit, hooks get their values by callbacks, late and on another thread. Here the values are outputs of the
+    program: when the call returns, all its observers have been called, on the caller's thread, in the order and with the values of
+    the same code without jit; in a scan, once a step; what the backward pass of a checkpoint computes again calls none again. Hooks that
+    return a value are part of the program. Without hooks, it is the program that nnx.jit or jax.jit would compile.
+
+    Args:
+        fn (callable): a function; among its arguments and results may be flax nnx modules, as for nnx.jit, or equinox models, as for
+            eqx.filter_jit: what is no array in them is static. If left out, this returns a decorator.
+        options: those of nnx.jit (of jax.jit, if no argument is an nnx module): static_argnums, static_argnames, donate_argnums,
+            donate_argnames, in_shardings, out_shardings and so on.
+
+    Returns:
+        A function with the arguments and results of `fn`. Its first call compiles; when hooks come, the next call compiles
+        once more; when they go, the earlier program is used. `.lower(...).compile()`
+        is a program for some arguments, and calls the observers, too. Within other jitted or differentiated code, it is
+        nnx.jit(fn) or jax.jit(fn). Give it the model as an argument: of a model that `fn` closes over, it keeps, as those do, the
+        weights and hooks of the first call.
+
+    Raises:
+        TypeError: `fn` can't be called; or what nnx.jit and jax.jit raise.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> model = nnx.Sequential(nnx.Linear(1, 1, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0)), nnx.relu)
+        >>> handle = ms.hooks.register_forward_hook(model, lambda module, args, output: print("output:", output), "layers.0")
+        >>> gradients = ms.hooks.jit(nnx.grad(lambda model, x: model(x).sum()))(model, jnp.array([2.0]))
+        output: [2.]
+        >>> handle.remove()
+    """
+    if fn is None:
+        return functools.partial(jit, **options)
+    check_callable(fn, "jit")
+    return _Jitted(fn, options)
+
+
+class _Jitted:
+    def __init__(self, fn, options):
+        functools.update_wrapper(self, fn)
+        self._fn = fn
+        self._options = options
+        self._made = {}
+        self._kinds = {}
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args, **kwargs):
+        kind = self._kind(args, kwargs)
+        if kind == "equinox":
+            args, kwargs = split((args, kwargs))
+        if jax_slots.trace_state() != jax_slots.NO_TRACE:
+            # The program around this one hands out the values.
+            out = self._jitted(kind, False)(*args, **kwargs)
+        else:
+            out = _tell(self._jitted(kind, True)(*args, **kwargs))
+        return join(out) if kind == "equinox" else out
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """As that of nnx.jit and jax.jit: `.compile()` of it is the program for these arguments, which calls the observers, too.
+
+        The values for the observers are further results of the lowered program, last in its text.
+        """
+        kind = self._kind(args, kwargs)
+        if kind == "equinox":
+            args, kwargs = split((args, kwargs))
+        return _Lowered(self._jitted(kind, True).lower(*args, **kwargs), kind)
+
+    def _kind(self, args, kwargs):
+        """What is among the arguments: "nnx" modules, "equinox" models, or only "arrays"."""
+        nnx_jit: Any = importlib.import_module("msjax.core.models.frameworks.nnx_jit") if "flax.nnx" in sys.modules else None
+        if nnx_jit is not None and any(map(nnx_jit.is_module, args)):
+            return "nnx"
+        structure = jax.tree.structure((args, kwargs))
+        if structure not in self._kinds:
+            stops = is_equinox if nnx_jit is None else lambda v: nnx_jit.is_object_or_state(v) or is_equinox(v)
+            leaves = jax.tree.leaves((args, kwargs), is_leaf=stops)
+            has_nnx, has_equinox = nnx_jit is not None and any(map(nnx_jit.is_object, leaves)), any(map(is_equinox, leaves))
+            self._kinds[structure] = "nnx" if has_nnx else "equinox" if has_equinox else "arrays"
+        return self._kinds[structure]
+
+    def _jitted(self, kind, observed):
+        """The jitted function; if `observed`, one that also returns the `Observed`."""
+        key = kind, observed
+        if key not in self._made:
+            fn, options, compile_it = on_split(self._fn) if kind == "equinox" else self._fn, self._options, jax.jit
+            if kind == "nnx":
+                from msjax.core.models.frameworks.nnx_jit import jit as compile_it, on_modules
+            if observed:
+                fn = on_modules(fn) if kind == "nnx" else _on_arrays(fn)
+                if options.get("out_shardings") is not None:
+                    options = {**options, "out_shardings": (options["out_shardings"], None)}
+            self._made[key] = compile_it(fn, **options)
+        return self._made[key]
+
+
+class _Stage:
+    """A `Lowered` or `Compiled` of jax.jit or nnx.jit, of which it passes on what it has not itself."""
+
+    def __init__(self, stage, kind):
+        self._stage = stage
+        self._kind = kind
+
+    def __getattr__(self, name):
+        return getattr(self._stage, name)
+
+
+class _Lowered(_Stage):
+    def compile(self, *args, **kwargs):
+        return _Compiled(self._stage.compile(*args, **kwargs), self._kind)
+
+
+class _Compiled(_Stage):
+    """Its calls tell the observers."""
+
+    def __call__(self, *args, **kwargs):
+        if self._kind != "equinox":
+            return _tell(self._stage(*args, **kwargs))
+        args, kwargs = split((args, kwargs))
+        return join(_tell(self._stage(*args, **kwargs)))
+
+
+def _tell(result):
+    """What a program returned, without what it handed out for observers, who are called now."""
+    out, observed = result
+    if observed.after is not None:
+        observed.after(observed.values)
+    return out
+
+
+def _on_arrays(fn):
+    @functools.wraps(fn)
+    def program(*args, **kwargs):
+        return with_observed(fn, args, kwargs)
+
+    return program

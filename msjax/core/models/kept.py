@@ -1,0 +1,122 @@
+"""compile: programs of captures that are kept, and found again by what is captured of which model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jax
+
+from msjax.core.base.errors import check_callable, on_behalf_of
+from msjax.core.base.recent import Recent
+from msjax.core.base.weak import Same
+from msjax.core.models.capture import capture_options
+from msjax.core.models.frameworks.framework import Pure, framework_of_function
+from msjax.core.models.hooked import as_function
+from msjax.core.models.static_leaves import Split
+
+# So many programs are kept, those that were used last.
+_MOST = 64
+_KEPT: Recent[Any, Callable[..., Any]] = Recent()
+
+
+def compile(
+    model: Any,
+    where: str | Iterable[str] | Callable[[str], bool] = "*",
+    *,
+    edit: dict[str, Callable[[Any, Any], Any]] | None = None,
+    stop_after: str | None = None,
+    gradients: bool = False,
+    statistic: Callable[[jax.Array], Any] | None = None,
+    loss: Callable[[Any], jax.Array] | None = None,
+) -> Callable[..., tuple[Any, Any]]:
+    """A compiled capture, which is kept: asked for again with the same model, places and functions, it compiles nothing.
+
+    Args:
+        model: an nnx module, a Cell, or another model or function, as for `capture`. Its weights are inputs of the program, so that a
+            trained or edited model needs no new one; those that a plain function closes over are part of it, as for jax.jit.
+        where, edit, stop_after, gradients, statistic, loss: see `capture`; functions are told apart by identity.
+
+    Returns:
+        A function, called like the model (a linen module or haiku transform like its `apply`, a Cell with arrays), that returns
+        (out, `Captured`). What is no array among its arguments is static. The model's state changes as by a plain call; with
+        `stop_after`, the result is None and the state stays.
+
+    Raises:
+        TypeError, ValueError: as `capture`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> model = nnx.Sequential(nnx.Linear(1, 1, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0)), nnx.relu)
+        >>> run = ms.hooks.compile(model, "layers.0", edit={"layers.0": lambda value, index: value + 1})
+        >>> out, found = run(jnp.array([2.0]))
+        >>> print(out, found.activations["layers.0"])
+        [3.] [3.]
+    """
+    with on_behalf_of("compile"):
+        options = capture_options(where, gradients, statistic, loss, edit, None, stop_after)
+    key = (
+        _hashed(where),
+        tuple((pattern, Same(fn)) for pattern, fn in (edit or {}).items()),
+        stop_after,
+        gradients,
+        Same(statistic),
+        Same(loss),
+    )
+
+    def run(*args, **kwargs):
+        def program(pure, state, args, kwargs):
+            return pure.run(state, options, args, kwargs)
+
+        with on_behalf_of("compile"):
+            out, found, new = run_kept(model, ("compile", *key), program, args, kwargs)
+        if new is not None:
+            pure_of(model).done(new)
+        return out, found
+
+    return run
+
+
+def _hashed(where):
+    return where if isinstance(where, str) else Same(where) if callable(where) else tuple(where)
+
+
+def pure_of(model: Any) -> Pure:
+    """A model, or a function, with its state as an argument."""
+    fn = as_function(model)
+    check_callable(fn, "hooks")
+    framework = framework_of_function(fn)
+    pure = None if framework is None else framework.pure(fn)
+    if pure is not None:
+        return pure
+    owner = getattr(model, "__self__", None)
+    if owner is not None:
+        anchor = Same(owner), model.__name__
+    else:
+        # A haiku transform is a tuple of functions.
+        anchor = Same(getattr(model, "apply", model) if isinstance(model, tuple) else model)
+    return Pure(anchor, (), lambda state, options, args, kwargs: (*options.of_function(fn)(*args, **kwargs), None), _nothing)
+
+
+def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any) -> Any:
+    """Run a compiled function of a model, which is kept.
+
+    Args:
+        model: see `compile`.
+        key: what the program is found by, beside the model.
+        program (callable): ``program(pure, state, *given)``, where `pure` is the model as a `Pure`.
+        given: its other arguments, pytrees.
+    """
+    pure = pure_of(model)
+
+    def jitted():
+        without_state = pure._replace(state=None, done=_nothing)
+        return jax.jit(lambda split: Split.of(program(without_state, *split.joined())))
+
+    return _KEPT.of((pure.anchor, key), jitted, _MOST)(Split.of((pure.state, *given))).joined()
+
+
+def _nothing(_new):
+    """The program keeps no model for its new state."""

@@ -1,0 +1,195 @@
+"""monitor: numbers about a model's modules from within a compiled training step."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.core.base.code import cell_contents, names_in
+from msjax.core.base.errors import check_callable, on_behalf_of
+from msjax.core.hooks.delivery import NO_SUBJECT, run_traced_hook
+from msjax.core.hooks.handle import new_hook_id
+from msjax.core.hooks.table import Hook
+from msjax.core.hooks.values import ARRAYS
+from msjax.core.models.frameworks.framework import framework_of
+from msjax.core.models.jit import jit
+from msjax.core.models.module_hooks import path, put_hook
+from msjax.core.models.where import Where
+
+
+class Monitored(NamedTuple):
+    """What `monitor` found in one step.
+
+    Attributes:
+        step: the number of the step, from 0.
+        forward, backward: {path of a module: number}, of its output and of the gradient that arrives there; a list of numbers for a module
+            that is called several times, in a scan or under vmap.
+    """
+
+    step: int
+    forward: dict[str, Any]
+    backward: dict[str, Any]
+
+
+def rms(value: jax.Array) -> jax.Array:
+    """The root of the mean square of an array."""
+    return jnp.sqrt(jnp.mean(jnp.square(value.astype(jnp.float32))))
+
+
+def monitor(
+    step: Callable[..., Any],
+    where: Where = "*",
+    *,
+    forward: Callable[[jax.Array], Any] | None = rms,
+    backward: Callable[[jax.Array], Any] | None = None,
+    every: int = 1,
+    model: Any = None,
+    report: Callable[[Monitored], Any] | None = None,
+    **options: Any,
+) -> Any:
+    """A training step that computes a number of the outputs of modules, and of the gradients that arrive there, at every so many steps.
+
+    The numbers are computed in the compiled program, which hands out nothing else. Two programs are compiled, in the first two steps: one
+    with the numbers, and one that is the step without them.
+
+    Args:
+        step (callable): the training step, compiled or not. It is compiled as by `hooks.jit`.
+        where: which modules; see `register_forward_hook`.
+        forward, backward (callable, optional): from an array to a number; None for none. Default: the root mean square of outputs.
+        every (int): the numbers come at step 0 and every so many steps. Default: 1.
+        model: whose modules. Default: the first nnx module or hooked equinox model among the arguments, or a hooked model that `step` closes
+            over.
+        report (callable, optional): called with each `Monitored`.
+        options: as for `hooks.jit`.
+
+    Returns:
+        A function with the arguments and results of `step`. Its attribute `latest` is the last `Monitored`, `history` a list of all.
+
+    Raises:
+        TypeError: no model is found, or something is no function.
+        ValueError: no module matches `where`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> model = nnx.Sequential(nnx.Linear(1, 1, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0)))
+        >>> step = ms.hooks.monitor(nnx.grad(lambda model, x: model(x).sum() * 2), "layers.*", backward=ms.hooks.rms, every=50)
+        >>> _ = step(model, jnp.array([[3.0]]))
+        >>> print(step.latest)
+        Monitored(step=0, forward={'layers.0': 3.0}, backward={'layers.0': 2.0})
+    """
+    check_callable(step, "monitor")
+    for fn in (forward, backward, report):
+        if fn is not None:
+            check_callable(fn, "monitor")
+    if every < 1:
+        raise ValueError(f"For 'monitor', 'every' should be 1 or more, but got {every}.")
+    return _Monitor(step, where, forward, backward, every, model, report, options)
+
+
+class _Monitor:
+    def __init__(self, step, where, forward, backward, every, model, report, options):
+        functools.update_wrapper(self, step)
+        self._fn, self._step = step, jit(step, **options)
+        self._where, self._every, self._model, self._report = where, every, model, report
+        self._count = 0
+        self._found: dict[str, dict[str, list[Any]]] = {"forward": {}, "backward": {}}
+        self._hooks = []
+        # Made once, so that their program is found again.
+        if forward is not None:
+            self._hooks.append(("forward", Hook(new_hook_id(), self._of_output(forward), traced=True)))
+        if backward is not None:
+            self._hooks.append(("backward_pre", Hook(new_hook_id(), self._of_gradient(backward), traced=True)))
+        self.history: list[Monitored] = []
+
+    @property
+    def latest(self) -> Monitored | None:
+        """The numbers of the last step that had some."""
+        return self.history[-1] if self.history else None
+
+    def __call__(self, *args, **kwargs):
+        number, self._count = self._count, self._count + 1
+        if number % self._every:
+            return self._step(*args, **kwargs)
+        model = self._model if self._model is not None else _model_of(self._fn, args, kwargs)
+        handles = []
+        try:
+            with on_behalf_of("monitor"):
+                for kind, hook in self._hooks:
+                    handles.append(put_hook(model, kind, hook, self._where))
+            out = self._step(*args, **kwargs)
+        finally:
+            for handle in handles:
+                handle.remove()
+        found, self._found = self._found, {"forward": {}, "backward": {}}
+        latest = Monitored(number, *({name: _number(values) for name, values in kind.items()} for kind in found.values()))
+        self.history.append(latest)
+        if self._report is not None:
+            self._report(latest)
+        return out
+
+    def _of_output(self, statistic):
+        def hook(module, args, output):
+            self._note("forward", path(module), statistic, [leaf for leaf in jax.tree.leaves(output) if _is_float(leaf)])
+
+        return hook
+
+    def _of_gradient(self, statistic):
+        def hook(module, grad_output):
+            self._note("backward", path(module), statistic, [gradient for gradient in grad_output if gradient is not None])
+
+        return hook
+
+    def _note(self, kind, name, statistic, arrays):
+        def noted(*numbers):
+            self._found[kind].setdefault(name, []).extend(np.asarray(number) for number in numbers)
+
+        numbers = tuple(statistic(array) for array in arrays)
+        if numbers:
+            run_traced_hook(ARRAYS, noted, NO_SUBJECT, numbers, "monitor", observe=True, carried=())
+
+
+def _is_float(leaf):
+    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.inexact)
+
+
+def _number(values):
+    numbers = [value.item() if value.ndim == 0 else value for value in values]
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _model_of(fn, args, kwargs):
+    nnx: Any = sys.modules.get("flax.nnx")
+    for value in (*args, *kwargs.values(), *_closed_over(fn)):
+        inside = value.model if nnx is not None and isinstance(value, nnx.Optimizer) and hasattr(value, "model") else value
+        if (
+            not isinstance(inside, type)
+            and framework_of(inside) is not None
+            and not (nnx is not None and _is_no_model(nnx, inside))
+        ):
+            return inside
+    raise TypeError(
+        "For 'monitor', there is no model among the arguments of the step that takes hooks, and none that it closes over: give "
+        "model=..., a flax nnx module or what hooks.hooked returned."
+    )
+
+
+def _is_no_model(nnx, value):
+    return isinstance(value, (nnx.Optimizer, nnx.Metric))
+
+
+def _closed_over(fn):
+    """The values that a function closes over, and the globals that it names."""
+    fn = getattr(fn, "__wrapped__", fn)
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return []
+    cells = [held for held in map(cell_contents, fn.__closure__ or ()) if held is not None]
+    return [*cells, *[fn.__globals__[name] for name in names_in(code) if name in fn.__globals__]]

@@ -1,0 +1,294 @@
+"""patch_sweep and attribute: which of a model's places matter for a number."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.core.base.errors import check_callable, describe, on_behalf_of
+from msjax.core.base.weak import Same
+from msjax.core.hooks.places import WholeEdit
+from msjax.core.models.capture import capture_options
+from msjax.core.models.kept import run_kept
+
+_AXES = ("layer", "position", "head")
+
+
+class PatchSweep(NamedTuple):
+    """What `patch_sweep` found.
+
+    Attributes:
+        values: the metric of each patched run, an array with an axis for each of `over`.
+        over: the axes.
+        layers: the places along the axis "layer"; of a place in a scan, one for each step, as "layers.mlp[0]".
+        clean, corrupt: the metric of the runs that nothing is patched in.
+    """
+
+    values: jax.Array
+    over: tuple[str, ...]
+    layers: list[str]
+    clean: jax.Array
+    corrupt: jax.Array
+
+
+@on_behalf_of("patch_sweep")
+def patch_sweep(
+    model: Any,
+    clean: Any,
+    corrupt: Any,
+    at: str | Iterable[str],
+    *,
+    metric: Callable[[Any], jax.Array],
+    over: Sequence[str] = ("layer", "position"),
+    position_axis: int = 1,
+    head_axis: int = -2,
+    chunk: int = 32,
+) -> PatchSweep:
+    """Run a model on corrupted inputs many times, each time with one of its values as on clean inputs.
+
+    All runs are one compiled program, which is kept.
+
+    Args:
+        model: an nnx module, a Cell, or another model or function, as for `capture`.
+        clean, corrupt: the inputs of the two runs: an array, or a tuple of the arguments (for a linen model, ``(params, x)``).
+        at (str or list of str): the places that are patched, such as ``"blocks.*"``. Their values are arrays.
+        metric (callable): from the model's result to an array, for most a number.
+        over (tuple of str): what is patched one at a time: "layer" (a place, or a step of a place in a scan), "position", "head". What isn't
+            named is patched as a whole. Default: ("layer", "position").
+        position_axis, head_axis (int): the axes of positions and heads in the values. Default: 1, -2.
+        chunk (int): so many runs at a time are vectorized, which bounds the memory. Default: 32.
+
+    Returns:
+        A `PatchSweep`.
+
+    Raises:
+        ValueError: no place is selected, or `over` names something else.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> one = nnx.initializers.ones
+        >>> model = nnx.Sequential(*[nnx.Linear(1, 1, kernel_init=one, rngs=nnx.Rngs(0)) for _ in range(2)])
+        >>> clean, corrupt = jnp.array([[[1.0], [2.0]]]), jnp.array([[[0.0], [0.0]]])
+        >>> print(ms.hooks.patch_sweep(model, clean, corrupt, "layers.*", metric=jnp.sum).values)
+        [[1. 2.]
+         [1. 2.]]
+    """
+    check_callable(metric, "patch_sweep")
+    over, at = tuple(over), (at,) if isinstance(at, str) else tuple(at)
+    unknown = [name for name in over if name not in _AXES]
+    if unknown or not over:
+        raise ValueError(f"For 'patch_sweep', 'over' should be some of {', '.join(map(repr, _AXES))}, but got {describe(over)}.")
+    axes = {"position": position_axis, "head": head_axis}
+    layers: list[str] = []
+
+    def program(pure, state, clean, corrupt):
+        out, found, _ = pure.run(state, capture_options(at), clean, {})
+        values = dict(found.activations)
+        depths = _depths(pure, state, corrupt, values)
+        rows = [(name, step) for name in values for step in (range(values[name].shape[0]) if depths[name] else [None])]
+        first = next(iter(values))
+        shape = values[first].shape[1:] if depths[first] else values[first].shape
+        sizes = [len(rows) if name == "layer" else shape[axes[name]] for name in over]
+
+        def patched(numbers):
+            chosen = dict(zip(over, numbers))
+            edit = {name: WholeEdit(_patch(name, values, depths, rows, chosen, axes)) for name in values}
+            return metric(pure.run(state, capture_options([], edit=edit), corrupt, {})[0])
+
+        grid = jnp.asarray(np.array(list(itertools.product(*map(range, sizes))), np.int32))
+        swept = jax.lax.map(patched, grid, batch_size=min(chunk, len(grid)))
+        plain, _, _ = pure.run(state, capture_options(at), corrupt, {})
+        names = [name if step is None else f"{name}[{step}]" for name, step in rows]
+        return swept.reshape(*sizes, *swept.shape[1:]), names, metric(out), metric(plain)
+
+    key = ("patch_sweep", at, over, Same(metric), position_axis, head_axis, chunk)
+    values, layers, before, after = run_kept(model, key, program, _arguments(clean), _arguments(corrupt))
+    return PatchSweep(values, over, layers, before, after)
+
+
+def _arguments(given):
+    return given if isinstance(given, tuple) else (given,)
+
+
+def _depths(pure, state, args, values):
+    """{place: how many loops are around it}, of which a capture stacks the values."""
+    depths = {}
+
+    def noted(name):
+        def edit(value, index):
+            if not hasattr(values[name], "ndim"):
+                parts = jax.tree_util.tree_leaves_with_path(values[name])
+                near = ", ".join(repr(f"{name}:out{jax.tree_util.keystr(path)}") for path, _ in parts)
+                raise TypeError(
+                    f"For 'patch_sweep', the value of a place should be an array, but that of {name!r} is {describe(values[name])}: "
+                    f"name one of its elements, such as {near}."
+                )
+            depths[name] = values[name].ndim - jnp.ndim(value)
+            if values[name].shape[depths[name] :] != jnp.shape(value):
+                raise ValueError(
+                    f"For 'patch_sweep', the clean and the corrupt inputs should have the same shapes, but the value of {name!r} is of shape "
+                    f"{values[name].shape[depths[name] :]} on the clean ones, and {jnp.shape(value)} on the corrupt ones."
+                )
+
+        return edit
+
+    jax.eval_shape(
+        lambda: pure.run(state, capture_options([], edit={name: WholeEdit(noted(name)) for name in values}), args, {})[0]
+    )
+    return depths
+
+
+def _patch(name, values, depths, rows, chosen, axes):
+    """The edit of one place: its clean value, where that is chosen."""
+
+    def edit(value, index):
+        other, here = values[name], jnp.array(True)
+        numbers = [number for number, (place, _) in enumerate(rows) if place == name]
+        step = jnp.int32(0)
+        if depths[name]:
+            step = index[0]
+            other = jax.lax.dynamic_index_in_dim(other, step, keepdims=False)
+        if "layer" in chosen:
+            here = chosen["layer"] == numbers[0] + step
+        mask = jnp.broadcast_to(here, value.shape)
+        for what, axis in axes.items():
+            if what in chosen:
+                at_axis = axis % value.ndim
+                along = jnp.arange(value.shape[at_axis]) == chosen[what]
+                mask = mask & along.reshape([-1 if i == at_axis else 1 for i in range(value.ndim)])
+        return jnp.where(mask, other.astype(value.dtype), value)
+
+    return edit
+
+
+@on_behalf_of("attribute")
+def attribute(
+    model: Any,
+    *args: Any,
+    at: str | Iterable[str],
+    metric: Callable[[Any], jax.Array] | None = None,
+    method: str = "gradient x activation",
+    corrupt: Any = None,
+    steps: int = 32,
+) -> dict[str, jax.Array]:
+    """How much each value of some places contributes to a number, to first order or along a line.
+
+    Args:
+        model: an nnx module, a Cell, or another model or function, as for `capture`.
+        args: what it is called with.
+        at (str or list of str): the places.
+        metric (callable, optional): from the model's result to a scalar. Default: its sum.
+        method (str): "gradient x activation"; "integrated gradients", along the line from the values on `corrupt` (zeros by default) to those
+            on `args`, for each place by itself; or "attribution patching", what patching the value on `args` into the run on `corrupt` would
+            change, to first order.
+        corrupt: other inputs: an array, or a tuple of arguments.
+        steps (int): of the integral, at midpoints. Default: 32.
+
+    Returns:
+        {place: array of the value's shape}. The program is compiled, and kept.
+
+    Raises:
+        ValueError: no place is selected, `method` is none of these, or "attribution patching" has no `corrupt`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> model = nnx.Sequential(nnx.Linear(1, 1, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0)), lambda x: x**2)
+        >>> for method in ("gradient x activation", "integrated gradients"):
+        ...     print(ms.hooks.attribute(model, jnp.array([3.0]), at="layers.0", method=method)["layers.0"])
+        [18.]
+        [9.]
+    """
+    at = (at,) if isinstance(at, str) else tuple(at)
+    if method not in _METHODS:
+        raise ValueError(
+            f"For 'attribute', 'method' should be one of {', '.join(map(repr, _METHODS))}, but got {describe(method)}."
+        )
+    if method == "attribution patching" and corrupt is None:
+        raise ValueError("For 'attribute', 'attribution patching' needs other inputs: corrupt=...")
+    if metric is not None:
+        check_callable(metric, "attribute")
+
+    def program(pure, state, args, corrupt):
+        return _METHODS[method](_Runs(pure, state, at, metric), args, corrupt, steps)
+
+    key = ("attribute", at, Same(metric), method, steps)
+    return dict(run_kept(model, key, program, args, None if corrupt is None else _arguments(corrupt)))
+
+
+class _Runs:
+    """Runs of a model with the values and gradients of some places."""
+
+    def __init__(self, pure, state, at, metric):
+        self.pure, self.state, self.at, self.metric = pure, state, at, metric
+
+    def values(self, args):
+        """{place: its value} of those that have gradients."""
+        return _with_gradients(self.pure.run(self.state, capture_options(self.at), args, {})[1].activations)
+
+    def gradients(self, args, at=None, edit=None):
+        options = capture_options(self.at if at is None else at, True, loss=self.metric, edit=edit)
+        return self.pure.run(self.state, options, args, {})[1]
+
+
+def _with_gradients(found):
+    """Those places whose values have gradients, as integers have none."""
+    values = {name: v for name, v in found.items() if all(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in jax.tree.leaves(v))}
+    if not values:
+        names = ", ".join(map(repr, found))
+        raise ValueError(
+            f"For 'attribute', a place should have floating-point values, which have gradients, but {names} has others."
+        )
+    return values
+
+
+def _product(gradient, value):
+    return jax.tree.map(lambda g, v: g * v, gradient, value)
+
+
+def _gradient_x_activation(runs, args, corrupt, steps):
+    found = runs.gradients(args)
+    return {name: _product(found.gradients[name], value) for name, value in _with_gradients(found.activations).items()}
+
+
+def _attribution_patching(runs, args, corrupt, steps):
+    clean, found = runs.values(args), runs.gradients(corrupt)
+    change = {name: jax.tree.map(jnp.subtract, value, found.activations[name]) for name, value in clean.items()}
+    return {name: _product(found.gradients[name], change[name]) for name in change}
+
+
+def _integrated_gradients(runs, args, corrupt, steps):
+    ends = runs.values(args)
+    starts = jax.tree.map(jnp.zeros_like, ends) if corrupt is None else runs.values(corrupt)
+
+    def of(name):
+        start, end = starts[name], ends[name]
+
+        def gradient(part):
+            def edit(value, index):
+                between = start + part.astype(end.dtype) * (end - start)
+                if between.ndim > value.ndim:
+                    between = jax.lax.dynamic_index_in_dim(between, index[0], keepdims=False)
+                return between
+
+            return runs.gradients(args, [name], {name: WholeEdit(edit)}).gradients[name]
+
+        parts = (jnp.arange(steps, dtype=jnp.float32) + 0.5) / steps
+        return jax.lax.map(gradient, parts).mean(0) * (end - start)
+
+    return {name: of(name) for name in ends}
+
+
+_METHODS = {
+    "gradient x activation": _gradient_x_activation,
+    "integrated gradients": _integrated_gradients,
+    "attribution patching": _attribution_patching,
+}

@@ -1,0 +1,58 @@
+"""run_with_cache: a network's result, and what its modules put out, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msjax.core.base.errors import on_behalf_of
+from msjax.core.models.capture import capture
+from msjax.core.models.frameworks.framework import framework_of_function
+from msjax.core.models.hooked import unhooked
+from msjax.core.models.kept import compile
+
+
+@on_behalf_of("run_with_cache")
+def run_with_cache(
+    model: Callable[..., Any],
+    *args: Any,
+    where: str | Iterable[str] | Callable[[str], bool] = "*",
+    edit: dict[str, Callable[[Any, Any], Any]] | None = None,
+    stop_after: str | None = None,
+    **kwargs: Any,
+) -> tuple[Any, dict[str, Any]]:
+    """Call a model, and keep the values of its places.
+
+    Args:
+        model: an nnx module, a Cell, a function of jax arrays, or another model, as for `capture`.
+        args, kwargs: what it is called with; jax arrays, also of a Cell.
+        where (str, list of str, or callable): which places, as `capture` selects them. Default: all but single operations.
+        edit (dict, optional): {pattern: ``fn(value, index)``}, as for `capture`.
+        stop_after (str, optional): the name of the last place that is computed.
+
+    Returns:
+        (out, cache): what the model returns, as jax arrays (None with `stop_after`), and {name: value} in program order. The
+        model's state (statistics of BatchNorm, random keys) changes as by a plain call; with `stop_after` it stays.
+
+    Raises:
+        TypeError, ValueError: as `capture`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.SequentialCell(nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), nn.ReLU())
+        >>> out, cache = ms.hooks.run_with_cache(net, jnp.array([[1.0, -3.0]], "float32"))
+        >>> print({name: value.tolist() for name, value in cache.items()})
+        {'0': [[-2.0]], '1': [[0.0]], '': [[0.0]]}
+        >>> out, cache = ms.hooks.run_with_cache(net, jnp.array([[1.0, -3.0]], "float32"), stop_after="0")
+        >>> print(out, list(cache))
+        None ['0']
+    """
+    framework = framework_of_function(model)
+    if stop_after is not None and (framework is not None or unhooked(model) is not None):
+        # What isn't needed, the compiler leaves out; the program is kept. A plain function, which may close over other values each time, is traced.
+        return None, compile(model, where, edit=edit, stop_after=stop_after)(*args, **kwargs)[1].activations
+    run = capture(model, where, edit=edit, stop_after=stop_after)
+    out, found = run(*args, **kwargs) if framework is None else framework.run(model, run, args, kwargs)
+    return out, found.activations

@@ -1,0 +1,133 @@
+"""Ablating and steering: models with some of their values changed. Each is a few lines on `capture`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from msjax.core.base.errors import on_behalf_of
+from msjax.core.models.capture import capture_options
+from msjax.core.models.kept import pure_of
+
+
+def ablate(
+    model: Any,
+    at: str | Iterable[str],
+    *,
+    heads: Any = None,
+    axis: int = -2,
+    n_heads: int | None = None,
+    value: Any = 0.0,
+) -> Callable[..., Any]:
+    """A model without what some of its places contribute.
+
+    Args:
+        model: an nnx module, a Cell, or another model or function, as for `capture`.
+        at (str or list of str): places, such as ``"blocks.3.mlp"`` or ``"blocks.*.attn.o_proj:in"``.
+        heads (int, or list or array of int, optional): which heads are ablated; they may be traced, for vmap. Default: the whole value.
+        axis (int): the axis of the heads. Default: the last but one.
+        n_heads (int, optional): of a value whose last axis holds all heads one after the other, how many there are; `axis` does not count
+            then.
+        value: what stands there instead: a number or an array that is broadcast, or "mean" for the mean over all axes but those of heads and
+            features. Default: 0.
+
+    Returns:
+        A function, called like the model, that returns what the model would. The model's state stays. It may be used in jax.jit, jax.vmap
+        and the like; jax.jit compiles it.
+
+    Raises:
+        ValueError: no place is selected.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> model = nnx.Sequential(nnx.Linear(1, 2, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0)), jnp.sum)
+        >>> print(model(jnp.array([3.0])), ms.hooks.ablate(model, "layers.0", heads=1, n_heads=2)(jnp.array([3.0])))
+        6.0 3.0
+    """
+
+    def of_array(v):
+        if heads is None:
+            return jnp.broadcast_to(_mean(v, 1) if _is_mean(value) else jnp.asarray(value), v.shape).astype(v.dtype)
+        split = v.reshape(*v.shape[:-1], n_heads, -1) if n_heads is not None else v
+        at_axis = (split.ndim - 2 if n_heads is not None else axis) % split.ndim
+        mask = jnp.isin(jnp.arange(split.shape[at_axis]), jnp.atleast_1d(jnp.asarray(heads)))
+        mask = mask.reshape([-1 if i == at_axis else 1 for i in range(split.ndim)])
+        other = _mean(split, split.ndim - at_axis) if _is_mean(value) else jnp.asarray(value)
+        return jnp.where(mask, other.astype(v.dtype), split).reshape(v.shape)
+
+    return edited("ablate", model, {place: lambda v, index: jax.tree.map(of_array, v) for place in _places(at)})
+
+
+def _is_mean(value):
+    return isinstance(value, str) and value == "mean"
+
+
+def _mean(value, kept):
+    return value.mean(tuple(range(value.ndim - kept)), keepdims=True)
+
+
+def _places(at):
+    return [at] if isinstance(at, str) else list(at)
+
+
+def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: Any = None, axis: int = -2) -> Callable[..., Any]:
+    """A model to some of whose values vectors are added.
+
+    Args:
+        model: see `ablate`.
+        vectors (dict): {place: array that is added, of the value's last axis or broadcast}.
+        scale (float): a factor of all of them; it may be traced.
+        positions (int, or list or array of int, optional): where along `axis` they are added. Default: everywhere.
+        axis (int): the axis of positions. Default: the last but one.
+
+    Returns:
+        A function, called like the model; see `ablate`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> model = nnx.Sequential(nnx.Linear(1, 2, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0)), jnp.sum)
+        >>> print(ms.hooks.steer(model, {"layers.0": jnp.array([1.0, 0.5])}, scale=2)(jnp.array([3.0])))
+        9.0
+    """
+
+    def added(place, vector):
+        def edit(value, index):
+            more = jnp.asarray(vector, value.dtype) * jnp.asarray(scale, value.dtype)
+            if not _broadcasts(more.shape, value.shape):
+                raise ValueError(
+                    f"For 'steer', what is added at {place!r} should have the shape of the value, {value.shape}, or one that broadcasts to it, "
+                    f"but has {more.shape}."
+                )
+            if positions is not None:
+                at_axis = axis % value.ndim
+                mask = jnp.isin(jnp.arange(value.shape[at_axis]), jnp.atleast_1d(jnp.asarray(positions)))
+                more = more * mask.reshape([-1 if i == at_axis else 1 for i in range(value.ndim)])
+            return value + jnp.broadcast_to(more, value.shape)
+
+        return edit
+
+    return edited("steer", model, {place: added(place, vector) for place, vector in vectors.items()})
+
+
+def _broadcasts(shape, to):
+    return len(shape) <= len(to) and all(one in (1, other) for one, other in zip(reversed(shape), reversed(to)))
+
+
+def edited(who: str, model: Any, edit: dict[str, Callable[[Any, Any], Any]]) -> Callable[..., Any]:
+    """A model with edits: a function, called like the model, that returns what the model would. `who` is what the user has called."""
+    with on_behalf_of(who):
+        options = capture_options([], edit=edit)
+
+    def run(*args, **kwargs):
+        with on_behalf_of(who):
+            pure = pure_of(model)
+            return pure.run(pure.state, options, args, kwargs)[0]
+
+    return run

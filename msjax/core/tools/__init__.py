@@ -1,0 +1,1 @@
+"""Tools that show networks and find faults; `msjax.tools` offers their names."""

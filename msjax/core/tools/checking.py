@@ -1,0 +1,115 @@
+"""What counts as a wrong value: NaN, an infinite value, or what a function of the user's finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.core.base.arrays import is_at_hand
+from msjax.core.base.errors import check_callable
+from msjax.core.base.typing import JaxArray
+
+On = str | Callable[[Any], Any]
+
+
+# For floats of so many bytes, integers that order them by size when the sign is off: NaN is above infinity.
+_ORDERED = {2: jnp.int16, 4: jnp.int32, 8: jnp.int64}
+
+
+def _infinite(dtype):
+    """Infinity among the integers of floats of a dtype."""
+    return int(np.array(np.inf, dtype).view(f"int{8 * dtype.itemsize}"))
+
+
+def _greatest(value):
+    """The maximum of integers. On CPUs it takes a third of the time of `isnan(value).any()`."""
+    if value.ndim > 1 and value.size > 4096:
+        # XLA splits this among threads, unlike a maximum of all axes.
+        value = value.max(tuple(range(value.ndim - 1)))
+    return value.max()
+
+
+class Check:
+    """What counts as wrong.
+
+    Args:
+        on: "nan", "inf" (which includes NaN), or a function from an array to an array of bools.
+        who: the name of the function whose argument it is.
+
+    Raises:
+        ValueError, TypeError: `on` is something else.
+    """
+
+    def __init__(self, on: On, who: str):
+        if isinstance(on, str):
+            if on not in ("nan", "inf"):
+                raise ValueError(f"For '{who}', 'on' should be 'nan', 'inf' or a function, but got {on!r}.")
+            self.what = "NaN" if on == "nan" else "value that isn't finite"
+        else:
+            check_callable(on, who)
+            self.what = f"value for which {getattr(on, '__name__', 'the predicate')} holds"
+        self.on = on
+
+    def applies(self, value: Any) -> bool:
+        """Whether a value is an array that can be wrong: one of floating-point or complex numbers."""
+        return hasattr(value, "dtype") and jnp.issubdtype(value.dtype, jnp.inexact)
+
+    def traced(self, value: jax.Array) -> jax.Array:
+        """Whether an array is wrong, as a scalar inside of a program."""
+        return self.raised(self.measured(value)[None])
+
+    def measured(self, value: jax.Array) -> jax.Array:
+        """A number of an array, inside of a program, of which `raised` tells whether the array is wrong."""
+        if callable(self.on):
+            return jnp.any(self.on(value))
+        if not value.size:
+            return jnp.array(False)
+        infinite = self.on == "inf"
+        if jnp.issubdtype(value.dtype, jnp.complexfloating):
+            return ~jnp.isfinite(value).all() if infinite else jnp.isnan(value).any()
+        if value.dtype.itemsize not in _ORDERED:
+            return ~jnp.isfinite(value).all() if infinite else jnp.isnan(value).any()
+        # Not the maximum of the floats: where devices take it together, they lose NaN, as does XLA's on CPUs, of large arrays as well.
+        kind = _ORDERED[value.dtype.itemsize]
+        greatest = _greatest(jax.lax.bitcast_convert_type(value, kind) & jnp.iinfo(kind).max)
+        # Two kinds of floats have two bytes.
+        return self._beyond(greatest, value.dtype) if value.dtype.itemsize == 2 else greatest
+
+    def _beyond(self, greatest, dtype):
+        return greatest >= _infinite(np.dtype(dtype)) + (self.on == "nan")
+
+    def raised(self, measured: jax.Array) -> jax.Array:
+        """Whether one of the arrays is wrong of which these numbers, all of one dtype, were measured."""
+        if measured.dtype == bool:
+            return measured.any()
+        return self._beyond(measured, f"float{8 * measured.dtype.itemsize}").any()
+
+    def mask(self, value: Any) -> np.ndarray:
+        """Which elements of a concrete array are wrong."""
+        if callable(self.on):
+            found = np.asarray(self.on(jnp.asarray(value)))
+            return np.broadcast_to(found, np.shape(value)).astype(bool)
+        value = np.asarray(value)
+        return np.isnan(value) if self.on == "nan" else ~np.isfinite(value)
+
+    def mask_if(self, value: Any) -> np.ndarray:
+        """Which elements of any value are wrong: none of one that can't be."""
+        return self.mask(value) if self.applies(value) else np.zeros(np.shape(value), bool)
+
+    def __call__(self, values: Iterable[JaxArray]) -> bool:
+        """Whether one of several concrete arrays is wrong."""
+        return any(self._wrong(value) for value in values if self.applies(value))
+
+    def _wrong(self, value):
+        if callable(self.on):
+            return bool(jnp.any(self.on(value)))
+        # numpy sees an array on the CPU without a copy, and needs no program for its shape.
+        if is_at_hand(value):
+            value, library = np.asarray(value), np
+        else:
+            library = jnp
+        return bool(library.isnan(value).any() if self.on == "nan" else not library.isfinite(value).all())

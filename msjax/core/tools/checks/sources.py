@@ -1,0 +1,177 @@
+"""What is checked: the operations of a traced program that can do something wrong without a NaN, and which elements of theirs are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from msjax.core.tools.checks.asserting import check_p
+from msjax.core.tools.checks.intent import is_meant
+
+KINDS = ("index", "division", "user")
+_SCATTERS = ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max", "scatter_add", "scatter_mul", "scatter_min", "scatter_max")  # fmt: skip
+
+
+class Source(NamedTuple):
+    """An operation that is checked.
+
+    Attributes:
+        kind: one of `KINDS`.
+        eqn: the equation.
+        stack: the names that jax gives to where it is.
+        traceback: the calls that led to it; if it is in a function of jax's own, those that led to its call.
+    """
+
+    kind: str
+    eqn: Any
+    stack: str
+    traceback: Any
+
+
+class Wrong(NamedTuple):
+    """Which elements of a checked operation are wrong.
+
+    Attributes:
+        at: where numbers are wrong, an array of bools.
+        numbers: an array of that shape, or one to be broadcast to it: the index, the divisor.
+        spread: from an array like `at` to one of the shape of the result, in which what came of a wrong number is marked; None if the
+            operation is wrong whatever becomes of its result.
+    """
+
+    at: Any
+    numbers: Any
+    spread: Any
+
+
+def kind_of(eqn: Any, kinds: Collection[str]) -> str | None:
+    """What an equation is checked for; None if it isn't."""
+    name = eqn.primitive.name
+    if "index" in kinds:
+        # Mode "clip" may be that of an index of jax.vmap: only the line tells what is meant.
+        if name == "gather" and eqn.params["fill_value"] in (None, _own_fill(eqn)):
+            return "index"
+        if name in _SCATTERS or name in ("dynamic_slice", "dynamic_update_slice"):
+            return "index"
+    if "division" in kinds and name_of(eqn) in _DIVISIONS and jnp.issubdtype(eqn.outvars[0].aval.dtype, jnp.integer):
+        return "division" if not _is_known(eqn.invars[1]) else None
+    return "user" if "user" in kinds and eqn.primitive is check_p else None
+
+
+def name_of(eqn: Any) -> str:
+    """The name of an equation's primitive; of `%`, which puts another divisor in the place of 0 before it divides, "remainder"."""
+    name = eqn.primitive.name
+    return "remainder" if name in ("jit", "pjit") and eqn.params["name"] == "remainder" and len(eqn.invars) == 2 else name
+
+
+_DIVISIONS = ("div", "rem", "remainder")
+
+
+def _own_fill(eqn):
+    """jax's own fill value, which stands for none of the user's, as far as the equation has it."""
+    value, dtype = eqn.params["fill_value"], eqn.outvars[0].aval.dtype
+    if value is None or jnp.issubdtype(dtype, jnp.inexact):
+        return value if value is None or np.isnan(value) else None
+    if np.issubdtype(dtype, np.bool_):
+        return True
+    limits = jnp.iinfo(dtype)
+    return limits.max if jnp.issubdtype(dtype, jnp.unsignedinteger) else limits.min
+
+
+def _is_known(var):
+    """Whether a divisor is a number other than 0 of the program itself."""
+    return hasattr(var, "val") and bool(np.all(np.asarray(var.val) != 0))
+
+
+def is_intended(eqn: Any, frames: Sequence[Any], own: Any) -> bool:
+    """Whether the code that led to an indexing operation says what an index out of range does; `frames` are innermost first."""
+    return is_meant(frames, own)
+
+
+def wrong(source: Source, ins: Sequence[Any]) -> Wrong:
+    """Which elements of a checked operation are wrong, of its inputs."""
+    return _RULES[source.kind if source.kind != "index" else _family(source.eqn)](source.eqn, ins)
+
+
+def _family(eqn):
+    name = eqn.primitive.name
+    return "scatter" if name in _SCATTERS else name
+
+
+def _gather(eqn, ins):
+    operand, indices = ins
+    numbers, sizes = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
+    at = _outside(indices, [operand.shape[d] - sizes[d] for d in numbers.start_index_map])
+    out = eqn.outvars[0].aval.shape
+    batch = tuple(i for i in range(len(out)) if i not in numbers.offset_dims)
+    return Wrong(at, indices, lambda marks: lax.broadcast_in_dim(marks.max(-1, initial=0), out, batch))
+
+
+def _scatter(eqn, ins):
+    operand, indices, updates = ins
+    numbers, window = eqn.params["dimension_numbers"], iter(eqn.params["dimension_numbers"].update_window_dims)
+    batching = getattr(numbers, "operand_batching_dims", ())
+    sizes = [
+        1 if d in numbers.inserted_window_dims or d in batching else updates.shape[next(window)]
+        for d in range(len(operand.shape))
+    ]
+    at = _outside(indices, [operand.shape[d] - sizes[d] for d in numbers.scatter_dims_to_operand_dims])
+    return Wrong(at, indices, None)
+
+
+def _outside(indices, most):
+    limit = jnp.iinfo(indices.dtype).max
+    most = np.asarray([min(m, limit) for m in most], indices.dtype)
+    return (indices < 0) | (indices > most)
+
+
+def _dynamic_slice(eqn, ins):
+    operand, starts = ins[0], ins[1:]
+    out = eqn.outvars[0].aval.shape
+    numbers = jnp.stack([_int(s) for s in starts]) if starts else jnp.zeros(0, jnp.int32)
+    at = (numbers < 0) | (numbers > np.asarray([n - m for n, m in zip(operand.shape, out)], numbers.dtype))
+    return Wrong(at, numbers, lambda marks: jnp.broadcast_to(marks.max(initial=0), out))
+
+
+def _dynamic_update_slice(eqn, ins):
+    operand, update, starts = ins[0], ins[1], ins[2:]
+    numbers = jnp.stack([_int(s) for s in starts]) if starts else jnp.zeros(0, jnp.int32)
+    at = (numbers < 0) | (numbers > np.asarray([n - m for n, m in zip(operand.shape, update.shape)], numbers.dtype))
+    return Wrong(at, numbers, None)
+
+
+def _int(value):
+    return jnp.asarray(value).astype(jnp.int64 if jax.config.read("jax_enable_x64") else jnp.int32)
+
+
+def _division(eqn, ins):
+    divisor = jnp.broadcast_to(ins[1], eqn.outvars[0].aval.shape)
+    return Wrong(divisor == 0, divisor, lambda marks: marks)
+
+
+def _user(eqn, ins):
+    return Wrong(~ins[0], jnp.zeros(jnp.shape(ins[0]), jnp.int32), None)
+
+
+_RULES = {
+    "gather": _gather, "scatter": _scatter, "dynamic_slice": _dynamic_slice, "dynamic_update_slice": _dynamic_update_slice,
+    "division": _division, "user": _user,
+}  # fmt: skip
+
+
+def axis_of(eqn: Any, component: int) -> tuple[int, int, int]:
+    """(axis of the operand that a component of an index counts, its size, the largest index that is allowed)."""
+    shape = eqn.invars[0].aval.shape
+    name = eqn.primitive.name
+    if name == "gather":
+        axis = eqn.params["dimension_numbers"].start_index_map[component]
+        return axis, shape[axis], shape[axis] - eqn.params["slice_sizes"][axis]
+    if name in ("dynamic_slice", "dynamic_update_slice"):
+        part = (eqn.outvars[0] if name == "dynamic_slice" else eqn.invars[1]).aval.shape
+        return component, shape[component], shape[component] - part[component]
+    axis = eqn.params["dimension_numbers"].scatter_dims_to_operand_dims[component]
+    return axis, shape[axis], shape[axis] - 1

@@ -1,0 +1,249 @@
+"""compare: where two networks, modes, precisions or frameworks begin to differ."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from msjax.core.base.errors import describe
+from msjax.core.models.hooked import unhooked
+from msjax.core.tools.comparison import Comparison, Row
+from msjax.core.tools.feeding import can_be_fed, outputs_when_fed
+from msjax.core.tools.recording import Record, record
+
+# Names of the same classes and parameters in PyTorch, flax and haiku.
+_CLASSES = {
+    "Linear": "Dense", "Sequential": "SequentialCell", "ModuleList": "CellList", "BatchNorm": "BatchNorm2d", "Conv": "Conv2d",
+}  # fmt: skip
+_PARAMETERS = {
+    "weight": ("weight", "gamma", "kernel", "embedding_table", "scale", "w"), "bias": ("bias", "beta", "b", "offset"),
+    "running_mean": ("running_mean", "moving_mean", "mean"), "running_var": ("running_var", "moving_variance", "var"),
+}  # fmt: skip
+
+# Values that agree so well count as equal, relative to the largest of them.
+_TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
+
+
+def compare(
+    a: Any, b: Any, *inputs: Any, rtol: float | None = None, atol: float | None = None, names: dict[str, str] | None = None
+) -> Comparison:
+    """Compare what two networks compute, and find where they begin to differ.
+
+    Cells, Parameters and buffers are matched by `names`, then by path (``fc1.weight`` also with PyTorch's and flax's names of the last
+    part), and then, in order, by class and shape.
+
+    Args:
+        a, b: records, paths of their files, or models, which are then run with `inputs`: two networks, or records of one in two modes
+            or precisions.
+        inputs: for models. By default, those of the record that they are compared with.
+        rtol (float, optional): arrays agree if they differ by at most `rtol` times the largest value of `b`'s. By default 1e-9, 1e-4, 1e-2
+            or 5e-2 for Float64, Float32, Float16 and BFloat16: of all types that went into what a network computed, the coarsest.
+        atol (float, optional): arrays also agree if they differ by at most this much. By default a hundredth of that part of the
+            largest value among all arrays of the kind, which is rounding.
+        names (dict, optional): {name in a: name in b} of cells, or of Parameters and buffers.
+
+    Returns:
+        A `Comparison`, which prints as a table, or as one line if all agree; then it is true. What only one side has is listed apart, and
+        is no difference. If b is a model, `first_own_error` is the first of its cells that computes something else from what a's cells
+        computed before it.
+
+    Raises:
+        TypeError, ValueError: a wrong argument; `names` has a name that isn't there.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> x = ms.Tensor([[1.0, -2.0]], ms.float32)
+        >>> one = nn.SequentialCell(nn.Dense(2, 1, "ones", "zeros"), nn.ReLU())
+        >>> other = nn.SequentialCell(nn.Dense(2, 1, "ones", "zeros"), nn.LeakyReLU(0.1))
+        >>> found = ms.tools.compare(one, other, x)
+        >>> print(found.first_forward)
+        activation 1 [1, 1]: 1 of the largest value
+        >>> bool(ms.tools.compare(ms.tools.record(one, x), ms.tools.record(one, x, mode="functional")))
+        True
+    """
+    recorded = [
+        one if isinstance(one, Record) else Record.read(one) for one in (a, b) if isinstance(one, (Record, str, os.PathLike))
+    ]
+    if not inputs and recorded:
+        inputs = tuple(recorded[0].of("input").values())
+    model = None if isinstance(b, (Record, str, os.PathLike)) else b
+    a, b = _as_record(a, inputs), _as_record(b, inputs)
+    given = dict(names or {})
+    rows = []
+    calls = _matched(a, b, "activation", given)
+    holders = {n: m for n, m in calls if n is not None and m is not None}
+    classes = dict(a.order), dict(b.order)
+    for kind in ("activation", "gradient", "parameter", "parameter_gradient", "buffer"):
+        in_a, in_b = a.of(kind), b.of(kind)
+        if kind == "gradient":
+            pairs = [(n, m) for n, m in calls if n in in_a or m in in_b][::-1]
+        else:
+            pairs = calls if kind == "activation" else _matched(a, b, kind, given, holders)
+        # The gradient of a bias before a BatchNorm, say, is a zero that each computes with other rounding.
+        tolerance = rtol, _rounding(in_b.values()) if atol is None else atol
+        computed = max(map(_precision, (a, b))) if kind in ("activation", "gradient", "parameter_gradient") else 0.0
+        for n, m in pairs:
+            coarsest = max(computed, _of_type(a, f"{kind}/{n}"), _of_type(b, f"{kind}/{m}"))
+            row = _row(kind, n, m, in_a.get(n), in_b.get(m), (*tolerance, coarsest))
+            rows.append(replace(row, class_a=_held(n, kind, classes[0]), class_b=_held(m, kind, classes[1])))
+    known = {name for kind in ("activation", "parameter", "buffer") for name in a.of(kind)}
+    unknown = sorted(given.keys() - known)
+    if unknown:
+        raise ValueError(f"For 'compare', 'names' has {unknown[0]!r}, but the names in a are {', '.join(sorted(known)[:30])}.")
+    found = Comparison(rows, (a.framework, b.framework))
+    if found.first_forward is not None and model is not None and can_be_fed(model):
+        tolerance = rtol, 0.0 if atol is None else atol, max(map(_precision, (a, b)))
+        found.first_own_error = _first_own_error(model, inputs, a.of("activation"), calls, tolerance)
+    return found
+
+
+def _first_own_error(model, inputs, in_a, calls, tolerance):
+    """The first cell of a model whose output differs from a's when it is fed with what a's cells have computed; None if none does."""
+    other = {m: n for n, m in calls if n is not None and m is not None}
+    for m, own in outputs_when_fed(model, inputs, {m: in_a[n] for m, n in other.items()}).items():
+        if m in other:
+            row = _row("activation", other[m], m, in_a[other[m]], own, tolerance)
+            if not row.same:
+                return row
+    return None
+
+
+def _precision(recorded):
+    """How well values agree that the coarsest of a record's types has gone into."""
+    names = [name for name in recorded.arrays if name.partition("/")[0] in ("activation", "parameter")]
+    return max((_of_type(recorded, name) for name in names), default=0.0)
+
+
+def _of_type(recorded, name):
+    """How well values of an array's own type agree."""
+    array = recorded.arrays.get(name)
+    return 0.0 if array is None else _TOLERANCE.get(recorded.types.get(name, str(array.dtype)), 0.0)
+
+
+def _held(name, kind, classes):
+    """The class of the cell whose output an array is, or that holds it."""
+    if name is None:
+        return None
+    if kind in ("activation", "gradient"):
+        return classes.get(name.partition("[")[0])
+    return classes.get(name.rpartition(".")[0])
+
+
+def _as_record(value, inputs):
+    if isinstance(value, Record):
+        return value
+    if isinstance(value, (str, os.PathLike)):
+        return Record.read(value)
+    if callable(value) or unhooked(value) is not None:
+        return record(value, *inputs)
+    raise TypeError(f"For 'compare', a record, a file or a model is expected, but got {describe(value)}.")
+
+
+def _matched(a, b, kind, names, holders=None):
+    """Pairs of names, in order; None for what one side lacks."""
+    in_a, in_b = a.of(kind), b.of(kind)
+    found, free = {}, dict.fromkeys(in_b)
+    classes_a, classes_b = dict(a.order), dict(b.order)
+
+    def pair(n, m):
+        if n not in found and m in free:
+            found[n] = m
+            del free[m]
+
+    for n in in_a:
+        if n in names:
+            pair(n, names[n])
+    for n in in_a:
+        for m in _same_path(n, kind):
+            holder, _, last = m.rpartition(".")
+            if holders and holder in holders:
+                pair(n, f"{holders[holder]}.{last}" if holders[holder] else last)
+            elif not holders or holder not in holders.values():
+                pair(n, m)
+    for with_shape in (True, False):
+        for n, value in in_a.items():
+            for m in list(free):
+                same_class = _class_of(n, classes_a) == _class_of(m, classes_b)
+                if same_class and (not with_shape or value.shape == in_b[m].shape):
+                    pair(n, m)
+                    break
+    pairs = [(n, found.get(n)) for n in in_a]
+    return [*pairs, *((None, m) for m in free)]
+
+
+def _same_path(name, kind):
+    if kind in ("activation", "gradient"):
+        return [name]
+    holder, dot, last = name.rpartition(".")
+    for same in _PARAMETERS.values():
+        if last in same:
+            return [name, *(f"{holder}{dot}{other}" for other in same)]
+    return [name]
+
+
+def _class_of(name, classes):
+    """What has to agree: the class of a call's cell; of a parameter, the last part of its name."""
+    call = name.partition("[")[0]
+    if call in classes:
+        return _CLASSES.get(classes[call], classes[call])
+    last = name.rpartition(".")[2]
+    return next((first for first, same in _PARAMETERS.items() if last in same), last)
+
+
+def _row(kind, n, m, a, b, tolerance):
+    if a is None or b is None:
+        shapes = [None if v is None else v.shape for v in (a, b)]
+        return Row(kind, None if a is None else n, None if b is None else m, *shapes, np.nan, False)
+    rtol, atol, coarsest = tolerance
+    if rtol is None:
+        rtol = max(*(_TOLERANCE.get(str(v.dtype), 0.0) for v in (a, b)), coarsest)
+    if a.shape != b.shape and (axes := _layout(a, b, rtol, atol)) is not None:
+        return Row(kind, n, m, a.shape, b.shape, 0.0, True, _in_words(axes))
+    alike = a.shape == b.shape or (kind in ("activation", "gradient") and a.size == b.size)
+    if not alike:
+        return Row(kind, n, m, a.shape, b.shape, np.nan, False)
+    x, y = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
+    wrong = np.isnan(x) != np.isnan(y)
+    gap = np.where(np.isnan(x) | (x == y), 0.0, np.abs(x - y))
+    largest, scale = float(gap.max(initial=0.0)), float(np.abs(y[np.isfinite(y)]).max(initial=0.0))
+    same = not wrong.any() and (largest <= rtol * scale or largest <= atol)
+    if a.shape != b.shape and not same:
+        return Row(kind, n, m, a.shape, b.shape, np.nan, False)
+    scale = max(scale, atol / rtol if rtol else 0.0)
+    return Row(kind, n, m, a.shape, b.shape, np.inf if wrong.any() else largest / scale if scale else largest, same)
+
+
+# Orders of axes that frameworks use: of dense layers, of convolutions' kernels, and of images.
+_LAYOUTS = {
+    2: [(1, 0)], 3: [(2, 1, 0), (0, 2, 1)], 4: [(2, 3, 1, 0), (3, 2, 0, 1), (0, 2, 3, 1), (0, 3, 1, 2)],
+    5: [(2, 3, 4, 1, 0), (4, 3, 0, 1, 2), (0, 2, 3, 4, 1), (0, 4, 1, 2, 3)],
+}  # fmt: skip
+_WORDS = {
+    (1, 0): "transposed", (2, 3, 1, 0): "OIHW and HWIO", (3, 2, 0, 1): "HWIO and OIHW", (0, 2, 3, 1): "NCHW and NHWC",
+    (0, 3, 1, 2): "NHWC and NCHW",
+}  # fmt: skip
+
+
+def _layout(a, b, rtol, atol):
+    """The order of `a`'s axes in which it agrees with `b`, which has another shape; None if there is none."""
+    if a.ndim != b.ndim:
+        return None
+    for axes in _LAYOUTS.get(a.ndim, ()):
+        x = a.transpose(axes)
+        if x.shape == b.shape and _row("", "", "", x, b, (rtol, atol, 0.0)).same:
+            return axes
+    return None
+
+
+def _in_words(axes):
+    return _WORDS.get(axes, f"axes in the order {axes}")
+
+
+def _rounding(arrays):
+    """What may be rounding of a zero, where other values are as large as those of some arrays."""
+    floats = [a for a in arrays if a.size and np.issubdtype(a.dtype, np.floating)]
+    return max((0.01 * _TOLERANCE.get(str(a.dtype), 0.0) * float(np.abs(np.nan_to_num(a)).max()) for a in floats), default=0.0)

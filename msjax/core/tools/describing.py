@@ -1,0 +1,81 @@
+"""Describes the hooks of a cell in words, for tables and notebooks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from msjax.common.parameter import Parameter
+from msjax.core.hooks.table import KINDS
+from msjax.core.models.array_hooks import SITE
+from msjax.nn.cell.base import Cell
+
+
+def hooks_of(cell: Any) -> dict[str, Any]:
+    """The names of the functions that are registered on a cell, by the kind of hook.
+
+    Args:
+        cell: a Cell, a flax nnx module, or a module of a hooked model; hooks of the cells or modules inside are not listed.
+
+    Returns:
+        dict from the kind ("forward_pre", "forward", "backward_pre", "backward", ...; "gradient of NAME" for the hooks of a
+        Parameter) to the list of names, in the order in which the hooks run. Kinds without hooks are left out.
+
+    Example:
+        >>> from msjax import nn
+        >>> from msjax.tools import hooks_of
+        >>> relu = nn.ReLU()
+        >>> handle = relu.register_forward_hook(print)
+        >>> hooks_of(relu)
+        {'forward': ['print']}
+    """
+    if isinstance(cell, Cell):
+        table = cell._hooks
+    else:
+        site = vars(cell).get(SITE)
+        return {} if site is None else names_at(site)
+    found = _names(table)
+    for name, value in vars(cell).items():
+        own = getattr(value, "_hooks", None) if isinstance(value, Parameter) else None
+        if own is not None and own.hooks:
+            found[f"gradient of {name}"] = [function_name(hook.fn) for hook in own.gradient]
+    return found
+
+
+def names_at(site: Any) -> dict[str, Any]:
+    """The same for the site of a module; hooks of methods other than ``__call__`` are "forward of attend" and the like."""
+    return {
+        kind if method == "__call__" else f"{kind} of {method}": names
+        for method, table in site.tables.items()
+        for kind, names in _names(table).items()
+    }
+
+
+def _names(table):
+    found = {kind: [function_name(hook.fn) for hook in getattr(table, kind)] for kind in KINDS}
+    return {kind: names for kind, names in found.items() if names}
+
+
+def function_name(fn: Callable[..., Any]) -> str:
+    """A short name of a hook: its `__name__`, or the name of its class."""
+    fn = inspect.unwrap(fn)
+    return getattr(fn, "__name__", type(fn).__name__)
+
+
+def hooks_in_words(cell: Any) -> str:
+    """The hooks of a cell as text, such as "forward: print; backward: check (2)"; empty without hooks."""
+    return _in_words(hooks_of(cell))
+
+
+def site_in_words(site: Any) -> str:
+    """The hooks of a module's site as text."""
+    return _in_words(names_at(site))
+
+
+def _in_words(names_of):
+    parts = []
+    for kind, names in names_of.items():
+        counts = {name: names.count(name) for name in names}
+        parts.append(f"{kind}: " + ", ".join(n if c == 1 else f"{n} ({c})" for n, c in counts.items()))
+    return "; ".join(parts)

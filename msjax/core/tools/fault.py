@@ -1,0 +1,238 @@
+"""Fault: where a value first went wrong, as a short report and as an exception; and what counts as wrong."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common.typing import ArrayLike
+from msjax.core.base.errors import describe
+from msjax.core.models.hooked import unhooked
+
+if TYPE_CHECKING:
+    from msjax.engine.autograd.monitor import Line
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What is told of an array in a report.
+
+    Attributes:
+        shape, dtype: of the array.
+        min, max, mean: of its finite values; NaN if there is none.
+        nan, inf: how many values are NaN, and infinite.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    min: float
+    max: float
+    mean: float
+    nan: int
+    inf: int
+
+    @classmethod
+    def of(cls, value: ArrayLike) -> Statistics:
+        """Those of an array or a number."""
+        dtype = getattr(value, "dtype", None) or jnp.result_type(value)
+        array = np.asarray(value)
+        if array.dtype.kind == "O" or not (jnp.issubdtype(dtype, jnp.number) or array.dtype.kind == "b"):
+            return cls(tuple(np.shape(value)), str(dtype), np.nan, np.nan, np.nan, 0, 0)
+        array = np.abs(array) if array.dtype.kind == "c" else array.astype(np.float64)
+        nan, finite = np.isnan(array), array[np.isfinite(array)]
+        low, high, mean = (float(f(finite)) for f in (np.min, np.max, np.mean)) if finite.size else (np.nan,) * 3
+        return cls(array.shape, str(dtype), low, high, mean, int(nan.sum()), int(array.size - finite.size - nan.sum()))
+
+    def __str__(self) -> str:
+        size = int(np.prod(self.shape))
+        parts = [f"{count:,} of {size:,} {name}" for count, name in ((self.nan, "NaN"), (self.inf, "infinite")) if count]
+        if not np.isnan(self.min):
+            parts.append(f"min {self.min:.4g}, max {self.max:.4g}, mean {self.mean:.4g}")
+        return f"{self.dtype}{list(self.shape)}: {', '.join(parts) or 'no values'}"
+
+
+class Passed(NamedTuple):
+    """An operation that a wrong value passed on the way from its origin to the result.
+
+    Attributes:
+        phase (str): "forward" or "backward"; "" for the result itself.
+        path (str): the cell or module; None outside of all.
+        operation (str): what it is, in words; the name of the result.
+        line (Line): the user's line; None if it is not known.
+    """
+
+    phase: str
+    path: str | None
+    operation: str
+    line: Line | None
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.operation, f"in {self.path}" if self.path else "", str(self.line or ""))))
+
+
+class Fault(FloatingPointError):
+    """The first value that went wrong, and where; its text is a report, also in a notebook.
+
+    Attributes:
+        what (str): what is wrong: "NaN" and the like.
+        phase (str): "forward" or "backward".
+        path (str): the cell or module, as a dotted path in the model; "" is the model itself. None outside of all.
+        operation (str): the operator or primitive; None if it is not known.
+        line: the user's line that called it (in a backward pass, the line of the forward pass), with `file`, `number`,
+            `function` and `code`; None if it is not known.
+        call (int): which call of the cell it was, from 1; 0 if it is not known.
+        step (tuple of int): the numbers, from 0, of the iterations of the loops (scan, while_loop) around it.
+        inputs (list of Statistics): of the operation's inputs.
+        output (Statistics): of the value that went wrong.
+        note (str): what else is to be said; may be empty.
+        cause (Fault): of a NaN, the infinite value that it was computed from; None if there was none.
+        chain (list of Passed): the way back: the result that was wrong, the operations that it comes from, the origin last.
+        derivative (str): the operation whose derivative `operation` is a part of; "" in a backward rule of the user's own; None in the
+            forward pass, and if it is not known.
+        called_from (Line): the user's line, if `line` is one of a library.
+        bundle (str): the path of the file that the step was written to; None if it wasn't.
+        device (str): where a shard_map ran the operation: the places along the axes of its mesh; None outside of one.
+        message (str): what a check of the user's says; "" for other faults.
+        index, axis, bound (int): of an index out of range: it, the axis that it counts, and how long that is; else None.
+        element (tuple of int): where in the array of indices, of divisors, or of examples of vmaps the wrong one is; () if it is alone.
+        details (list of tuple of str): further lines of the report: (name, text).
+    """
+
+    brief_traceback = True  # see msjax.core.base.errors.shorten
+
+    def __init__(
+        self, what: str, phase: str, path: str | None, *, cls: str = "", operation: str | None = None, line: Line | None = None,
+        call: int = 0, step: tuple[int, ...] = (), inputs: Iterable[Statistics] = (), output: Statistics | None = None, note: str = "",
+        cause: Fault | None = None, chain: Iterable[Passed] = (), derivative: str | None = None, called_from: Line | None = None,
+        device: str | None = None, message: str = "",
+    ):  # fmt: skip
+        self.what, self.phase, self.path, self.cls = what, phase, path, cls
+        self.operation, self.line, self.call, self.step = operation, line, call, tuple(step)
+        self.inputs, self.output, self.note, self.cause = list(inputs), output, note, cause
+        self.chain, self.derivative, self.called_from, self.device = list(chain), derivative, called_from, device
+        self.bundle: str | None = None
+        self.message = message
+        self.element: tuple[int, ...] = ()
+        self.details: list[tuple[str, str]] = []
+        self.index: int | None = None
+        self.axis: int | None = None
+        self.bound: int | None = None
+        super().__init__()
+
+    def __str__(self) -> str:
+        return self._text()
+
+    @property
+    def title(self) -> str:
+        return f"The first {self.what} is in the {self.phase} pass"
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The lines of the report below its title: (name, text)."""
+        rows = []
+        if self.path is not None:
+            name = self.path or "(the model)"
+            of = f" ({self.cls})" if self.cls else ""
+            rows.append(("cell", f"{name}{of}{f', call {self.call}' if self.call else ''}"))
+        if self.operation:
+            rows.append(("operation", self._what_ran()))
+        if self.line is not None:
+            code = getattr(self.line, "code", "")
+            rows.append(("line", f"{self.line}{f': {code}' if code else ''}"))
+        if self.called_from is not None:
+            rows.append(("called by", f"{self.called_from}: {self.called_from.code}"))
+        if self.step:
+            rows.append(("step", ", ".join(map(str, self.step)) + " of the loop around it, from 0"))
+        if self.device is not None:
+            rows.append(("device", self.device))
+        if self.message:
+            rows.append(("message", self.message))
+        rows += self.details
+        if len(self.chain) > 1:
+            rows.append(("chain", " <- ".join(map(str, _shortened(self.chain)))))
+        if self.output is not None:
+            rows.append(("result", str(self.output)))
+        rows += [(f"input {i}", str(found)) for i, found in enumerate(self.inputs)]
+        if self.cause is not None:
+            where = "" if self.cause.path is None else f" in {self.cause.path or '(the model)'}"
+            came = f"an infinite value came from {self.cause._what_ran()}{where}, {self.cause.line or 'unknown line'}"
+            rows.append(("before", came if self.cause.operation else self.cause.note))
+        if self.note:
+            rows.append(("note", self.note))
+        if self.bundle is not None:
+            rows.append(("bundle", f"{self.bundle}: tools.replay(file, step) runs the step again"))
+        return rows
+
+    def _what_ran(self):
+        if self.derivative == "":
+            return f"{self.operation}, in a backward rule"
+        if self.derivative is not None:
+            part = f" ({self.operation})" if self.operation != self.derivative else ""
+            return f"derivative of {self.derivative}{part}"
+        return f"the gradient of {self.operation}" if self.phase == "backward" else str(self.operation)
+
+    def _text(self):
+        return "\n".join([self.title, *(_folded(f"  {name:<9}  ", text) for name, text in self.rows())])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_attributes, (dict(vars(self)),)
+
+    def __rich__(self) -> Any:
+        from rich.panel import Panel
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table.grid(padding=(0, 2))
+        for name, text in self.rows():
+            table.add_row(Text(name, "dim"), Text(text, "bold" if name in ("cell", "operation") else ""))
+        return Panel(table, title=Text(self.title, "bold red"), title_align="left", expand=False)
+
+    def _repr_html_(self):
+        rows = "".join(
+            f"<tr><td style='text-align:left;opacity:.6'>{name}</td>"
+            f"<td style='text-align:left;font-family:monospace;white-space:pre-wrap'>{html.escape(text)}</td></tr>"
+            for name, text in self.rows()
+        )
+        return f"<b style='color:#c22'>{html.escape(self.title)}</b><table>{rows}</table>"
+
+
+def _shortened(chain):
+    """A chain with the first operation of each line, and the origin; the middle is left out if it is long."""
+    places = [(p.phase, p.path, p.line) for p in chain]
+    last = len(chain) - 1
+    chain = [p for i, p in enumerate(chain) if not 0 < i < last or p.line is None or places[i] != places[i - 1]]
+    return chain if len(chain) <= 8 else [*chain[:3], f"... {len(chain) - 6} more", *chain[-3:]]
+
+
+def _folded(name, text):
+    """A line of a report, folded at 80 columns."""
+    lines = textwrap.wrap(text, 80 - len(name), break_on_hyphens=False) or [""]
+    return "\n".join([name + lines[0], *(" " * len(name) + line for line in lines[1:])])
+
+
+def _from_attributes(attributes):
+    fault = Fault(attributes["what"], attributes["phase"], attributes["path"])
+    vars(fault).update(attributes)
+    return fault
+
+
+def not_hooked(model: object, who: str, others: str = "or what hooks.hooked made") -> TypeError:
+    """The error for a model that a tool doesn't take.
+
+    Args:
+        model: the model.
+        who: the name of the tool.
+        others: what it takes beside Cells and nnx modules.
+    """
+    framework = unhooked(model)
+    if framework is not None:
+        return TypeError(f"For '{who}', give hooks.hooked(model), and run that: a model of {framework} takes no hooks by itself.")
+    return TypeError(f"For '{who}', the model should be a Cell, a flax nnx module {others}, but got {describe(model)}.")

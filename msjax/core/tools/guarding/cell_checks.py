@@ -1,0 +1,110 @@
+"""The checks of a guarded Cell: programs that msjax compiles hand out a record of what was wrong in them."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from msjax.core.base.state import STATE
+from msjax.core.hooks.batching import put_event
+from msjax.core.hooks.events import OwnCall
+from msjax.core.hooks.template import Template
+from msjax.core.hooks.values import ARRAYS
+from msjax.core.tools.checks.finding import WHAT, find_in
+from msjax.core.tools.checks.flow import Checks
+from msjax.core.tools.fault import Fault
+from msjax.core.tools.hook_set import HookSet
+from msjax.core.tools.scopes import CallScopes
+from msjax.engine.compile.trace import RunRejected, Trace
+from msjax.engine.processes.groups import PROCESSES
+from msjax.nn.cell.base import Cell
+
+# The record is looked at before the flags of NaN: what was read from a wrong place may be one.
+_BEFORE_FLAGS = 2
+
+
+class CellChecks:
+    """The checks of the programs that call a Cell.
+
+    Args:
+        model: the Cell.
+        kinds: what is checked.
+        reject: called with a function that finds the fault, when a run was wrong; it raises `RunRejected`, or lets the run pass.
+    """
+
+    def __init__(self, model: Cell, kinds: Sequence[str], reject: Callable[[Callable[[], Fault]], None]):
+        self.kinds, self._reject = tuple(kinds), reject
+        self._scopes = CallScopes()
+        self._traces: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._cells = [(cell, path, type(cell).__name__) for path, cell in model.cells_and_names()]
+
+    def add_hooks(self, hooks: HookSet) -> None:
+        """Add the hooks that tell, while a program is traced, which cell is called."""
+        for cell, path, cls in self._cells:
+            hooks.add(cell, "forward_pre", functools.partial(self._entered, path, cls))
+            hooks.add(cell, "forward", self._left, always_call=True)
+
+    def _entered(self, path, cls, cell, args):
+        trace = STATE.trace
+        if not isinstance(trace, Trace):
+            return
+        if trace not in self._traces:
+            self._traces.add(trace)
+            self._scopes.begin()
+            trace.may_be_rejected = True
+            trace.rewrites.append(self._with_record)
+        self._scopes.enter(path, cls)
+
+    def _left(self, cell, args, output):
+        if isinstance(STATE.trace, Trace):
+            self._scopes.leave()
+
+    def _with_record(self, closed):
+        checks = Checks(closed, self.kinds)
+        if not checks.sources:
+            return closed
+
+        def program(*inputs):
+            outs, (record,) = checks.run(inputs)
+            values = Template((record, list(inputs)), ARRAYS)
+            put_event(OwnCall(functools.partial(self._look, closed), values, "guard", _BEFORE_FLAGS), values.taken())
+            return outs
+
+        inputs = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.in_avals]
+        return jax.make_jaxpr(program, axis_env=PROCESSES.axes())(*inputs)
+
+    def _look(self, closed, record, inputs):
+        if record.any():
+            self._reject(functools.partial(self._found, closed, inputs))
+
+    def _found(self, closed, inputs):
+        return find_in(closed, inputs, self.kinds, self._scopes) or not_again(self.kinds)
+
+
+def not_again(kinds: Sequence[str]) -> Fault:
+    """The fault of a step that was wrong, but not when it ran again."""
+    return Fault(" or ".join(WHAT[kind] for kind in kinds), "forward", None, note="when it was run again, nothing was wrong")
+
+
+class CheckRejected(RunRejected):
+    """A run in which a check has found something.
+
+    Args:
+        found: gives the Fault.
+        passed: what `RunRejected.passed` is to do.
+        explained: from this exception and the Fault to the result of the run; it raises.
+    """
+
+    def __init__(self, found: Callable[[], Fault], passed: Callable[..., Any], explained: Callable[..., Any]):
+        super().__init__("a check failed")
+        self._found, self._passed, self._explained = found, passed, explained
+
+    def passed(self, finish: Callable[[], Any]) -> Any:
+        return self._passed(self, finish)
+
+    def again(self, run: Callable[[], Any]) -> Any:
+        return self._explained(self, self._found())

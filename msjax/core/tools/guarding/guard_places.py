@@ -1,0 +1,108 @@
+"""The places that `guard` looks at: by a flag in a program that msjax compiles, by a callback in one that jax does."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from msjax.common.tensor import Tensor, is_leaf, wrap
+from msjax.core.base.arrays import is_tracer
+from msjax.core.hooks.delivery import NO_SUBJECT, run_traced_hook
+from msjax.core.hooks.values import ARRAYS
+from msjax.core.hooks.worker import WORKER
+from msjax.core.tools.checking import Check
+from msjax.core.tools.examples import of_all_examples
+from msjax.core.tools.fault import Fault
+from msjax.engine.compile.trace import program_here
+from msjax.ops.function.control.gradient import HookBackward
+
+
+class Place(NamedTuple):
+    """One value that is looked at: the outputs of a cell, or the gradient of them or of a Parameter."""
+
+    phase: str
+    path: str
+    cls: str
+
+    def fault(self, check: Check, note: str = "") -> Fault:
+        return Fault(check.what, self.phase, self.path, cls=self.cls, note=note)
+
+
+class _Look:
+    """Looks at a flag when it has arrived; a hook with a name for messages."""
+
+    def __init__(self, guard: Guard, place: Place):
+        self.guard, self.place = guard, place
+        self.__qualname__ = "tools.guard"
+
+    def __call__(self, flag: Any) -> None:
+        self.guard.arrived(self.place, flag)
+
+
+class Guard:
+    """A guard of a model, whose subclasses put the hooks on.
+
+    Args:
+        model: the model.
+        check (Check): what counts as wrong.
+        gradients (bool): whether gradients are looked at.
+    """
+
+    def __init__(self, model: Any, check: Check, gradients: bool):
+        self.model, self.check, self.gradients = model, check, gradients
+
+    def look(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None = None) -> None:
+        """Look at the arrays of a place: now, or by a flag in the program."""
+        values = [v for v in values if self.check.applies(v)]
+        if not values:
+            return
+        if not any(map(is_tracer, values)):
+            if self.check(values):
+                self.found(place, values, args)
+            return
+        program = program_here()
+        if program is not None:
+            self._flag(program, place, values)
+        else:
+            # As an observer: by a callback under jax.jit, as an output in hooks.jit.
+            arrived, flag = _Look(self, place), _any_example(self._flag_of(values))
+            run_traced_hook(ARRAYS, arrived, NO_SUBJECT, (flag,), "hook", observe=True, carried=())
+
+    def looked_at(self, place: Place, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The arguments of a call in a program that jax compiles, so that the gradients with respect to them are looked at, too: there,
+        nothing is run again to find out whether a gradient was wrong before or behind a cell. None if they stay as they are."""
+        leaves, treedef = jax.tree.flatten(args, is_leaf=is_leaf)
+        arrays = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        chosen = [is_tracer(array) and self.check.applies(array) for array in arrays]
+        if not any(chosen) or program_here() is not None:
+            return None
+        node = HookBackward(lambda grads: self.look(place, [grads[0]._value]), traced=True)
+        for i, leaf in enumerate(leaves):
+            if chosen[i]:
+                leaves[i] = node(leaf) if isinstance(leaf, Tensor) else node(wrap(leaf))._value
+        return jax.tree.unflatten(treedef, leaves)
+
+    def _flag_of(self, values):
+        return functools.reduce(jnp.logical_or, map(self.check.traced, values))
+
+    def arrived(self, place: Place, flag: Any) -> None:
+        """Raise the fault of a place whose flag is raised, in a program that jax compiled."""
+        # Of all places that are wrong in a run, the first is told.
+        if bool(flag) and not isinstance(WORKER.failures.first, Fault):
+            raise place.fault(self.check, _COMPILED_BY_JAX)
+
+    def _flag(self, program, place, values):
+        """Look at the values by a flag of a program that msjax compiles."""
+        program.after_run(functools.partial(self.arrived, place), (self._flag_of(values),), "guard")
+
+    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
+        """Raise the fault of a place that is wrong."""
+        raise NotImplementedError
+
+
+_any_example = of_all_examples(jnp.any)
+_COMPILED_BY_JAX = "in a program that jax compiled: tools.guard(step) or tools.find_nan(step, ...) finds the operation"

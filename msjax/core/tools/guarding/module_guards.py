@@ -1,0 +1,158 @@
+"""The guard of a module that jax compiles, or of a function of jax arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from msjax.core.base.errors import shorten
+from msjax.core.jaxprs.interpreter import Program
+from msjax.core.models.frameworks.registry import registry_of
+from msjax.core.tools.checking import Check
+from msjax.core.tools.checks.finding import find_in_call
+from msjax.core.tools.checks.flow import Checks
+from msjax.core.tools.fault import Fault
+from msjax.core.tools.guarding.cell_checks import not_again
+from msjax.core.tools.guarding.guard_places import Guard, Place
+from msjax.core.tools.guarding.steps import bundle_of_function
+from msjax.core.tools.hook_set import ModuleHookSet, names_in
+from msjax.core.tools.nan_search import models_of
+from msjax.core.tools.search.names import argument_names
+from msjax.core.tools.search.program import search, search_call
+
+
+class ModuleGuard(Guard):
+    """The guard of an nnx module, or of a model that `hooks.hooked` made."""
+
+    def __init__(self, model: Any, check: Check, gradients: bool):
+        super().__init__(model, check, gradients)
+        self._hooks, self._name = ModuleHookSet(model), names_in(model)
+        self._hooks.add("forward", self._after)
+        if gradients:
+            self._hooks.add("backward_pre", self._before)
+            self._hooks.add("forward_pre", lambda module, args: self.looked_at(self._place("backward", module), args))
+
+    def __enter__(self) -> ModuleGuard:
+        self._hooks.on()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._hooks.off()
+        if isinstance(exception[1], Fault):
+            shorten(exception[1], keep=1)
+
+    def _after(self, module, args, output):
+        self.look(self._place("forward", module), jax.tree.leaves(output), (module, args))
+
+    def _before(self, module, grads):
+        self.look(self._place("backward", module), jax.tree.leaves(grads))
+
+    def _place(self, phase, module):
+        return Place(phase, self._name(module), type(module).__name__)
+
+    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
+        fault = None
+        if registry_of(self.model) is not None:
+            raise place.fault(self.check, "tools.find_nan(model, ...) finds the operation")
+        if args is not None:
+            module, given = args
+            self._hooks.off()
+            try:
+                names = argument_names((module, *given), {})
+                _, fault = search(lambda m, *a: m(*a), (module, *given), {}, self.check, [module], names)
+            finally:
+                self._hooks.on()
+        if fault is not None and fault.path is not None:
+            fault.path = ".".join(filter(None, (place.path, fault.path)))
+        raise fault or place.fault(self.check)
+
+
+def guarded(
+    fn: Callable[..., Any],
+    check: Check,
+    policy: str = "raise",
+    bundle: str | os.PathLike[str] | None = None,
+    state: dict[int, int] | None = None,
+    kinds: Sequence[str] = (),
+) -> Callable[..., Any]:
+    """The guard of a function of jax arrays; see `guard`."""
+
+    @jax.jit
+    def program(args, kwargs):
+        out, modules, failed = _checked(fn, args, kwargs, kinds)
+        flags = [check.traced(v) for v in jax.tree.leaves((out, modules)) if check.applies(v)]
+        return out, modules, functools.reduce(jnp.logical_or, flags, jnp.array(False)), failed
+
+    def run(*args, **kwargs):
+        if policy == "skip" and not state and not _modules(args, kwargs):
+            raise ValueError(
+                "For 'guard', policy='skip' needs to know what a step that is left out returns: state={number of a result: number of the "
+                "argument that it takes the place of}, such as state={0: 0}."
+            )
+        out, changed, wrong, failed = program(args, kwargs)
+        modules = _modules(args, kwargs)
+        bad = bool(wrong) or bool(kinds and failed)
+        if bad and bundle is not None:
+            bundle_of_function(args, kwargs, check, kinds).write(bundle)
+        if bad and policy == "skip":
+            guard.skipped += 1
+            return _with_arguments(out, args, state or {})
+        if bad:
+            models = models_of(fn, args, kwargs)
+            # What was read from a wrong place may be the NaN.
+            fault = (find_in_call(fn, args, kwargs, kinds, models) or not_again(kinds)) if kinds and failed else None
+            fault = fault or search_call(fn, args, kwargs, check, models)[1]
+            fault = fault or Fault(check.what, "forward", None, note="when it was run again, the function had no such value")
+            fault.bundle = None if bundle is None else os.fspath(bundle)
+            raise fault
+        for module, new in zip(modules, changed):
+            nnx.update(module, nnx.state(new))
+        return out
+
+    guard: Any = functools.update_wrapper(run, fn, updated=())
+    guard.skipped = 0
+    return guard
+
+
+def _checked(fn, args, kwargs, kinds):
+    """(the result, the nnx modules among the arguments as they are then, whether a check has found something), where jax traces."""
+    if not kinds:
+        return fn(*args, **kwargs), _modules(args, kwargs), False
+
+    def both(*args, **kwargs):
+        return fn(*args, **kwargs), _modules(args, kwargs)
+
+    program = Program(both, args, kwargs, contextlib.nullcontext())
+    outs, (record,) = Checks(program.closed, kinds).run(program.inputs)
+    return *program.result(outs), record.any()
+
+
+def _with_arguments(out, args, state):
+    """The result of a step in which arguments stand in the place of their new values."""
+    if not state:
+        return out
+    results = list(out) if isinstance(out, tuple) else [out]
+    for number, argument in state.items():
+        if not 0 <= number < len(results) or not 0 <= argument < len(args):
+            raise ValueError(
+                f"For 'guard', 'state' has {number}: {argument}, but there are {len(results)} results and {len(args)} arguments."
+            )
+        results[number] = args[argument]
+    if not isinstance(out, tuple):
+        return results[0]
+    return type(out)(*results) if hasattr(out, "_fields") else tuple(results)
+
+
+def _modules(args, kwargs):
+    return [m for m in jax.tree.leaves((args, kwargs), is_leaf=_is_module) if _is_module(m)]
+
+
+def _is_module(value):
+    return isinstance(value, nnx.Module)

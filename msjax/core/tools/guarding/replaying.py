@@ -1,0 +1,113 @@
+"""replay: runs the step of a crash bundle again, and finds its fault."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from msjax.core.tools.checking import Check, On
+from msjax.core.tools.checks.finding import find_in_call
+from msjax.core.tools.fault import Fault
+from msjax.core.tools.guarding.bundles import ReadBundle
+from msjax.core.tools.guarding.guards import guard
+from msjax.core.tools.guarding.steps import cells_of, named_state
+from msjax.core.tools.nan_search import kept_state, models_of
+from msjax.core.tools.search.program import search_call
+
+
+def replay(
+    file: str | os.PathLike[str], step: Callable[..., Any], *like: Any, on: On | None = None, show: bool = True
+) -> Fault | None:
+    """Run the step of a crash bundle again, with the batch, Parameters, optimizer and random state of then, and find its fault.
+
+    jax's settings of 64-bit types, random numbers and the precision of products are those of then meanwhile.
+
+    `tools.guard(..., bundle=file)` writes the file. A new process, also on another machine, makes network, optimizer and step as the
+    first one did; their values come from the file. When the step has run, what they had before is put back.
+
+    Args:
+        file: the path of the bundle.
+        step: the step that was guarded or called in the guard's block: a Cell, a function of ``ms.jit``, or, if a function was
+            guarded, that function. In PyNative mode, the guarded network.
+        like: in order, the arguments of a guarded function that a file can't hold, such as nnx or equinox modules; an nnx module gets
+            the values of then, and keeps them.
+        on (str or callable, optional): what is looked for; by default, as the guard did.
+        show (bool): True prints the report. Default: True.
+
+    Returns:
+        The `Fault`; None if nothing was wrong this time.
+
+    Raises:
+        FileNotFoundError, ValueError: there is no such file, it is no bundle, or another step's.
+
+    Example:
+        >>> import os, tempfile
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> file = os.path.join(tempfile.mkdtemp(), "crash.npz")
+        >>> def step(x):
+        ...     return jnp.log(x).sum()
+        >>> try:
+        ...     ms.tools.guard(step, bundle=file)(jnp.array([1.0, -1.0]))
+        ... except ms.tools.Fault as fault:
+        ...     print(fault.operation)
+        log
+        >>> ms.tools.replay(file, step, show=False).operation
+        'log'
+    """
+    bundle = ReadBundle(file)
+    stored = bundle.about["on"]
+    if on is None and stored is None:
+        raise ValueError(f"For 'replay', give on=..., the function that the guard was given: {bundle.path!r} can't hold it.")
+    check = Check(stored if on is None else on, "replay")
+    run = _of_cells if bundle.about["kind"] == "cells" else _of_function
+    with bundle.settings():
+        args, kwargs = bundle.arguments(like)
+        fault = run(bundle, step, args, kwargs, check)
+    if show:
+        print(
+            fault
+            if fault is not None
+            else f"No {check.what} was found: the step is not what it was, or not all of its state is in the file."
+        )
+    return fault
+
+
+def _of_function(bundle, step, args, kwargs, check):
+    fn = getattr(step, "__wrapped__", step)
+    models, kinds = models_of(fn, args, kwargs), bundle.about.get("checks", ())
+    found = find_in_call(fn, args, kwargs, kinds, models) if kinds else None
+    return found or search_call(fn, args, kwargs, check, models)[1]
+
+
+def _of_cells(bundle, step, args, kwargs, check):
+    cells, state = cells_of(step, args, kwargs), bundle.state()
+    variables = named_state(cells)
+    if variables.keys() != state.keys():
+        lacking, unknown = sorted(state.keys() - variables.keys()), sorted(variables.keys() - state.keys())
+        raise ValueError(
+            f"For 'replay', the step in {bundle.path!r} is another one: "
+            + "; ".join(
+                f"{what}: {', '.join(names[:5])}" for what, names in (("lacking", lacking), ("not in the file", unknown)) if names
+            )
+        )
+    number, path = bundle.about["model"]
+    model = dict(cells[number].cells_and_names())[path]
+    with kept_state(cells):
+        for name, variable in variables.items():
+            if variable._value.shape != state[name].shape:
+                raise ValueError(
+                    f"For 'replay', {name} has the shape {list(variable._value.shape)}, but in {bundle.path!r} {list(state[name].shape)}."
+                )
+            variable._value = state[name]
+        try:
+            kinds = bundle.about.get("checks", ())
+            if kinds:
+                with guard(model, check.on, False, checks=kinds):
+                    step(*args, **kwargs)
+            with guard(model, check.on, bundle.about["gradients"], eager=True):
+                step(*args, **kwargs)
+        except Fault as fault:
+            return fault
+    return None

@@ -1,0 +1,97 @@
+"""What summary shows of flax nnx modules and of what hooks.hooked made of other models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from flax import nnx
+
+from msjax.core.models.capture import capture
+from msjax.core.models.frameworks.registry import registry_of
+from msjax.core.models.module_paths import paths
+from msjax.core.tools.describing import hooks_in_words
+
+
+def takes_hooks(model: Any) -> bool:
+    """Whether a model that is no Cell takes hooks."""
+    return isinstance(model, nnx.Module) or registry_of(model) is not None
+
+
+def described(model: Any, inputs: Any, kwargs: Any) -> list[tuple[str, str, Any, list[Any], int, int, str]]:
+    """(path, label, module, outputs, elements that are trained, others, hooks in words) of each module.
+
+    Args:
+        model: it is called on shapes only, if there are arguments.
+        inputs (tuple), kwargs (dict): its arguments; those of `apply`, where a model has one.
+
+    Returns:
+        A module stands right behind the one that it is in, and its label is indented. The outputs are ((shape, dtype), ...) of each
+        call. A weight counts for the innermost module that it is in.
+    """
+    called = _outputs(model, inputs, kwargs) if inputs or kwargs else {}
+    modules = paths(model)
+    trained, others = dict.fromkeys(modules, 0), dict.fromkeys(modules, 0)
+    for name, array, is_trained in _weights(model, inputs):
+        owner = _around(name, modules)
+        if owner is not None:
+            (trained if is_trained else others)[owner] += array.size
+    return [
+        (name, label, modules[name], called.get(name, []), trained[name], others[name], hooks_in_words(modules[name]))
+        for name, label in _labels(modules)
+    ]
+
+
+def _around(name, modules):
+    """The path of the innermost module around a module or a weight, or None."""
+    while name:
+        name = name.rpartition(".")[0]
+        if name in modules:
+            return name
+    return None
+
+
+def _labels(modules):
+    inside = {}
+    for name in modules:
+        inside.setdefault(_around(name, modules), []).append(name)
+
+    def below(outer, depth):
+        for name in inside.get(outer, ()):
+            yield name, "  " * depth + (name[len(outer) + 1 if outer else 0 :] or "(network)")
+            yield from below(name, depth + 1)
+
+    return below(None, 0)
+
+
+def _weights(model, inputs):
+    registry = registry_of(model)
+    if registry is not None:
+        return registry.weights(model, inputs)
+    flat = nnx.to_flat_state(nnx.state(model, nnx.Not(nnx.RngState)))
+    return [
+        (".".join(map(str, at)), leaf, isinstance(variable, nnx.Param))
+        for at, variable in flat
+        for leaf in jax.tree.leaves(variable)
+    ]
+
+
+def _outputs(model, inputs, kwargs):
+    """{path: for each call, ((shape, dtype), ...)}; the steps of a loop are one call, with a first axis of their own."""
+    leaves, treedef = jax.tree.flatten((inputs, kwargs))
+    # Only arrays go through jax; other arguments are passed directly.
+    at = [i for i, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
+    graphdef, state = nnx.split(model) if isinstance(model, nnx.Module) else (None, None)
+
+    def run(state, arrays):
+        given = list(leaves)
+        for i, array in zip(at, arrays):
+            given[i] = array
+        args, named = jax.tree.unflatten(treedef, given)
+        return capture(model if graphdef is None else nnx.merge(graphdef, state))(*args, **named)[1].activations
+
+    called = {}
+    for name, value in jax.eval_shape(run, state, [leaves[i] for i in at]).items():
+        shapes = tuple((tuple(leaf.shape), str(leaf.dtype)) for leaf in jax.tree.leaves(value))
+        called.setdefault(name.partition("#")[0], []).append(shapes)
+    return called

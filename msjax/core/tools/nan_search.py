@@ -1,0 +1,217 @@
+"""find_nan: the operation that first computes a NaN, in the forward or the backward pass."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
+from msjax.core.hooks.places import is_array
+from msjax.core.models.frameworks.registry import registry_of
+from msjax.core.models.hooked import hooked, unhooked
+from msjax.core.tools.checking import Check, On
+from msjax.core.tools.fault import Fault, not_hooked
+from msjax.core.tools.pynative_search import Search
+from msjax.core.tools.search.names import argument_names, became, changed, gradient_of
+from msjax.core.tools.search.program import search
+from msjax.engine.autograd.grad import grad
+from msjax.engine.functional.functionalize import state_of
+from msjax.nn.cell.base import Cell
+from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
+
+
+def find_nan(
+    fn: Callable[..., Any], *args: Any, on: On = "nan", gradients: bool | None = None, show: bool = True, **kwargs: Any
+) -> Fault | None:
+    """Find the operation that first computes a NaN, in the forward or in the backward pass.
+
+    Cells and functions of Tensors run in PyNative mode, also where ``ms.jit`` or graph mode would compile them, and every operator is
+    looked at. Functions of jax arrays and flax nnx modules become one program, which tells of each operation, those inside of scan,
+    cond and while_loop included, whether it computed a NaN from other values. The model is left as it was.
+
+    Args:
+        fn: a Cell, a flax nnx module, a function, or a model that `hooks.hooked` takes or made: an equinox model, or a linen module or
+            haiku transform, which is called as its `apply`. Paths are told of modules that are `fn`, among the arguments, or
+            variables that the function reads.
+        args, kwargs: what it is called with. The inputs of a Cell may be jax or numpy arrays.
+        on (str or callable): what is looked for: "nan"; "inf" for infinite values, too; or a function from a jax array to an array
+            of bools. Default: "nan".
+        gradients (bool, optional): whether the gradient of the result, summed, is looked at, with respect to Parameters and arguments.
+            By default of Cells and modules, except cells that make a step of training, and of functions that return one number.
+        show (bool): True prints the report. Default: True.
+
+    Returns:
+        A `Fault`, an exception with the cell's path, operation, source line, step of a scan and statistics of the inputs as
+        attributes; None if neither the result nor a gradient has a NaN.
+
+    Raises:
+        TypeError, ValueError: `fn` can't be called, or `on` is something else.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> class Log(nn.Cell):
+        ...     def construct(self, x):
+        ...         return ops.log(x)
+        >>> net = nn.SequentialCell(nn.ReLU(), Log())
+        >>> fault = ms.tools.find_nan(net, ms.Tensor([1.0, 0.0]), on="inf", show=False)
+        >>> print(fault.phase, fault.path, fault.operation, fault.inputs[0].min)
+        forward 1 log 0.0
+        >>> fault = ms.tools.find_nan(lambda x: jnp.sqrt(x * x).sum(), jnp.zeros(2), show=False)
+        >>> print(fault.phase, fault.operation)
+        backward mul
+    """
+    check = Check(on, "find_nan")
+    is_model = unhooked(fn) is not None
+    if not callable(fn) and not is_model:
+        raise not_hooked(fn, "find_nan", "or a function")
+    if is_model:
+        fn = hooked(fn)
+    if isinstance(fn, Cell) or tensors_in((args, kwargs)):
+        fault = _in_pynative_mode(fn, args, kwargs, check, gradients)
+    else:
+        fault = _in_program(fn, args, kwargs, check, gradients)
+    if show:
+        print(fault if fault is not None else f"No {check.what} was found.")
+    return fault
+
+
+def _in_pynative_mode(fn, args, kwargs, check, gradients):
+    models = [m for m in jax.tree.leaves((fn, args, kwargs), is_leaf=lambda v: isinstance(v, Cell)) if isinstance(m, Cell)]
+    args, kwargs = jax.tree.map(lambda v: wrap(jnp.asarray(v)) if _is_array(v) else v, (args, kwargs), is_leaf=is_leaf)
+    model, names = fn if isinstance(fn, Cell) else None, _names_of_tensors(args, kwargs)
+    with kept_state(models) as state, Search(check, model, names=names) as found:
+        out = tensors_in([fn(*args, **kwargs)])
+        fault = found.fault([t._value for t in out])
+        if fault is None:
+            fault = found.fault([t._value for t in state], "a Parameter or buffer")
+        if fault is not None:
+            return fault
+    if gradients is None:
+        trains = any(isinstance(cell, TrainOneStepCell) for model in models for _, cell in model.cells_and_names())
+        gradients = (isinstance(fn, Cell) and not trains) or [t.shape for t in out] == [()]
+    weights = list({id(p): p for model in models for p in model.trainable_params()}.values())
+    floats = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) and a.is_floating_point())
+    if not gradients or not (weights or floats) or not any(t.is_floating_point() for t in out):
+        return None
+    with kept_state(models), Search(check, model, names=names) as found:
+        grads = tensors_in([grad(lambda *args: fn(*args, **kwargs), floats or None, weights or None)(*args)])
+    named = [*(f"argument {i}" for i in floats), *(f"the Parameter {p.name!r}" for p in weights)]
+    wrong = next((i for i, g in enumerate(grads) if check([g._value])), None)
+    return None if wrong is None else found.fault([grads[wrong]._value], f"the gradient of {named[wrong]}")
+
+
+def _names_of_tensors(args, kwargs):
+    """{id of an array: its name} of the Tensors among the arguments."""
+    named = [
+        *((f"argument {i}", arg) for i, arg in enumerate(args)),
+        *((f"argument {name}", arg) for name, arg in kwargs.items()),
+    ]
+    return {id(t._value): name for name, arg in named for t in tensors_in([arg])}
+
+
+def _in_program(fn, args, kwargs, check, gradients):
+    models, is_model = models_of(fn, args, kwargs), _is_model(fn)
+    given, call = _as_function(fn, args, kwargs)
+    names = argument_names(args, kwargs, None if len(given) == 2 else _leaves_by_path(fn, given[0]))
+
+    def forward(*given):
+        # With what modules among the arguments have become.
+        before = jax.tree.leaves(given)
+        return call(*given), changed(before, jax.tree.leaves(given))
+
+    if not is_model or (not gradients and gradients is not None):
+        (out, _), fault = search(forward, given, {}, check, models, names, functools.partial(became, names))
+        scalar = [jnp.shape(v) for v in jax.tree.leaves(out)] == [()]
+        if fault is not None or not (scalar if gradients is None else gradients):
+            return fault
+
+    def both(*given):
+        leaves, treedef = jax.tree.flatten(given)
+        at = [i for i, leaf in enumerate(leaves) if _is_float(leaf)]
+
+        def of_floats(floats):
+            new = list(leaves)
+            for i, value in zip(at, floats):
+                new[i] = value
+            out = call(*jax.tree.unflatten(treedef, new))
+            return [v for v in jax.tree.leaves(out) if _is_float(v)]
+
+        out, back = jax.vjp(of_floats, [leaves[i] for i in at])
+        return out, back([jnp.ones_like(v) for v in out])
+
+    floats = [name for name, leaf in zip(names, filter(is_array, jax.tree.leaves(given))) if _is_float(leaf)]
+    return search(both, given, {}, check, models, names, functools.partial(gradient_of, floats))[1]
+
+
+def _leaves_by_path(fn, given):
+    """What `argument_names` is to name of a model."""
+    if isinstance(fn, nnx.Module):
+        return fn
+    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(fn)[0]]
+    return {paths[i].lstrip("."): leaf for i, leaf in given.items()}
+
+
+def _as_function(fn, args, kwargs):
+    """(arguments, function of them), in which the arrays of a model are arguments."""
+    if isinstance(fn, nnx.Module):
+        return (fn, args, kwargs), lambda module, args, kwargs: module(*args, **kwargs)
+    if registry_of(fn) is None:
+        return (args, kwargs), lambda args, kwargs: fn(*args, **kwargs)
+    if hasattr(fn, "apply"):
+        return (args, kwargs), lambda args, kwargs: fn.apply(*args, **kwargs)
+    leaves, treedef = jax.tree.flatten(fn)
+    arrays = {i: leaf for i, leaf in enumerate(leaves) if hasattr(leaf, "dtype")}
+
+    def call(arrays, args, kwargs):
+        return jax.tree.unflatten(treedef, [arrays.get(i, leaf) for i, leaf in enumerate(leaves)])(*args, **kwargs)
+
+    return (arrays, args, kwargs), call
+
+
+def models_of(fn: Any, args: Any, kwargs: Any) -> list[Any]:
+    """The models that a function may call: itself, those among its arguments, and the variables that it reads."""
+    leaves = jax.tree.leaves((args, kwargs), is_leaf=_is_model)
+    return list({id(value): value for value in [fn, *leaves, *_read_by(fn, 0)] if _is_model(value)}.values())
+
+
+def _read_by(fn, depth):
+    """The variables that a function reads, and the functions among these, such as the `apply` of a functionalized network."""
+    function = inspect.unwrap(getattr(fn, "func", fn))
+    if depth > 3 or not (inspect.isfunction(function) or inspect.ismethod(function)):
+        return []
+    variables = inspect.getclosurevars(function)
+    read = [*variables.nonlocals.values(), *variables.globals.values(), getattr(function, "__self__", None)]
+    return [*read, *(inner for value in read if value is not fn for inner in _read_by(value, depth + 1))]
+
+
+def _is_model(value):
+    return isinstance(value, nnx.Module) or (not isinstance(value, type) and registry_of(value) is not None)
+
+
+def _is_float(value):
+    return hasattr(value, "dtype") and jnp.issubdtype(value.dtype, jnp.inexact)
+
+
+def _is_array(value):
+    return not isinstance(value, Tensor) and hasattr(value, "dtype") and hasattr(value, "shape")
+
+
+@contextlib.contextmanager
+def kept_state(models: Sequence[Cell]) -> Any:
+    """A context after which the Parameters, buffers and random state of Cells, which it gives, have their values of before."""
+    states = [{**trained, **rest} for trained, rest in map(state_of, models)]
+    before = [(tensor, tensor._value) for state in states for tensor in state.values()]
+    try:
+        yield [tensor for tensor, _ in before]
+    finally:
+        for tensor, value in before:
+            tensor._value = value

@@ -1,0 +1,451 @@
+"""Reads MindSpore programs without running them, and finds the names in them that msjax lacks: ``msjax check``.
+
+``mindspore`` has to be installed as a name of msjax (`msjax.install_as_mindspore`), as the command line does.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+import os
+import types
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from msjax.core.base.lazy import is_placeholder
+from msjax.core.tools.mindspore_members import lacking
+from msjax.core.tools.mindspore_names import MissingName, member, module_of
+from msjax.core.tools.program_members import ProgramNames, bindings, bound_once, has_member, sets_by_text
+from msjax.dataset.dataset import Dataset
+from msjax.nn.cell.base import Cell
+
+_PACKAGE = "mindspore"
+_IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
+_OTHER = object()  # what a name of the program stands for
+_COMPARED = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_SAME_DATASET = ("get_", "create_", "output_", "num_", "save", "close")  # methods of Datasets that return none begin so
+_SAME_CELL = ("set_train", "set_grad", "to_float")  # methods of Cells that return the cell
+_OBJECT_ADVICE = "msjax has no such member; the page 'Run your MindSpore program' says what there is."
+
+
+class Lack(NamedTuple):
+    """A name that msjax lacks.
+
+    Attributes:
+        path: the file.
+        line: the line in it.
+        name: the name, such as "mindspore.rewrite.SymbolTree".
+        advice: what to do.
+        apart: True where a plain run need not come by: in a branch, in an import that the program can do without.
+    """
+
+    path: str
+    line: int
+    name: str
+    advice: str
+    apart: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.name}: {self.advice}"
+
+
+class Checked(NamedTuple):
+    """What was found in files.
+
+    Attributes:
+        lacks: the names that msjax lacks.
+        files: how many files were read.
+        unread: the files in folders that are no Python, each with its error.
+    """
+
+    lacks: list[Lack]
+    files: int
+    unread: list[tuple[str, SyntaxError]]
+
+
+def check_programs(paths: Iterable[str]) -> Checked:
+    """The names that msjax lacks in some files. A file in a folder that Python could not run is left out.
+
+    Args:
+        paths: Python files, and folders in which all of them are read.
+
+    Raises:
+        FileNotFoundError: there is no such file or folder.
+        SyntaxError: a file that is named itself is no Python.
+    """
+    trees, unread, named = {}, [], set(paths := list(paths))
+    for path in _files(paths):
+        try:
+            trees[path] = _parsed(path)
+        except SyntaxError as error:
+            if path in named:
+                raise
+            unread.append((path, error))
+    names = ProgramNames(trees.values())
+    return Checked([lack for path, tree in trees.items() for lack in _check(path, tree, names)], len(trees), unread)
+
+
+def check_program(path: str) -> list[Lack]:
+    """The names that msjax lacks in one file, by line.
+
+    Names that a program imports within ``try`` and an ``except`` for the missing ones, and names in branches, are marked as
+    apart. Names that it only imports and that can be imported are left out.
+    """
+    tree = _parsed(path)
+    return _check(path, tree, ProgramNames([tree]))
+
+
+def _parsed(path):
+    with open(path, "rb") as file:
+        text = file.read()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes in texts, of which Python warns when it compiles them
+        return ast.parse(text, path)  # bytes: their encoding is what the file says, as where it runs
+
+
+def _check(path, tree, names):
+    reader = _Reader(path, names, bindings(tree))
+    reader.visit(tree)
+    return sorted(set(reader.lacks), key=lambda lack: (lack.apart, lack.line, lack.name))
+
+
+def _files(paths) -> Iterator[str]:
+    for path in paths:
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"there is no file or folder {path!r}")
+        if os.path.isfile(path):
+            yield path
+            continue
+        for folder, folders, names in os.walk(path):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".py"))
+
+
+class _Instance(NamedTuple):
+    """An object of a class of msjax, or of one that the program derives.
+
+    Attributes:
+        kind: the class of msjax.
+        own: the names that the program's class defines.
+    """
+
+    kind: type
+    own: frozenset[str] = frozenset()
+
+
+class _Class(NamedTuple):
+    """A class of the program that derives from one of msjax; the attributes are those of its instances."""
+
+    kind: type
+    own: frozenset[str]
+
+
+class _Reader(ast.NodeVisitor):
+    """Follows imports of mindspore, and attributes of what they bind, through the scopes of a file."""
+
+    def __init__(self, path: str, names: ProgramNames, bound: Counter[str]):
+        self.path: str = path
+        self.names, self.bound = names, bound
+        self.lacks: list[Lack] = []
+        # For each scope, what its names stand for: (object, its name under mindspore), or _OTHER.
+        self.scopes: list[dict[str, Any]] = [{}]
+        self.apart = 0
+        self.silent = 0
+
+    def _report(self, node, missing):
+        if not self.silent:
+            self.lacks.append(Lack(self.path, node.lineno, *missing.args, apart=self.apart > 0))
+
+    # ---- imports
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            if alias.name.partition(".")[0] != _PACKAGE:
+                self._bind(alias.asname or alias.name.partition(".")[0], _OTHER)
+                continue
+            try:
+                module = module_of(alias.name)
+            except MissingName as missing:
+                self._report(node, missing)
+                module = None
+            if alias.asname is None:
+                self._bind(_PACKAGE, (module_of(_PACKAGE), _PACKAGE))
+            else:
+                self._bind(alias.asname, _OTHER if module is None else (module, alias.name))
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        shown = node.module or ""
+        if node.level or shown.partition(".")[0] != _PACKAGE:
+            for alias in node.names:
+                self._bind(alias.asname or alias.name, _OTHER)
+            return
+        try:
+            module = module_of(shown)
+        except MissingName as missing:
+            self._report(node, missing)
+            for alias in node.names:
+                self._bind(alias.asname or alias.name, _OTHER)
+            return
+        for alias in node.names:
+            if alias.name == "*":
+                for name in getattr(module, "__all__", ()):
+                    self._bind(name, (getattr(module, name, None), f"{shown}.{name}"))
+                continue
+            try:
+                value = member(module, shown, alias.name), f"{shown}.{alias.name}"
+            except MissingName as missing:
+                self._report(node, missing)
+                value = _OTHER
+            self._bind(alias.asname or alias.name, value)
+
+    def visit_Try(self, node: ast.Try) -> None:
+        caught = {name for handler in node.handlers for name in _names_of(handler.type)}
+        guarded = any(handler.type is None for handler in node.handlers) or bool(caught & _IMPORT_ERRORS)
+        self._visit_all(node.body, guarded)
+        self._visit_all(node.handlers, True)
+        self._visit_all((*node.orelse, *node.finalbody), False)
+
+    # ---- branches
+
+    def visit_If(self, node: ast.If) -> None:
+        self.visit(node.test)
+        taken = self._truth(node.test)
+        body, otherwise = (node.body, node.orelse) if taken is not False else (node.orelse, node.body)
+        self._visit_all(body, taken is None)
+        self._visit_all(otherwise, True)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self.visit(node.test)
+        taken = self._truth(node.test)
+        self._visit_all([node.body], taken is not True)
+        self._visit_all([node.orelse], taken is not False)
+
+    def _visit_all(self, nodes, apart):
+        self.apart += apart
+        for node in nodes:
+            self.visit(node)
+        self.apart -= apart
+
+    def _truth(self, test):
+        """Whether a condition holds, as far as that can be told without running anything; None otherwise."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self._truth(test.operand)
+            return None if inner is None else not inner
+        if isinstance(test, ast.Constant):
+            return bool(test.value)
+        if isinstance(test, (ast.Name, ast.Attribute)) and ast.unparse(test).rpartition(".")[2] == "TYPE_CHECKING":
+            return False
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            if ast.unparse(test.left) == "__name__":
+                return isinstance(test.ops[0], ast.Eq)
+            compare, sides = _COMPARED.get(type(test.ops[0])), [self._version(side) for side in (test.left, test.comparators[0])]
+            if compare is not None and None not in sides:
+                return compare(*sides)
+        return None
+
+    def _version(self, node):
+        """A text that stands there, or the version of mindspore."""
+        if isinstance(node, ast.Constant):
+            return node.value if isinstance(node.value, str) else None
+        self.silent += 1
+        found = self._resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        self.silent -= 1
+        return found[0] if found is not None and found[1].endswith(".__version__") else None
+
+    # ---- names
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self._resolve(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self._used(node, self._look_up(node.id))
+        else:
+            self._bind(node.id, _OTHER)
+
+    def _resolve(self, node) -> Any:
+        """(object, name) that an expression stands for, as far as it names things of mindspore; None otherwise."""
+        if isinstance(node, ast.Name):
+            return self._look_up(node.id)
+        if isinstance(node, ast.Call):
+            return self._called(node)
+        if not isinstance(node, ast.Attribute):
+            self.visit(node)
+            return None
+        bound = self._look_up(ast.unparse(node)) if isinstance(node.value, ast.Name) else None
+        if bound is not None:
+            return bound
+        holder = self._resolve(node.value)
+        if holder is not None and isinstance(holder[0], _Instance):
+            return self._member(node, *holder)
+        if holder is None or not isinstance(holder[0], types.ModuleType):
+            self._used(node, holder)
+            return None
+        try:
+            found = member(holder[0], holder[1], node.attr), f"{holder[1]}.{node.attr}"
+        except MissingName as missing:
+            self._report(node, missing)
+            return None
+        self._used(node, found)
+        return found
+
+    # ---- objects
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self._called(node)
+
+    def _called(self, node):
+        """(object, name) for what a call makes, if it is an object of a class of msjax."""
+        function = self._resolve(node.func)
+        if isinstance(node.func, ast.Name):
+            self.visit(node.func)
+        for child in (*node.args, *node.keywords):
+            self.visit(child)
+        if function is None:
+            return None
+        made, shown = function
+        if isinstance(made, _Class):
+            return _Instance(*made), shown
+        if isinstance(made, _Instance):  # a method that returns such an object; what a called cell returns is not known
+            method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            return function if issubclass(made.kind, Dataset) or method in _SAME_CELL else None
+        return (_Instance(made), shown) if isinstance(made, type) and not is_placeholder(made) else None
+
+    def _member(self, node, instance, shown):
+        """Look at a member of an object; a method of a Dataset that returns a Dataset stands for that."""
+        if isinstance(node.ctx, ast.Load) and node.attr not in instance.own:
+            base = lacking(instance.kind, node.attr) or self._without(node, instance)
+            if base is not None:
+                self._report(node, MissingName(f"mindspore.{_package_of(base)}{base.__name__}.{node.attr}", _OBJECT_ADVICE))
+        if issubclass(instance.kind, Dataset) and not node.attr.startswith(_SAME_DATASET):
+            return _Instance(Dataset), shown
+        return (instance, shown) if issubclass(instance.kind, Cell) and node.attr in _SAME_CELL else None
+
+    def _without(self, node, instance):
+        """The class of an object that has no such member, as far as the program's files show; None otherwise."""
+        name = node.attr
+        if (
+            name.startswith("__")
+            or name in self.names.members
+            or "__getattr__" in instance.own
+            or not bound_once(node.value, self.bound)
+        ):
+            return None
+        return None if not issubclass(instance.kind, (Cell, Dataset)) or has_member(instance.kind, name) else instance.kind
+
+    def _used(self, node, found):
+        """Report a placeholder that is used, not only imported."""
+        if found is not None and not isinstance(found[0], (_Instance, _Class)) and is_placeholder(found[0]):
+            self._report(node, MissingName(found[1], found[0].__doc__.partition(": ")[2]))
+
+    # ---- scopes
+
+    def _bind(self, name, value):
+        self.scopes[-1][name] = value
+
+    def _look_up(self, name):
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return None if scope[name] is _OTHER else scope[name]
+        return None
+
+    def _visit_function(self, node):
+        for child in (*getattr(node, "decorator_list", ()), *node.args.defaults, *filter(None, node.args.kw_defaults)):
+            self.visit(child)
+        if not isinstance(node, ast.Lambda):
+            self._bind(node.name, _OTHER)
+        arguments = node.args
+        names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        scope: dict[str, Any] = {argument.arg: _OTHER for argument in names if argument is not None}
+        own = self.scopes[-1].get("self")
+        if own is not None and not isinstance(node, ast.Lambda):
+            scope["self"] = own
+        self.scopes.append(scope)
+        for child in node.body if isinstance(node.body, list) else [node.body]:
+            self.visit(child)
+        self.scopes.pop()
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _visit_function
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        for child in (*node.decorator_list, *node.bases, *node.keywords):
+            self.visit(child)
+        derived = self._derived(node)
+        self._bind(node.name, _OTHER if derived is None else (derived, node.name))
+        # What `self` is, and what methods have put into it.
+        self.scopes.append({} if derived is None else {"self": (_Instance(*derived), node.name)})
+        for child in node.body:
+            self.visit(child)
+        self.scopes.pop()
+
+    def _derived(self, node):
+        """The class of msjax that a class derives from, with the names that the program defines; None for others."""
+        self.silent += 1
+        bases = [found[0] for found in map(self._resolve, node.bases) if found is not None]
+        self.silent -= 1
+        if len(bases) != len(node.bases):
+            return None  # a base from elsewhere may define anything
+        kinds = [base.kind if isinstance(base, _Class) else base for base in bases]
+        if not kinds or not all(isinstance(kind, type) and not is_placeholder(kind) for kind in kinds):
+            return None
+        own = {name for base in bases if isinstance(base, _Class) for name in base.own}
+        for child in ast.walk(node):
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                own.add(child.name)
+            elif isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+                own.add(child.id)
+            elif isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Store):
+                own.add(child.attr)
+        if sets_by_text(node):
+            own.add("__getattr__")
+        return _Class(kinds[0], frozenset(own))
+
+    def generic_visit(self, node: ast.AST) -> None:
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value is not None:
+            # The value before the names that it is bound to.
+            self.visit(node.value)
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                self._assign(target, node.value)
+            return
+        super().generic_visit(node)
+
+    def _assign(self, target, value):
+        """Bind names; one that is assigned a name of mindspore stands for the same."""
+        if isinstance(target, ast.Name):
+            self._bind(target.id, self._standing_for(value))
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+            # Of the class, so that its other methods see it.
+            place = next((scope for scope in reversed(self.scopes[:-1]) if "self" in scope), self.scopes[-1])
+            place[f"self.{target.attr}"] = self._standing_for(value)
+        else:
+            self.visit(target)
+
+    def _standing_for(self, value):
+        self.silent += 1  # what is missing in the value has been reported
+        found = self._resolve(value) if isinstance(value, (ast.Name, ast.Attribute, ast.Call)) else None
+        self.silent -= 1
+        return _OTHER if found is None else found
+
+
+def _names_of(node) -> Iterator[str]:
+    if node is None:
+        return
+    for child in ast.walk(node):
+        if isinstance(child, ast.Name) and hasattr(builtins, child.id):
+            yield child.id
+
+
+def _package_of(kind):
+    """The package of a class under mindspore, with a dot; nothing for what mindspore itself offers."""
+    package = kind.__module__.split(".")[1]
+    return "" if package == "common" else f"{package}."

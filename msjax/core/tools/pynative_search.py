@@ -1,0 +1,297 @@
+"""Finds the operator that a wrong result comes from in PyNative mode, in the forward or the backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.state import STATE
+from msjax.core.base.typing import PyTree
+from msjax.core.models.module_paths import paths
+from msjax.core.tools.checking import Check
+from msjax.core.tools.fault import Fault, Passed, Statistics
+from msjax.core.tools.search.causes import causes
+from msjax.core.tools.search.lines import innermost
+from msjax.engine.autograd.monitor import Made, Monitor, set_monitor
+from msjax.engine.autograd.op import Op
+
+if TYPE_CHECKING:
+    from msjax.common.tape import Need, Node
+    from msjax.nn.cell import Cell
+
+Index = tuple[int, ...]
+
+
+@dataclass(eq=False)
+class _Ran:
+    """An operator, or a node of the backward pass, whose result is wrong.
+
+    Attributes:
+        made: where it was called; of a node, where the forward pass called its operator.
+        phase: "forward" or "backward".
+        ins, outs: arrays and numbers.
+        operands: what the operator was called with.
+        run: from inputs to the list of results; None for what can't be run again.
+        node: the node of the backward pass, or None.
+        into: the (node, number of its output) that a wrong gradient was passed on to.
+        within: the operators that ran in it, if it is a gradient of the user's own.
+    """
+
+    made: Made
+    phase: str
+    ins: list[Any]
+    outs: list[Any]
+    operands: Sequence[Any] = ()
+    run: Callable[[Sequence[Any]], list[Any]] | None = None
+    node: Any = None
+    into: list[Any] = field(default_factory=list)
+    within: list[Any] = field(default_factory=list)
+
+
+class Search(Monitor):
+    """Watches the operators of this thread, and remembers those with wrong results; a context manager.
+
+    Args:
+        check (Check): what counts as wrong.
+        model (Cell, optional): the network that paths start from.
+        eager (bool): True if compiled functions run in PyNative mode meanwhile.
+        names: {id of an array: what it is called} of arguments.
+
+    Attributes:
+        on_check: called with the Fault of a condition of the user's that doesn't hold, before it is raised; may be None.
+    """
+
+    on_check: Callable[[Fault], None] | None = None
+
+    def __init__(self, check: Check, model: Cell | None = None, eager: bool = True, names: Mapping[int, str] | None = None):
+        super().__init__()
+        self.check, self.eager, self._arguments = check, eager, names or {}
+        self._infinite = Check("inf", "find_nan")
+        self._names = {} if model is None else {id(cell): name for name, cell in model.cells_and_names()}
+        self._pulling = None
+        # How often each owner of hooks was called since the outermost call began, and which call is under way at each depth.
+        self._counts: dict[int, int] = {}
+        self._numbers: dict[int, int] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what has been seen."""
+        self._by_value: dict[int, tuple[_Ran, int]] = {}
+        self._into: dict[tuple[int, int], list[_Ran]] = {}
+        self._all: list[_Ran] = []
+
+    def __enter__(self) -> Search:
+        self._before = set_monitor(self)
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        set_monitor(self._before)
+
+    def entered(self, owner: Any) -> None:
+        depth = len(STATE.owners)
+        if depth == 1:
+            self._counts = {}
+        self._numbers[depth] = self._counts[id(owner)] = self._counts.get(id(owner), 0) + 1
+
+    # ---- what is seen
+
+    def ran(
+        self, op: Op, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None, static: tuple[Any, ...] = ()
+    ) -> None:
+        super().ran(op, operands, values, out, node, static)
+        outs = list(out) if isinstance(out, (tuple, list)) else [out]
+        if not self._is_kept(outs):
+            return
+        made = self.here(op.name, values) if node is None else self.made[node]
+        pulling, pulled = self._pulling, STATE.pulled
+        if not any(id(cell) in self._names for cell in made.cells):
+            # Code of the user's that computes a gradient, after the call of its cell.
+            if pulling is not None and pulling in self.made:
+                made = made._replace(cells=self.made[pulling].cells, call=self.made[pulling].call)
+            else:
+                made = made._replace(cells=getattr(getattr(pulling, "label", None), "owners", None) or pulled or made.cells)
+
+        def run(values):
+            found = op.programs[static](*values)
+            return list(found) if isinstance(found, (tuple, list)) else [found]
+
+        phase = "forward" if pulling is None and pulled is None else "backward"
+        self._keep(_Ran(made, phase, list(values), outs, operands, None if op.runs_cells else run))
+
+    def pull(self, node: Node, cts: list[Any], need: Need, recorded: bool) -> Sequence[Any]:
+        before, self._pulling, edges, n = self._pulling, node, list(node.edges or ()), len(self._all)
+        try:
+            back = super().pull(node, cts, need, recorded)
+        finally:
+            self._pulling = before
+        grads = [getattr(g, "_value", g) for g in back]
+        if self._is_kept(grads):
+            given = [getattr(c, "_value", c) for c in cts]
+            made = self.made.get(node) or Made(node.name, (), (), ())
+            ran = _Ran(made, "backward", given, grads, node=node, within=self._all[n:])
+            self._keep(ran)
+            for edge, grad in zip(edges, grads):
+                if edge is not None and self._is_kept([grad]):
+                    self._into.setdefault((id(edge[0]), edge[1]), []).append(ran)
+                    ran.into.append(edge)
+        return back
+
+    def here(self, operation: str, values: Sequence[Any]) -> Made:
+        return super().here(operation, values)._replace(call=self._numbers.get(len(STATE.owners), 0))
+
+    def _is_kept(self, outs):
+        # Of infinite values, a NaN may come later.
+        outs = [v for v in outs if v is not None and not is_tracer(v)]
+        return self.check(outs) or (self.check.on == "nan" and self._infinite(outs))
+
+    def _keep(self, ran):
+        self._all.append(ran)
+        for i, out in enumerate(ran.outs):
+            if out is not None and id(out) not in self._by_value:
+                self._by_value[id(out)] = ran, i
+
+    # ---- what it comes from
+
+    def fault(self, values: Sequence[Any], name: str = "the result", unknown: Fault | None = None) -> Fault | None:
+        """The fault that wrong values come from; None if none of the values is wrong.
+
+        Args:
+            values: arrays.
+            name: what they are called.
+            unknown: the fault where no operator of msjax has made them so; if it isn't given, one that says that.
+        """
+        wrong = next((v for v in values if self.check([v])), None)
+        if wrong is None:
+            return None
+        chain = [Passed("", None, name, None)]
+        index = _first(self.check.mask(wrong))
+        ran, out = self._by_value.get(id(wrong), (None, 0))
+        if ran is None:
+            # A sum of gradients, or what no operator has made.
+            ran, out, index = self._last()
+        if ran is None and unknown is not None:
+            return unknown
+        if ran is None:
+            what = self._arguments.get(id(wrong), name)
+            note = f"{what} is wrong, and no operator has made it so" if what == name else _BEFORE.format(what)
+            return Fault(self.check.what, "forward", None, output=Statistics.of(wrong), chain=chain, note=note)
+        return self._back(ran, out, index, self.check, chain)
+
+    def _last(self):
+        last = next((ran for ran in reversed(self._all) if self.check([v for v in ran.outs if v is not None])), None)
+        # Of a sum of gradients, the first that was wrong.
+        others = [] if last is None else [ran for node, i in last.into for ran in self._into[id(node), i]]
+        for ran in [*sorted(others, key=self._all.index), *filter(None, [last])]:
+            for out, value in enumerate(ran.outs):
+                if value is not None and self.check([value]):
+                    return ran, out, _first(self.check.mask(value))
+        return None, 0, ()
+
+    def _back(self, ran, out, index, check, chain):
+        """The fault at the end of the way back from an element of a result."""
+        seen = set()
+        while True:
+            seen.add(ran)
+            chain.append(self._passed(ran))
+            source, came = self._came_from(ran, out, index, check)
+            source = [found for found in source if found[0] not in seen]
+            if not source:
+                return self._fault(ran, out, index, check, chain, came)
+            ran, out, index = min(source, key=lambda found: self._all.index(found[0]))
+
+    def _came_from(self, ran, out, index, check, wrong=None):
+        """([(operator, which of its results, index)], a note on an operand that was wrong before)."""
+        if ran.node is not None:
+            return self._arrived(ran, check), ""
+        ins = [np.asarray(v) if isinstance(v, float) and not np.isfinite(v) else v for v in ran.ins]
+        if ran.run is None:
+            found = [(i, _first(check.mask(v))) for i, v in enumerate(ins) if check.applies(v) and check.mask(v).any()][:1]
+        else:
+            found = causes(lambda values: ran.run(values)[out], ins, index, check, wrong or check, ran.made.operation.lower())
+        known = [(*self._by_value[id(ran.ins[i])], at) for i, at in found if id(ran.ins[i]) in self._by_value]
+        return known, "" if known or not found else self._operand(ran, found[0][0])
+
+    def _arrived(self, ran, check):
+        """What brought the gradients to a node that were wrong there, or the operators of a gradient of the user's own."""
+        found = []
+        for i, value in enumerate(ran.ins):
+            if value is not None and check([value]):
+                index = _first(check.mask(value))
+                if id(value) in self._by_value:
+                    found.append((*self._by_value[id(value)], index))
+                found += [
+                    (before, j, _first(check.mask(grad)))
+                    for before in self._into.get((id(ran.node), i), ())
+                    for j, grad in enumerate(before.outs)
+                    if grad is not None and check([grad])
+                ][:1]
+        if found:
+            return found
+        inner = [(other, i, v) for other in ran.within for i, v in enumerate(other.outs) if v is not None and check([v])]
+        return [(other, i, _first(check.mask(v))) for other, i, v in inner[-1:]]
+
+    def _operand(self, ran, i):
+        operand = ran.operands[i] if i < len(ran.operands) else None
+        if isinstance(operand, Parameter):
+            return f"input {i}, the Parameter {operand.name!r}, was wrong before"
+        if isinstance(operand, Tensor):
+            return f"input {i}, {self._arguments.get(id(operand._value), 'an argument or constant')}, was wrong before"
+        return f"input {i}, a constant, was wrong before"
+
+    def _fault(self, ran, out, index, check, chain, note):
+        path, cls = self.place(ran.made.cells)
+        line, called_from = innermost(ran.made.lines)
+        if ran.node is not None and not note and any(v is not None and check([v]) for v in ran.ins):
+            note = "the gradient that arrived was wrong already"
+        cause = self._cause(ran, out, index) if check.on == "nan" and not note else None
+        return Fault(
+            check.what, ran.phase, path, cls=cls, operation=ran.made.operation, line=line, call=ran.made.call,
+            inputs=[Statistics.of(v) for v in ran.ins if hasattr(v, "dtype")], output=Statistics.of(ran.outs[out]), note=note,
+            cause=cause, chain=chain, called_from=called_from,
+        )  # fmt: skip
+
+    def _cause(self, ran, out, index):
+        """The fault of the infinite value that a NaN was computed from; None if there was none."""
+        source, _ = self._came_from(ran, out, index, self._infinite, self.check)
+        return self._back(*source[0], self._infinite, []) if source else None
+
+    def _passed(self, ran):
+        path = self.place(ran.made.cells)[0]
+        line, called_from = innermost(ran.made.lines)
+        what = f"gradient of {ran.made.operation}" if ran.node is not None else ran.made.operation
+        return Passed(ran.phase, path, what, called_from or line)
+
+    def place(self, cells: Sequence[Cell]) -> tuple[str | None, str]:
+        """(path in the model, class) of the innermost of some cells."""
+        for cell in reversed(cells):
+            if id(cell) in self._names:
+                return self._names[id(cell)], type(cell).__name__
+        return (None, "") if not cells else path_from(cells)
+
+
+_BEFORE = "{} was wrong before anything was computed"
+
+
+def path_from(owners):
+    """(path, class) of the innermost owner of hooks: a module of another framework knows its path; that of a cell starts from the
+    outermost cell, or from the module around it."""
+    last = owners[-1]
+    if hasattr(last, "hook_path"):
+        path, _, cls = last.hook_path.rpartition(" (")
+        return path, cls.rstrip(")")
+    cls = type(last).__name__
+    around = next((owner for owner in reversed(owners) if hasattr(owner, "hook_path")), None)
+    module = owners[0] if around is None else getattr(getattr(around, "place", None), "module", lambda: None)()
+    inside = {} if module is None else {id(one): name for name, one in paths(module).items()}
+    name = inside.get(id(last), cls)
+    return ".".join(filter(None, (around.path, name))) if around is not None else name, cls
+
+
+def _first(mask):
+    return tuple(map(int, np.argwhere(mask)[0]))

@@ -1,0 +1,224 @@
+"""record: what a network computes in one run, its gradients and parameters, as one object or file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from msjax.common.buffer import Buffer
+from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
+from msjax.core.base.context import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
+from msjax.core.base.errors import describe
+from msjax.core.models.capture import capture
+from msjax.core.models.frameworks.registry import registry_of
+from msjax.core.models.hooked import as_function, hooked, unhooked
+from msjax.core.models.module_paths import paths
+from msjax.core.tools import foreign
+from msjax.engine.autograd.grad import value_and_grad
+from msjax.engine.functional.functionalize import RANDOM, functionalize
+from msjax.nn.cell.base import Cell
+
+
+class Record(foreign.Recorder):
+    """What one run of a network computed, in order; `record` makes it, and `compare` compares two.
+
+    Attributes:
+        framework (str): where it was computed: "msjax", "torch", "mindspore".
+        order (list): (name, class) of each call of a cell, in the order in which they returned.
+        arrays (dict): {"activation/fc1": numpy array}: the kinds are activation, gradient (of the result with respect to the
+            activation), parameter, parameter_gradient, buffer (as it is after the run) and input.
+    """
+
+    @classmethod
+    def read(cls, path: Any) -> Record:
+        """Read a file that `record` or the recorders of other frameworks wrote.
+
+        Raises:
+            FileNotFoundError, ValueError: there is no such file, it is no record, or is cut off.
+        """
+        from safetensors import SafetensorError, safe_open
+
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"There is no file {str(path)!r}.")
+        try:
+            with safe_open(str(path), "numpy") as file:
+                metadata = file.metadata() or {}
+                if not metadata.get("format", "").startswith("msjax record"):
+                    raise ValueError(f"The file {path} is no record: it was written by something else than tools.record.")
+                found = cls(metadata["framework"])
+                found.order = [(name, kind) for name, kind in json.loads(metadata["order"])]
+                found.types = json.loads(metadata.get("types", "{}"))
+                found.arrays = {name: file.get_tensor(name) for name in file.keys()}
+        except SafetensorError as error:
+            size = os.path.getsize(path)
+            what = "is empty" if not size else "is no record, or is cut off"
+            raise ValueError(f"The file {str(path)!r} ({size:,} bytes) {what}: {error}") from error
+        return found
+
+    def of(self, kind: str) -> dict[str, np.ndarray]:
+        """The arrays of one kind by their names; activations and gradients in order of execution."""
+        found = {name.partition("/")[2]: a for name, a in self.arrays.items() if name.partition("/")[0] == kind}
+        place = {name: i for i, (name, _) in enumerate(self.order)}
+        return dict(sorted(found.items(), key=lambda item: place.get(item[0].partition("[")[0], -1)))
+
+    def __repr__(self) -> str:
+        return f"<record of {len(self.order)} calls and {len(self.arrays)} arrays, {self.framework}>"
+
+
+def record(
+    model: Any, *inputs: Any, gradients: bool = True, loss: Callable[[Any], Any] | None = None, mode: str | None = None,
+    path: Any = None,
+) -> Record:  # fmt: skip
+    """Record what a network computes: activations, gradients with respect to them, Parameters and their gradients, buffers.
+
+    Args:
+        model: a Cell, a flax nnx module, a model of linen, equinox or haiku (called as by `hooks.capture`), or a function of jax arrays
+            (whose places are those that `hooks.site` names); or a torch.nn.Module, or a Cell of MindSpore itself, whose package has
+            to be installed.
+        inputs: what it is called with; jax and numpy arrays serve all of them.
+        gradients (bool): whether gradients are recorded. Default: True.
+        loss (callable, optional): from the result to the number that is differentiated. By default the sum of the result's values.
+        mode (str, optional): how a Cell runs: "pynative", "graph" or "functional" (as a pure function). By default the current mode.
+        path (optional): a safetensors file to be written; needs the package safetensors.
+
+    Returns:
+        A `Record`. The buffers of a Cell keep their values.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.SequentialCell(nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), nn.ReLU())
+        >>> found = ms.tools.record(net, jnp.array([[1.0, 2.0]], "float32"))
+        >>> print(found.order)
+        [('0', 'Dense'), ('1', 'ReLU'), ('', 'SequentialCell')]
+        >>> print(found.arrays["activation/0"], found.arrays["gradient/0"], found.arrays["parameter_gradient/0.weight"])
+        [[3.]] [[1.]] [[1. 2.]]
+    """
+    framework = None if isinstance(model, Cell) else foreign.framework_of(model)
+    if framework is not None:
+        made = getattr(foreign, f"record_{framework}")(model, *inputs, gradients=gradients, loss=loss, path=path)
+        found = Record(framework)
+        found.order, found.arrays, found.types = made.order, made.arrays, made.types
+        return found
+    found = Record("msjax")
+    found.inputs(inputs)
+    modes = ("pynative", "graph", "functional")
+    if mode is not None and (mode not in modes or not isinstance(model, Cell)):
+        raise ValueError(f"For 'record', 'mode' should be one of {', '.join(modes)}, for a Cell, but got {mode!r}.")
+    if isinstance(model, Cell) and mode != "functional":
+        _run_cell(found, model, inputs, gradients, loss, mode)
+    elif callable(model) or unhooked(model) is not None:
+        _capture(found, model, inputs, gradients, loss)
+    else:
+        raise TypeError(f"For 'record', the model should be a Cell, a module or a function, but got {describe(model)}.")
+    if path is not None:
+        found.write(path)
+    return found
+
+
+def _run_cell(found, net, inputs, gradients, loss, mode):
+    inputs = [wrap(jnp.asarray(x)) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x for x in inputs]
+    handles, before = [], SETTINGS.mode
+    buffers = _buffers(net)
+    values = [(tensor, tensor._value) for tensor in buffers.values()]
+
+    def keep(name, cell, output):
+        found.call(name, type(cell).__name__, tensors_in([output]))
+
+    for name, cell in net.cells_and_names():
+        handles.append(cell.register_forward_hook(lambda cell, _, out, name=name: keep(name, cell, out), observe=True))
+        if gradients:
+            back = lambda _, grads, name=name: found.gradients(name, list(grads))  # noqa: E731
+            handles.append(cell.register_backward_pre_hook(back, observe=True))
+    weights = {name: p for name, p in net.parameters_and_names() if p.requires_grad}
+    try:
+        SETTINGS.mode = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}.get(mode, before)
+        if gradients:
+            floats = tuple(i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.is_floating_point())
+            run = net if loss is None else lambda *inputs: loss(net(*inputs))
+            _, grads = value_and_grad(run, floats or None, list(weights.values()) or None)(*inputs)
+            if weights:
+                grads = grads[1] if floats else grads
+                found.values("parameter_gradient", dict(zip(weights, grads if isinstance(grads, (tuple, list)) else [grads])))
+        else:
+            net(*inputs)
+        found.values("buffer", {name: tensor for name, tensor in buffers.items() if tensor.is_floating_point()})
+    finally:
+        SETTINGS.mode = before
+        for handle in handles:
+            handle.remove()
+        for tensor, value in values:
+            tensor._value = value
+    found.values("parameter", weights)
+
+
+def _buffers(net):
+    found = {name: p for name, p in net.parameters_and_names() if not p.requires_grad}
+    for prefix, cell in net.cells_and_names():
+        found.update({f"{prefix}.{n}" if prefix else n: v for n, v in vars(cell).items() if isinstance(v, Buffer)})
+    return found
+
+
+def _capture(found, model, inputs, gradients, loss):
+    inputs = jax.tree.map(lambda x: x._value if isinstance(x, Tensor) else x, inputs, is_leaf=is_leaf)
+    total: Any = loss or (lambda out: sum(v.sum() for v in jax.tree.leaves(out) if jnp.issubdtype(v.dtype, jnp.inexact)))
+    if isinstance(model, Cell):
+        apply, params, buffers = functionalize(model)
+        run = capture(model, "*", gradients=gradients, loss=total)
+        (_, after), captured = run(params, buffers, *inputs)
+        found.values("buffer", {n: b for n, b in after.items() if n != RANDOM and jnp.issubdtype(b.dtype, jnp.inexact)})
+        of_params = lambda params: total(apply(params, buffers, *inputs)[0])  # noqa: E731
+    else:
+        model = hooked(model) if unhooked(model) is not None else model
+        _, captured = capture(model, "*", gradients=gradients, loss=total)(*inputs)
+        params, of_params = _weights(model, inputs, total)
+    found.values("parameter", params)
+    if gradients and params and of_params is not None:
+        found.values("parameter_gradient", jax.grad(of_params)(params))
+    # The modules of a linen or haiku model are known when it has run.
+    classes = {name: type(m).__name__ for name, m in paths(model).items()} if _is_module(model) else {}
+    for name, value in captured.activations.items():
+        found.order.append((name, classes.get(name.partition("#")[0], "site")))
+        found._keep("activation", name, jax.tree.leaves(value))
+    for name, value in captured.gradients.items():
+        found._keep("gradient", name, jax.tree.leaves(value))
+
+
+def _is_module(model):
+    return isinstance(model, nnx.Module) or registry_of(model) is not None
+
+
+def _weights(model, inputs, total):
+    """({name: array} of what a model trains, the result as a function of it)."""
+    if isinstance(model, nnx.Module):
+        graph, state, rest = nnx.split(model, nnx.Param, ...)
+        flat = nnx.to_flat_state(state)
+
+        def of_params(params):
+            new = nnx.from_flat_state([(path, v.replace(params[".".join(map(str, path))])) for path, v in flat])
+            return total(nnx.merge(graph, new, rest)(*inputs))
+
+        return {".".join(map(str, path)): v[...] for path, v in flat}, of_params
+    registry = registry_of(model)
+    if registry is None:
+        return {}, None
+    names = {id(array): name for name, array, trained in registry.weights(model, inputs) if trained}
+    call = as_function(model)
+    leaves, treedef = jax.tree.flatten((call, inputs) if call is model else inputs)
+
+    def of_weights(params):
+        given = jax.tree.unflatten(treedef, [params.get(names.get(id(leaf)), leaf) for leaf in leaves])
+        return total(given[0](*given[1]) if call is model else call(*given))
+
+    return {names[id(leaf)]: leaf for leaf in leaves if id(leaf) in names}, of_weights

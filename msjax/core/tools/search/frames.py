@@ -1,0 +1,431 @@
+"""Frames: runs of the jaxprs inside of equations, into which one can go from a result of the equation.
+
+`enter` goes into scan, while_loop, cond, shard_map, linear solves, and any equation whose jaxpr computes the same as the equation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import PartitionSpec
+
+from msjax.core.base import jax_slots
+from msjax.core.jaxprs.control_flow import devices
+from msjax.core.jaxprs.plan import close
+from msjax.core.tools.search.levels import Level, Literal, Plan, Step, run_equation, run_once, same_types
+
+Index = tuple[int, ...]
+# So many steps of a while_loop are kept at a time; that many steps of a loop are looked at one by one before some are left out.
+_KEPT, _ONE_BY_ONE = 1024, 16
+
+
+class Frame:
+    """A run of a plan.
+
+    Args:
+        level (Level): its values.
+        parent (Frame): the one that the equation is in; None for the whole program.
+        eqn_step (Step): the equation.
+        back: from the number of an input and an index in it to (frame, number of a value, index) that it is from.
+        step: the number of the iteration; None if this is no loop.
+        mapped (Mapped): the shard_map that it is in, whose devices are the first axis of its values; by default that of its parent.
+    """
+
+    def __init__(
+        self, level: Level, parent: Frame | None = None, eqn_step: Step | None = None,
+        back: Callable[[int, Index], Any] | None = None, step: int | None = None, mapped: Any = None,
+    ):  # fmt: skip
+        self.level, self.parent, self.eqn_step, self.back, self.step = level, parent, eqn_step, back, step
+        self.mapped = parent.mapped if mapped is None and parent is not None else mapped
+
+    def steps(self) -> Index:
+        """The numbers of the iterations of the loops around, outermost first."""
+        outer = () if self.parent is None else self.parent.steps()
+        return outer if self.step is None else (*outer, self.step)
+
+    def device(self, index: Index) -> str | None:
+        """The device that an index in a value of this frame belongs to; None outside of shard_map."""
+        return None if self.mapped is None else self.mapped.names[index[0]]
+
+
+class Frames:
+    """Makes frames, and keeps what was computed for them.
+
+    Args:
+        own: a function from a file's name to whether it is one of jax's or msjax's.
+        wrong: a function from an array to whether it is wrong.
+    """
+
+    def __init__(self, own: Callable[[str], bool], wrong: Callable[[Any], bool]):
+        self.own, self.wrong = own, wrong
+        self._kept: dict[Any, Any] = {}
+
+    def _once(self, frame, step, name, make):
+        """What `make` gives for an equation in a frame and a name; made once."""
+        key = id(frame), step.outs, name
+        if key not in self._kept:
+            self._kept[key] = frame, make()
+        return self._kept[key][1]
+
+    def plan(self, frame: Frame, step: Step, jaxpr: Any) -> Plan:
+        """The plan of a jaxpr inside of an equation; made once, also for other runs of the equation."""
+        closed = close(jaxpr)
+        key = id(jaxpr), step.stack
+        if key not in self._kept:
+            own = self.own(jax_slots.file_of(closed))
+            self._kept[key] = jaxpr, Plan(closed, step.stack, step.traceback if own else None, self.own)
+        return self._kept[key][1]
+
+    def enter(self, frame: Frame, step: Step, out: int, index: Index) -> tuple[Frame, Any, Index] | None:
+        """Where inside of an equation an element of one of its results is from: (frame, number of a value, index).
+
+        None for an equation into which one can't go.
+        """
+        if frame.mapped is not None and step.eqn.primitive.name in ("shard_map",):
+            return None
+        rule = _RULES.get(step.eqn.primitive.name)
+        if rule is not None:
+            return rule(self, frame, step, out, index)
+        return self._alike(frame, step, out, index)
+
+    def simple(self, frame: Frame, step: Step, plan: Plan, inputs: Sequence[int], out: int, index: Index) -> Any:
+        """Go into a jaxpr that takes those inputs of the equation whose numbers are given."""
+
+        def make():
+            level = _level(frame, plan, [frame.level.read(step.ins[i]) for i in inputs])
+            return Frame(level, frame, step, lambda i, index: (frame, step.ins[inputs[i]], index))
+
+        return self._once(frame, step, (id(plan), tuple(inputs)), make), plan.outputs[out], index
+
+    def _alike(self, frame, step, out, index):
+        """Go into the only jaxpr of an equation of another kind, if it computes what the equation does."""
+        inner = list(jax_slots.inner_jaxprs(step.eqn.params))
+        if len(inner) != 1 or not same_types(close(inner[0]).jaxpr, step.eqn):
+            return None
+        plan = self.plan(frame, step, inner[0])
+        inside, value, index = self.simple(frame, step, plan, range(len(step.ins)), out, index)
+        pairs = [(inside.level.read(a), frame.level.read(b)) for a, b in zip(plan.outputs, step.outs)]
+        same = all(np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True) for a, b in pairs)
+        return (inside, value, index) if same else None
+
+    # ---- loops
+
+    def scan(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
+        params = step.eqn.params
+        if "num_consts" in params:
+            n_consts, n_carry = params["num_consts"], params["num_carry"]
+        else:
+            n_consts, n_carry = (len(part) for part in params["ft_in"].unpack()[:2])
+        length, reverse = params["length"], params["reverse"]
+        last = 0 if reverse else length - 1
+        if not length:
+            return frame, step.ins[n_consts + out], index
+        plan = self.plan(frame, step, params["jaxpr"])
+        values = [frame.level.read(v) for v in step.ins]
+        consts, init, xs = values[:n_consts], values[n_consts : n_consts + n_carry], values[n_consts + n_carry :]
+
+        def history():
+            body = jex.jaxpr_as_fun(close(params["jaxpr"]))
+
+            def run(consts, init, xs):
+                def one(carry, x):
+                    return body(*consts, *carry, *x)[:n_carry], carry
+
+                return lax.scan(one, list(init), list(xs), length=length, reverse=reverse)[1]
+
+            if frame.mapped is None:
+                return run_once(run, close(params["jaxpr"]).jaxpr.eqns, length)(consts, init, xs)
+            given, carried = [v.aval for v in step.eqn.invars], close(params["jaxpr"]).jaxpr.invars[n_consts : n_consts + n_carry]
+            cut = n_consts + n_carry
+            return frame.mapped.run(
+                lambda *v: run(v[:n_consts], v[n_consts:cut], v[cut:]), values, given, [v.aval for v in carried]
+            )
+
+        carries = self._once(frame, step, "history", history)
+
+        def at(values, t):
+            return [_item(frame, v, t) for v in values]
+
+        def inside(t):
+            def make():
+                return Frame(_level(frame, plan, [*consts, *at(carries, t), *at(xs, t)]), frame, step, back(t), t)
+
+            return self._once(frame, step, t, make)
+
+        def back(t):
+            def find(i, index):
+                if i < n_consts:
+                    return frame, step.ins[i], index
+                if i >= n_consts + n_carry:
+                    lead = 1 if frame.mapped is not None else 0
+                    return frame, step.ins[i], (*index[:lead], t, *index[lead:])
+                s, j = t + (1 if reverse else -1), i - n_consts
+                if not 0 <= s < length:
+                    return frame, step.ins[i], index
+                s = self._far_back(lambda s: at([carries[j]], s)[0], s, range(s, length) if reverse else range(s, -1, -1), index)
+                return inside(s), plan.outputs[j], index
+
+            return find
+
+        if out < n_carry:
+            return inside(last), plan.outputs[out], index
+        lead = 1 if frame.mapped is not None else 0
+        return inside(index[lead]), plan.outputs[out], (*index[:lead], *index[lead + 1 :])
+
+    def _far_back(self, before, s, steps, index):
+        """The step that first made an element of a state wrong that is carried, `before` a step, from then on without a break;
+        of a loop with few steps, the one that is asked for."""
+        if len(steps) <= _ONE_BY_ONE:
+            return s
+        for s in steps:
+            value = np.asarray(before(s))
+            if not self.wrong(value[index]):
+                break
+        return s
+
+    def while_loop(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
+        if frame.mapped is not None:
+            return None
+        params = step.eqn.params
+        n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+        plan = self.plan(frame, step, params["body_jaxpr"])
+        values = [frame.level.read(v) for v in step.ins]
+        first, init = n_cond + n_body, values[n_cond + n_body :]
+        condition, body = jex.jaxpr_as_fun(close(params["cond_jaxpr"])), jex.jaxpr_as_fun(close(params["body_jaxpr"]))
+
+        def run(cond_consts, consts, init, until):
+            """How many steps there are, and the states before the last ones up to that number."""
+            kept = [jnp.zeros((_KEPT, *jnp.shape(v)), jnp.result_type(v)) for v in init]
+
+            def go_on(state):
+                return condition(*cond_consts, *state[0])[0] & (state[1] < until)
+
+            def one(state):
+                carry, n, kept = state
+                kept = [rows.at[n % _KEPT].set(v) for rows, v in zip(kept, carry)]
+                return list(body(*consts, *carry)), n + 1, kept
+
+            _, n, kept = lax.while_loop(go_on, one, (list(init), jnp.int32(0), kept))
+            return n, kept
+
+        program = self._once(frame, step, "program", lambda: run_once(run, [step.eqn]))
+
+        def states(until):
+            return program(values[:n_cond], values[n_cond:first], init, until)
+
+        n = int(self._once(frame, step, "count", lambda: states(np.int32(2**31 - 1)))[0])
+
+        def before(t):
+            """The state before a step."""
+            end = min((t // _KEPT + 1) * _KEPT, n)
+            rows = self._once(frame, step, ("states", end), lambda: states(np.int32(end))[1])
+            return [row[t % _KEPT] for row in rows]
+
+        def inside(t):
+            def make():
+                return Frame(Level(plan, [*values[n_cond:first], *before(t)]), frame, step, back(t), t)
+
+            return self._once(frame, step, t, make)
+
+        def back(t):
+            def find(i, index):
+                if i < n_body:
+                    return frame, step.ins[n_cond + i], index
+                if not t:
+                    return frame, step.ins[n_cond + i], index
+                s = self._far_back(lambda s: before(s)[i - n_body], t - 1, range(t - 1, -1, -1), index)
+                return inside(s), plan.outputs[i - n_body], index
+
+            return find
+
+        return (inside(n - 1), plan.outputs[out], index) if n else (frame, step.ins[first + out], index)
+
+    # ---- others
+
+    def cond(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
+        if frame.mapped is not None:
+            return None
+        branches = step.eqn.params["branches"]
+        which = int(np.clip(int(frame.level.read(step.ins[0])), 0, len(branches) - 1))
+        plan = self.plan(frame, step, branches[which])
+        return self.simple(frame, step, plan, range(1, len(step.ins)), out, index)
+
+    def linear_solve(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
+        lengths, jaxprs = step.eqn.params["const_lengths"], step.eqn.params["jaxprs"]
+        plan = self.plan(frame, step, jaxprs.solve)
+        start = lengths.matvec + lengths.vecmat
+        b = range(sum(lengths), len(step.ins))
+        return self.simple(frame, step, plan, [*range(start, start + lengths.solve), *b], out, index)
+
+    def shard_map(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
+        mapped = self._once(frame, step, "mapped", lambda: Mapped(step.eqn))
+        plan = self.plan(frame, step, step.eqn.params["jaxpr"])
+
+        def make():
+            values = [frame.level.read(v) for v in step.ins]
+            return Frame(
+                MappedLevel(plan, mapped.split(values, [v.aval for v in close(step.eqn.params["jaxpr"]).jaxpr.invars]), mapped),
+                frame,
+                step,
+                back,
+                mapped=mapped,
+            )
+
+        def back(i, index):
+            at = mapped.first(mapped.in_specs[i], np.shape(frame.level.read(step.ins[i])), index[0])
+            return frame, step.ins[i], tuple(a + b for a, b in zip(at, index[1:]))
+
+        inside = self._once(frame, step, "frame", make)
+        shape = np.shape(frame.level.read(step.outs[out]))
+        return inside, plan.outputs[out], mapped.local(mapped.out_specs[out], shape, index)
+
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "scan": Frames.scan, "while": Frames.while_loop, "cond": Frames.cond, "custom_linear_solve": Frames.linear_solve,
+    "shard_map": Frames.shard_map,
+}  # fmt: skip
+
+
+class Mapped:
+    """A shard_map: how its values lie on the devices.
+
+    Attributes:
+        names: of the devices, in the order of the first axis of the values of its `MappedLevel`.
+        in_specs, out_specs: PartitionSpecs.
+    """
+
+    def __init__(self, eqn: Any):
+        params = eqn.params
+        self.axes, n = devices(eqn)
+        self._checks = params["check_vma"]
+        self.mesh, self.in_specs, self.out_specs = params["mesh"], params["in_specs"], params["out_specs"]
+        sizes = [params["mesh"].shape[axis] for axis in self.axes]
+        places = [np.unravel_index(d, sizes) for d in range(n)]
+        self.names = [", ".join(f"{a} {int(p)}" for a, p in zip(self.axes, place)) for place in places]
+        self._places = [dict(zip(self.axes, place)) for place in places]
+
+    def run(self, fn: Callable[..., Any], values: Sequence[Any], given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+        """A function on each device.
+
+        Args:
+            fn: from arrays to a list of them.
+            values: with an axis of devices in front, as have the results.
+            given, made: the abstract values of what the function takes and returns on a device.
+        """
+        ins, outs = [self._varying(aval) for aval in given], [self._varying(aval) for aval in made]
+
+        def local(*values):
+            return [v[None] for v in fn(*[v[0] for v in values])]
+
+        found = self._map(local, tuple(map(_in_front, ins)), list(map(_in_front, outs)))(
+            *[v[np.array(self._one_for_each(axes))] for v, axes in zip(values, ins)]
+        )
+        return [v[np.array(self._of_all(axes))] for v, axes in zip(found, outs)]
+
+    def split(self, values: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+        """The inputs of the shard_map with an axis of devices in front; `made` are their abstract values on a device."""
+        outs = [self._varying(aval) for aval in made]
+        found = self._map(lambda *values: [v[None] for v in values], tuple(self.in_specs), list(map(_in_front, outs)))(*values)
+        return [v[np.array(self._of_all(axes))] for v, axes in zip(found, outs)]
+
+    def _map(self, local, in_specs, out_specs):
+        return jax.jit(
+            jax.shard_map(
+                local, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, axis_names=set(self.axes), check_vma=self._checks
+            )
+        )
+
+    def _varying(self, aval):
+        """The axes of the mesh over which a value varies, as far as jax knows."""
+        return tuple(a for a in self.axes if a in jax_slots.varying_axes(aval)) if self._checks else self.axes
+
+    def _of_all(self, axes):
+        """For each device, its number among those that differ in some axes of the mesh."""
+        numbers = []
+        for place in self._places:
+            number = 0
+            for axis in axes:
+                number = number * self.mesh.shape[axis] + int(place[axis])
+            numbers.append(number)
+        return numbers
+
+    def _one_for_each(self, axes):
+        """The first device of each of those numbers."""
+        numbers = self._of_all(axes)
+        return [numbers.index(n) for n in range(max(numbers) + 1)]
+
+    def first(self, spec: PartitionSpec, shape: Sequence[int], device: int) -> Index:
+        """Where the part of an array begins that a device has."""
+        at = []
+        for i, size in enumerate(shape):
+            axes = spec[i] if i < len(spec) else None
+            number, parts = 0, 1
+            for axis in () if axes is None else (axes,) if isinstance(axes, str) else axes:
+                number = number * self.mesh.shape[axis] + int(self._places[device].get(axis, 0))
+                parts *= self.mesh.shape[axis]
+            at.append(number * (size // parts))
+        return tuple(at)
+
+    def local(self, spec: PartitionSpec, shape: Sequence[int], index: Index) -> Index:
+        """(a device, index in its part) of an element of an array."""
+        best = max(range(len(self.names)), key=lambda d: (self._before(spec, shape, d, index), -d))
+        return (best, *(i - a for i, a in zip(index, self.first(spec, shape, best))))
+
+    def _before(self, spec, shape, device, index):
+        first = self.first(spec, shape, device)
+        return first if all(a <= i for a, i in zip(first, index)) else tuple(-1 for _ in first)
+
+
+class MappedLevel(Level):
+    """The values of a plan inside of a shard_map, each with an axis of devices in front."""
+
+    def __init__(self, plan: Plan, given: Sequence[Any], mapped: Mapped):
+        self._mapped = mapped
+        plan_constants = {n: jnp.broadcast_to(v, (len(mapped.names), *jnp.shape(v))) for n, v in plan.constants.items()}
+        self._constants = plan_constants
+        super().__init__(plan, given)
+
+    def read(self, value: int | Literal) -> Any:
+        """The value of a number of the plan."""
+        if isinstance(value, Literal):
+            return jnp.broadcast_to(value.value, (len(self._mapped.names), *np.shape(value.value)))
+        return super().read(value)
+
+    def _compute(self, part, program):
+        self._values.update(self._constants)
+        avals = self.plan.avals
+        outs = self._mapped.run(
+            lambda *given: part.compute(given), [self._values[v] for v in part.ins], [avals[v] for v in part.ins], [avals[v] for v in part.outs]
+        )  # fmt: skip
+        self._values.update(zip(part.outs, outs))
+
+    def run(self, step: Step, values: Sequence[Any]) -> list[Any]:
+        """The results of a step, of other values for its inputs."""
+        eqn = step.eqn
+        return self._mapped.run(
+            lambda *values: run_equation(eqn, values), values, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
+        )
+
+
+def _in_front(axes):
+    return PartitionSpec(axes or None)
+
+
+def _level(frame, plan, values):
+    return Level(plan, values) if frame.mapped is None else MappedLevel(plan, values, frame.mapped)
+
+
+def _item(frame, value, t):
+    # By numpy: jax would compile a program for each number.
+    array = np.asarray(value) if getattr(value, "dtype", np.dtype(bool)).kind != "O" and not _is_key(value) else value
+    return array[t] if frame.mapped is None else array[:, t]
+
+
+def _is_key(value):
+    return jnp.issubdtype(value.dtype, jax.dtypes.extended)

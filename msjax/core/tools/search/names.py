@@ -1,0 +1,66 @@
+"""The names of a function's arguments in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from flax import nnx
+
+from msjax.core.hooks.places import is_array
+
+
+def argument_names(args: tuple[Any, ...], kwargs: dict[str, Any], model: Any = None) -> list[str]:
+    """The names of the arrays among the arguments of a function, such as "argument 0['w']" and "the Param layers.scale".
+
+    Args:
+        args, kwargs: the arguments.
+        model: an nnx module, or a dict of the leaves of a model, whose arrays come before those of the arguments.
+    """
+    return [
+        *([] if model is None else (f"the {name}" for name in _names(model, "model"))),
+        *(name for i, arg in enumerate(args) for name in _names(arg, f"argument {i}")),
+        *(name for key in sorted(kwargs) for name in _names(kwargs[key], f"argument {key}")),
+    ]
+
+
+def changed(before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """Leaves after a call; None for those that are what they were before."""
+    return [None if i < len(before) and before[i] is leaf else leaf for i, leaf in enumerate(after)]
+
+
+def became(names: list[str], path: tuple[Any, ...]) -> str:
+    """The name of a leaf of (result, what the arguments have become)."""
+    if path[0].idx == 0:
+        return f"the result{jax.tree_util.keystr(path[1:])}"
+    return f"{names[path[1].idx]}, as it is afterwards" if path[1].idx < len(names) else "an argument, as it is afterwards"
+
+
+def gradient_of(names: list[str], path: tuple[Any, ...]) -> str:
+    """The name of a leaf of (results, gradients)."""
+    if path[0].idx == 0:
+        return "the result"
+    return f"the gradient of {names[path[2].idx]}"
+
+
+def _names(value, outer):
+    """Of each array in a pytree."""
+    found = []
+    for path, leaf in jax.tree_util.tree_flatten_with_path(value, is_leaf=_is_variable)[0]:
+        arrays = [v for v in jax.tree.leaves(leaf) if is_array(v)]
+        if isinstance(leaf, nnx.Variable):
+            dotted = ".".join(_key(key) for key in path)
+            name = f"{type(leaf).__name__} {dotted}" + (f" of {outer}" if outer != "model" else "")
+        else:
+            name = f"{outer}{jax.tree_util.keystr(path)}"
+        found += [name] * len(arrays)
+    return found
+
+
+def _key(key):
+    return str(next((getattr(key, name) for name in ("name", "key", "idx") if hasattr(key, name)), key))
+
+
+def _is_variable(value):
+    return isinstance(value, nnx.Variable)

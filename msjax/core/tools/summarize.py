@@ -1,0 +1,214 @@
+"""summary: a table of a network's cells, with output shapes, parameters and hooks."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+
+from msjax.common.tensor import Tensor, is_leaf, tensors_in
+from msjax.core.base.arrays import TracedValueError
+from msjax.core.base.errors import describe
+from msjax.core.tools.describing import hooks_in_words
+from msjax.core.tools.modules import described, takes_hooks
+from msjax.core.tools.texts import printed
+from msjax.engine.functional.functionalize import functionalize
+from msjax.nn.cell.base import Cell
+
+_COLUMNS = ("class", "output", "parameters", "hooks")
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """One row of the table: a cell or a module.
+
+    Attributes:
+        path (str): its path in the network; empty for the network itself.
+        cls_name (str): its class.
+        outputs (tuple): (shape, dtype) of each Tensor that the first call returned; None if it was not called.
+        calls (int): how often it was called.
+        trainable, other (int): elements of its own Parameters that require a gradient, and of the others.
+        hooks (str): the kinds and names of its hooks.
+        label (str): how the table names it; by default the last part of its path, indented.
+    """
+
+    path: str
+    cls_name: str
+    outputs: tuple[Any, ...] | None
+    calls: int
+    trainable: int
+    other: int
+    hooks: str
+    label: str = ""
+
+    def texts(self) -> tuple[str, str, str, str, str]:
+        """The row's cells as text."""
+        indent = "  " * (self.path.count(".") + 1 if self.path else 0)
+        name = self.label or (indent + self.path.rpartition(".")[2] if self.path else "(network)")
+        if self.outputs is None:
+            output = "not called"
+        else:
+            output = ", ".join(f"{dtype} {list(shape)}" for shape, dtype in self.outputs)
+        if self.calls > 1:
+            output += f" x{self.calls}"
+        return name, self.cls_name, output, _count(self.trainable, self.other), self.hooks
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The result of `summary`: rows that print as a table, also in a notebook.
+
+    Attributes:
+        rows (list of SummaryRow): the network, then each cell in it.
+        kind (str): what the rows are: "cell" or "module".
+    """
+
+    rows: list[Any] = field(default_factory=list)
+    kind: str = "cell"
+
+    @property
+    def trainable(self) -> int:
+        """Elements of all Parameters that require a gradient."""
+        return sum(row.trainable for row in self.rows)
+
+    @property
+    def other(self) -> int:
+        """Elements of all other Parameters."""
+        return sum(row.other for row in self.rows)
+
+    def __rich__(self):
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        hooks = any(row.hooks for row in self.rows)
+        table = Table(box=box.SIMPLE, show_footer=True)
+        total = _count(self.trainable, self.other)
+        table.add_column(self.kind, "in all", no_wrap=True)
+        for name in _COLUMNS if hooks else _COLUMNS[:-1]:
+            right = name == "parameters"
+            table.add_column(name, total if right else "", justify="right" if right else "left")
+        for row in self.rows:
+            table.add_row(*[Text(text) for text in row.texts()[: len(table.columns)]])
+        return table
+
+    def __str__(self) -> str:
+        return printed(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in (self.kind, *_COLUMNS))
+        total = ("in all", "", "", _count(self.trainable, self.other), "")
+        rows = [row.texts() for row in self.rows]
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_html_row, [*rows, total]))}</tbody></table>"
+
+
+def _html_row(texts):
+    cells = "".join(f"<td style='text-align:left;white-space:pre'>{html.escape(text)}</td>" for text in texts)
+    return f"<tr>{cells}</tr>"
+
+
+def _count(trainable, other):
+    if not other:
+        return f"{trainable:,}" if trainable else ""
+    return f"{trainable:,} (+{other:,} not trained)"
+
+
+def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
+    """Make a table of a network's cells or modules: path, class, shapes and dtypes of the outputs, Parameters, hooks.
+
+    The network runs on shapes only: nothing is computed, no Parameter changes, and observers are not called.
+
+    Args:
+        net: a Cell, a flax nnx module, or what `hooks.hooked` made of another model.
+        inputs, kwargs: the network's arguments (of a linen module or a haiku transform, those of `apply`): Tensors, arrays, or `jax.ShapeDtypeStruct` to give only a shape and dtype;
+            other values are passed unchanged. Without arguments, the table has no outputs.
+
+    Returns:
+        A `Summary`, which prints as a table, also in a notebook.
+
+    Raises:
+        TypeError: `net` is none of these.
+        RuntimeError: the network reads the values of Tensors, which are not known here.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> net = nn.SequentialCell(nn.Dense(4, 8), nn.ReLU())
+        >>> handle = net[1].register_forward_hook(print)
+        >>> print(ms.tools.summary(net, ops.zeros((2, 4), ms.float32)))
+         cell        class            output           parameters   hooks
+        ───────────────────────────────────────────────────────────────────────────
+         (network)   SequentialCell   Float32 [2, 8]
+           0         Dense            Float32 [2, 8]           40
+           1         ReLU             Float32 [2, 8]                forward: print
+        ───────────────────────────────────────────────────────────────────────────
+         in all                                                40
+    """
+    if not isinstance(net, Cell):
+        if not takes_hooks(net):
+            raise TypeError(
+                f"For 'summary', the network should be a flax nnx module, what hooks.hooked returned, or of msjax.nn, but got {describe(net)}."
+            )
+        return Summary(
+            [
+                SummaryRow(name, type(module).__name__, calls[0] if calls else None, len(calls), trained, other, words, label)
+                for name, label, module, calls, trained, other, words in described(net, inputs, kwargs)
+            ],
+            "module",
+        )
+    hooks = {name: hooks_in_words(cell) for name, cell in net.cells_and_names()}
+    called = _outputs(net, inputs, kwargs) if inputs or kwargs else {}
+    rows, counted = [], set()
+    for name, cell in net.cells_and_names():
+        own = [p for _, p in cell._own_parameters() if id(p) not in counted]
+        counted.update(map(id, own))
+        trainable = sum(p.size for p in own if p.requires_grad)
+        other = sum(p.size for p in own if not p.requires_grad)
+        outputs = called.get(name, [])
+        rows.append(
+            SummaryRow(name, type(cell).__name__, outputs[0] if outputs else None, len(outputs), trainable, other, hooks[name])
+        )
+    return Summary(rows)
+
+
+def _outputs(net, inputs, kwargs):
+    """{path: for each call of the cell, ((shape, dtype), ...) of its outputs}."""
+    called, handles = {}, []
+    apply, params, buffers = functionalize(net)
+    leaves, treedef = jax.tree.flatten((inputs, kwargs), is_leaf=is_leaf)
+    leaves = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    # Only arrays go through jax; other arguments are passed directly.
+    at = [i for i, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
+
+    def run(params, buffers, *arrays):
+        given = list(leaves)
+        for i, array in zip(at, arrays):
+            given[i] = array
+        args, named = jax.tree.unflatten(treedef, given)
+        out, new = apply(params, buffers, *args, **named)
+        return [leaf for leaf in jax.tree.leaves((out, new)) if hasattr(leaf, "dtype")]
+
+    try:
+        for name, cell in net.cells_and_names():
+            handles.append(cell.register_forward_hook(_noting(called.setdefault(name, [])), traced=True))
+        jax.eval_shape(run, params, buffers, *[leaves[i] for i in at])
+    except (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+        raise RuntimeError(
+            f"For 'summary', the network runs on shapes only, but it reads the values of Tensors: {str(error).splitlines()[0]}"
+        ) from error
+    finally:
+        for handle in handles:
+            handle.remove()
+    return called
+
+
+def _noting(calls):
+    def note(cell, args, output):
+        tensors = tensors_in(output)
+        calls.append(tuple((tuple(t.shape), str(t.dtype)) for t in tensors))
+
+    return note

@@ -1,0 +1,332 @@
+"""watch: statistics of activations, gradients, Parameters and updates at every so many steps, computed inside of the program."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.core.base.checks import check_int
+from msjax.core.base.errors import describe
+from msjax.core.base.state import STATE
+from msjax.core.base.weak import LiveSet
+from msjax.core.hooks.worker import barrier
+from msjax.core.models.where import Where
+from msjax.core.tools.watching.behind import close, note_step, wait as wait_for
+from msjax.core.tools.watching.collecting import Collector, Names
+from msjax.core.tools.watching.places import CellPlaces, ModulePlaces
+from msjax.core.tools.watching.report import WatchReport
+from msjax.core.tools.watching.rules import Rule
+from msjax.core.tools.watching.sinks import WatchRow, sink_of
+from msjax.core.tools.watching.statistics import rows_of
+from msjax.nn.cell.base import Cell
+from msjax.train.callback.callback import Callback
+
+KINDS = ("activation", "gradient", "parameter", "update")
+
+
+def watch(
+    model: Any,
+    every: int = 100,
+    what: str | Iterable[str] | None = None,
+    to: Any = None,
+    *,
+    where: Where = "*",
+    bins: int = 30,
+    rules: Iterable[Rule] = (),
+) -> Watch:
+    """Compute statistics of a network while it trains: mean, deviation, norm, share of zeros, smallest and largest value, histogram.
+
+    At every so many steps, its cells have hooks that compute the statistics; in compiled code, as part of the program, which gives
+    out a few numbers for each place. At the other steps these hooks are off, and the program is the one without statistics. The program
+    with statistics is compiled at the second step, whose statistics are dropped.
+
+    Args:
+        model: a Cell, each call of which counts as a step; or a flax nnx module, or what `hooks.hooked` made of a model of linen,
+            equinox or haiku: call the `next_step` of the result after each step. A compiled step has to get an nnx module as an
+            argument.
+        every (int): the statistics of so many steps are computed: of number `every`, twice `every` and so on. Default: 100.
+        what (str or iterable of str): some of "activation" (outputs of cells), "gradient" (with respect to these and to Parameters),
+            "parameter" and "update" (what a step has added to a Parameter). By default, all that the model has: the gradients of
+            Parameters only of a Cell, and no Parameters of a model that `hooks.hooked` made, whose weights are elsewhere.
+        to: where the statistics go: the path of a ``.csv`` file; that of another folder, for TensorBoard (needs tensorboardX), or
+            a SummaryWriter; "plot" for a plot in a notebook; W&B's ``log``, or any function, called as ``to({"activation/fc1/mean": 0.1,
+            ...}, step=100)``; or a list of these. By default they are only kept in `rows`. No step is waited for, so that they may
+            be written a step or two later; files and plots in a thread of their own.
+        where: which cells, as for `hooks.register_forward_hook`: a glob over paths, a type, a function, or a list. Default: all.
+        bins (int): of a histogram. Default: 30.
+        rules (iterable of Rule): those of `tools.rules`, each of which warns, raises or calls a function where it is broken: when the
+            statistics of a step have come, which may be a step or two later.
+
+    Returns:
+        A `Watch`: a handle, a context manager, and a callback of ``train.Model``, which then counts the Model's training steps.
+
+    Raises:
+        TypeError, ValueError: a wrong argument, or no cell matches `where`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.SequentialCell(nn.Dense(2, 2, weight_init="ones"), nn.ReLU())
+        >>> step = ms.jit(nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1)))
+        >>> with ms.tools.watch(net, every=2, what="activation", where="1") as watched:
+        ...     for _ in range(4):
+        ...         _ = step(ms.Tensor([[1.0, -1.0]], ms.float32))
+        >>> print([(row.step, row.kind, row.name) for row in watched.rows])
+        [(2, 'activation', '1'), (4, 'activation', '1')]
+    """
+    return Watch(model, every, what, to, where, bins, rules)
+
+
+class Watch(WatchReport, Callback):
+    """What `watch` returns; prints as a table of the latest statistics.
+
+    Attributes:
+        step (int): the number of the present step, from 1.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        every: int,
+        what: str | Iterable[str] | None,
+        to: Any,
+        where: Where,
+        bins: int,
+        rules: Iterable[Rule] = (),
+    ):
+        places = CellPlaces if isinstance(model, Cell) else ModulePlaces
+        self.every: int = check_int(every, "every", "watch", low=1)
+        self.model, self.step = model, 1
+        self._sink, bins = None if to is None else sink_of(to), check_int(bins, "bins", "watch", low=1)
+        self.what: tuple[str, ...] = (what,) if isinstance(what, str) else KINDS if what is None else tuple(what)
+        if not self.what or not set(self.what) <= set(KINDS):
+            raise ValueError(f"For 'watch', 'what' should be some of {', '.join(KINDS)}, but got {what!r}.")
+        self._collector = Collector(bins, lambda: self._places.tensors(), self._ran)
+        self._places: Any = places(model, where, self.what, self._collector.take, self._collector.program)
+        self.what = self._places.what(self.what, required=what is not None)
+        self._rules = list(rules)
+        for rule in self._rules:
+            if not isinstance(rule, Rule):
+                raise TypeError(f"For 'watch', 'rules' should be rules of tools.rules, but got {describe(rule)}.")
+            if not set(rule.needs) <= set(self.what):
+                raise ValueError(
+                    f"For 'watch', the rule {rule.name} needs what={list(rule.needs)}, but 'what' is {list(self.what)}."
+                )
+        # Whether next_step() was called; whether the network was called since the step began.
+        self._counted, self._called, self._armed = False, False, False
+        self._old, self._waiting, self._settled = None, None, False
+        self._rows: list[WatchRow] = []
+        self._unwritten: list[tuple[int, list[tuple[Names, Any]]]] = []
+        _OPEN.add(self)
+        self._count = model.register_forward_pre_hook(self._called_again, traced=True) if isinstance(model, Cell) else None
+        self._arm()
+        if self._count is None:
+            self._keep_old()
+
+    @property
+    def rows(self) -> list[WatchRow]:
+        """All statistics so far: `step`, `kind`, `name`, `mean`, `std`, `norm`, `zeros`, `min`, `max`, `histogram`."""
+        self._write(wait=True)
+        return self._rows
+
+    def remove(self) -> None:
+        """Write what has come, and take all hooks off; the programs are those without `watch` again."""
+        if self._count is not None:
+            self._count.remove()
+        elif not self._counted and not self.rows and self.every > 1:
+            warnings.warn("watch: next_step() was not called, so that no step was counted after the first", stacklevel=2)
+        if self._counted:
+            barrier()  # callbacks may bring what was computed
+            self._counted = False  # what is left is no step, but where the network was called since
+        self._end_step()
+        self._disarm()
+        _OPEN.discard(self)
+        self._write(wait=True)
+        close(self._sink)
+
+    def __exit__(self, *_exception: Any) -> None:
+        self.remove()
+
+    def next_step(self) -> None:
+        """End a step: what was computed is written, and the next step begins. Calls of the network count no more."""
+        self._counted = True
+        self._next_step()
+        self._keep_old()
+
+    # ---- a callback of train.Model
+
+    def begin(self, run_context: Any) -> None:
+        self._counted = True
+        self._keep_old()
+
+    def step_end(self, run_context: Any) -> None:
+        self.next_step()
+
+    def end(self, run_context: Any) -> None:
+        self.remove()
+
+    # ---- steps
+
+    def _called_again(self, cell, args):
+        """The network is called: in PyNative mode a step begins; in a program, a step ends with each of its runs."""
+        trace = STATE.trace
+        if STATE.functional:
+            return
+        if trace is not None:
+            program = self._collector.program()
+            if program is not None:
+                program.counts = True
+        else:
+            if not self._counted and self._called:
+                self._next_step()
+            if self.step == 1:
+                # Without a program, the statistics are compiled at a step's end: at that of the first, the second has nothing to compile.
+                self._put_on()
+            self._called = self._called or not self._counted
+            self._keep_old()
+
+    def _ran(self, trains):
+        """A program has run in which the network is called; `trains` says whether it has changed Parameters."""
+        if self._counted:
+            return
+        if trains:
+            self._called = True
+            self._next_step()
+            return
+        # What changes the Parameters comes after the program; the next step begins when it runs again.
+        self._end_wait()
+        if self._armed:
+            self._keep_old()
+            self._disarm()
+            self._wait_for_update()
+            if self.step == 2:
+                # The update comes after the program, and its statistics with the next step: they are compiled now.
+                _, found, old = self._waiting
+                self._settle(self._late(found, old or {}))
+        self.step += 1
+        self._arm()
+        self._write(wait=False)
+
+    def _next_step(self):
+        self._end_step()
+        self.step += 1
+        self._arm()
+
+    def _end_step(self):
+        # Most steps have no statistics: there is nothing to be done then.
+        if self._waiting is not None:
+            self._end_wait()
+        if self._armed and (self._called or self._counted or self._collector):
+            if self._count is None:
+                barrier()  # callbacks may bring what was computed
+            self._disarm()
+            self._wait_for_update()
+            self._end_wait()
+        self._called = False
+        if self._unwritten:
+            self._write(wait=False)
+
+    def _arm(self):
+        # The second step has statistics, too, which nobody gets: their program is compiled now, not in the midst of training. The first
+        # step may still set up state that programs are compiled for.
+        if self.step % self.every == 0 or self.step == 2:
+            self._put_on()
+
+    def _put_on(self):
+        if not self._armed:
+            self._armed = True
+            self._collector.parameters = frozenset(self.what)
+            self._places.on()
+
+    def _disarm(self):
+        if self._armed:
+            self._armed = False
+            self._collector.parameters = frozenset()
+            self._places.off()
+
+    def _keep_old(self):
+        """Copy the Parameters before a step, for its updates: a program may write the new values in their place."""
+        if self._armed and self._old is None and "update" in self.what:
+            self._old = {name: jnp.copy(value) for name, value in self._places.parameters().items()}
+
+    # ---- what has come
+
+    def _wait_for_update(self):
+        self._waiting = self.step, self._collector.emptied(), self._old
+        self._old = None
+
+    def _end_wait(self):
+        """Compute what is still missing of the statistics of a step: those of Parameters that no program has changed."""
+        if self._waiting is None:
+            return
+        (step, found, old), self._waiting = self._waiting, None
+        found += self._late(found, old or {})
+        if step % self.every == 0:
+            self._unwritten += [(step, found)] * bool(found)
+        else:
+            self._settle(found)
+
+    def _settle(self, found):
+        """Wait for statistics that nobody gets: programs that were compiled now and run for the first time take ten times as long as later."""
+        jax.block_until_ready([table for _, table in found])
+        if self._sink is not None and not self._settled:
+            gc.collect()  # what compiling has left is looked through now, not when a plot's objects have Python do it
+        self._settled = True
+
+    def _late(self, found, old):
+        there = {name for names, _ in found for name in names}
+        now = self._places.parameters()
+        kinds = {"parameter": now, "update": {n: now[n] - value for n, value in old.items() if n in now}}
+        late = [(k, n, v) for k in kinds if k in self.what for n, v in kinds[k].items() if (k, n) not in there]
+        return [([(k, n) for k, n, _ in late], self._collector.statistics([v for _, _, v in late]))] if late else []
+
+    def _write(self, wait: bool):
+        """Write the statistics of earlier steps: all of them, or, not to wait for the device, those that have been computed."""
+        while self._unwritten:
+            step, found = self._unwritten[0]
+            if not wait and (not (self._sink or self._rules) or not all(_is_ready(table) for _, table in found)):
+                return  # without a destination, rows are made when somebody asks for them
+            del self._unwritten[0]
+            names = [name for names, _ in found for name in names]
+            rows = rows_of(step, names, np.concatenate([np.atleast_2d(np.asarray(table)) for _, table in found]))
+            self._rows += rows
+            if self._sink is not None:
+                self._send(step, rows)
+            for rule in self._rules:
+                rule(rows)
+        if wait and self._sink is not None:
+            self._to_sink(wait_for)
+
+    def _send(self, step, rows):
+        try:
+            self._to_sink(lambda sink: sink(step, rows))
+        except Exception as error:
+            note_step(error, step)
+            raise
+
+    def _to_sink(self, act):
+        sink, self._sink = self._sink, None  # one that fails gets no more
+        act(sink)
+        self._sink = sink
+
+
+def _is_ready(table: Any) -> bool:
+    # What came by a callback is an array of numpy.
+    is_ready = getattr(table, "is_ready", None)
+    return is_ready is None or is_ready()
+
+
+_OPEN: LiveSet[Watch] = LiveSet()  # those that nobody has removed
+
+
+@atexit.register
+def _write_the_last():
+    for watched in _OPEN:
+        watched._write(wait=True)

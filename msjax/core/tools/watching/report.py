@@ -1,0 +1,99 @@
+"""The table that `watch` prints: the statistics of the latest step that it looked at."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from msjax.core.tools.texts import printed
+from msjax.core.tools.watching.sinks import WatchRow
+
+_COLUMNS = ("kind", "name", "norm", "mean", "deviation", "zeros", "from", "to", "NaN", "inf", "histogram")
+_OF_WIDE_TABLES = ("deviation", "from", "to")
+_WIDE = 110  # characters
+_BARS = " ▁▂▃▄▅▆▇█"
+_WIDTH = 15  # of a histogram, in characters
+
+
+class WatchReport:
+    """Prints as a table, also in a notebook."""
+
+    @property
+    def rows(self) -> list[WatchRow]:
+        """All statistics so far."""
+        raise NotImplementedError
+
+    def _latest(self):
+        return [row for row in self.rows if row.step == self.rows[-1].step]
+
+    def _title(self):
+        return f"Step {self.rows[-1].step}" if self.rows else "No statistics yet"
+
+    def _cells(self) -> Iterator[tuple[str, ...]]:
+        for row in self._latest():
+            numbers = [f"{value:.3g}" for value in (row.norm, row.mean, row.std)]
+            name = row.name or "(network)"
+            yield (
+                row.kind,
+                name,
+                *numbers,
+                f"{row.zeros:.0%}",
+                f"{row.min:.3g}",
+                f"{row.max:.3g}",
+                *(f"{n:.0f}" for n in (row.nan, row.inf)),
+                bars(row.histogram.counts),
+            )
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE, title=self._title(), title_justify="left")
+        shown = [name for name in self._columns() if options.max_width >= _WIDE or name not in _OF_WIDE_TABLES]
+        for name in shown:
+            justify = "left" if name in ("kind", "name", "histogram") else "right"
+            table.add_column(name, justify=justify, no_wrap=name != "name", overflow="fold")
+        for cells in self._cells():
+            by_name: dict[str, str] = dict(zip(_COLUMNS, cells))
+            table.add_row(*(Text(by_name[name]) for name in shown))
+        yield table
+
+    def _columns(self):
+        """Those of the table: numbers of wrong values only if there are some."""
+        none = {
+            name for name, attribute in (("NaN", "nan"), ("inf", "inf")) if not any(getattr(r, attribute) for r in self._latest())
+        }
+        return [name for name in _COLUMNS if name not in none]
+
+    def __str__(self) -> str:
+        return printed(self, width=80)
+
+    def __repr__(self) -> str:
+        return f"<watch of {len(self.rows)} statistics>"
+
+    def _repr_html_(self):
+        columns = self._columns()
+        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in columns)
+        rows = "".join(
+            "<tr>"
+            + "".join(
+                f"<td style='text-align:left;white-space:pre'>{html.escape(c)}</td>"
+                for name, c in zip(_COLUMNS, cells)
+                if name in columns
+            )
+            + "</tr>"
+            for cells in self._cells()
+        )
+        return f"<b>{self._title()}</b><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def bars(counts: Sequence[float] | np.ndarray) -> str:
+    """A histogram as a line of text: what is there at all is seen."""
+    size = max(1, -(-len(counts) // _WIDTH))
+    sums = [float(sum(counts[i : i + size])) for i in range(0, len(counts), size)]
+    most = max(sums, default=0.0) or 1.0
+    return "".join(_BARS[-(-int(v) * (len(_BARS) - 1) // int(most))] for v in sums)

@@ -1,0 +1,254 @@
+"""Where the statistics of `watch` go: TensorBoard, W&B, a CSV file, a plot in a notebook, or any function."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import importlib
+import io
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from msjax.core.base.errors import describe
+from msjax.core.tools.watching.behind import Behind, close, wait
+from msjax.train.summary import tensorboardx
+
+_OTHERWISE = "A .csv file or a function as 'to' needs nothing."
+SCALARS = ("mean", "std", "norm", "zeros", "min", "max", "nan", "inf")
+
+
+# So often, in seconds, TensorBoard's files are brought to the disk: on some machines, all else stands still meanwhile.
+_FLUSH = 30
+# So many lines of a plot are named beside it: more are no longer told apart, and take long to draw.
+_NAMED = 32
+
+
+class Histogram(NamedTuple):
+    """Counts of values between edges; `edges` has one more entry than `counts`."""
+
+    counts: np.ndarray
+    edges: np.ndarray
+
+
+class WatchRow(NamedTuple):
+    """The statistics of one array at one step.
+
+    Attributes:
+        step: the number of the step, from 1.
+        kind: "activation", "gradient", "parameter" or "update".
+        name: the cell's path (with "#1" for its second call), or the Parameter's.
+        mean, std, norm: of the values; NaN in the values makes them NaN.
+        zeros: the share of values that are 0.
+        min, max: of the finite values; NaN if there are none.
+        nan, inf: how many values are NaN, and infinite.
+        histogram: of the finite values.
+    """
+
+    step: int
+    kind: str
+    name: str
+    mean: float
+    std: float
+    norm: float
+    zeros: float
+    min: float
+    max: float
+    nan: float
+    inf: float
+    histogram: Histogram
+
+    @property
+    def tag(self) -> str:
+        """The kind and the name, as dashboards show them."""
+        return f"{self.kind}/{self.name or '(model)'}"
+
+    @property
+    def scalars(self) -> tuple[float, ...]:
+        """The values of `SCALARS`, in their order."""
+        return self[3:-1]
+
+
+Sink = Callable[[int, list[WatchRow]], Any]
+
+
+def sink_of(to: Any) -> Sink:
+    """The function of (step, rows) that writes to a destination; see `watch`.
+
+    Raises:
+        TypeError: the destination is none.
+    """
+    if isinstance(to, (list, tuple)):
+        return _Several([sink_of(one) for one in to])
+    if to is None:
+        return lambda step, rows: None
+    if to == "plot":
+        return Behind(LivePlot())
+    if isinstance(to, (str, os.PathLike)):
+        if os.fspath(to).endswith(".csv"):
+            return Behind(_Csv(os.fspath(to)))
+        return Behind(_EventFiles(os.fspath(to)))
+    if hasattr(to, "add_scalar") and hasattr(to, "add_histogram_raw"):
+        return Behind(_SummaryWriter(to))
+    if callable(to):
+        return _Function(to)
+    raise TypeError(
+        f"For 'watch', 'to' should be a folder for TensorBoard, a .csv file, a SummaryWriter, 'plot' or a function, but got {describe(to)}."
+    )
+
+
+class _Several:
+    def __init__(self, sinks):
+        self.sinks = sinks
+
+    def __call__(self, step, rows):
+        for sink in self.sinks:
+            sink(step, rows)
+
+    def wait(self):
+        for sink in self.sinks:
+            wait(sink)
+
+    def close(self):
+        for sink in self.sinks:
+            close(sink)
+
+
+class _Csv:
+    def __init__(self, path):
+        self.path = path
+        with open(path, "w", newline="") as file:
+            csv.writer(file).writerow(["step", "kind", "name", *SCALARS])
+
+    def __call__(self, step, rows):
+        with open(self.path, "a", newline="") as file:
+            csv.writer(file).writerows([step, row.kind, row.name, *(f"{value:.9g}" for value in row.scalars)] for row in rows)
+
+
+class _EventFiles:
+    """TensorBoard's files in a folder, with an event for each row."""
+
+    def __init__(self, folder):
+        tensorboardx("watch", _OTHERWISE)
+        self._summary = importlib.import_module("tensorboardX.summary")
+        self._event = importlib.import_module("tensorboardX.proto.event_pb2").Event
+        # Its FileWriter would hand each event through two more threads.
+        importlib.import_module("tensorboardX.record_writer").directory_check(folder)
+        self._file = importlib.import_module("tensorboardX.event_file_writer").EventsWriter(os.path.join(folder, "events"))
+        self._flush_at = time.monotonic() + _FLUSH
+
+    def close(self):
+        self._file.close()
+
+    def __call__(self, step, rows):
+        for row in rows:
+            whole = self._summary.Summary()
+            for name, value in zip(SCALARS, row.scalars):
+                whole.value.extend(self._summary.scalar(f"{row.tag}/{name}", value).value)
+            if row.histogram.counts.sum():
+                whole.value.extend(self._summary.histogram_raw(row.tag, **_raw(row)).value)
+            self._file.write_event(self._event(wall_time=time.time(), step=step, summary=whole))
+            yield
+        if time.monotonic() > self._flush_at:
+            self._file.flush()
+            self._flush_at = time.monotonic() + _FLUSH
+
+
+class _SummaryWriter:
+    """A writer of the user's, which stays open."""
+
+    def __init__(self, writer):
+        self.writer = writer
+
+    def close(self):
+        self.writer.flush()
+
+    def __call__(self, step, rows):
+        for row in rows:
+            for name, value in zip(SCALARS, row.scalars):
+                self.writer.add_scalar(f"{row.tag}/{name}", value, step)
+                yield
+            if row.histogram.counts.sum():
+                self.writer.add_histogram_raw(row.tag, **_raw(row), global_step=step)
+                yield
+
+
+def _raw(row):
+    """The arguments of TensorBoard's functions for a histogram that has been counted."""
+    counts, edges = row.histogram
+    middle = (edges[:-1] + edges[1:]) / 2
+    return {
+        "min": row.min, "max": row.max, "num": int(counts.sum()), "sum": float((middle * counts).sum()),
+        "sum_squares": float((middle**2 * counts).sum()), "bucket_limits": edges[1:].tolist(), "bucket_counts": counts.tolist(),
+    }  # fmt: skip
+
+
+class _Function:
+    """Calls a function as W&B's ``log``: ``fn({"activation/fc1/mean": 0.1, ...}, step=100)``."""
+
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __call__(self, step, rows):
+        tags = [row.tag for row in rows]
+        data = {f"{tag}/{name}": value for tag, row in zip(tags, rows) for name, value in zip(SCALARS, row.scalars)}
+        wandb = sys.modules.get("wandb") if (getattr(self.fn, "__module__", None) or "").startswith("wandb") else None
+        for tag, row in zip(tags, rows):
+            counts, edges = row.histogram
+            data[f"{tag}/histogram"] = row.histogram if wandb is None else wandb.Histogram(np_histogram=(counts, edges))
+        self.fn(data, step=step)
+
+
+class LivePlot:
+    """A plot of the norms over the steps, redrawn in a notebook whenever statistics come.
+
+    Attributes:
+        figure: matplotlib's Figure, empty before the first statistics.
+    """
+
+    def __init__(self):
+        self.figure: Any = None
+        self._lines: dict[str, dict[str, list[tuple[int, float]]]] = {}
+        self._shown: Any = None
+        # What is imported and made once takes half a second: now, not in the midst of training.
+        self.draw().savefig(io.BytesIO(), format="png")
+
+    def __call__(self, step: int, rows: list[WatchRow]) -> None:
+        for row in rows:
+            self._lines.setdefault(row.kind, {}).setdefault(row.name, []).append((step, row.norm))
+        self.draw()
+        with contextlib.suppress(ImportError):
+            notebook = importlib.import_module("IPython.display")  # a notebook has it; msjax needs it nowhere else
+            # As a picture: IPython shows a Figure as one only where pyplot has been imported.
+            buffer = io.BytesIO()
+            self.figure.savefig(buffer, format="png", dpi=90)
+            picture = notebook.Image(data=buffer.getvalue(), format="png")
+            if self._shown is None:
+                self._shown = notebook.display(picture, display_id=True)
+            else:
+                self._shown.update(picture)
+
+    def draw(self) -> Any:
+        """The figure with all that has come: a panel for each kind, a line for each name."""
+        from matplotlib.figure import Figure
+
+        kinds = list(self._lines)
+        names = dict.fromkeys(name for kind in kinds for name in self._lines[kind])
+        colors = {name: f"C{i}" for i, name in enumerate(names)}  # a name has the same one in all panels
+        self.figure = Figure(figsize=(5 * max(len(kinds), 1), 3.4), layout="constrained")
+        for axes, kind in zip(self.figure.subplots(1, max(len(kinds), 1), squeeze=False)[0], kinds):
+            for name, points in self._lines[kind].items():
+                axes.plot(*zip(*points), marker=".", color=colors[name], label=name or "(model)")
+            norms = [norm for points in self._lines[kind].values() for _, norm in points if norm > 0]
+            axes.set(title=f"norm of {kind}s", xlabel="step")
+            # A dead layer's 0 has its place, too.
+            axes.set_yscale("symlog", linthresh=0.5 * min(norms, default=1.0))
+            if len(self._lines[kind]) > _NAMED:
+                axes.set_title(f"norm of {len(self._lines[kind])} {kind}s")
+            shown = axes.lines[:_NAMED]
+            axes.legend(handles=shown, fontsize="x-small", ncols=1 + len(shown) // 16, loc="upper left", bbox_to_anchor=(1, 1))
+        return self.figure

@@ -1,0 +1,1 @@
+"""What runs Tensors and Cells: the tape, compiled programs, graph mode, pure functions of Cells, processes."""

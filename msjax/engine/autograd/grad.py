@@ -1,0 +1,383 @@
+"""Gradient functions: grad, value_and_grad, GradOperation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, ParamSpec, TypeVar, overload
+
+import jax.numpy as jnp
+
+from msjax.common.bases import CellBase, is_cell
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_bool
+from msjax.core.base.context import GRAPH_MODE, SETTINGS
+from msjax.core.base.errors import describe
+from msjax.core.base.state import COMPILER
+from msjax.engine.autograd.recording import GradientScope, check_function, flatten_tensors, ones_like
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_G = TypeVar("_G")
+
+
+@overload
+def grad(
+    fn: Callable[_P, Any],
+    grad_position: int = 0,
+    weights: None = None,
+    has_aux: Literal[False] = False,
+    return_ids: Literal[False] = False,
+) -> Callable[_P, Tensor]: ...
+@overload
+def grad(
+    fn: Callable[_P, Any],
+    grad_position: tuple[int, ...],
+    weights: None = None,
+    has_aux: Literal[False] = False,
+    return_ids: Literal[False] = False,
+) -> Callable[_P, tuple[Tensor, ...]]: ...
+@overload
+def grad(
+    fn: Callable[_P, Any],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Parameter | Sequence[Parameter] | None = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+) -> Callable[_P, Any]: ...
+def grad(
+    fn: Callable[..., Any],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Parameter | Sequence[Parameter] | None = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+) -> Any:
+    """Return a function that computes the gradient of `fn`.
+
+    An output that is not a scalar is differentiated as if it were summed.
+
+    Args:
+        fn (callable): a function or Cell.
+        grad_position (int, tuple or None): the inputs to differentiate with respect to; keyword arguments are
+            numbered after the positional ones. None only together with `weights`.
+        weights (Parameter, list, tuple or ParameterTuple, optional): Parameters to differentiate with respect to.
+        has_aux (bool): True differentiates only the first output and returns the others beside the gradient.
+        return_ids (bool): True pairs each gradient with its position or its Parameter's name.
+
+    Returns:
+        A function of `fn`'s arguments. For one position it returns the gradient itself, for several a tuple; arguments that are no
+        Tensors have none there, and where only one of several is a Tensor, its gradient comes without a tuple. For a single
+        Parameter the gradient itself, for a list of Parameters a tuple; with positions and weights, a pair of both. With
+        `has_aux`, it returns a pair of that and the tuple of the other outputs.
+
+    Raises:
+        ValueError: both `grad_position` and `weights` are None, or a position is negative or given twice.
+        TypeError: an argument has a wrong type.
+        RuntimeError: `grad_position` is an empty tuple, or, at the call, a position exceeds the arguments.
+
+    Example:
+        >>> import msjax as ms
+        >>> def f(x, y):
+        ...     return x * x * y
+        >>> print(ms.grad(f)(ms.Tensor(3.0), ms.Tensor(2.0)))
+        12.0
+        >>> print(ms.grad(f, (0, 1))(ms.Tensor(3.0), ms.Tensor(2.0)))
+        (Tensor(shape=[], dtype=Float32, value= 12), Tensor(shape=[], dtype=Float32, value= 9))
+    """
+    request = _Request("grad", fn, grad_position, weights, has_aux, return_ids)
+
+    @_named(fn, "grad")
+    def gradient_of(*args, **kwargs):
+        _, grads, aux = _run(request, fn, args, kwargs)
+        return (grads, aux) if has_aux else grads
+
+    return gradient_of
+
+
+@overload
+def value_and_grad(
+    fn: Callable[_P, _R],
+    grad_position: int = 0,
+    weights: None = None,
+    has_aux: Literal[False] = False,
+    return_ids: Literal[False] = False,
+) -> Callable[_P, tuple[_R, Tensor]]: ...
+@overload
+def value_and_grad(
+    fn: Callable[_P, _R],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Parameter | Sequence[Parameter] | None = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+) -> Callable[_P, tuple[_R, Any]]: ...
+def value_and_grad(
+    fn: Callable[..., Any],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Parameter | Sequence[Parameter] | None = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+) -> Any:
+    """Return a function that computes the value of `fn` and its gradient.
+
+    The arguments are those of `grad`.
+
+    Returns:
+        A function of `fn`'s arguments that returns (value, gradient).
+
+    Raises:
+        ValueError, TypeError, RuntimeError: as in `grad`.
+
+    Example:
+        >>> import msjax as ms
+        >>> value, gradient = ms.value_and_grad(lambda x: x * x)(ms.Tensor(3.0))
+        >>> print(value, gradient)
+        9.0 6.0
+    """
+    request = _Request("value_and_grad", fn, grad_position, weights, has_aux, return_ids)
+
+    @_named(fn, "value_and_grad")
+    def value_and_gradient_of(*args, **kwargs):
+        value, grads, _ = _run(request, fn, args, kwargs)
+        return value, grads
+
+    return value_and_gradient_of
+
+
+class GradOperation:
+    """Makes gradient functions; the older form of `grad`, from MindSpore 1.
+
+    Args:
+        get_all (bool): True for the gradients of all inputs, as a tuple; False for that of the first.
+        get_by_list (bool): True for the gradients of Parameters, which are passed with the function.
+        sens_param (bool): True if the last argument is the gradient that arrives at the output (a tuple of them for
+            several outputs); False for ones.
+
+    Raises:
+        TypeError: an argument is not a bool.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> gradient = ops.GradOperation(get_all=True)(lambda x, y: x * y)
+        >>> print(gradient(ms.Tensor(1, ms.int32), ms.Tensor(2, ms.int32)))
+        (Tensor(shape=[], dtype=Int32, value= 2), Tensor(shape=[], dtype=Int32, value= 1))
+    """
+
+    def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False):
+        for name, flag in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
+            check_bool(flag, name, "GradOperation")
+        self.get_all = get_all
+        self.get_by_list = get_by_list
+        self.sens_param = sens_param
+
+    def __call__(self, fn: Callable[..., Any], weights: Parameter | Sequence[Parameter] | None = None) -> Callable[..., Any]:
+        """Return a function that computes the gradient of `fn`; `weights` is used only with `get_by_list`."""
+        check_function(fn, "GradOperation")
+        if self.get_by_list and weights is None:
+            if not is_cell(fn):
+                raise ValueError("For 'GradOperation', get_by_list=True needs 'weights' unless the function is a Cell.")
+            weights = fn.trainable_params()
+        requested = Weights(weights, "GradOperation") if self.get_by_list and weights is not None else None
+        position = None if self.get_by_list and not self.get_all else ("all" if self.get_all else 0)
+
+        request = _Gradient(self, requested, position)
+
+        @_named(fn, "gradient")
+        def gradient_of(*args, **kwargs):
+            return _run(request, fn, args, kwargs)
+
+        return gradient_of
+
+
+class _Gradient:
+    """The request that a GradOperation makes: which gradients, and in which form."""
+
+    def __init__(self, operation: GradOperation, weights: Weights | None, position: Literal["all", 0] | None):
+        self.sens_param = operation.sens_param
+        self.weights = weights
+        self.position = position
+        self.salt = ("GradOperation", position, operation.sens_param)
+
+    def run(self, fn, args, kwargs):
+        """The gradients of one call, in the requested form."""
+        weights, position = self.weights, self.position
+        sens = None
+        if self.sens_param:
+            if "sens" in kwargs:
+                sens = kwargs.pop("sens")
+            elif args:
+                *args, sens = args
+            else:
+                raise TypeError("For 'GradOperation', sens_param=True needs the gradient of the output as the last argument.")
+        with GradientScope() as recording:
+            n = len(args) + len(kwargs)
+            positions = () if position is None else range(n) if position == "all" else (0,)
+            _check_range(positions, n, "GradOperation")
+            args, kwargs, places = recording.inputs(args, kwargs, positions)
+            leaves = recording.weights(weights.parameters) if weights else []
+            out = fn(*args, **kwargs)
+        outputs = flatten_tensors(out, fn)
+        found = recording.backward(outputs, ones_like(outputs) if sens is None else _sens(sens, outputs))
+        by_position = [found.gradient(place) for place in places]
+        if position == "all":
+            by_position = tuple(g for g in by_position if not _is_empty(g))
+        elif position == 0:
+            by_position = by_position[0]
+        if not weights:
+            return by_position
+        by_weight = weights.shape_like([found.of(leaf) for leaf in leaves])
+        return by_weight if position is None else (by_position, by_weight)
+
+
+class Weights:
+    """The Parameters whose gradients are requested, and whether one gradient or a tuple is returned."""
+
+    def __init__(self, weights: Parameter | Sequence[Parameter], who: str):
+        self.single: bool = isinstance(weights, Parameter)
+        if not self.single and not isinstance(weights, (list, tuple)):
+            raise TypeError(
+                f"For '{who}', 'weights' should be a Parameter, or a list, tuple or ParameterTuple of Parameters, but got {describe(weights)}."
+            )
+        self.parameters: list[Parameter] = [weights] if isinstance(weights, Parameter) else list(weights)
+        for parameter in self.parameters:
+            if not isinstance(parameter, Parameter):
+                raise TypeError(f"For '{who}', every one of 'weights' should be a Parameter, but got {describe(parameter)}.")
+
+    def shape_like(self, grads: Sequence[_G]) -> _G | tuple[_G, ...]:
+        """The gradients, one for each Parameter, in the requested form."""
+        return grads[0] if self.single else tuple(grads)
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """A hashable key: equal for the same Parameters in the same form."""
+        return self.single, *map(id, self.parameters)
+
+
+class _Request:
+    """The arguments of `grad` and `value_and_grad`, checked."""
+
+    def __init__(
+        self,
+        who: str,
+        fn: Callable[..., Any],
+        position: int | tuple[int, ...] | None,
+        weights: Parameter | Sequence[Parameter] | None,
+        has_aux: bool,
+        return_ids: bool,
+    ):
+        self.who = who
+        check_function(fn, who)
+        for name, flag in (("has_aux", has_aux), ("return_ids", return_ids)):
+            check_bool(flag, name, who)
+        if position is None and weights is None:
+            raise ValueError(f"For '{who}', 'grad_position' and 'weights' can't both be None.")
+        self.several = isinstance(position, tuple) and len(position) > 1
+        self.positions = () if position is None else position if isinstance(position, tuple) else (position,)
+        self.by_position = position is not None
+        for p in self.positions:
+            if not isinstance(p, int):
+                raise TypeError(
+                    f"For '{who}', 'grad_position' should be an int or a tuple of ints, but got {describe(position)}."
+                )
+            if p < 0:
+                raise ValueError(f"For '{who}', 'grad_position' should not be negative, but got {p}.")
+        if len(set(self.positions)) < len(self.positions):
+            raise ValueError(f"For '{who}', 'grad_position' should name each position once, but got {position}.")
+        if position == ():
+            raise RuntimeError(f"For '{who}', 'grad_position' should name a position; it is an empty tuple.")
+        self.weights = None if weights is None else Weights(weights, who)
+        self.has_aux = has_aux
+        self.return_ids = return_ids
+        self.salt = (who, self.positions, self.several, self.by_position, has_aux, return_ids)
+
+    def run(self, fn, args, kwargs):
+        """(value, gradients in the requested form, auxiliary outputs) of one call."""
+        with GradientScope() as recording:
+            _check_range(self.positions, len(args) + len(kwargs), self.who)
+            args, kwargs, places = recording.inputs(args, kwargs, self.positions)
+            leaves = recording.weights(self.weights.parameters) if self.weights else []
+            out = fn(*args, **kwargs)
+        differentiated, aux = out, ()
+        if self.has_aux:
+            if not isinstance(out, (tuple, list)) or len(out) < 2:
+                raise ValueError(
+                    f"For '{self.who}', has_aux=True needs a function of at least two outputs, but it returned {describe(out)}."
+                )
+            differentiated, aux = out[0], tuple(out[1:])
+        outputs = flatten_tensors(differentiated, fn)
+        found = recording.backward(outputs, ones_like(outputs), also=aux)
+        value = (differentiated, *aux) if self.has_aux else out
+        return value, self._arrange(found, places, leaves), aux
+
+    def _arrange(self, found, places, leaves):
+        by_position = list(map(found.gradient, places))
+        by_weight = list(map(found.of, leaves))
+        if self.return_ids:
+            by_position = [(int(p), g) for p, g in zip(self.positions, by_position)]
+            by_weight = [(leaf.tensor.name, g) for leaf, g in zip(leaves, by_weight)]
+        positions = None
+        if self.by_position:
+            positions = by_position[0] if not self.several else tuple(by_position) if self.return_ids else _given(by_position)
+        if self.weights is None:
+            return positions
+        weights = self.weights.shape_like(by_weight)
+        return (positions, weights) if self.by_position else weights
+
+
+def _run(request, fn, args, kwargs):
+    """`request.run`, compiled into one program if `fn` is compiled or in graph mode, otherwise operator by operator."""
+    # `jit` returns functions with the attribute; a Cell is not asked, since looking for what it lacks takes it long.
+    if SETTINGS.mode == GRAPH_MODE or (not isinstance(fn, CellBase) and hasattr(fn, "compilations")):
+        weights = request.weights
+        key, parameters = (None, ()) if weights is None else (weights.key, weights.parameters)
+        done, result = COMPILER.whole(fn, (*request.salt, key), request.run, args, kwargs, parameters)
+        if done:
+            return result
+    return request.run(fn, args, kwargs)
+
+
+def _check_range(positions, n, who):
+    for p in positions:
+        if p >= n:
+            raise RuntimeError(f"For '{who}', 'grad_position' {p} is out of range: the function was called with {n} arguments.")
+
+
+def _given(gradients):
+    """The gradients of several positions: as in MindSpore, those of numbers are left out, and a single one is no tuple then."""
+    given = tuple(g for g in gradients if not _is_empty(g))
+    return given[0] if len(given) == 1 else given
+
+
+def _is_empty(gradient) -> bool:
+    """Whether this is the empty tuple, the gradient of an argument that is not a Tensor."""
+    return isinstance(gradient, tuple) and not gradient
+
+
+def _sens(sens, outputs):
+    given = list(sens) if isinstance(sens, (tuple, list)) else [sens]
+    if len(given) != len(outputs):
+        raise RuntimeError(
+            f"For 'GradOperation', sens_param=True needs one gradient for each of {len(outputs)} outputs, but got {len(given)}."
+        )
+    # One element belongs to one element, whatever the numbers of axes, as in MindSpore's graph mode.
+    given = [
+        s.reshape(o.shape) if isinstance(s, Tensor) and s.shape != o.shape and s.size == o.size == 1 else s
+        for s, o in zip(given, outputs)
+    ]
+    for s, out in zip(given, outputs):
+        if isinstance(s, Tensor) and s.shape != out.shape:
+            raise ValueError(f"For 'GradOperation', the sens value has shape {s.shape}, but the output has shape {out.shape}.")
+        if isinstance(s, Tensor) and s.dtype != out.dtype:
+            raise TypeError(f"For 'GradOperation', the sens value has dtype {s.dtype}, but the output has dtype {out.dtype}.")
+    return [s if isinstance(s, Tensor) else Tensor(jnp.full(out.shape, s, out._value.dtype)) for s, out in zip(given, outputs)]
+
+
+def _named(fn, verb):
+    def decorate(made):
+        name = getattr(fn, "__name__", type(fn).__name__)
+        made.__name__ = f"{verb}_{name}"
+        made.__qualname__ = made.__name__
+        made.__doc__ = f"{verb} of {name}."
+        return made
+
+    return decorate

@@ -1,0 +1,325 @@
+"""Gradients in PyTorch's manner: Tensors that require one, `backward()` and what it adds to `grad`."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common.bases import attached_to, computed, settable
+from msjax.common.node import RootLeaf
+from msjax.common.tape import Node
+from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor_hooks import HookList
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.checks import check_bool
+from msjax.core.base.errors import check_hook, describe
+from msjax.core.base.state import ROOT, STATE
+from msjax.core.base.typing import Attribute, SettableAttribute
+from msjax.core.hooks.handle import RemovableHandle
+from msjax.engine.autograd.backward import add_arrays, add_gradients, run_backward
+from msjax.engine.autograd.tensor_api import register_hook_list
+
+# ---- what requires a gradient
+
+
+def _requires_grad(self: Tensor) -> bool:
+    """Whether a gradient is computed for this Tensor: True for leaves where it was set, and for what is computed from them.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor([1.0, 2.0])
+        >>> x.requires_grad = True
+        >>> y = (x * x).sum()
+        >>> y.backward()
+        >>> print(y.requires_grad, x.grad)
+        True [2. 4.]
+    """
+    node = self._node
+    return node is not None and (node.__class__ is RootLeaf or node.live())
+
+
+def _set_requires_grad(self: Tensor, value: bool):
+    check_bool(value, "requires_grad")
+    node = self._node
+    if node is not None and not node.is_leaf and node.live():
+        if value:
+            return
+        raise RuntimeError(
+            "'requires_grad' can be switched off for leaves only, but this Tensor was computed from Tensors that require a "
+            "gradient; x.detach() gives one that does not."
+        )
+    if not value:
+        if node is None or node.__class__ is RootLeaf:
+            self._node = None
+            return
+        raise RuntimeError("'requires_grad' can't be switched off for an argument of the function that is being differentiated.")
+    if node is not None and node.is_leaf and (node.__class__ is RootLeaf or node.live()):
+        return
+    if not jnp.issubdtype(self._value.dtype, jnp.inexact):
+        raise RuntimeError(f"Only floating-point and complex Tensors can require a gradient, but this one is {self.dtype}.")
+    if STATE.scope is not ROOT:
+        raise RuntimeError(
+            "'requires_grad' can't be set in a function that ms.grad or the like differentiates; name the Tensor among its "
+            "arguments and in grad_position instead."
+        )
+    self._stopped = False
+    self._node, self._oidx = RootLeaf(self), 0
+
+
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Set `requires_grad`; returns the Tensor itself.
+
+    Args:
+        requires_grad (bool): the new value. Default: True.
+
+    Raises:
+        RuntimeError: the Tensor holds integers or Bools, or it is not a leaf and `requires_grad` is False.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor(3.0).requires_grad_()
+        >>> (x * x).backward()
+        >>> print(x.grad)
+        6.0
+    """
+    self.requires_grad = requires_grad
+    return self
+
+
+def _is_leaf(self: Tensor) -> bool:
+    """True unless the Tensor was computed from Tensors that require a gradient."""
+    node = self._node
+    return node is None or node.is_leaf or not node.live()
+
+
+def _grad_fn(self: Tensor) -> Any:
+    """The tape's node that computed the Tensor; None for a leaf."""
+    return None if _is_leaf(self) else self._node
+
+
+# ---- gradients
+
+
+def _grad(self: Tensor) -> Tensor | None:
+    """The sum of the gradients that `backward()` computed, a Tensor of the same shape and dtype; None if there is none.
+
+    Only leaves, and Tensors on which `retain_grad()` was called, have one. Set it to None to start again from zero.
+    """
+    if self._grad is None and not self._retains and not _is_leaf(self):
+        warnings.warn("The grad of a Tensor that is no leaf was read; backward() sets it only after retain_grad().", stacklevel=2)
+    return self._grad
+
+
+def _set_grad(self: Tensor, value: Tensor | None):
+    if value is not None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"'grad' should be a Tensor or None, but got {describe(value)}.")
+        if value.shape != self.shape or value._value.dtype != self._value.dtype:
+            raise RuntimeError(
+                f"'grad' should have the Tensor's shape {self.shape} and dtype {self.dtype}, but got {describe(value)}."
+            )
+    self._grad = value
+
+
+def retain_grad(self: Tensor) -> None:
+    """Make `backward()` store the gradient of this Tensor in its `grad`, although it is not a leaf.
+
+    The stored gradient is the one after all hooks of the Tensor.
+
+    Raises:
+        RuntimeError: the Tensor requires no gradient.
+
+    Example:
+        >>> import msjax as ms
+        >>> a = ms.Tensor([1.0, 1.0]).requires_grad_()
+        >>> b = a * 2
+        >>> b.retain_grad()
+        >>> b.mean().backward()
+        >>> print(a.grad, b.grad)
+        [1. 1.] [0.5 0.5]
+    """
+    if not _requires_grad(self):
+        raise RuntimeError("retain_grad() was called on a Tensor that requires no gradient.")
+    if self._retains or _is_leaf(self):
+        return
+    self._retains = True
+    register_hook_list(self).after.append(_Keeper(self))
+
+
+class _Keeper:
+    """Adds arriving gradients to a Tensor's `grad`, as long as the Tensor still has the same node on the tape."""
+
+    __slots__ = ("ref", "node")
+
+    def __init__(self, tensor: Tensor):
+        self.ref = weakref.ref(tensor)
+        self.node = weakref.ref(tensor._node)
+
+    def __call__(self, grad: Tensor) -> None:
+        tensor = self.ref()
+        if tensor is not None and tensor._node is self.node():
+            add_grad(tensor, grad)
+
+
+def add_grad(tensor: Tensor, grad: Tensor) -> None:
+    """Add `grad` to the `grad` of a Tensor."""
+    there = tensor._grad
+    if there is None:
+        tensor._grad = wrap(grad._value, grad._node, grad._oidx)
+    elif grad._node is None and there._node is None:
+        there._value = add_arrays(there._value, grad._value)
+    else:
+        tensor._grad = add_gradients(there, grad)
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
+    """Register ``hook(tensor)``, called after `backward()` has added to the `grad` of this leaf.
+
+    Args:
+        hook (callable): the function; its return value is ignored.
+
+    Returns:
+        A handle; ``handle.remove()`` takes the hook away.
+
+    Raises:
+        TypeError: `hook` is not callable.
+        RuntimeError: the Tensor is not a leaf, or requires no gradient.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor(3.0).requires_grad_()
+        >>> handle = x.register_post_accumulate_grad_hook(lambda tensor: print("grad:", tensor.grad))
+        >>> (x * x).backward()
+        grad: 6.0
+    """
+    check_hook(hook, "register_post_accumulate_grad_hook")
+    if not self.requires_grad or not _is_leaf(self):
+        raise RuntimeError(
+            "register_post_accumulate_grad_hook is for leaves that require a gradient; for others, use register_hook."
+        )
+    if self._post_hooks is None:
+        self._post_hooks = HookList()
+    return self._post_hooks.add(hook)
+
+
+class BackwardError(RuntimeError):
+    """`backward()` was called inside a function that is being compiled or differentiated."""
+
+
+def backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
+    """Compute the gradients of this Tensor with respect to all leaves that require one, and add them to the leaves' `grad`.
+
+    The hooks of Tensors, Parameters and cells run in the course of it.
+
+    Args:
+        gradient (Tensor, optional): the gradient to start from, of this Tensor's shape. By default 1, which needs a
+            Tensor of one element.
+        retain_graph (bool): True keeps the graph for another backward. Default: the value of `create_graph`.
+        create_graph (bool): True records the backward pass itself, so that gradients can be differentiated. Default: False.
+        inputs (Tensor or list, optional): the leaves that get a gradient. By default all.
+
+    Raises:
+        RuntimeError: the Tensor requires no gradient; it has several elements and no `gradient` was given; `gradient` has
+            another shape; an earlier backward freed the graph; or the call is inside a function that is being compiled, or
+            that `ms.grad` or the like differentiates.
+        TypeError: `gradient` is not a Tensor.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor([1.0, 2.0]).requires_grad_()
+        >>> (x * x).backward(ms.Tensor([1.0, 10.0]))
+        >>> print(x.grad)
+        [ 2. 40.]
+    """
+    if is_tracer(self._value) or STATE.scope is not ROOT:
+        raise BackwardError(_NOT_HERE.format(where="compiled" if is_tracer(self._value) else "differentiated"))
+    node = self._node
+    if node is None or node.base is not ROOT:
+        raise RuntimeError(_NO_GRADIENT)
+    if gradient is None:
+        if self._value.size != 1:
+            raise RuntimeError(
+                f"backward() of a Tensor of shape {self.shape}: only a Tensor of one element has a gradient to start from; "
+                "give one of this shape, as in y.backward(ops.ones_like(y)), or reduce it first, as in y.sum().backward()."
+            )
+        gradient = wrap(_one(self._value.shape, self._value.dtype, jax.sharding.get_abstract_mesh()))
+    elif not isinstance(gradient, Tensor):
+        raise TypeError(f"For 'backward', 'gradient' should be a Tensor or None, but got {describe(gradient)}.")
+    elif gradient.shape != self.shape:
+        raise RuntimeError(f"For 'backward', 'gradient' has shape {gradient.shape}, but the Tensor has shape {self.shape}.")
+    elif gradient._value.dtype != self._value.dtype:
+        gradient = gradient.astype(self.dtype)
+    targets = None if inputs is None else _leaves(inputs)
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    start = gradient if create_graph else gradient._value
+    run_backward([(node, self._oidx, start)], targets, recorded=bool(create_graph), keep=keep, deliver=_deliver)
+
+
+@functools.lru_cache(maxsize=64)
+def _one(shape, dtype, mesh):
+    # An array is made for the mesh of `jax.set_mesh`, and can't be used under another one.
+    del mesh
+    # Kept, since making one costs ten times a look-up. jnp.ones would compile a program for each shape.
+    return jax.device_put(np.ones(shape, dtype))
+
+
+def _leaves(inputs) -> set[Node]:
+    leaves = set()
+    for tensor in [inputs] if isinstance(inputs, Tensor) else list(inputs):
+        if not isinstance(tensor, Tensor) or not tensor.requires_grad or not _is_leaf(tensor):
+            raise RuntimeError(f"For 'backward', 'inputs' should be leaves that require a gradient, but got {describe(tensor)}.")
+        leaves.add(tensor._node)
+    if not leaves:
+        raise RuntimeError("For 'backward', 'inputs' should not be empty.")
+    return leaves
+
+
+def _deliver(leaf, grad):
+    tensor = leaf.tensor
+    if tensor is None or not tensor.requires_grad:
+        return
+    there = tensor._grad
+    if there is None and not isinstance(grad, Tensor):
+        tensor._grad = wrap(grad)
+    else:
+        add_grad(tensor, grad if isinstance(grad, Tensor) else wrap(grad))
+    if tensor._post_hooks is not None:
+        for hook in tensor._post_hooks.gradient:
+            hook.fn(tensor)
+
+
+_NO_GRADIENT = (
+    "backward() was called on a Tensor that requires no gradient: neither it nor anything it was computed from has "
+    "requires_grad=True, or it was computed under ms.no_grad() or by a gradient function such as ms.grad."
+)
+_NOT_HERE = (
+    "backward() was called in a function that is being {where}. There, gradients are values: use ms.grad, ms.value_and_grad "
+    "or ms.vjp; or call backward() outside, in PyNative mode."
+)
+
+
+@attached_to(Tensor)
+class GradientMethods:
+    """Gradients that `backward` stores."""
+
+    requires_grad: SettableAttribute[bool] = settable(_requires_grad, _set_requires_grad)
+    is_leaf: Attribute[bool] = computed(_is_leaf)
+    grad_fn: Attribute[Any] = computed(_grad_fn)
+    grad: SettableAttribute[Tensor | None] = settable(_grad, _set_grad)
+    requires_grad_ = requires_grad_
+    retain_grad = retain_grad
+    register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
+    backward = backward

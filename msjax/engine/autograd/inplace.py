@@ -1,0 +1,62 @@
+"""Writing to Tensors in place, and what that means for gradients.
+
+Arrays and tape nodes are immutable: an in-place operation computes a new value and gives the Tensor
+that value and its node. Nodes recorded earlier keep the values that they saw, so their gradients
+stay right whatever is written later, and Tensors need no version counter.
+"""
+
+from __future__ import annotations
+
+from msjax.common.node import Leaf, RootLeaf
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.core.base.state import ROOT, STATE
+from msjax.engine.autograd.imperative import retain_grad
+
+
+def rebind(tensor: Tensor, new: Tensor) -> None:
+    """Give a Tensor the value and the tape node of another one; the last step of every in-place operation.
+
+    A Parameter stays a leaf: no gradient flows through what is written to it, as in MindSpore. The same holds for any
+    Tensor while recording is off.
+
+    Raises:
+        ValueError: the new value has another shape.
+        RuntimeError: the Tensor is a leaf with `requires_grad`, and operators are being recorded.
+    """
+    original = tensor.__dict__.get("_stands_for")
+    if original is not None:
+        # The input of a cell with backward hooks: what construct writes to it, the caller's Tensor shows.
+        rebind(original, new)
+    if new._value.shape != tensor._value.shape and not tensor._value.shape == ():
+        raise ValueError(f"An in-place operation should keep the shape {tensor.shape}, but gave {new.shape}.")
+    if isinstance(tensor, Parameter):
+        tensor._value = new._value
+        return
+    if tensor._node.__class__ is RootLeaf:
+        if STATE.recording and (STATE.scope is ROOT or new._node is not None):
+            raise RuntimeError(_LEAF.format(shape=tensor.shape))
+        tensor._value = new._value
+        return
+    tensor._value = new._value
+    if not STATE.recording and tensor._node is not None and tensor._node.live():
+        return
+    if isinstance(tensor._node, Leaf) and not tensor._node.earlier:
+        tensor._node.earlier = (tensor._hooks,)
+    tensor._node, tensor._oidx = new._node, new._oidx
+    if tensor._hooks is not None:
+        # A program that has written this calls the observers afterwards, and refers weakly to their list.
+        vars(tensor)["_hooks_of_earlier"] = tensor._hooks
+        tensor._hooks = None
+    if tensor._retains:
+        # `grad` should hold the new value's gradient.
+        tensor._retains = False
+        if tensor.requires_grad:
+            retain_grad(tensor)
+
+
+_LEAF = """A leaf Tensor (shape {shape}) that requires a gradient was written to in place. It would no longer be a leaf, and
+backward() would never set its grad. Ways out:
+  1. write to what was computed from it: y = x * 1, then y[0] = 0;
+  2. if the write is not part of the computation, such as an update step, put it into `with ms.no_grad():`;
+  3. write first, then set requires_grad."""

@@ -1,0 +1,152 @@
+"""Whether operators are recorded: no_grad, enable_grad and set_grad_enabled."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Self, TypeVar, overload
+
+from msjax.core.base.state import STATE
+
+__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class _Recording:
+    """A context manager and decorator that sets whether operators are recorded, in this thread."""
+
+    def __init__(self, recording: bool):
+        self._recording = recording
+        self._before: list[bool] = []
+
+    def __enter__(self) -> Self:
+        self._before.append(STATE.recording)
+        STATE.recording = self._recording
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        STATE.recording = self._before.pop()
+
+    def __call__(self, fn: _F) -> _F:
+        """Decorate `fn` so that this setting holds whenever it runs."""
+        if not callable(fn):
+            raise TypeError(f"{type(self).__name__} decorates a function, but got {fn!r}.")
+        if inspect.isgeneratorfunction(fn):
+
+            @functools.wraps(fn)
+            def steps(*args, **kwargs):
+                # The setting holds inside the generator only, not in the code that iterates over it.
+                generator, value = fn(*args, **kwargs), None
+                while True:
+                    try:
+                        with type(self)(*self._arguments()):
+                            given = generator.send(value)
+                    except StopIteration as stop:
+                        return stop.value
+                    value = yield given
+
+            return steps  # pyright: ignore[reportReturnType]  (it has the signature of `fn`)
+
+        @functools.wraps(fn)
+        def call(*args, **kwargs):
+            with type(self)(*self._arguments()):
+                return fn(*args, **kwargs)
+
+        return call  # pyright: ignore[reportReturnType]
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return ()
+
+
+class no_grad(_Recording):
+    """Switches recording off: results require no gradient, and nothing is kept in memory for one.
+
+    Usable as a context manager and as a decorator. Gradient functions such as `ms.grad` still record inside it.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor([1.0, 2.0]).requires_grad_()
+        >>> with ms.no_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        False
+    """
+
+    @overload
+    def __new__(cls, fn: None = None) -> Self: ...
+    @overload
+    def __new__(cls, fn: _F) -> _F: ...
+    def __new__(cls, fn: Callable[..., Any] | None = None) -> Any:
+        # `@ms.no_grad` without parentheses decorates, too.
+        made = super().__new__(cls)
+        if fn is None:
+            return made
+        made.__init__()
+        return made(fn)
+
+    def __init__(self):
+        super().__init__(False)
+
+
+class enable_grad(_Recording):
+    """Switches recording on, even inside `no_grad`. Usable as a context manager and as a decorator.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor([1.0, 2.0]).requires_grad_()
+        >>> with ms.no_grad(), ms.enable_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        True
+    """
+
+    def __init__(self):
+        super().__init__(True)
+
+
+class set_grad_enabled(_Recording):
+    """Switches recording on or off from this call on; used as a context manager, until the end of the block.
+
+    Args:
+        mode (bool): True to record.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor(1.0).requires_grad_()
+        >>> with ms.set_grad_enabled(False):
+        ...     y = x * 2
+        >>> y.requires_grad, ms.is_grad_enabled()
+        (False, True)
+    """
+
+    def __init__(self, mode: bool):
+        super().__init__(bool(mode))
+        self._at_once = STATE.recording
+        STATE.recording = self._recording
+
+    def __enter__(self) -> Self:
+        # The setting holds since __init__, so __exit__ restores the one from before __init__.
+        self._before.append(self._at_once)
+        STATE.recording = self._recording
+        return self
+
+    def __call__(self, fn: _F) -> _F:
+        STATE.recording = self._at_once
+        return super().__call__(fn)
+
+    def _arguments(self):
+        return (self._recording,)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operators are recorded; False under `no_grad` and in the hooks of a backward pass.
+
+    Example:
+        >>> import msjax as ms
+        >>> ms.is_grad_enabled()
+        True
+    """
+    return STATE.recording

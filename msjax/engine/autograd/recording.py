@@ -1,0 +1,221 @@
+"""GradientScope: records one run of a function and computes its gradients afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import jax.numpy as jnp
+
+from msjax.common.node import Leaf, place_on_tape
+from msjax.common.tape import Node
+from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
+from msjax.common.tensor_hooks import attach_hooks
+from msjax.core.base.context import SETTINGS
+from msjax.core.base.errors import callable_name, describe
+from msjax.core.base.state import STATE, Scope
+from msjax.core.base.typing import PyTree
+from msjax.core.hooks.dialect import DIALECTS
+from msjax.engine.autograd.backward import LeafGradients, run_backward
+
+
+class GradientScope:
+    """Records a function that is being differentiated.
+
+    Use it as a context manager around the call, and mark inputs and weights inside. On exit, marked Tensors get their
+    earlier place on the tape back, even if the function raised.
+
+    Attributes:
+        scope: the scope of the run, from its beginning on.
+    """
+
+    scope: Scope
+    _before: tuple[Scope, bool]
+
+    def __init__(self):
+        # Each marked Tensor with its leaf, and its node and output number from before; then these at the end of the run.
+        self._marked: list[tuple[Tensor, Leaf, Node | None, int]] = []
+        self._ends: dict[int, tuple[Node | None, int]] = {}
+        self._weights: Iterable[Leaf] = ()
+
+    def __enter__(self) -> Self:
+        state = STATE
+        self._before = (state.scope, state.recording)
+        self.scope = state.scope = Scope(state.scope)
+        state.recording = True
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        for tensor, leaf, node, oidx in reversed(self._marked):
+            self._ends.setdefault(id(tensor), (tensor._node, tensor._oidx))
+            # Written to in place with a value that is not from this run: it keeps that value's node.
+            if tensor._node is not leaf and not (tensor._node is not None and tensor._node.base is self.scope):
+                continue
+            tensor._node, tensor._oidx = node, oidx
+            if tensor._hooks is not None:
+                attach_hooks(tensor, tensor._hooks)  # those that came during the run see what arrives outside of it, too
+        self.scope.open = False
+        STATE.scope, STATE.recording = self._before
+
+    def inputs(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], positions: Iterable[int]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], list[PyTree]]:
+        """Mark the Tensors among the arguments as leaves; keyword arguments are numbered after the positional ones.
+
+        Returns:
+            (positional arguments, keyword arguments, and for each position its argument with every Tensor replaced by its
+            leaf). A Tensor object that is passed at two positions becomes two Tensors, so that each position has its own
+            gradient.
+        """
+        positions = tuple(positions)
+        values, names, n = [*args, *kwargs.values()], list(kwargs), len(args)
+        seen = set()
+
+        def mark(tensor, requested):
+            if not isinstance(tensor, Tensor):
+                return tensor, None
+            if not requested and not jnp.issubdtype(tensor._value.dtype, jnp.inexact):
+                return tensor, None
+            if id(tensor) in seen and DIALECTS[SETTINGS.hook_dialect].sums_shared_inputs:
+                leaf: Any = tensor._node  # a Leaf: what is in `seen` was marked
+                leaf.requested |= requested
+                return tensor, leaf
+            if id(tensor) in seen:
+                alias = wrap(tensor._value, *self._original(tensor))
+                alias._hooks = tensor._hooks
+                tensor = alias
+            seen.add(id(tensor))
+            return tensor, self.mark(tensor, requested)
+
+        # Requested positions first: if one object is passed at several positions, a requested one keeps the object itself.
+        places = {}
+        for i in (*positions, *sorted(set(range(len(values))).difference(positions))):
+            values[i], places[i] = _map_tensors(lambda t, r=i in positions: mark(t, r), values[i])
+        return tuple(values[:n]), dict(zip(names, values[n:])), [places[p] for p in positions]
+
+    def weights(self, parameters: Iterable[Tensor]) -> list[Leaf]:
+        """Mark Parameters, or other variables, as leaves; returns one leaf for each, the same leaf for one that is listed twice."""
+        leaves = []
+        for parameter in parameters:
+            node = parameter._node
+            if not isinstance(node, Leaf) or all(leaf is not node for _, leaf, _, _ in self._marked):
+                node = self.mark(parameter, True)
+            else:
+                node.requested = True
+            leaves.append(node)
+        self._weights = dict.fromkeys(leaves)
+        return leaves
+
+    def _original(self, tensor):
+        for marked, _, node, oidx in self._marked:
+            if marked is tensor:
+                return node, oidx
+        return tensor._node, tensor._oidx
+
+    def mark(self, tensor: Tensor, requested: bool = True) -> Leaf:
+        """Make a Tensor a leaf of this run; returns the leaf."""
+        node, oidx = tensor._node, tensor._oidx
+        leaf = Leaf(tensor, self.scope, requested)
+        self._marked.append((tensor, leaf, node, oidx))
+        tensor._node, tensor._oidx = leaf, 0
+        return leaf
+
+    def backward(self, outputs: Sequence[Tensor], cts: Sequence[Tensor], also: PyTree = (), keep: bool = False) -> Gradients:
+        """Run the backward pass from `outputs` (Tensors) with the gradients `cts` (Tensors).
+
+        Args:
+            also: other results of the run, nested or not; they and `outputs` are taken off the tape, unless an outer scope differentiates
+                them.
+            keep: True keeps the graph, for another backward pass.
+        """
+        # The backward pass is recorded if an outer scope differentiates the run or the gradients it starts from.
+        recorded = STATE.recording and (self.scope.nested or place_on_tape(cts)[1] is not None)
+        roots = []
+        for out, ct in zip(outputs, cts):
+            node, i = self.place(out)
+            if node is not None and (node.base is self.scope or node.base.open):
+                roots.append((node, i, ct if recorded else ct._value))
+        targets = {leaf for _, leaf, _, _ in self._marked if leaf.requested}
+        found = run_backward(roots, targets, recorded=recorded, keep=keep, weights=self._weights)
+        if not keep:
+            self.forget([*outputs, *tensors_in(also)] if also else outputs)
+        return Gradients(found, recorded)
+
+    def place(self, tensor: Tensor) -> tuple[Node | None, int]:
+        """(node, output number) of a Tensor at the end of the run; needed because an input may also be an output."""
+        return self._ends.get(id(tensor)) or (tensor._node, tensor._oidx)
+
+    def forget(self, tensors: Iterable[Tensor]) -> None:
+        """Take Tensors off the tape, unless an outer scope differentiates them."""
+        for tensor in tensors:
+            if tensor._node is not None and tensor._node.base is self.scope:
+                tensor._node = None
+                tensor._oidx = 0
+
+
+class Gradients:
+    """The gradients that a backward pass computed."""
+
+    def __init__(self, found: LeafGradients, recorded: bool):
+        self._found = found
+        self._recorded = recorded
+
+    def of(self, leaf: Leaf) -> Tensor:
+        """The gradient of a leaf; zeros if nothing arrived there."""
+        grad = self._found.get(leaf)
+        if grad is None:
+            return zeros_like(leaf.tensor)
+        return grad if self._recorded else wrap(grad)
+
+    def gradient(self, place: PyTree) -> PyTree:
+        """The gradient of one argument, in the form that `GradientScope.inputs` returned; () for a number."""
+        if isinstance(place, Leaf):
+            return self.of(place)
+        if isinstance(place, (tuple, list)):
+            return tuple(g for g in map(self.gradient, place) if not (isinstance(g, tuple) and g == ()))
+        if isinstance(place, dict):
+            return {k: self.gradient(v) for k, v in place.items()}
+        return ()
+
+
+def _map_tensors(fn, value):
+    """(value with fn's first results, value with fn's second results) for the Tensors in nested containers."""
+    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+        pairs = [_map_tensors(fn, v) for v in value]
+        kind = type(value) if type(value) in (tuple, list) else None
+        if kind is None:
+            return value, [b for _, b in pairs]
+        return kind(a for a, _ in pairs), [b for _, b in pairs]
+    if type(value) is dict:
+        pairs = {k: _map_tensors(fn, v) for k, v in value.items()}
+        return {k: a for k, (a, _) in pairs.items()}, {k: b for k, (_, b) in pairs.items()}
+    return fn(value)
+
+
+def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
+    """The Tensors in what a function returned, nested containers included.
+
+    Raises:
+        TypeError: the function returned no Tensor.
+    """
+    tensors = [out] if isinstance(out, Tensor) else tensors_in(out)
+    if not tensors:
+        raise TypeError(f"Function {callable_name(fn)} returned {describe(out)}: no Tensor, and so nothing to differentiate.")
+    return tensors
+
+
+def ones_like(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """Initial gradients of ones, one for each Tensor."""
+    return [filled_like(t._value, 1) for t in tensors]
+
+
+def zeros_like(tensor: Tensor) -> Tensor:
+    """A zero gradient of the Tensor's shape and dtype."""
+    return filled_like(tensor._value, 0)
+
+
+def check_function(fn: object, who: str) -> Callable[..., Any]:
+    """`fn`; a TypeError unless it can be called."""
+    if not callable(fn):
+        raise TypeError(f"For '{who}', 'fn' should be a function or a Cell, but got {describe(fn)}.")
+    return fn

@@ -1,0 +1,334 @@
+"""Tracing: from a Python function and the arguments of one call to a Program."""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.extend.core
+from flax import nnx
+
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor, is_leaf, wrap
+from msjax.common.tensor_values import TENSORS
+from msjax.core.base import jax_slots
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.state import LOCK
+from msjax.core.base.typing import PyTreeDef
+from msjax.core.hooks.batching import CallsAsOutputs, calls_are_outputs
+from msjax.core.hooks.delivery import HookNeedsValue
+from msjax.core.hooks.template import Template
+from msjax.core.jaxprs.observers import Observing
+from msjax.engine.compile.code_names import stored_globals
+from msjax.engine.compile.kept import tensors_kept
+from msjax.engine.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw
+from msjax.engine.compile.snapshot import Snapshot
+from msjax.engine.compile.trace import NeedsPyNative, Trace
+from msjax.engine.compile.walk import Walk
+from msjax.engine.processes.groups import PROCESSES
+from msjax.engine.programs.compiler_options import compile_program
+
+if TYPE_CHECKING:
+    from msjax.engine.compile.compiled import Compiled
+    from msjax.engine.compile.stored import StoredCall
+
+
+class FailedInBody(Exception):
+    """The Python code that was traced raised an exception, the cause of this one."""
+
+
+def build(
+    body: Callable[..., Any],
+    compiled: Compiled,
+    environment: Any,
+    leaves: Sequence[Any],
+    treedef: PyTreeDef,
+    before: Snapshot,
+    stored: StoredCall,
+) -> Program:
+    """Trace and compile a function for the arguments of one call.
+
+    Variables that turn out to be missing join the environment, and the code is traced again, from the Python state `before`.
+
+    Raises:
+        FailedInBody, NeedsPyNative: it can't be compiled as it stands. The Python state is as before.
+    """
+    inputs = [i for i, leaf in enumerate(leaves) if is_input(leaf)]
+    passed = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Parameter)}
+    draws = compiled.draws_before()
+    try:
+        for _ in range(8):
+            known = {id(v) for v in environment.variables}
+            environment.variables += [v for k, v in passed.items() if k not in known]
+            attempt = _Attempt(body, compiled, environment.variables, leaves, treedef, inputs, draws)
+            missing = attempt.trace_it()
+            if not missing:
+                if compiled.again:
+                    before.restore()
+                return attempt.program(stored)
+            environment.variables += missing
+            before.restore()
+        raise NeedsPyNative("it uses new Tensors from outside at every run")
+    except BaseException:
+        before.restore()
+        raise
+
+
+class _Attempt:
+    """One try to trace a body with a set of variables."""
+
+    def __init__(self, body, compiled, variables, leaves, treedef, inputs, draws):
+        self.body: Any = body
+        self.subject = compiled.subject()
+        self.variables = list(variables)
+        self.leaves: Any = leaves
+        self.treedef = treedef
+        self.inputs = inputs
+        self.aliases = aliases(leaves, variables)
+        self.name = compiled.name
+        self.again, self.drops_events = compiled.again, compiled.drops_events
+        self.trace = Trace(self.variables, draws)
+        self.in_body = False
+
+    def trace_it(self):
+        """Run the body on values that are not known yet; returns the variables that were missing."""
+        # Another thread that traces has put values of its own into the variables that both use.
+        with LOCK:
+            values = [*[v._value for v in self.variables], *[raw(self.leaves[i]) for i in self.inputs]]
+            of_arguments = [leaf._hooks for leaf in self.leaves if isinstance(leaf, Tensor) and leaf._hooks is not None]
+            hooks, done = [dict(hooks.hooks) for hooks in of_arguments], False
+            try:
+                with CallsAsOutputs(self.drops_events):
+                    self.jaxpr = jax.make_jaxpr(self._pure, axis_env=PROCESSES.axes())(*values)
+                done = True
+            except (Exception, NeedsPyNative) as error:
+                # What failed may have done so for what was missing.
+                if not self.trace.missing:
+                    if self.trace.refused and not isinstance(error, NeedsPyNative):
+                        raise NeedsPyNative(self.trace.refused) from error
+                    if self.in_body and not isinstance(error, NeedsPyNative):
+                        raise FailedInBody from error
+                    raise
+            finally:
+                if not done or self.trace.missing:
+                    # The body runs again, and registers them again.
+                    for hook_list, earlier in zip(of_arguments, hooks):
+                        hook_list.hooks = earlier
+                # jax's caches may keep the function for longer than it is of use; they shall not keep the network.
+                self.subject = self.leaves = self.body = None
+                self.trace.forget()
+        missing = [tensor for tensor, _ in self.trace.missing.values()]
+        if not missing and not self.again:
+            # Code that has run before has been checked then; a recorded forward pass keeps Tensors on its tape.
+            self._check_escaped()
+        return missing
+
+    @contextmanager
+    def _values_put_back(self):
+        """Puts the values of the Tensors from outside back when the body has run, before jax looks for what has left the trace."""
+        places = [
+            ({name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__}, v._value) for v in self.variables
+        ]
+        try:
+            yield
+        finally:
+            for variable, (place, value) in zip(self.variables, places):
+                variable._value = value
+                for name in ("_node", "_oidx"):
+                    variable.__dict__.pop(name, None)
+                variable.__dict__.update(place)
+            for tensor, value in self.trace.missing.values():
+                tensor._value = value
+
+    def _pure(self, *values):
+        n = len(self.variables)
+        trace = self.trace
+        self.jax_trace = weakref.ref(jax_slots.trace_of(values[0]))
+        with self._values_put_back(), trace:
+            for variable, value in zip(self.variables, values):
+                variable._value = value
+            if isinstance(self.subject, nnx.Module):
+                trace.see_cell(self.subject)
+            leaves = list(self.leaves)
+            for i, value in zip(self.inputs, values[n:]):
+                leaves[i] = self._stand_in(leaves[i], value)
+            for i, other in self.aliases:
+                leaves[i] = leaves[other] if other >= 0 else self.variables[-1 - other]
+            args, kwargs = (tuple(leaves), {}) if self.treedef is None else jax.tree.unflatten(self.treedef, leaves)
+            stored = stored_globals(self.subject)
+            self.in_body = True
+            out = _collected(self.body(self.subject, args, kwargs))
+            trace.finish()
+            self.in_body = False
+            may_change = [*zip(self.variables, values), *((leaves[i], v) for i, v in zip(self.inputs, values[n:]))]
+            trace.end([(t, v) for t, v in may_change if isinstance(t, Tensor) and t._value is not v])
+            self._check_containers(leaves, args, kwargs)
+            self.result = Template(out, TENSORS, (nnx.Module,))
+            self.outputs: Any = self.result.taken()
+            self.holes = len(self.outputs)
+            self.writes = [
+                (variable, self._output(variable._value))
+                for variable, value in zip(self.variables, values)
+                if variable._value is not value
+            ]
+            aliased = {i for i, _ in self.aliases}
+            self.written_arguments = [
+                (i, self._output(leaves[i]._value))
+                for i, value in zip(self.inputs, values[n:])
+                if i not in aliased and isinstance(leaves[i], Tensor) and leaves[i]._value is not value
+            ]
+            self.attributes = self._attributes()
+            self._write_globals(*stored)
+        outputs, self.outputs = self.outputs, None
+        trace.forget()  # jax.checking_leaks counts what still refers to the trace's values when this returns
+        return outputs
+
+    def _output(self, value):
+        self.outputs.append(value)
+        return len(self.outputs) - 1
+
+    def _stand_in(self, leaf, value):
+        if not isinstance(leaf, Tensor):
+            return value
+        tensor = wrap(value)
+        if leaf._hooks is not None:
+            tensor._hooks = leaf._hooks
+        return tensor
+
+    def _check_containers(self, leaves, args, kwargs):
+        """Refuse code that changes the lists and dicts that it is called with: it has got copies."""
+        if self.treedef is None:
+            return
+        now, treedef = jax.tree.flatten((args, kwargs), is_leaf=is_leaf)
+        if treedef != self.treedef or any(a is not b for a, b in zip(leaves, now)):
+            self.trace.refuse("it changes a list or dict that it is called with")
+
+    def _attributes(self):
+        """Tensors that the body made attributes of cells: (cell, name, Tensor to be written to, output).
+
+        One that stood there before is written to instead, so that the next run finds it.
+        """
+        known = {id(v) for v in self.variables}
+        found = []
+        for cell, before in self.trace.cells.values():
+            for name, value in vars(cell).copy().items():
+                if not isinstance(value, Tensor) or id(value) in known or not is_tracer(value._value):
+                    continue
+                output = self._output(value._value)
+                if id(before.get(name)) in known:
+                    self.writes.append((before[name], output))
+                    object.__setattr__(cell, name, before[name])
+                else:
+                    found.append((weakref.ref(cell), name, wrap(None), output))
+                    object.__delattr__(cell, name)
+        return found
+
+    def _write_globals(self, namespace, before):
+        """Write to the Tensors whose globals the function has given new ones, so that the next run finds these there."""
+        known = {id(v) for v in self.variables}
+        for name, old in before.items():
+            value = namespace.get(name)
+            if value is not old and id(old) in known and isinstance(value, Tensor) and is_tracer(value._value):
+                self.writes.append((old, self._output(value._value)))
+                namespace[name] = old
+
+    def _check_escaped(self):
+        """Refuse code that keeps Tensors after the call: there are no values for them."""
+        left = tensors_kept(self.jax_trace, self.jaxpr.eqns)
+        if not left:
+            return
+        ids = {id(tensor) for tensor in left}
+        for hook, ref, sentence in self.trace.forward_hooks:
+            if id(ref()) in ids and any(id(v) in ids for v in Walk([hook]).variables):
+                raise HookNeedsValue(_KEPT.format(hook=sentence))
+        raise NeedsPyNative(
+            f"a Tensor of shape {left[0].shape} that was computed in it is kept after the call, where there is no value for it"
+        )
+
+    def program(self, stored):
+        trace, layout = self.trace, Layout()
+        for rewrite in trace.rewrites:
+            with CallsAsOutputs(self.drops_events):
+                self.jaxpr = rewrite(self.jaxpr)
+        observing = Observing(self.jaxpr)
+        avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
+        settings: list[object] = []
+
+        def program(*values):
+            if [(v.shape, v.dtype) for v in values] != avals:
+                raise SignatureChanged
+            # jax traces anew for other types, and for other settings of its own, which the jaxpr has from its first time. That the
+            # program becomes part of another one is such a setting, too, but makes no difference.
+            if not calls_are_outputs():
+                now = jax_slots.settings_token()
+                if settings and settings[0] is not now:
+                    raise SignatureChanged
+                settings[:] = [now]
+            outs, observed = observing.run(values) if trace.groups else observing.run_as_one(values, program.__name__)
+            return layout.leaving(values, [*outs, *observed])
+
+        program.__name__ = self.name.replace(" ", "_").replace(".", "_") or "program"
+        # A run that is rejected has to leave the earlier values where they are; an input that is an output has to stay, too.
+        # What is computed again writes nothing.
+        written = set() if trace.may_be_rejected or self.again else {id(variable) for variable, _ in self.writes}
+        kept = observing.outputs_that_are_inputs()
+        donated = tuple(i for i, v in enumerate(self.variables) if id(v) in written and i not in kept)
+        made = Program(
+            variables=self.variables,
+            writes=self.writes,
+            written_arguments=self.written_arguments,
+            attributes=self.attributes,
+            after=lambda: observing.after_run(layout.order, self.result, self.holes),
+            arguments=self.treedef,
+            inputs=None if self.treedef is None else self.inputs,
+            aliases=self.aliases,
+            jitted=self._jitted(program, donated),
+            layout=layout,
+            donated=donated,
+            stops_gradients=trace.stops_gradients,
+            may_be_rejected=trace.may_be_rejected,
+            draws=trace.draws,
+        )
+        if not trace.rewrites and not trace.groups and not trace.uses_callbacks:
+            stored.keep(made, observing, self.result, self.holes)
+        return made
+
+    def _jitted(self, program, donated):
+        groups = self.trace.groups
+        if len(groups) > 1:
+            names = ", ".join(sorted(repr(group.name) for group in groups))
+            raise NeedsPyNative(f"it communicates in several groups of processes: {names}")
+        if groups:
+            return next(iter(groups)).jit(program, donate_argnums=donated)
+        return compile_program(program, self.jaxpr.jaxpr, donated)
+
+
+# Compiled functions return the items of iterators and views: these can be read only while the program is traced.
+_COLLECTED = {
+    **dict.fromkeys((range, zip, enumerate, type({}.keys()), type({}.values())), tuple),
+    **dict.fromkeys((map, filter, type({}.items()), types.GeneratorType), list),
+}
+_MAY_HOLD = frozenset((*_COLLECTED, tuple, list, dict))
+
+
+def _collected(value):
+    """A result in which iterators and views are tuples or lists."""
+    kind = type(value)
+    if kind in _COLLECTED:
+        return _COLLECTED[kind](map(_collected, value))
+    if kind in (tuple, list) and any(type(v) in _MAY_HOLD for v in value):
+        return kind(map(_collected, value))
+    if kind is dict and any(type(v) in _MAY_HOLD for v in value.values()):
+        return {key: _collected(v) for key, v in value.items()}
+    return value
+
+
+_KEPT = """{hook} returns a value, and so is part of the compiled program; but it also keeps a Tensor, whose
+value is known only when the program has run. Split it into two hooks:
+  1. one that returns the new value, and keeps nothing;
+  2. one that keeps or prints, and returns None: it is called after each run, with concrete values.
+Or run the network in PyNative mode."""

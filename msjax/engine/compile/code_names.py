@@ -1,0 +1,181 @@
+"""What code may read: the names in its bytecode, the methods that it may call, and the data of classes."""
+
+from __future__ import annotations
+
+import collections
+import dis
+import functools
+import itertools
+import types
+import weakref
+from operator import is_
+from typing import Any, NamedTuple
+
+from msjax.common.bases import CellBase
+from msjax.core.base.code import codes_in, names_in
+from msjax.core.base.flax_slots import is_module_state
+from msjax.core.base.libraries import FRAMEWORKS, is_library
+from msjax.core.base.state import VERSION
+
+# Those of the standard library that keep what they hold in an attribute which only their own methods name.
+WRAPPERS = (
+    collections.UserDict,
+    collections.UserList,
+    collections.UserString,
+    collections.ChainMap,
+)
+
+# Classes of the standard library whose attributes are the user's.
+_NAMESPACES = (
+    "types.SimpleNamespace",
+    "argparse.Namespace",
+    *(f"{cls.__module__}.{cls.__qualname__}" for cls in WRAPPERS),
+)
+
+# Where the call of a cell starts.
+_ENTRIES = ("construct", "__call__", "bprop")
+
+
+class ClassNames(NamedTuple):
+    """What the instances of a class may read in it. Names only: whoever keeps them keeps no class alive.
+
+    Attributes:
+        code: all names in the code of the methods.
+        methods: those of the user's methods.
+        data: those of what the user's classes hold besides methods and properties; the user's descriptors count.
+        bodies: the code of the user's methods, which tools that reload modules exchange in place.
+    """
+
+    code: frozenset[str]
+    methods: tuple[str, ...]
+    data: tuple[str, ...]
+    bodies: tuple[types.CodeType, ...]
+
+
+# {class of cells: (count of changes of such classes, its ClassNames)}.
+_OF_CELLS: weakref.WeakKeyDictionary[type, tuple[int, ClassNames]] = weakref.WeakKeyDictionary()
+
+
+@functools.cache
+def _is_namespace(module, name):
+    package, _, inner = module.partition(".")
+    return not is_library(module) or (package in FRAMEWORKS and inner[:8] != "compile.") or f"{module}.{name}" in _NAMESPACES
+
+
+def holds_user_data(cls: type) -> bool:
+    """Whether what the instances of a class hold is the user's."""
+    return _is_namespace(cls.__module__, cls.__qualname__)
+
+
+def stored_globals(function: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A function's globals, and those among them that its code assigns to, by name; two empty dicts for anything but a function."""
+    if not isinstance(function, types.FunctionType):
+        return {}, {}
+    namespace = function.__globals__
+    names = {i.argval for i in dis.get_instructions(function.__code__) if i.opname == "STORE_GLOBAL"}
+    return namespace, {name: namespace[name] for name in names if name in namespace}
+
+
+def slots_of(cls: type) -> list[str]:
+    """The names in the ``__slots__`` of a class and its bases."""
+    slots = [owner.__dict__.get("__slots__", ()) for owner in cls.__mro__]
+    names = [name for several in slots for name in ((several,) if isinstance(several, str) else several)]
+    return [name for name in names if name not in ("__dict__", "__weakref__")]
+
+
+def class_attribute(cls: type, name: str) -> Any:
+    """What a class or one of its bases holds under a name, descriptors themselves; None if there is nothing."""
+    for owner in cls.__mro__:
+        if name in vars(owner):
+            return vars(owner)[name]
+    return None
+
+
+def method_of(cls: type, name: str) -> types.FunctionType | None:
+    """The function of a method, property, class method or static method; None for anything else."""
+    found = class_attribute(cls, name)
+    found = getattr(found, "fget", None) or getattr(found, "__func__", None) or found
+    return found if isinstance(found, types.FunctionType) else None
+
+
+def names_of_class(cls: type) -> ClassNames:
+    """What the instances of a class may read in it; of a cell, by the methods that its call may reach."""
+    if not issubclass(cls, CellBase):
+        return _names_of(cls, [name for owner in _user_classes(cls) for name in vars(owner).copy()])
+    known = _OF_CELLS.get(cls)
+    if known is not None and known[0] == VERSION.classes:
+        bodies = [getattr(method_of(cls, name), "__code__", None) for name in known[1].methods]
+        if all(map(is_, bodies, known[1].bodies)):
+            return known[1]
+    found = _names_of(cls, _ENTRIES)
+    # Classes of cells tell when an attribute changes; other classes that they inherit from don't.
+    if not silent_owners(cls):
+        _OF_CELLS[cls] = VERSION.classes, found
+    return found
+
+
+def silent_owners(cls: type) -> list[type]:
+    """The user's classes among a class and its bases that don't tell when an attribute changes, in the order in which names are looked up."""
+    return [owner for owner in _user_classes(cls) if not issubclass(owner, CellBase)]
+
+
+@functools.lru_cache(4096)
+def module_attributes(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
+    """What a piece of code and the functions that it defines read by points of their globals, such as ``("np", "linalg", "norm")``."""
+    found, chain = {}, []
+    for instruction in itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code))):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            chain = [instruction.argval]
+        elif chain and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            chain.append(instruction.argval)
+            found[tuple(chain)] = None
+        else:
+            chain = []
+    return tuple(found)
+
+
+@functools.lru_cache(4096)
+def imported_modules(code: types.CodeType) -> tuple[str, ...]:
+    """The full names of the modules that a piece of code and the functions that it defines import when they run."""
+    instructions = itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code)))
+    return tuple(dict.fromkeys(i.argval for i in instructions if i.opname == "IMPORT_NAME" and i.argval))
+
+
+def _names_of(cls, start):
+    pending, in_code, methods, bodies = list(dict.fromkeys(start)), set(), [], []
+    queued = set(pending)
+    for name in pending:
+        function = method_of(cls, name)
+        if function is None:
+            continue
+        if not is_library(function.__module__ or ""):
+            methods.append(name)
+            bodies.append(function.__code__)
+        for each in (function, getattr(function, "__wrapped__", None)):
+            if isinstance(each, types.FunctionType):
+                named = names_in(each.__code__)
+                in_code.update(named)
+                pending += [name for name in named if name not in queued]
+                queued.update(named)
+    # Functions of msjax, whose code is not read, may call any method of its own cells, as an optimizer's step does.
+    for owner in itertools.takewhile(lambda owner: not owner.__module__.startswith("msjax.nn.cell."), cls.__mro__):
+        if issubclass(owner, CellBase) and is_library(owner.__module__):
+            for method in vars(owner).values():
+                if isinstance(method, types.FunctionType):
+                    in_code.update(names_in(method.__code__))
+    return ClassNames(frozenset(in_code), tuple(methods), _data_of(cls), tuple(bodies))
+
+
+def _data_of(cls):
+    found = {}
+    for owner in _user_classes(cls):
+        for name, value in vars(owner).copy().items():
+            if name.startswith("__") or isinstance(value, type):
+                continue
+            if not hasattr(type(value), "__get__") or not is_library(type(value).__module__):
+                found.setdefault(name)
+    return tuple(name for name in found if name != "_abc_impl" and not is_module_state(name))
+
+
+def _user_classes(cls):
+    return [owner for owner in cls.__mro__ if not is_library(owner.__module__)]

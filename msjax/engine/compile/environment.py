@@ -1,0 +1,148 @@
+"""Environments: the states of Python for which a compiled function has programs, each told by its guards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import jax
+import numpy as np
+
+from msjax.common.random import default_generator
+from msjax.common.tensor import Tensor
+from msjax.core.base.state import VERSION
+from msjax.engine.compile.guards import STATIC, Guards
+from msjax.engine.compile.walk import Walk
+
+# Toggling hooks or settings goes through a few counts of `VERSION`, and comes back to them: so many are remembered.
+_REMEMBERED = 4
+
+# What a signature tells of an argument wholly: its shape and dtype, or its value.
+_TOLD_BY_SIGNATURE = (Tensor, jax.Array, np.ndarray, *STATIC)
+
+
+class Environment:
+    """One state of Python, and the programs that were made for it.
+
+    Attributes:
+        guards: what makes the state.
+        with_arguments: whether they tell of objects among the arguments of a call, too.
+        variables: the Tensors that programs take; those that tracing finds to be missing join them.
+        programs: {key of a signature: program}.
+        shapes: how many of them were made for calls that differ in shapes and dtypes only.
+        version: the count of `VERSION` at which it was found last: while that is the same, its guards are all that has to hold. -1 where it
+            has to be found at each call.
+    """
+
+    def __init__(self, guards: Guards, variables: list[Tensor], with_arguments: bool):
+        self.guards = guards
+        self.with_arguments = with_arguments
+        self.variables = variables
+        self.programs: dict[Hashable, Any] = {}
+        self.shapes = 0
+        self.version = -1
+
+
+# Before the first call.
+_NONE = Environment(Guards([], ()), [], with_arguments=True)
+
+
+class Environments:
+    """The environments of a compiled function.
+
+    Args:
+        subject: a function that returns what is compiled.
+        roots: further objects in which what it depends on is looked for.
+
+    Attributes:
+        now: the environment of the latest call.
+        own_changes: how many programs in a row changed, in their first run, what they were compiled for.
+    """
+
+    def __init__(self, subject: Callable[[], Any], roots: tuple[Any, ...]):
+        self._subject = subject
+        self._roots = roots
+        self._by_key: dict[Hashable, Environment] = {}
+        self._recent: dict[int, Environment] = {}  # by the count of `VERSION`
+        self._logs: dict[int, Any] = {}
+        self.now: Environment = _NONE
+        self.own_changes = 0
+
+    def roots(self) -> list[Any]:
+        """The objects in which what it depends on is looked for."""
+        return [self._subject(), *self._roots]
+
+    def find(self, arguments: list[Any]) -> tuple[Environment, Walk | None]:
+        """The environment of a call, which becomes the present one.
+
+        Args:
+            arguments: those objects among the arguments whose state the signature does not tell; see `objects_among`.
+
+        Returns:
+            The environment, and the walk from `roots` and `arguments` by which it was found, if there was one that left nothing out.
+        """
+        version = VERSION.n
+        if not arguments:
+            recent = self._recent.get(version)
+            if recent is not None and recent.guards.hold():
+                recent.version = version
+                self.now = recent
+                return recent, None
+        walk = Walk([*self.roots(), *arguments], self._logs)
+        guards = walk.guards()
+        found = self._by_key.get(guards.key)
+        if found is None:
+            generator = default_generator.state
+            variables = [generator, *[v for v in walk.variables if v is not generator]]
+            found = self._by_key[guards.key] = Environment(guards, variables, bool(arguments))
+        found.guards = guards
+        self.now = found
+        if not arguments:
+            found.version = version
+            self._recent = {**dict([*self._recent.items()][1 - _REMEMBERED :]), version: found}
+        return found, None if self._logs else walk
+
+    def after_run(self, first: bool) -> bool:
+        """Notice what a run has changed of the present environment; returns whether it has.
+
+        Lists that only grow are logs, and make no difference from then on.
+
+        Args:
+            first: it was the first run of its program, so that names and what `VERSION` counts are looked at, too. Later runs can
+                change containers only, by observers.
+        """
+        now = self.now
+        guards = now.guards
+        if now.with_arguments or (now.version == VERSION.n and guards.hold() if first else guards.contents_hold()):
+            if first:
+                self.own_changes = 0
+            return False
+        self._logs.update(guards.grown())
+        expected = guards.key_with_logs(self._logs)
+        guards = Walk(self.roots(), self._logs).guards()
+        if guards.key != expected:
+            self.own_changes += first
+            return True
+        self.own_changes = 0
+        self._by_key.pop(now.guards.key, None)
+        self._by_key[guards.key] = now
+        now.guards = guards
+        return False
+
+    def forget(self, environment: Environment) -> None:
+        """Forget an environment, unless it is the present one."""
+        if environment is not self.now:
+            self._by_key = {key: e for key, e in list(self._by_key.items()) if e is not environment}
+
+    def take_stale(self) -> list[Environment]:
+        """Forget the environments that never come again; returns them."""
+        stale = [e for e in list(self._by_key.values()) if e.guards.stale()]
+        if stale:
+            self._by_key = {key: e for key, e in list(self._by_key.items()) if e not in stale}
+            self._recent = {version: e for version, e in list(self._recent.items()) if e not in stale}
+        return stale
+
+
+def objects_among(leaves: Iterable[Any]) -> list[Any]:
+    """The arguments of a call whose state its signature does not tell: functions, cells and other objects."""
+    return [leaf for leaf in leaves if not isinstance(leaf, _TOLD_BY_SIGNATURE)]

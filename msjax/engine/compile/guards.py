@@ -1,0 +1,366 @@
+"""Guards: what a program was compiled for, each as what was read and what was seen there.
+
+`msjax.engine.compile.walk` finds them. Three questions are asked of a list of guards. Do those hold whose changes nothing counts? That is
+checked before every call. By what key are the programs found that serve the same state? Is a guard stale, so that its key never comes
+again? Changes of cells, hooks and settings are counted in `msjax.core.base.state.VERSION`; where the count is the same, they hold.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import os
+import types
+from collections.abc import Callable, Collection, Hashable, Iterable
+from dataclasses import dataclass, field
+from operator import is_
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor
+from msjax.core.hooks.table import Hook
+
+# numpy's numbers, dates and texts, which can't change; jax's own types such as bfloat16 included.
+_NAMED = [*np.sctypeDict.values(), *vars(ml_dtypes).values()]
+_SCALARS = frozenset(cls for cls in _NAMED if isinstance(cls, type) and issubclass(cls, np.generic)) - {np.void, np.object_}
+
+# Classes of values that programs are compiled for: compared by value.
+STATIC = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice, *_SCALARS)
+
+# Of those, the ones whose own == is right. Of the others the text is: by it, a NaN equals another one, and 0.0 is not -0.0; numpy's have
+# their bytes, and dates their units.
+BY_TEXT = (float, complex, slice)
+BY_VALUE = frozenset(STATIC).difference(BY_TEXT, _SCALARS)
+
+# Containers that code may change, and whose items have an order.
+_ORDERED = (list, collections.deque)
+
+# Those that are told by their bytes, and those with keys.
+ARRAYS = (np.ndarray, bytearray, array.array)
+TABLES = (dict, types.MappingProxyType)
+
+# Where a container was found: in another one, so that code reads it if it reads that.
+INSIDE = object()
+
+# How a guard is checked, as (read, a, b, seen): it holds if ``read(a, b)`` is the object `seen`.
+Check: TypeAlias = tuple[Callable[[Any, Any], Any], Any, Any, Any]
+
+
+def bytes_of(container: Any) -> bytes:
+    """What an array holds."""
+    return bytes(container) if type(container) is bytearray else container.tobytes()
+
+
+def static_key(value: Any) -> tuple[type, Any]:
+    """What a value of one of the classes `STATIC` is compared by."""
+    if isinstance(value, np.generic):
+        return type(value), (value.dtype, value.tobytes())
+    return type(value), repr(value) if isinstance(value, BY_TEXT) else value
+
+
+def outline(values: Iterable[Any]) -> tuple[Any, ...]:
+    """What is seen of several values at first sight: their `static_key`, and None for those that have to be looked into."""
+    return tuple([
+        (type(v), v) if type(v) in BY_VALUE else (type(v), repr(v)) if type(v) in BY_TEXT else None for v in values
+    ])  # fmt: skip
+
+
+@dataclass(eq=False, slots=True)
+class Guard:
+    """Something that a program was compiled for.
+
+    Attributes:
+        seen: hashable; what makes a difference. Keys are made of these, in the order of the guards.
+        within: the guard of the list, set or dict in which it was found; None outside of all.
+    """
+
+    seen: Hashable
+    within: Contents | None = field(repr=False)
+
+
+@dataclass(eq=False, slots=True)
+class Identity(Guard):
+    """An object, such as a function, that is told from others by its identity.
+
+    Attributes:
+        keeps: the object, kept alive so that no other one gets its id.
+    """
+
+    keeps: Any
+
+
+@dataclass(eq=False, slots=True)
+class Module(Guard):
+    """A cell with its settings. It is known by its number, so that its guard keeps no cell alive."""
+
+
+@dataclass(eq=False, slots=True)
+class ClassData(Guard):
+    """The data and methods of a class of cells, which tells when they change.
+
+    Attributes:
+        keeps: the methods, kept alive so that no other ones get their ids.
+    """
+
+    keeps: Any
+
+
+@dataclass(eq=False, slots=True)
+class Hooks(Guard):
+    """The hooks of a cell, or those of all cells: `seen` is the key of their table.
+
+    Attributes:
+        hooks: those that are part of programs.
+    """
+
+    hooks: list[Hook]
+
+    def stale(self) -> bool:
+        """True if one of them was removed."""
+        return any(hook.removed for hook in self.hooks)
+
+
+@dataclass(eq=False, slots=True)
+class Variable(Guard):
+    """A Tensor that the program may read or write: its identity, its hooks, and whether a Parameter requires a gradient.
+
+    Attributes:
+        tensor: the Tensor, kept alive.
+        key: of its hooks.
+        hooks: those that are part of programs.
+    """
+
+    tensor: Tensor
+    key: tuple[Any, ...]
+    hooks: list[Hook]
+
+    def stale(self) -> bool:
+        """True if one of them was removed, or all, as by a write in place."""
+        now = self.tensor._hooks
+        return now is None or now.number != self.key[0] or any(hook.id not in now.hooks for hook in self.hooks)
+
+
+@dataclass(eq=False, slots=True)
+class Log(Guard):
+    """A list or deque that running the program makes longer: it is known by its identity, and what it holds makes no difference."""
+
+
+def log_key(container: Any) -> Hashable:
+    """What is seen of a log."""
+    return "log", id(container)
+
+
+@dataclass(eq=False, slots=True)
+class Name(Guard):
+    """A name that code uses: a global, a variable of a closure, an attribute of a class or function, a slot. Nobody counts changes.
+
+    Attributes:
+        read: gives what stands there now, as ``read(owner, name)``.
+        write: puts a value there, as ``write(owner, name, value)``.
+        owner: the namespace, function, class, object, or variable of a closure.
+        name: as the code has it.
+        value: what stood there.
+    """
+
+    read: Callable[[Any, Any], Any]
+    write: Callable[[Any, Any, Any], None]
+    owner: Any = field(repr=False)
+    name: str
+    value: Any
+
+    def check(self) -> Check:
+        """It holds if the same object stands there."""
+        return self.read, self.owner, self.name, self.value
+
+    def put_back(self) -> None:
+        """Write what stood there, if something else does now."""
+        if self.read(self.owner, self.name) is not self.value:
+            self.write(self.owner, self.name, self.value)
+
+
+@dataclass(eq=False, slots=True)
+class InClass(Name):
+    """A name in the user's class itself, not in its bases. `value` is None where it isn't there: it would hide what a base holds."""
+
+    def check(self) -> Check:
+        """It holds if the same object stands there."""
+        return types.MappingProxyType.get, vars(self.owner), self.name, self.value
+
+
+@dataclass(eq=False, slots=True)
+class ProcessEnvironment(Guard):
+    """The environment variables, of code that names ``os.environ`` or ``os.getenv``. `seen` has all of them."""
+
+    def check(self) -> Check:
+        """It holds if they are the same."""
+        return _same_variables, os.environ, self.seen, True
+
+
+@dataclass(eq=False, slots=True)
+class Contents(Guard):
+    """What a list, deque, set, dict or array holds, or an object's attributes. Nobody counts changes.
+
+    Attributes:
+        container: the object itself.
+        ways: (name, container) pairs, how it was found: through an attribute of this name, or any way if the name is None; in the
+            container of another guard if it is `INSIDE`.
+        held: the items that it held, or the bytes of an array; known once `remember` was called.
+    """
+
+    container: Any
+    ways: list[tuple[Any, Contents | None]] = field(repr=False)
+    held: Any = field(default=None, init=False, repr=False)
+
+    def remember(self) -> None:
+        """Note what it holds now."""
+        container = self.container
+        if isinstance(container, ARRAYS):
+            self.held = bytes_of(container)
+        elif isinstance(container, TABLES):
+            self.held = tuple(container), tuple(container.values())
+        else:
+            self.held = tuple(container) if isinstance(container, _ORDERED) else container.copy()
+
+    def check(self) -> Check:
+        """It holds if the items are the same objects in the same order; of a set, if it is equal, and of an array, its bytes."""
+        container = self.container
+        if isinstance(container, ARRAYS):
+            same = _same_bytes
+        elif isinstance(container, TABLES):
+            same = _same_dict
+        else:
+            same = _same_items if isinstance(container, _ORDERED) else _same_set
+        return same, container, self.held, True
+
+    def has_grown(self) -> bool:
+        """Whether a list or deque holds what it held and more behind it; a full deque has dropped items for that."""
+        container, held = self.container, self.held
+        if not isinstance(container, _ORDERED):
+            return False
+        if not isinstance(container, collections.deque) or len(container) != container.maxlen:
+            return len(container) > len(held) and all(map(is_, container, held))
+        items = tuple(container)
+        kept = (held[dropped:] for dropped in range(max(len(held), 1)))
+        return any(len(old) < len(items) and all(map(is_, items, old)) for old in kept)
+
+
+@dataclass(eq=False, slots=True)
+class Again(Guard):
+    """A container that was found before: that it is the same one makes a difference to code that changes it.
+
+    Attributes:
+        first: the guard where it was found first. `seen` is None: the key names the place of that.
+    """
+
+    first: Contents
+
+
+def _same_items(container, held):
+    return len(container) == len(held) and all(map(is_, container, held))
+
+
+def _same_dict(container, held):
+    keys, values = held
+    return len(container) == len(keys) and all(map(is_, container.values(), values)) and all(map(is_, container, keys))
+
+
+def _same_set(container, held):
+    return container == held
+
+
+def _same_bytes(container, held):
+    return bytes_of(container) == held
+
+
+def _same_variables(environment, held):
+    return tuple(environment.items()) == held
+
+
+def _read_by_code(contents: list[Contents], names: Collection[str]) -> list[Contents]:
+    """Those that code which uses these names may read: what no code names, such as a list in which hooks keep values, no code reads."""
+    read, before = set(), -1
+    while before < len(read) < len(contents):
+        before = len(read)
+        for guard in contents:
+            for name, within in guard.ways:
+                if name is None or (within in read if name is INSIDE else name in names):
+                    read.add(guard)
+                    break
+    return [guard for guard in contents if guard in read]
+
+
+class Guards:
+    """The guards of a compiled function, in the order in which a walk found them.
+
+    Args:
+        found: all guards.
+        names: the names that the code uses.
+
+    Attributes:
+        key: hashable; equal for two walks exactly if the same programs serve both.
+        checks: of the guards whose changes nobody counts.
+        contents: those of them that tell what containers hold.
+    """
+
+    def __init__(self, found: list[Guard], names: Collection[str]):
+        self.found = found
+        self.key: tuple[Any, ...] = self.key_with_logs(())
+        contents, checks, self._hooked = [], [], []
+        for guard in found:
+            if isinstance(guard, (Name, ProcessEnvironment)):
+                checks.append(guard.check())
+            elif isinstance(guard, Contents):
+                contents.append(guard)
+            elif (isinstance(guard, Hooks) and guard.hooks) or (isinstance(guard, Variable) and guard.key):
+                self._hooked.append(guard)
+        self.contents = _read_by_code(contents, names)
+        for guard in self.contents:
+            guard.remember()
+        self._content_checks = [guard.check() for guard in self.contents]
+        self.checks: list[Check] = checks + self._content_checks
+
+    def hold(self) -> bool:
+        """True if names stand for the same objects, and containers hold the same."""
+        for read, a, b, seen in self.checks:
+            if read(a, b) is not seen:
+                return False
+        return True
+
+    def contents_hold(self) -> bool:
+        """True if containers hold the same."""
+        for read, a, b, seen in self._content_checks:
+            if read(a, b) is not seen:
+                return False
+        return True
+
+    def stale(self) -> bool:
+        """True if a hook was removed: the key never comes again."""
+        return any(guard.stale() for guard in self._hooked)
+
+    def grown(self) -> dict[int, Any]:
+        """{id: container} of the lists and deques that were only added to."""
+        return {id(guard.container): guard.container for guard in self.contents if guard.has_grown()}
+
+    def key_with_logs(self, logs: Collection[int]) -> tuple[Any, ...]:
+        """The key as it would be if some containers had been known to be logs.
+
+        Args:
+            logs: their ids.
+        """
+        key, left_out, places = [], set(), {}
+        for guard in self.found:
+            if guard.within in left_out:
+                left_out.add(guard)
+            elif isinstance(guard, Contents):
+                if id(guard.container) in logs:
+                    left_out.add(guard)
+                    key.append(log_key(guard.container))
+                else:
+                    places[guard] = len(key)
+                    key.append(guard.seen)
+            else:
+                key.append(("again", places.get(guard.first)) if isinstance(guard, Again) else guard.seen)
+        return tuple(key)

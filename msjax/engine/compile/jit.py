@@ -1,0 +1,165 @@
+"""jit: functions and methods compiled into one program for each signature."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
+
+from flax import nnx
+
+from msjax.common.tensor import being_traced
+from msjax.core.base.checks import check_options
+from msjax.core.base.errors import describe, shorten
+from msjax.core.base.state import ACTIVITY
+from msjax.core.base.typing import CompiledFunction
+from msjax.core.base.weak import LiveSet
+from msjax.core.hooks.worker import WORKER
+from msjax.engine.autograd.monitor import current
+from msjax.engine.compile.cache import compiled_for
+from msjax.engine.compile.compiled import Compiled
+from msjax.engine.compile.gradient import run
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class Options(TypedDict, total=False):
+    """What MindSpore's `jit` takes besides, in one release or another: nothing of it makes a difference to a program of XLA."""
+
+    capture_mode: str
+    jit_level: str
+    dynamic: int
+    backend: str
+    disable_format_transform: bool
+    exec_order: str
+    ge_options: dict[str, Any]
+    auto_offload: str
+    infer_boost: str
+    exc_mode: str
+    jit_syntax_level: str
+    debug_level: str
+    mode: str
+    input_signature: Any
+    hash_args: Any
+    jit_config: Any
+    compile_once: bool
+
+
+_KNOWN = ("fullgraph", *Options.__annotations__)
+
+
+@overload
+def jit(function: Callable[_P, _R], *, fullgraph: bool = False, **options: Unpack[Options]) -> CompiledFunction[_P, _R]: ...
+@overload
+def jit(
+    function: None = None, *, fullgraph: bool = False, **options: Unpack[Options]
+) -> Callable[[Callable[_P, _R]], CompiledFunction[_P, _R]]: ...
+def jit(function: Callable[..., Any] | None = None, *, fullgraph: bool = False, **options: Unpack[Options]) -> Any:
+    """Compile a function, method or Cell: its calls run as one XLA program.
+
+    It is compiled once for each combination of shapes and dtypes of its Tensors, of the values of its other arguments,
+    and of the settings of the cells and the hooks that it uses. Parameters, buffers and Tensors that it reads or writes
+    are inputs and outputs of the program, however it reaches them.
+
+    Hooks work as in PyNative mode. One that returns None is called after each run, with concrete values and in order;
+    one that returns a value is part of the program.
+
+    Args:
+        function (callable): what is compiled. Left out, a decorator is returned.
+        fullgraph (bool): True makes it an error, and not a warning, if the function can't be compiled.
+        **options: MindSpore's other options, such as `jit_level`, `backend` and `input_signature`; without effect, since each signature
+            gets a program of its own.
+
+    Returns:
+        A function that is called like `function`. Its method ``compilations()`` says how often it was compiled.
+
+    Raises:
+        TypeError: `function` is not callable, or there is no such option.
+
+    Example:
+        >>> import msjax as ms
+        >>> @ms.jit
+        ... def f(x, y):
+        ...     return x * y + 1
+        >>> print(f(ms.Tensor(2.0), ms.Tensor(3.0)))
+        7.0
+    """
+    check_options(options, _KNOWN, "jit")
+    if function is None:
+        return functools.partial(jit, fullgraph=fullgraph)
+    if not callable(function):
+        raise TypeError(f"For 'jit', the argument should be a function or a Cell, but got {describe(function)}.")
+    return _jitted(function, fullgraph)
+
+
+def ms_function(
+    fn: Callable[..., Any] | None = None, obj: object = None, input_signature: object = None, *,
+    fullgraph: bool = False, **options: Any,
+) -> Any:  # fmt: skip
+    """MindSpore 1's name of `jit`."""
+    check_options(options, _KNOWN, "ms_function")
+    return jit(fn, fullgraph=fullgraph) if fn is not None else functools.partial(ms_function, fullgraph=fullgraph)
+
+
+def _jitted(function, fullgraph):
+    name = getattr(function, "__qualname__", type(function).__name__)
+    is_cell = isinstance(function, nnx.Module)
+    whole = Compiled(_call, lambda: function, name, fullgraph=fullgraph)
+    made: LiveSet[Compiled] = LiveSet()  # of a method: each cell has programs of its own
+    method = not is_cell and _is_method(function)
+
+    def of_cell(ref):
+        compiled = Compiled(
+            lambda cell, args, kwargs: function(cell, *args, **kwargs), ref, name, roots=(function,), fullgraph=fullgraph
+        )
+        made.add(compiled)
+        return compiled
+
+    def call(*args, **kwargs):
+        if (ACTIVITY.slow_dispatch and one_by_one()) or being_traced(args, kwargs):
+            return function(*args, **kwargs)
+        if WORKER.failures.first is not None:
+            WORKER.raise_pending()
+        try:
+            if method and args and isinstance(args[0], nnx.Module):
+                return run(compiled_for(args[0], call, of_cell), args[1:], kwargs)
+            return run(whole, args, kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
+
+    def compilations():
+        """How often the function was compiled."""
+        return whole.compilations + sum(f.compilations for f in made)
+
+    if not is_cell:
+        functools.update_wrapper(call, function)
+    call.compilations = compilations
+    return call
+
+
+def inlined(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """True where a call is part of a program that is being compiled already, by msjax or by jax, or has to run in PyNative mode."""
+    return (ACTIVITY.slow_dispatch and one_by_one()) or being_traced(args, kwargs)
+
+
+def one_by_one() -> bool:
+    """True where a monitor of this thread wants to see operators run one by one, in PyNative mode."""
+    monitor = current()
+    return monitor is not None and monitor.eager
+
+
+def _is_method(function) -> bool:
+    if inspect.ismethod(function):
+        return False
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return False
+    return bool(names) and names[0] == "self"
+
+
+def _call(function, args, kwargs):
+    return function(*args, **kwargs)

@@ -1,0 +1,291 @@
+"""The record of one trace of a program: what it reads and writes, and its events.
+
+While a program is compiled, its Python code runs once, on values that are not known yet. What has to happen at every run is put into
+the program as an event, with the values that it needs: calls of observers (`msjax.core.hooks.delivery`), printed text, what tools look at.
+`msjax.core.jaxprs.observers` makes outputs of these values, and a function of what happens after each run.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from msjax.common.bases import is_cell
+from msjax.common.buffer import Buffer
+from msjax.common.tensor import Tensor, wrap
+from msjax.core.base import jax_slots
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
+from msjax.core.hooks.batching import put_event
+from msjax.core.hooks.events import Event, OwnCall
+from msjax.core.hooks.template import Template
+from msjax.core.hooks.values import ARRAYS
+from msjax.engine.compile.debugger import RefuseDebuggers
+from msjax.engine.compile.events import MARK, Text
+from msjax.engine.compile.printing import TEXT_IS_USED, Placeholder, goes_to_print
+
+if TYPE_CHECKING:
+    from flax import nnx
+
+    from msjax.common.bases import CellBase
+
+
+class NeedsPyNative(BaseException):
+    """The program can't be compiled as it stands; run in PyNative mode, it may work.
+
+    No Exception, since code between here and the compiler, such as logging's, must not catch it.
+
+    Attributes:
+        why: a sentence.
+    """
+
+    def __init__(self, why: str):
+        super().__init__(why)
+        self.why = why
+
+
+class RunRejected(Exception):
+    """Raised by an event after a run, to discard it: its variables and arguments get the values that they had before. The trace's
+    `may_be_rejected` has to be set.
+
+    Attributes:
+        call: (what was called, args, kwargs); None where it is not known.
+    """
+
+    call: tuple[Any, tuple[Any, ...], dict[str, Any]] | None = None
+
+    def passed(self, finish: Callable[[], Any]) -> Any:
+        """The result of the discarded run, if it is wanted all the same: that of `finish`, after which the other events have happened.
+
+        Raises:
+            RunRejected: this one, if it isn't wanted.
+        """
+        raise self
+
+    def again(self, run: Callable[[], Any]) -> Any:
+        """Repeat the run in PyNative mode.
+
+        Args:
+            run (callable): runs the same code in PyNative mode and undoes its changes.
+
+        Returns:
+            The result of the run.
+        """
+        raise NotImplementedError
+
+
+class Trace(Tracing):
+    """A program while it is being compiled.
+
+    Args:
+        variables: the Tensors that it is known to read or write from outside.
+        draws: the states of its random operators, where the code was traced before.
+
+    Attributes:
+        cells: {id: (cell, {name: Tensor} of its attributes before the call)} of those that were called.
+        missing: {id: (Tensor, its value)} of those that it used, but was not known to use.
+        refused: why the program can't be compiled, once that is known.
+        may_be_rejected: whether an event may raise `RunRejected`. Then the program writes nothing in the place of what it reads.
+        rewrites: functions from the program, a ClosedJaxpr, to the one that is compiled in its place; they may put events into it.
+    """
+
+    falls_back = True
+
+    def __init__(self, variables: list[Buffer], draws: list[tuple[Any, Any]]):
+        super().__init__()
+        self.draws = draws
+        self.variables = {id(v): v for v in variables}
+        self.may_be_rejected: bool = False
+        self.missing = {}
+        self.refused = None
+        self.cells = {}
+        self.world = None
+        self.rewrites: list[Callable[[Any], Any]] = []
+        self._ends: list[Callable[[list[tuple[Tensor, Any]]], None]] = []
+        self._marks: list[Tensor] = []
+        self._printed = set()
+        self._text = []
+        self._swap: Any = None
+        self._stdout: Any = None
+        self._capture: Any = None
+        self._debuggers: Any = None
+        self._level: Any = None
+
+    # ---- the world in which it runs
+
+    def __enter__(self) -> Self:
+        LOCK.acquire()
+        ACTIVITY.add(traces=1)
+        self._swap = swap(scope=Scope(None), recording=True, trace=self)
+        self._swap.__enter__()
+        self._stdout = sys.stdout
+        self.world = jax_slots.trace_state()
+        self._level = jax_slots.current_trace()
+        self._capture = sys.stdout = Capture(self, sys.stdout)
+        self._debuggers = RefuseDebuggers(self.refuse).__enter__()
+        return self
+
+    def __exit__(self, *_exception) -> None:
+        self._debuggers.__exit__()
+        STATE.scope.open = False
+        self._swap.__exit__()
+        sys.stdout = self._stdout
+        ACTIVITY.add(traces=-1)
+        LOCK.release()
+
+    def here(self) -> bool:
+        """True where values are this program's, not those of a loop or a transformation within it."""
+        return jax_slots.trace_state() == self.world
+
+    def refuse(self, why: str) -> None:
+        """Give up: the program can't be compiled.
+
+        Raises:
+            NeedsPyNative: always. Code that catches even that changes nothing.
+        """
+        self.refused = self.refused or why
+        raise NeedsPyNative(why)
+
+    # ---- variables
+
+    def see(self, operands: Sequence[Any]) -> None:
+        """Operands of an operator: a Tensor whose value is known came from outside."""
+        for operand in operands:
+            if isinstance(operand, Tensor) and id(operand) not in self.variables and not is_tracer(operand._value):
+                self.missing[id(operand)] = operand, operand._value
+
+    def entered(self, owner: Any) -> None:
+        if is_cell(owner):
+            self.see_cell(owner)
+
+    def see_cell(self, cell: CellBase | nnx.Module) -> None:
+        """A cell or an nnx module that is called: all its Tensors are the program's variables."""
+        if id(cell) in self.cells:
+            return
+        self.cells[id(cell)] = cell, {name: value for name, value in vars(cell).copy().items() if isinstance(value, Tensor)}
+        for tensor in list(cell_tensors(cell)):
+            if id(tensor) not in self.variables and not is_tracer(tensor._value):
+                self.missing[id(tensor)] = tensor, tensor._value
+
+    # ---- events
+
+    def put(self, event: Event, arrays: Sequence[Any] = ()) -> None:
+        """Let an event happen when a run has come to this place, after the text that was printed so far."""
+        self.comes_to_event()
+        self._put(event, arrays)
+
+    def _put(self, event, arrays):
+        # At the program's own level, whatever loop or transformation of jax is being traced now.
+        with jax_slots.within_trace(self._level):
+            put_event(event, arrays)
+
+    def after_run(
+        self, fn: Callable[..., Any], values: Sequence[Any] = (), what: str = "", *, first: bool = False, may_reject: bool = False
+    ) -> None:
+        """Call a function of msjax after each run.
+
+        Args:
+            fn: called with the arrays that `values` have in that run. It changes nothing that programs are compiled for.
+            values: arrays of the program.
+            what: its name, for messages.
+            first: whether it is called before the hooks and prints of the run.
+            may_reject: whether it may raise `RunRejected`.
+        """
+        self.may_be_rejected = self.may_be_rejected or may_reject
+        args = Template(tuple(values), ARRAYS)
+        self.put(OwnCall(fn, args, what, first), args.taken())
+
+    def at_end(self, fn: Callable[[list[tuple[Tensor, Any]]], None]) -> None:
+        """Call a function at the end of the code, with a list of (Tensor, earlier value) of those that the program writes; it may put
+        events into the program."""
+        self._ends.append(fn)
+
+    def end(self, changed: list[tuple[Tensor, Any]]) -> None:
+        """The end of the code; see `at_end`."""
+        for fn in self._ends:
+            fn(changed)
+
+    def mark(self, tensor: Tensor, kind: str, spec: str) -> str:
+        """The placeholder for a Tensor's text, which each run fills in; text that is not printed at once is refused."""
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__", "").startswith("msjax.common."):
+            frame = frame.f_back
+        if sys.stdout is not self._capture or not goes_to_print(frame):
+            self.refuse(TEXT_IS_USED)
+        self._marks.append(wrap(tensor._value))  # what is written into the Tensor later is not printed
+        return Placeholder(f"\x02{len(self._marks) - 1}:{kind}:{spec}\x03")
+
+    def write(self, text: str) -> None:
+        self._text.append(text)
+
+    def comes_to_event(self) -> None:
+        """Put the text that was printed so far into the program."""
+        if self._text:
+            text, self._text = "".join(self._text), []
+            self._printed.update(int(found[1]) for found in MARK.finditer(text))
+            printed = Text(text, self._marks)
+            self._put(printed, printed.taken())
+
+    def forget(self) -> None:
+        """Let go of the cells and values that the code worked on."""
+        self.cells = {}
+        self._marks = []
+        self._ends = []
+        self._level = None
+
+    def finish(self) -> None:
+        """The end of the code: refuse what went wrong unnoticed.
+
+        Raises:
+            NeedsPyNative: a placeholder was not printed, or something was refused before.
+        """
+        self.comes_to_event()
+        if self.refused or len(self._printed) < len(self._marks):
+            self.refuse(self.refused or TEXT_IS_USED)
+
+
+def in_program() -> bool:
+    """Whether a program that msjax compiles is being traced in this thread."""
+    return isinstance(STATE.trace, Trace)
+
+
+def program_here() -> Trace | None:
+    """The program that msjax compiles and that is being traced here, not in a loop or transformation within it; or None."""
+    trace = STATE.trace
+    return trace if isinstance(trace, Trace) and trace.here() else None
+
+
+class Capture:
+    """Stands for sys.stdout while a program is compiled; other threads write through.
+
+    Args:
+        trace: what this thread writes goes to its method `write`.
+        stream: sys.stdout.
+    """
+
+    def __init__(self, trace: Any, stream: Any):
+        self._trace = trace
+        self._stream = stream
+        self._thread = threading.get_ident()
+
+    def write(self, text):
+        if threading.get_ident() == self._thread:
+            self._trace.write(text)
+            return len(text)
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def cell_tensors(cell: CellBase | nnx.Module) -> Iterator[Tensor]:
+    """The Tensors that are attributes of one cell, in lists, tuples and dicts, too."""
+    for value in vars(cell).copy().values():
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from (v for v in tuple(value) if isinstance(v, Tensor))
+        elif isinstance(value, dict):
+            yield from (v for v in tuple(value.values()) if isinstance(v, Tensor))

@@ -1,0 +1,482 @@
+"""The walk that finds what a compiled function depends on, as a list of guards.
+
+It starts from the function or cell that is compiled and follows attributes, closures, containers, and the globals that its code names.
+Tensors that it overlooks are found when the program is traced.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import os
+import sys
+import types
+from collections.abc import Collection
+from typing import Any
+
+import jax
+import numpy as np
+from flax import nnx
+
+from msjax.common.bases import CellBase
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.core.base.context import SETTINGS
+from msjax.core.base.flax_slots import MODULE_STATE
+from msjax.core.base.libraries import is_library
+from msjax.core.base.weak import identity
+from msjax.core.hooks.delivery import observes
+from msjax.core.hooks.sites import WITH_HOOKS, HookSite
+from msjax.core.hooks.table import GLOBAL, Hook, HookTable
+from msjax.engine.compile.code_names import (
+    WRAPPERS,
+    class_attribute,
+    holds_user_data,
+    imported_modules,
+    method_of,
+    module_attributes,
+    names_in,
+    names_of_class,
+    silent_owners,
+    slots_of,
+)
+from msjax.engine.compile.guards import (
+    ARRAYS,
+    INSIDE,
+    STATIC,
+    TABLES,
+    Again,
+    ClassData,
+    Contents,
+    Guard,
+    Guards,
+    Hooks,
+    Identity,
+    InClass,
+    Log,
+    Module,
+    Name,
+    ProcessEnvironment,
+    Variable,
+    bytes_of,
+    log_key,
+    outline,
+    static_key,
+)
+from msjax.engine.compile.places import (
+    held_by,
+    put_in_cell,
+    put_in_class,
+    put_nothing_back,
+    read_cell,
+    read_in_class,
+    read_slot,
+)
+from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
+
+# docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
+# data that it doesn't use: settings lie closer, and are fewer and smaller.
+_DEPTH = 5  # steps from a cell or function to the objects and containers that are looked into
+_MOST_ITEMS = 1000  # of a container that holds more, the items themselves are compared, and not looked into
+_MOST_BYTES = 1 << 16  # of a larger numpy array, only the identity counts
+
+# Attributes of cells that are no guards: nnx's own, and those that follow from others: from the hooks, and from an optimizer's settings.
+_NOT_GUARDED = frozenset((*MODULE_STATE, "_special", "_prepared"))
+
+_MISSING = object()
+
+# {(full name of a library's module, name): what a walk found there first}.
+_AT_FIRST: dict[tuple[str, str], Any] = {}
+
+
+class Walk:
+    """One walk over what code can reach.
+
+    Args:
+        roots: functions, cells and other objects.
+        logs: ids of containers that running the program makes longer: what they hold makes no difference.
+
+    Attributes:
+        found: the guards, in the order in which they were found.
+        variables: Tensors, Parameters and Buffers.
+        modules: cells and other modules of nnx.
+        containers: lists, deques, sets and dicts, attributes of objects included.
+    """
+
+    def __init__(self, roots: list[Any], logs: Collection[int] = ()):
+        self.found: list[Guard] = [Guard(_settings(), None)]
+        self.variables: list[Tensor] = []
+        self.modules: list[nnx.Module] = []
+        self.containers: list[Any] = []
+        self._logs = logs
+        self._within = None
+        self._visited = {}  # {id of an object, or (id of a namespace, name): its Contents or None}
+        self._names = set()
+        self._namespaces = []
+        self._hooks(GLOBAL.table)
+        for registry in sorted(WITH_HOOKS, key=lambda registry: registry.number):
+            self.found.append(Guard(registry.key, None))
+            for hook in registry.hooks:
+                self._hook(hook.fn, hook.observe, hook.traced)
+        self.follow(roots)
+
+    def guards(self) -> Guards:
+        """What was found, as guards that can be checked."""
+        return Guards([*self.found], self._names)
+
+    def follow(self, roots: list[Any]) -> None:
+        """Start from further objects, too."""
+        for root in roots:
+            self._visit(root, 0)
+        self._visit_namespaces()
+
+    # ---- values
+
+    def _visit(self, value, depth, attribute=None):
+        """Look at a value; `attribute` is the name that code uses to find it, None where there are other ways."""
+        kind = type(value)
+        if kind is types.FunctionType:
+            self._object(value, depth)
+        elif isinstance(value, Tensor):
+            self._tensor(value)
+        elif isinstance(value, nnx.Module):
+            self._module(value)
+        elif isinstance(value, HookTable):
+            self._hooks(value)
+        elif isinstance(value, (tuple, frozenset)):
+            seen = outline(value)
+            self.found.append(Guard((kind.__name__, *seen), self._within))
+            self._items(value, seen, depth, attribute)
+            self._besides(value, depth)
+        elif isinstance(value, (list, set, collections.deque, *TABLES)):
+            self._container(value, depth, attribute)
+        elif isinstance(value, ARRAYS) and _size(value) <= _MOST_BYTES:
+            if not self._found_before(value, attribute):
+                self._array(value, depth, attribute)
+        elif kind in STATIC:
+            self.found.append(Guard(static_key(value), self._within))
+        else:
+            self._object(value, depth)
+
+    def _items(self, items, seen, depth, attribute):
+        """Look into those of some items that their outline does not tell."""
+        if depth < _DEPTH and len(seen) <= _MOST_ITEMS:
+            for item, known in zip(items, seen):
+                if known is None:
+                    self._visit(item, depth + 1, attribute)
+
+    def _container(self, container, depth, attribute):
+        if id(container) in self._logs:
+            self.found.append(Log(log_key(container), self._within))
+            return
+        if self._found_before(container, attribute):
+            return
+        kind = type(container).__name__
+        if not isinstance(container, types.MappingProxyType):  # a view of another one
+            self.containers.append(container)
+        if depth >= _DEPTH:
+            self._visited[id(container)] = None
+            self.found.append(Guard((kind, len(container)), self._within))
+            return
+        if isinstance(container, TABLES):
+            entries = container.copy()
+            keys = tuple([static_key(key) if type(key) in STATIC else str(key) for key in entries])
+            items = [*entries.values()]
+        else:
+            keys, items = (), [*container]
+        seen = outline(items)
+        outer, self._within = self._within, self._contents(container, (kind, keys, seen), attribute)
+        self._items(items, seen, depth, INSIDE)
+        self._within = outer
+        self._besides(container, depth)
+        self._held(container, depth)
+
+    def _array(self, value, depth, attribute):
+        is_numpys = isinstance(value, np.ndarray)
+        self._contents(value, ((value.shape, value.dtype) if is_numpys else type(value), bytes_of(value)), attribute)
+        if is_numpys and value.dtype.hasobject:
+            items = value.ravel().tolist()
+            self._items(items, outline(items), depth, attribute)
+        self._besides(value, depth)
+
+    def _besides(self, value, depth):
+        """Look at what an instance of the user's own class of containers holds besides its items."""
+        if not is_library(type(value).__module__) and (id(value), None) not in self._visited:
+            self._visited[id(value), None] = None
+            self._attributes(value, depth)
+
+    def _held(self, value, depth):
+        """Look at what an object of Python's own holds out of sight."""
+        for read, write, name in held_by(value):
+            self._name(read, write, value, name, depth)
+
+    def _contents(self, container, seen, attribute):
+        guard = self._visited[id(container)] = Contents(seen, self._within, container, [(attribute, self._within)])
+        self.found.append(guard)
+        return guard
+
+    def _found_before(self, container, attribute):
+        """Whether a container was found before; then the guard says where."""
+        if id(container) not in self._visited:
+            return False
+        first = self._visited[id(container)]
+        if first is None:
+            self.found.append(Guard((type(container).__name__, len(container)), self._within))
+        else:
+            first.ways.append((attribute, self._within))
+            self.found.append(Again(None, self._within, first))
+        return True
+
+    def _tensor(self, tensor):
+        hooks = tensor.__dict__.get("_hooks")
+        key, modifiers = (hooks.key, hooks.of_programs) if hooks else ((), [])
+        requires_grad = tensor.requires_grad if isinstance(tensor, Parameter) else None
+        self.found.append(Variable(("tensor", id(tensor), requires_grad, key), self._within, tensor, key, modifiers))
+        if id(tensor) not in self._visited:
+            self._visited[id(tensor)] = None
+            self.variables.append(tensor)
+            for hook in modifiers:
+                self._hook(hook.fn, hook.observe, hook.traced)
+
+    def _hooks(self, table):
+        # Observers stand in slots: which functions they are makes no difference.
+        hooks = table.of_programs
+        self.found.append(Hooks(table.key, self._within, hooks))
+        for hook in hooks:
+            if not isinstance(hook.fn, tuple):
+                self._hook(hook.fn, hook.observe, hook.traced)
+
+    def _hook(self, fn, observe, traced):
+        """Look into a hook that becomes part of a program. An observer is called after each run, whatever it reads then; the tools' own
+        hooks read nothing of the user's."""
+        method = fn
+        while isinstance(method, functools.partial):
+            method = method.func
+        own = isinstance(method, types.MethodType) and is_library(type(method.__self__).__module__)
+        if not own and not observes(fn, observe, traced):
+            self._visit(fn, 1)
+
+    def _module(self, module):
+        number, cls = identity(module), type(module)
+        if id(module) in self._visited:
+            self.found.append(Module(("module", number), self._within))
+            return
+        self._visited[id(module)] = None
+        self.modules.append(module)
+        attributes = {
+            name: value
+            for name, value in vars(module).copy().items()
+            # What is as the class has it may as well not be there: so it is again after a hook was removed.
+            if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
+        }
+        seen = outline(attributes.values())
+        whole = ("module", number, *attributes, seen)
+        if isinstance(module, CellBase):
+            self.found.append(Module(whole, self._within))
+        else:
+            # Other modules don't tell when an attribute changes.
+            self._contents(vars(module), whole, None)
+        for (name, value), known in zip(attributes.items(), seen):
+            if known is None:
+                self._visit(value, 1, name)
+        self._class(cls, 1)
+
+    def _object(self, value, depth):
+        """Look at an object that is told from others by its identity."""
+        if isinstance(value, types.MethodType):  # made anew each time that it is asked for
+            self._visit(value.__self__, depth + 1)
+            self._visit(value.__func__, depth)
+            return
+        if isinstance(value, HookSite):  # made anew when hooks come and go; one for the same hooks is equal
+            self.found.append(Guard(("hooks", value), self._within))
+        else:
+            self.found.append(Identity(("object", id(value)), self._within, value))
+        if id(value) in self._visited:
+            return
+        self._visited[id(value)] = None
+        if depth >= _DEPTH or isinstance(value, (type, jax.Array, np.ndarray, np.generic)):
+            return
+        if isinstance(value, Hook):
+            self._hook(value.fn, value.observe, value.traced)
+        elif isinstance(value, HookSite):
+            for table in value.tables.values():
+                self._hooks(table)
+        elif isinstance(value, types.ModuleType):
+            if not is_library(value.__name__):
+                self._namespaces.append((vars(value), depth))
+        elif value is os.environ or value is os.getenv:
+            self.found.append(ProcessEnvironment(tuple(os.environ.items()), self._within))
+        elif isinstance(value, types.FunctionType):
+            self._function(value, depth)
+        elif hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial and its like
+            self._visit((value.func, *value.args, *value.keywords.values()), depth)
+            if isinstance(value.keywords, dict) and value.keywords:
+                self._container(value.keywords, depth, None)
+        elif held_by(value):
+            self._held(value, depth)
+        elif holds_user_data(type(value)):
+            self._attributes(value, depth)
+            self._name(getattr, object.__setattr__, value, "__class__", depth)
+        elif isinstance(getattr(value, "__wrapped__", None), types.FunctionType):  # functools.lru_cache and its like
+            self._visit(value.__wrapped__, depth)
+
+    def _attributes(self, value, depth):
+        attributes, cls = getattr(value, "__dict__", None), type(value)
+        if isinstance(attributes, dict):
+            now = attributes.copy()
+            seen = outline(now.values())
+            self._contents(attributes, (cls.__name__, *now, seen), None)
+            self.containers.append(attributes)
+            inside = isinstance(value, WRAPPERS)
+            for (name, item), known in zip(now.items(), seen):
+                if known is None:
+                    self._visit(item, depth + 1, None if inside else name)
+        if not is_library(cls.__module__):
+            for name in slots_of(cls):
+                self._name(read_slot, setattr, value, name, depth)
+            self._class(cls, depth)
+
+    # ---- code
+
+    def _class(self, cls, depth):
+        """What instances find in their class: data, and the methods that code may call."""
+        if id(cls) in self._visited:
+            return
+        self._visited[id(cls)] = None
+        names = names_of_class(cls)
+        self._names |= names.code
+        methods = [method_of(cls, name) for name in names.methods]
+        data = {}
+        if issubclass(cls, CellBase):  # tells when an attribute changes
+            data = {name: class_attribute(cls, name) for name in names.data}
+        else:
+            self._name(getattr, put_nothing_back, cls, "__mro__", depth)
+        self._told_by_nobody(cls, names, depth)
+        if methods or data:
+            seen = outline(data.values())
+            self.found.append(ClassData((*data, seen, *map(id, methods)), self._within, methods))
+            for (name, value), known in zip(data.items(), seen):
+                if known is None:
+                    self._visit(value, depth + 1, name)
+        for method in methods:
+            if id(method) not in self._visited:
+                self._visited[id(method)] = None
+                self._function(method, depth)
+
+    def _told_by_nobody(self, cls, names, depth):
+        """What of a class is looked up in the user's classes that don't tell when an attribute changes."""
+        owners = silent_owners(cls)
+        for name in (*names.methods, *names.data):
+            for owner in owners:
+                if (id(owner), name) not in self._visited:
+                    self._visited[id(owner), name] = None
+                    value = vars(owner).get(name)
+                    known = static_key(value) if type(value) in STATIC else None
+                    self.found.append(InClass((name, known), self._within, read_in_class, put_in_class, owner, name, value))
+                    if known is None and name not in names.methods:
+                        self._visit(value, depth + 1)
+                if name in vars(owner):  # it hides those behind it
+                    break
+
+    def _function(self, function, depth):
+        names = names_in(function.__code__)
+        self._names.update(names)
+        library = is_library(function.__globals__.get("__name__") or "")
+        # What a library wraps is no step: a function that is compiled, differentiated or lifted lies as deep as it lay before.
+        inside = depth - 1 if library else depth
+        for name, variable in zip(function.__code__.co_freevars, function.__closure__ or ()):
+            self._name(read_cell, put_in_cell, variable, name, inside)
+        for name in ("__defaults__", "__kwdefaults__"):
+            if getattr(function, name):
+                self._name(getattr, setattr, function, name, depth)
+        wrapped = getattr(function, "__wrapped__", None)
+        if wrapped is not None:
+            self._visit(wrapped, depth)
+        if function.__dict__:
+            self._namespaces.append((vars(function), depth + 1))
+        if library:
+            return
+        # Tools that reload edited modules exchange the code of functions.
+        self._name(getattr, setattr, function, "__code__", depth)
+        namespace = function.__globals__
+        for name in names:
+            if name in namespace:
+                self._name(dict.get, dict.__setitem__, namespace, name, depth)
+        for name in imported_modules(function.__code__):
+            module = sys.modules.get(name)
+            if module is not None and not is_library(name):
+                self._namespaces.append((vars(module), depth))
+        for first, *rest in module_attributes(function.__code__):
+            self._library_names(namespace.get(first), rest, depth)
+
+    def _library_names(self, module, names, depth):
+        """What a library's modules hold under the names by which code reads it, such as a function that a test replaces."""
+        for name in names:
+            if not isinstance(module, types.ModuleType):
+                return
+            held = vars(module)
+            value = held.get(name, _MISSING)
+            if value is _MISSING and module.__name__.partition(".")[0] == "msjax":  # made when it is first asked for
+                value = getattr(module, name, _MISSING)
+            if name in held and is_library(module.__name__):
+                place = id(held), name
+                if place not in self._visited:
+                    self._visited[place] = None
+                    # A name that was not there yet at another walk leaves the key as it was.
+                    first = _AT_FIRST.setdefault((module.__name__, name), value)
+                    seen = name, None if value is first else id(value)
+                    self.found.append(Name(seen, self._within, dict.get, dict.__setitem__, held, name, value))
+                    if type(value) is list or value is os.environ or value is os.getenv:
+                        self._visit(value, depth)
+            module = value
+
+    def _visit_namespaces(self):
+        """Of modules and of attributes of functions, what some code names; that code may name more."""
+        visited = set()
+        while True:
+            places = [
+                (namespace, name, depth)
+                for namespace, depth in self._namespaces
+                for name in sorted(self._names.intersection(namespace))
+                if (id(namespace), name) not in visited
+            ]
+            if not places:
+                return
+            for namespace, name, depth in places:
+                visited.add((id(namespace), name))
+                self._name(dict.get, dict.__setitem__, namespace, name, depth)
+
+    def _name(self, read, write, owner, name, depth):
+        place = id(owner), name
+        if place in self._visited:
+            return
+        self._visited[place] = None
+        value = read(owner, name)
+        module = value.__name__ if isinstance(value, types.ModuleType) else value.__module__ if isinstance(value, type) else None
+        if module is not None and is_library(module):
+            return
+        known = static_key(value) if type(value) in STATIC else None
+        self.found.append(Name((name, known), self._within, read, write, owner, name, value))
+        if isinstance(value, type):
+            self._class(value, depth)
+        elif known is None:
+            self._visit(value, depth + 1)
+
+
+def hooks_within(fn: Any) -> tuple[Any, ...] | None:
+    """The hooks of the modules that a function calls, as far as a walk finds them, those of all cells first; None if it calls none."""
+    walk = Walk([fn])
+    keys = tuple([guard.seen for guard in walk.found if isinstance(guard, Hooks) and guard.seen])
+    # The same hooks on other modules are others.
+    return (keys and (*keys, *map(identity, walk.modules))) if walk.modules else None
+
+
+def _size(array):
+    return array.nbytes if isinstance(array, np.ndarray) else len(memoryview(array).cast("B"))
+
+
+def _settings():
+    """The settings of the whole process that programs depend on: the dialect of hooks, and the groups of processes that communicate."""
+    # The group of all processes follows from the place; it is made when it is first asked for.
+    groups = [group for name, group in list(PROCESSES.groups.items()) if name not in WORLD_NAMES]
+    return "settings", SETTINGS.hook_dialect, PROCESSES.place, *groups

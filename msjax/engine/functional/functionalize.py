@@ -1,0 +1,272 @@
+"""functionalize: a network as a pure function of pytrees of jax arrays, for any jax transformation."""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from msjax.common.bases import is_cell
+from msjax.common.buffer import Buffer
+from msjax.common.parameter import Parameter
+from msjax.common.random import default_generator
+from msjax.common.tensor import Tensor, is_leaf, wrap
+from msjax.common.tensor_hooks import LateHookError
+from msjax.common.tensor_values import TENSORS
+from msjax.core.base.code import names_in
+from msjax.core.base.errors import describe
+from msjax.core.base.libraries import is_library
+from msjax.core.base.state import VERSION
+from msjax.core.base.typing import PyTreeDef
+from msjax.core.hooks.batching import CallbackBatch
+from msjax.core.hooks.worker import WORKER
+from msjax.engine.functional.taped import Installed, run_taped
+from msjax.nn.cell.base import Cell
+from msjax.nn.cell.hooks import hooks_of
+from msjax.ops.function.control.gradient import HookBackward, InsertGradientOf
+
+# The entry of the buffers that holds the state of the random operators.
+RANDOM = "random_state"
+
+
+def functionalize(
+    net: Cell,
+) -> tuple[Callable[..., tuple[Any, dict[str, jax.Array]]], dict[str, jax.Array], dict[str, jax.Array]]:
+    """A pure function that computes what a network computes, with its hooks, and the values that it starts from.
+
+    Args:
+        net (Cell): the network. Its own objects run, so that hooks may be registered and removed at any time; a function
+            that jax has compiled already keeps the hooks that were there then.
+
+    Returns:
+        (apply, params, buffers). ``apply(params, buffers, *args, **kwargs)`` returns ``(out, new_buffers)``. `params` is a
+        dict of jax arrays: the Parameters that require a gradient, by their paths; `buffers` one of the other Parameters,
+        buffers and the state of the random operators. Arguments and results are jax arrays, in pytrees; what is no array
+        goes through unchanged. ``ms.write_back(net, params, buffers)`` puts values back into the network.
+
+    Raises:
+        TypeError: `net` is no Cell.
+
+    Example:
+        >>> import jax
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
+        >>> apply, params, buffers = ms.functionalize(net)
+        >>> out, buffers = jax.jit(apply)(params, buffers, jax.numpy.array([[1.0, 2.0]], "float32"))
+        >>> print(out)
+        [[3.]]
+    """
+    if not is_cell(net):
+        raise TypeError(f"For 'functionalize', the network should be a Cell, but got {describe(net)}.")
+
+    trained, rest = state_of(net)
+    # Copies: whoever donates them to a program leaves the network its own.
+    return (
+        pure_apply(net, net),
+        {n: jnp.copy(v._value) for n, v in trained.items()},
+        {n: jnp.copy(v._value) for n, v in rest.items()},
+    )
+
+
+def pure_apply(net: Cell, forward: Callable[..., Any], on_tape: bool = True) -> Callable[..., Any]:
+    """The function `apply` of `functionalize`.
+
+    Args:
+        net (Cell): the network whose values are replaced.
+        forward (callable): what runs with them; the network, or a function that calls it. It runs again when jax differentiates.
+        on_tape (bool): False leaves hooks of gradients in identities of jax: a network on the tape is one `jax.custom_vjp`, into which
+            no gradient from outside goes.
+    """
+
+    def apply(params, buffers, *args, **kwargs):
+        WORKER.raise_pending()
+        trained, rest = state_of(net)
+        values = [*_matched(params, trained, "params").values(), *_matched(buffers, rest, "buffers").values()]
+        call = _Call(net, forward, args, kwargs, list(rest.values()))
+        results = _run(call, [*trained.values(), *rest.values()], values, on_tape)
+        n = len(results) - len(rest)
+        return call.output(results[:n]), dict(zip(rest, results[n:]))
+
+    return apply
+
+
+def write_back(net: Cell, params: dict[str, Any] | None = None, buffers: dict[str, Any] | None = None) -> None:
+    """Put values back into a network.
+
+    Args:
+        net (Cell): the network that was functionalized.
+        params, buffers (dict, optional): values as `functionalize` names them.
+
+    Raises:
+        ValueError: other names or shapes than the network's.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.Dense(1, 1, weight_init="ones")
+        >>> apply, params, buffers = ms.functionalize(net)
+        >>> ms.write_back(net, {name: value * 2 for name, value in params.items()})
+        >>> print(net.weight.asnumpy())
+        [[2.]]
+    """
+    for given, variables, what in zip((params, buffers), state_of(net), ("params", "buffers")):
+        if given is None:
+            continue
+        for name, value in _matched(given, variables, what).items():
+            if value.shape != variables[name].shape:
+                raise ValueError(
+                    f"For 'write_back', {name!r} should have shape {variables[name].shape}, but got {tuple(value.shape)}."
+                )
+            variables[name]._value = jnp.array(value, variables[name]._value.dtype)
+
+
+def state_of(net: Cell) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """({path: Parameter that requires a gradient}, {path: other Parameter, Buffer or random state})."""
+    trained, rest = {}, {}
+    for name, parameter in net.parameters_and_names():
+        (trained if parameter.requires_grad else rest)[name] = parameter
+    for prefix, cell in net.cells_and_names():
+        for name, value in vars(cell).items():
+            if isinstance(value, Buffer):
+                rest[f"{prefix}.{name}" if prefix else name] = value
+    rest[RANDOM] = default_generator.state
+    return trained, rest
+
+
+def _matched(given, variables, what):
+    if not isinstance(given, dict):
+        raise TypeError(f"For a functionalized network, '{what}' should be a dict of arrays, but got {describe(given)}.")
+    if given.keys() != variables.keys():
+        lacking, unknown = sorted(variables.keys() - given.keys()), sorted(given.keys() - variables.keys())
+        raise ValueError(
+            f"For a functionalized network, '{what}' should have the network's names"
+            + (f"; lacking: {', '.join(lacking[:5])}" if lacking else "")
+            + (f"; unknown: {', '.join(unknown[:5])}" if unknown else "")
+            + "."
+        )
+    return {name: given[name]._value if isinstance(given[name], Tensor) else given[name] for name in variables}
+
+
+class _Call:
+    """One call of a functionalized network, between arrays and Tensors.
+
+    Args:
+        net: the network.
+        forward: what runs it.
+        args, kwargs: the arguments, with arrays.
+        state: the Tensors whose new values are wanted, too.
+
+    Attributes:
+        arrays: the arrays among the arguments.
+    """
+
+    def __init__(
+        self, net: Cell, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], state: list[Tensor]
+    ):
+        self.net = net
+        self.forward = forward
+        self.state = state
+        self.leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_leaf)
+        self.places = [i for i, leaf in enumerate(self.leaves) if _is_array(leaf)]
+        self.arrays = [_raw(self.leaves[i]) for i in self.places]
+        # How the result fits together, and its leaves, with _PLACE for those that are arrays.
+        self.made: tuple[PyTreeDef, list[Any]] = None, []
+
+    def __call__(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        """(Tensors of the result, Tensors of the state), for `run_taped`."""
+        leaves = list(self.leaves)
+        for i, tensor in zip(self.places, tensors):
+            leaves[i] = tensor
+        args, kwargs = jax.tree.unflatten(self.treedef, leaves)
+        found, treedef = jax.tree.flatten(self.forward(*args, **kwargs), is_leaf=is_leaf)
+        outputs = [leaf if isinstance(leaf, Tensor) else wrap(leaf) for leaf in found if _is_array(leaf)]
+        self.made = treedef, [_PLACE if _is_array(leaf) else leaf for leaf in found]
+        return outputs, self.state
+
+    def output(self, arrays):
+        """The result of the network, with arrays in the places of its Tensors."""
+        treedef, leaves = self.made
+        rest = iter(arrays)
+        return jax.tree.unflatten(treedef, [next(rest) if leaf is _PLACE else leaf for leaf in leaves])
+
+
+_PLACE = object()
+
+# Networks whose own code puts hooks on gradients, found when they ran.
+_HOOKED_WITHIN: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def _run(call, variables, values, on_tape):
+    """The values of the result and the state; on the tape where gradients pass hooks."""
+    if on_tape and _needs_tape(call.net, variables):
+        return run_taped(variables, values, call.arrays, call)
+    try:
+        with Installed(variables, values, False) as installed, CallbackBatch() as calls:
+            outputs, state = call([wrap(a) for a in call.arrays])
+            results = [t._value for t in (*calls.add_dependency(TENSORS, outputs), *state)]
+    except LateHookError:
+        if not on_tape:
+            raise
+        _HOOKED_WITHIN.add(call.net)
+        return run_taped(variables, values, call.arrays, call)
+    if installed.run.hooks_gradients:
+        # This time, the hooks are in identities of jax; from now on, they come in the order of PyNative mode.
+        _HOOKED_WITHIN.add(call.net)
+    return results
+
+
+def _needs_tape(net, variables):
+    if net in _HOOKED_WITHIN or any(isinstance(v, Parameter) and v._hooks for v in variables):
+        return True
+    for _, cell in net.cells_and_names():
+        table = hooks_of(cell)
+        if table.backward or table.backward_pre or getattr(cell, "bprop", None) is not None or _registers_hooks(type(cell)):
+            return True
+        if any(isinstance(value, _GRADIENT_HOOKS) for value in vars(cell).values()):
+            return True
+    return False
+
+
+_GRADIENT_HOOKS = HookBackward, InsertGradientOf
+_NAMES = {"register_hook", "HookBackward", "InsertGradientOf"}
+
+# {class: (count of changes of cells' classes, what `_registers_hooks` has found)}
+_REGISTERS: weakref.WeakKeyDictionary[type, tuple[int, bool]] = weakref.WeakKeyDictionary()
+
+
+def _registers_hooks(cls):
+    """Whether the code of a class of cells says that it puts hooks on gradients. An identity at that place would not see all of the
+    gradient of a Tensor that was used before, and none where only the tape has one."""
+    known = _REGISTERS.get(cls)
+    if known is None or known[0] != VERSION.classes:
+        methods = [value for base in cls.__mro__ if not is_library(base.__module__) for value in vars(base).values()]
+        known = _REGISTERS[cls] = VERSION.classes, _name_register_hook(list(filter(_is_users, methods)))
+    return known[1]
+
+
+def _name_register_hook(functions):
+    """Whether the code of one of the functions, or of the users' functions that they call, names it."""
+    for function in functions:
+        names = names_in(function.__code__)
+        found = list(map(function.__globals__.get, names))
+        if not _NAMES.isdisjoint(names) or any(isinstance(value, _GRADIENT_HOOKS) for value in found):
+            return True
+        functions += [value for value in filter(_is_users, found) if value not in functions]
+    return False
+
+
+def _is_users(value):
+    return isinstance(value, types.FunctionType) and not is_library(value.__module__ or "")
+
+
+def _is_array(leaf):
+    return isinstance(leaf, Tensor) or (hasattr(leaf, "shape") and hasattr(leaf, "dtype"))
+
+
+def _raw(leaf):
+    return leaf._value if isinstance(leaf, Tensor) else jnp.asarray(leaf)

@@ -1,0 +1,251 @@
+"""Groups of processes, and functions of jax arrays that run over all processes of a group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from msjax.core.base.checks import check_str
+from msjax.core.base.errors import describe
+from msjax.core.base.state import STATE, programs_changed
+from msjax.engine.processes import progress
+from msjax.engine.processes.joining import ALONE, Place, join, place_in_environment
+
+if TYPE_CHECKING:
+    import jax
+
+# XLA's own errors begin with their kind, such as UNAVAILABLE.
+_OF_XLA = re.compile("[A-Z_]+: ")
+
+WORLD_NAMES = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
+
+
+class Group:
+    """Some processes, in an order.
+
+    Args:
+        name (str): the group's name.
+        ranks (tuple of int): the ranks of its processes among all.
+
+    Attributes:
+        rank: the number of this process in the group; None if it is not in it.
+        size: how many processes there are.
+        axis: the name of the mesh axis over which jax's collectives of the group run: that of the group.
+        operators: what `msjax.ops.function.collectives` has made for this group.
+    """
+
+    def __init__(self, name: str, ranks: tuple[int, ...]):
+        self.name: str = name
+        self.ranks: tuple[int, ...] = ranks
+        self.size: int = len(ranks)
+        self.axis: str = name
+        self.operators: dict[Any, Any] = {}
+        own = PROCESSES.place.rank
+        self.rank: int | None = ranks.index(own) if own in ranks else None
+
+    def number_of(self, rank: int, who: str = "") -> int:
+        """The number in this group of the process with a number among all; `who` begins the error's text.
+
+        Raises:
+            RuntimeError: the process is not in the group.
+        """
+        if rank not in self.ranks:
+            who = f"{who}, process" if who else "Process"
+            raise RuntimeError(f"{who} {rank} is not in group {self.name!r}, which has the processes {list(self.ranks)}.")
+        return self.ranks.index(rank)
+
+    @cached_property
+    def mesh(self) -> jax.sharding.Mesh:
+        """One device of each process."""
+        import jax
+        import numpy as np
+
+        first = {}
+        for device in jax.devices():
+            first.setdefault(device.process_index, device)
+        return jax.sharding.Mesh(np.array([first[rank] for rank in self.ranks]), (self.axis,))
+
+    @cached_property
+    def _everywhere(self):
+        import jax
+
+        return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec())
+
+    def jit(self, fn: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        """`jax.jit` for a function with collectives over this group's axis.
+
+        Every process of the group calls the result with arrays of its own, of the same shapes, and gets results of its own.
+
+        Args:
+            fn: of arrays.
+            options: as `jax.jit` takes them.
+        """
+        import jax
+
+        if self.size == 1:
+            return jax.jit(fn, **options)
+        # To jax, each argument is one array that is the same everywhere. It need not be, since shard_map doesn't look: that
+        # way the arrays of the processes keep their shapes, and none is copied.
+        everywhere = jax.sharding.PartitionSpec()
+        spread = jax.jit(jax.shard_map(fn, mesh=self.mesh, in_specs=everywhere, out_specs=everywhere, check_vma=False), **options)
+
+        def run(*values):
+            if self.size == PROCESSES.place.size:
+                progress.advance(PROCESSES.place.local_rank)
+            try:
+                out = spread(*map(self._shared, values))
+            except (RuntimeError, ValueError) as error:
+                if not _OF_XLA.match(str(error)):
+                    raise
+                # If another process is gone, the launcher will end this one. Its own error would only hide the cause.
+                progress.wait_for_launcher()
+                raise RuntimeError(f"Communication between the processes of group {self.name!r} failed: {error}") from error
+            return jax.tree.map(lambda array: array.addressable_data(0), out)
+
+        return run
+
+    def jit_operator(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """`jit` for an operator that runs by itself, whose results other operators take."""
+        compiled = self.jit(fn)
+        if self.size == 1 or self.mesh.devices.flat[0].platform != "cpu":
+            return compiled
+        import jax
+        import jax.numpy as jnp
+        import numpy as np
+
+        def run(*values):
+            # jax has separate programs for arrays that are tied to a device, as these results are. One from numpy isn't.
+            return jax.tree.map(lambda array: jnp.asarray(np.asarray(array)), compiled(*values))
+
+        return run
+
+    def _shared(self, value):
+        import jax
+        import jax.numpy as jnp
+
+        value = jnp.asarray(value)
+        return jax.make_array_from_single_device_arrays(value.shape, self._everywhere, [value])
+
+    def axis_in_trace(self) -> str:
+        """The name of the axis for jax's collectives, in a kernel that is being traced; notes that the program has them."""
+        if STATE.trace is not None:
+            STATE.trace.groups.add(self)
+        return self.axis
+
+
+class _Processes:
+    """The processes of this program as this one knows them.
+
+    Attributes:
+        place: this process among them; `ALONE` before `initialize`.
+        initialized: whether `initialize` has run.
+        groups: {name: Group}, the whole world under each of its names.
+    """
+
+    def __init__(self):
+        self.place: Place = ALONE
+        self.initialized: bool = False
+        self.groups: dict[str, Group] = {}
+        self._pairs: dict[tuple[int, int], Group] = {}
+
+    def initialize(self) -> None:
+        """Join the processes that the launcher has started; does nothing the second time.
+
+        Raises:
+            ValueError: an environment variable does not fit.
+            RuntimeError: jax ran something before, or the others have not come in time.
+        """
+        if self.initialized:
+            return
+        place = place_in_environment()
+        if place.size > 1:
+            progress.advance(place.local_rank)
+            join(place)
+            progress.tell_the_end(place.local_rank)
+        self._set(place)
+
+    def _set(self, place):
+        self.place, self.groups, self._pairs = place, {}, {}
+        self.initialized = True
+        programs_changed()
+
+    def release(self) -> None:
+        """Leave the other processes; afterwards this one is alone."""
+        if self.place.size > 1:
+            import jax
+
+            jax.distributed.shutdown()
+        self._set(ALONE)
+        self.initialized = False
+
+    def group(self, name: str | None = None) -> Group:
+        """The group of a name; None for all processes.
+
+        Raises:
+            TypeError: the name is not a str.
+            RuntimeError: there is no such group.
+        """
+        name = WORLD_NAMES[0] if name is None or name in WORLD_NAMES else name
+        if not isinstance(name, str):
+            raise TypeError(f"The name of a group should be a str, but got {describe(name)}.")
+        found = self.groups.get(name)
+        if found is None:
+            if name != WORLD_NAMES[0]:
+                made = ", ".join(map(repr, self.groups)) or "none"
+                raise RuntimeError(f"There is no group {name!r}; create_group makes groups, and has made {made}.")
+            found = self.groups[name] = Group(name, tuple(range(self.place.size)))
+        return found
+
+    def create(self, name: str, ranks: Sequence[int]) -> Group:
+        """Make a group of some processes.
+
+        Raises:
+            TypeError: the name is not a str, or the ranks are not a list of int.
+            ValueError: the name is empty or that of the whole world, ranks repeat or don't exist, or the group exists with others.
+        """
+        check_str(name, "group", "create_group")
+        if not isinstance(ranks, (list, tuple)) or not all(isinstance(r, int) and not isinstance(r, bool) for r in ranks):
+            raise TypeError(f"For 'create_group', 'rank_ids' should be a list of int, but got {describe(ranks)}.")
+        if not name or name in WORLD_NAMES:
+            raise ValueError(f"For 'create_group', 'group' should be a new name, but got {name!r}.")
+        if not ranks or len(set(ranks)) < len(ranks) or not all(0 <= rank < self.place.size for rank in ranks):
+            raise ValueError(
+                f"For 'create_group', 'rank_ids' should be different numbers from 0 to {self.place.size - 1}, but got {ranks}."
+            )
+        there = self.groups.get(name)
+        if there is not None and there.ranks != tuple(ranks):
+            raise ValueError(f"For 'create_group', the group {name!r} exists, with the processes {list(there.ranks)}.")
+        if there is None:
+            there = self.groups[name] = Group(name, tuple(ranks))
+            programs_changed()
+        return there
+
+    def pair(self, ranks: tuple[int, int]) -> Group:
+        """The group of two processes that send each other something."""
+        found = self._pairs.get(ranks)
+        if found is None:
+            found = self._pairs[ranks] = Group(f"processes {ranks[0]} and {ranks[1]}", ranks)
+        return found
+
+    def destroy(self, name: str) -> None:
+        """Drop a group.
+
+        Raises:
+            ValueError: it is the group of all processes.
+            RuntimeError: there is no such group.
+        """
+        if name in WORLD_NAMES:
+            raise ValueError(f"For 'destroy_group', the group of all processes, {name!r}, ends with release().")
+        self.group(name)
+        del self.groups[name]
+        programs_changed()
+
+    def axes(self) -> list[tuple[str, int]]:
+        """(name, size) of the axes of the groups that this process is in, for tracing a program that may use any of them."""
+        groups = set(self.groups.values()) | ({self.group()} if self.place.size > 1 else set())
+        return [(group.axis, group.size) for group in groups if group.size > 1 and group.rank is not None]
+
+
+PROCESSES = _Processes()

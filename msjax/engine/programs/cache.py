@@ -1,0 +1,403 @@
+"""The cache of an operator's compiled programs, and the kinds of entries that it has.
+
+PyNative mode compiles the function of an operator once for each combination of its settings (the key of a `ProgramCache`), shapes
+and dtypes (the key of a `SignatureCache`). An absent program is a `PendingProgram` until it is called; then it is read from disk or
+compiled.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import jax
+import jax.core
+
+from msjax.core.base.context import SETTINGS
+from msjax.engine.programs import limits
+from msjax.engine.programs.background import BACKGROUND, has_idle_core
+from msjax.engine.programs.compiler_options import compile_operator, is_nested, quick_options
+from msjax.engine.programs.description import Description
+from msjax.engine.programs.limits import CACHE_LIMIT, count_shapes
+from msjax.engine.programs.progress import PROGRESS
+from msjax.engine.programs.signature import NUMBERS, OtherCall, SignatureKey, shape_of, signature_of
+from msjax.engine.programs.store import STORE
+from msjax.engine.programs.store_key import StoreKey
+
+
+class ProgramCache(dict):
+    """The compiled programs of a family of functions, by key. An absent one is compiled when it is called.
+
+    Programs that were not used for long are dropped; see `CacheLimit`.
+
+    Args:
+        function: from a key to the function of arrays that is compiled.
+        jit: compiles it; None for `compile_operator`.
+        name: as messages show it.
+        description: if the keys are the signatures of one function, and its programs are stored on disk, that of the function.
+    """
+
+    __slots__ = ("function", "jit", "name", "description", "_unused", "__weakref__")
+
+    def __init__(
+        self,
+        function: Callable[[Any], Callable[..., Any]],
+        jit: Callable[..., Any] | None = None,
+        name: str = "",
+        *,
+        description: Description | None = None,
+    ):
+        self.function = function
+        self.jit = jit
+        self.name: str = name
+        self.description: Description | None = description
+        # The programs that were not used since the last eviction; None until there is a program.
+        self._unused = None
+
+    def __missing__(self, key: Any) -> Callable[..., Any]:
+        found = None if self._unused is None else self._unused.pop(key, None)
+        if found is None:
+            return PendingProgram(self, key)
+        self[key] = found
+        CACHE_LIMIT.count(getattr(getattr(found, "__wrapped__", None), "signatures", 1))
+        return found
+
+    def find(self, key: Any) -> Callable[..., Any] | None:
+        """The program of a key; None if there is none."""
+        return self.get(key) or (self._unused or {}).get(key)
+
+    def put(self, key: Any, program: Callable[..., Any]) -> None:
+        """Make a program the one of a key."""
+        if self._unused is None:
+            self._unused = {}
+            CACHE_LIMIT.register(self)
+        self[key] = program
+
+    def compile_ahead(self, key: Any, values: Sequence[Any]) -> None:
+        """Compile the program of a key in the background, for operands like `values`."""
+        if self.jit is None and has_idle_core() and self.find(key) is None:
+            shapes = [v if v.__class__ in NUMBERS else shape_of(v) for v in values]
+            BACKGROUND.submit((id(self), key), lambda: PendingProgram(self, key).compile(shapes))
+
+    def evict_unused(self) -> None:
+        """Drop the programs that were not used since the last call of this method."""
+        self._unused = dict(self)
+        self.clear()
+
+    def __reduce__(self):
+        raise TypeError("compiled programs can't be copied")
+
+
+def run_cached(cache: ProgramCache, key: Any, values: Sequence[Any]) -> Any:
+    """Call the program of a key, or the function itself within a transformation of jax."""
+    try:
+        return cache[key](*values)
+    except ValueError as error:
+        if not is_nested(error):
+            raise
+        return cache.function(key)(*values)
+
+
+_ARRAYS = ProgramCache(lambda key: functools.partial(key[0], *key[1:]), name="array")
+
+
+def make_array(fn: Callable[..., Any], *settings: Hashable) -> Any:
+    """The array that a function of jax makes of settings only, such as `jnp.zeros`; jax itself would keep its program for good."""
+    return run_cached(_ARRAYS, (fn, *settings), ())
+
+
+class PendingProgram:
+    """The entry of a program that is not there yet. Called, it gets the program from disk or compiles it, and puts it into the cache."""
+
+    __slots__ = ("cache", "key")
+
+    def __init__(self, cache: ProgramCache, key: Any):
+        self.cache = cache
+        self.key = key
+
+    def __call__(self, *values: Any) -> Any:
+        cache, key = self.cache, self.key
+        BACKGROUND.take((id(cache), key))
+        program = cache.find(key)
+        if program is not None:
+            return program(*values)
+        fn = cache.function(key)
+        by_signature = self._signature_cache(fn)
+        if by_signature is not None:
+            cache.put(key, by_signature)
+            return by_signature(*values)
+        stored_as, loaded = self._stored(fn, values)
+        if loaded is not None:
+            found = loaded.first_call(values)
+            if found is not None:
+                return found[0]
+        return self._compile_and_call(fn, stored_as, values)
+
+    def _compile_and_call(self, fn, stored_as, values):
+        with PROGRESS.of(self.cache.name or "gradient"):
+            traced, program, by_size = self._compiled(fn, values)
+            with STORE.compiling(stored_as, program, values):
+                out = program(*values)
+        self._put(traced, program, by_size)
+        return out
+
+    def compile(self, values: Sequence[Any]) -> None:
+        """Get the program for the shapes of operands, and put it into the cache, without a call."""
+        cache = self.cache
+        fn = cache.function(self.key)
+        by_signature = self._signature_cache(fn)
+        if by_signature is not None:
+            by_signature.compile(values)
+            cache.put(self.key, by_signature)
+            return
+        stored_as, loaded = self._stored(fn, values)
+        if loaded is not None:
+            self._put_stored(loaded)
+            return
+        traced, program, by_size = self._compiled(fn, values)
+        with STORE.compiling(stored_as, program, values):
+            if not isinstance(program, PassThrough):
+                program.lower(*values).compile()
+        self._put(traced, program, by_size)
+
+    def _signature_cache(self, fn):
+        """A cache by signature for a function whose programs are stored, as each file has the program of one; None for another one."""
+        cache, key = self.cache, self.key
+        if cache.jit is not None or isinstance(key, SignatureKey) or not STORE.folder():
+            return None
+        description = STORE.describe(fn)
+        return None if description is None else SignatureCache(fn, cache, key, description)
+
+    def _stored(self, fn, values):
+        """(key in the store, `LoadedProgram`), each of them or None."""
+        stored_as = STORE.key(self.cache.description, values, quick_options())
+        if stored_as is None:
+            return None, None
+        loaded = STORE.load(stored_as, values, fn)
+        return stored_as, None if loaded is None else LoadedProgram(self, fn, stored_as, loaded, values)
+
+    def _compiled(self, fn, values):
+        """(the function as it is traced, its program, whether operands of another size may need another one)."""
+        cache, key = self.cache, self.key
+        traced = TracedFunction(fn, cache, key)
+        if cache.jit is not None:
+            return traced, cache.jit(traced), False
+        if getattr(fn, "may_return_operands", False):
+            program = PassThrough.of(traced, values)
+            if program is not None:
+                return traced, program, False
+        program, by_size = compile_operator(traced, values)
+        return traced, program, by_size and not isinstance(key, SignatureKey)
+
+    def _put(self, traced, program, by_size):
+        # Only now: what has run, or was compiled ahead, knows its first signature.
+        if by_size:
+            program = SignatureCache(traced.fn, self.cache, self.key, programs=dict.fromkeys(traced.seen, program))
+        self.cache.put(self.key, program)
+
+    def _put_stored(self, program):
+        self.cache.put(self.key, program)
+        CACHE_LIMIT.count()
+
+
+class LoadedProgram:
+    """The entry of a program from disk that was not called yet. Whatever goes wrong with its first call, it is compiled then.
+
+    Args:
+        pending: the entry that it was loaded for.
+        fn: the function.
+        key: in the store.
+        loaded: what `ProgramStore.load` has returned.
+        values: operands of the signature that it is for.
+    """
+
+    __slots__ = ("pending", "fn", "key", "program", "executable")
+
+    def __init__(self, pending: PendingProgram, fn: Any, key: StoreKey, loaded: tuple[Any, Any], values: Sequence[Any]):
+        self.pending = pending
+        self.fn = fn
+        self.key = key
+        self.program, self.executable = loaded
+        if self.executable is None:
+            self.program: Any = PassThrough(TracedFunction(fn, pending.cache, pending.key), self.program, values)
+
+    def first_call(self, values: Sequence[Any]) -> tuple[Any] | None:
+        """(the result of the first call,); None if the program can't be used. Otherwise, it is put into the cache."""
+        program, executable = self.program, self.executable
+        try:
+            out = program(*values)
+        except Exception:
+            # If it is the call's fault, the compiled program raises as well.
+            STORE.discard(self.key)
+            return None
+        if executable is not None:
+            if not executable.checked:
+                STORE.unusable = True
+                return None
+            program = executable.fast_path() or program
+        self.pending._put_stored(program)
+        return (out,)
+
+    def __call__(self, *values: Any) -> Any:
+        self.key.check([v for v in values if v is not None])
+        found = self.first_call(values)
+        return self.pending._compile_and_call(self.fn, self.key, values) if found is None else found[0]
+
+
+class TracedFunction:
+    """A function as jax traces it: counts its signatures, and holds what its programs need as long as they live.
+
+    Args:
+        fn: the function, a `FunctionWithMetadata` or any other one.
+        cache, key: where its program stands.
+
+    Attributes:
+        seen: the signatures that it was traced, and so compiled, for.
+        metadata: of the program for each of them. jax holds this object, and so the metadata, as long as the programs.
+    """
+
+    def __init__(self, fn: Callable[..., Any], cache: ProgramCache, key: Any):
+        self.fn = fn
+        self.cache = weakref.ref(cache)
+        self.key = key
+        self.seen = set()
+        self.metadata = []
+        # The only signature of a program that is stored.
+        self._only = None if cache.description is None else key
+        # jax names programs after it.
+        self.__name__ = getattr(fn, "__name__", "op")
+
+    @property
+    def signatures(self) -> int:
+        """The number of programs."""
+        return len(self.seen)
+
+    def __call__(self, *values: Any) -> Any:
+        signature = signature_of(values)
+        if self._only is not None and signature != self._only:
+            raise OtherCall("a program that is stored was compiled for another signature")
+        if signature not in self.seen:
+            self.seen.add(signature)
+            if len(self.seen) > 1:
+                with PROGRESS.of(self.__name__):
+                    pass  # jax compiles afterwards
+            CACHE_LIMIT.count()
+            cache = self.cache()
+            if cache is not None:
+                count_shapes(cache.name, self.key)
+                program = cache.find(self.key)
+                if (
+                    len(self.seen) >= max(2, min(limits.MANY_SIGNATURES, SETTINGS.program_cache_size // 16))
+                    and program is not None
+                ):
+                    cache.put(self.key, SignatureCache(self.fn, cache, self.key, programs=dict.fromkeys(self.seen, program)))
+        with_metadata = getattr(self.fn, "with_metadata", None)
+        if with_metadata is None:
+            return self.fn(*values)
+        result, metadata = with_metadata(*values)
+        self.metadata.append(metadata)
+        return result
+
+
+class PassThrough:
+    """A program without equations, which returns operands themselves, where XLA would compile and run copies.
+
+    Args:
+        traced: the function, for calls of another signature.
+        positions: of the operands that are the results.
+        values: operands of the only signature that it is for.
+    """
+
+    def __init__(self, traced: TracedFunction, positions: list[int], values: Sequence[Any]):
+        self._other = jax.jit(traced)
+        self.positions: list[int] = positions
+        self._signature = signature_of(values)
+
+    @classmethod
+    def of(cls, traced: TracedFunction, values: Sequence[Any]) -> PassThrough | None:
+        """The program of a function for operands like `values`; None if that computes something."""
+        jaxpr = jax.jit(traced).trace(*values).jaxpr.jaxpr
+        if jaxpr.eqns or any(v not in jaxpr.invars for v in jaxpr.outvars):
+            return None
+        return cls(traced, [jaxpr.invars.index(v) for v in jaxpr.outvars], values)
+
+    def __call__(self, *values: Any) -> tuple[Any, ...]:
+        if signature_of(values) != self._signature:
+            return self._other(*values)
+        return tuple([values[i] for i in self.positions])
+
+
+class SignatureCache:
+    """The cache of one function's programs by the signatures of their operands, as an entry of a `ProgramCache`.
+
+    Where a function needs none, jax itself finds the program of a signature; but it drops all of them or none.
+
+    Args:
+        fn: the function. Not a `TracedFunction`: jax keeps what it compiled for that as long as it lives.
+        cache, key: where this object stands.
+        description: of the function, if its programs are stored on disk.
+        programs: those that there are already.
+    """
+
+    def __init__(
+        self,
+        fn: Any,
+        cache: ProgramCache,
+        key: Any,
+        description: Description | None = None,
+        programs: dict[Any, Any] | None = None,
+    ):
+        self._fn = fn
+        self._cache = weakref.ref(cache)
+        self._key = key
+        self._programs = ProgramCache(self._function, cache.jit, description=description)
+        for signature, program in (programs or {}).items():
+            self._programs.put(signature, program)
+        # For calls that a stored program refuses: while jax traces, under other settings, on other devices.
+        self._otherwise = ProgramCache(self._function, cache.jit) if description is not None else self._programs
+        # Most functions are called for one signature only, and a stored program checks it faster than it is found.
+        self._single = None
+        self._has_several = description is None
+        CACHE_LIMIT.register(self)
+
+    def _function(self, _):
+        return self._fn
+
+    def __call__(self, *values: Any) -> Any:
+        single = self._single
+        if single is not None:
+            try:
+                return single(*values)
+            except TypeError:
+                self._single = None
+        signature = signature_of(values)
+        programs = self._programs
+        program = programs[signature]
+        if program.__class__ is PendingProgram and programs.description is not None:
+            cache = self._cache()
+            if cache is not None:
+                count_shapes(cache.name, self._key)
+        try:
+            out = program(*values)
+        except TypeError as error:
+            if self._otherwise is programs or not (
+                isinstance(error, OtherCall) or any(isinstance(v, jax.core.Tracer) for v in values)
+            ):
+                raise
+            return self._otherwise[signature](*values)
+        if not self._has_several:
+            if len(programs) > 1:
+                self._has_several = True
+            else:
+                self._single = programs.find(signature)
+        return out
+
+    def compile(self, values: Sequence[Any]) -> None:
+        """Compile a program ahead."""
+        PendingProgram(self._programs, signature_of(values)).compile(values)
+
+    def evict_unused(self) -> None:
+        """Find the program by its signature at the next call, so that `CacheLimit` sees that it is used."""
+        self._single = None

@@ -1,0 +1,175 @@
+"""The compiler's options, on CPUs: for the programs of operators those that suit small ones, for large ones those that compile in parallel."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+
+from msjax.core.base import jax_slots
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.registry import Registry
+from msjax.engine.programs.background import usable_cores
+
+
+@functools.cache
+def quick_options() -> dict[str, Any]:
+    """The options for small programs: compiling takes a third of the time, results to the last bit and speed stay.
+
+    Empty where XLA does not compile for a CPU, or lacks the options.
+    """
+    if jax.default_backend() != "cpu" or not importlib.metadata.version("jaxlib").startswith("0.10."):
+        return {}
+    options = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
+    if not jax_slots.settings().get("jax_disable_most_optimizations"):
+        options["xla_backend_optimization_level"] = 1
+    given = os.environ.get("XLA_FLAGS", "")
+    return {name: value for name, value in options.items() if name not in given}
+
+
+# The operations that move elements, and from how many elements on XLA's fusion emitters, which take most of the time of a
+# compilation, are worth it: they run the first ones two to four times as fast as XLA's older code, and the others, of which sliding
+# windows are made, up to 1.8 times.
+_MOVES = {
+    **dict.fromkeys(["transpose", "reshape", "scatter", "scatter-add", "scatter_add", "gather"], 1 << 15),
+    **dict.fromkeys(["pad", "slice", "dynamic_slice"], 1 << 19),
+}
+# The operations whose last bits the options would change.
+_DIFFERS = {"cbrt"}
+# Beside one of these, moving elements costs little.
+_PRODUCTS = {"dot_general", "conv_general_dilated"}
+
+
+# Of primitives of msjax's own, the functions that their programs are made of.
+EQUATIONS_OF: Registry[Any, Callable[..., Any]] = Registry()
+
+
+def platform_of(values: Sequence[Any]) -> str:
+    """The platform that a program of these operands is compiled for: that of arrays that are tied to a device, or jax's default."""
+    for value in values:
+        if isinstance(value, jax.Array) and not is_tracer(value) and value.committed:
+            return next(iter(value.devices())).platform
+    default = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    return jax.default_backend() if default is None else getattr(default, "platform", default)
+
+
+def options_for(values: Sequence[Any]) -> dict[str, Any]:
+    """`quick_options`, for operands on CPUs."""
+    return quick_options() if platform_of(values) == "cpu" else {}
+
+
+def equations(jaxpr: Any) -> Iterator[Any]:
+    """The equations of a jaxpr and of those within it; where there is a choice of platforms, those for the default one."""
+    for eqn in jaxpr.eqns:
+        if made_of := EQUATIONS_OF.get(eqn.primitive):
+            operands = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars]
+            yield from equations(jax.make_jaxpr(functools.partial(made_of, **eqn.params))(*operands).jaxpr)
+            continue
+        yield eqn
+        if platforms := eqn.params.get("branches_platforms"):
+            chosen = next(i for i, names in enumerate(platforms) if names is None or jax.default_backend() in names)
+            yield from equations(eqn.params["branches"][chosen].jaxpr)
+            continue
+        for inner in jax_slots.inner_jaxprs(eqn.params):
+            yield from equations(inner)
+
+
+def _moves(eqn, count):
+    """Whether an equation moves elements; `count` is that of the equations of its program."""
+    if eqn.primitive.name == "reshape":
+        # Alone, it moves nothing.
+        before, after = ([n for n in v.aval.shape if n != 1] for v in (eqn.invars[0], eqn.outvars[0]))
+        return count > 1 and before != after
+    return eqn.primitive.name in _MOVES
+
+
+def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Callable[..., Any], bool]:
+    """The program of a function: `jax.jit` with the options that suit it.
+
+    Args:
+        fn: of arrays.
+        values: operands of its first call.
+
+    Returns:
+        (the program, whether operands of another size may need other options). It can't be called where jax traces: see
+        `is_nested`.
+    """
+    jitted = jax.jit(fn)
+    options = options_for(values)
+    if not options:
+        return jitted, False
+    # Tracing is not repeated when the function is called: jax keeps the trace with `fn`.
+    eqns = list(equations(jitted.trace(*values).jaxpr.jaxpr))
+    names = {eqn.primitive.name for eqn in eqns}
+    if names & _DIFFERS:
+        return jitted, False
+    moves = [] if names & _PRODUCTS else [eqn for eqn in eqns if _moves(eqn, len(eqns))]
+    if any(max(math.prod(v.aval.shape) for v in (*e.invars, *e.outvars)) >= _MOVES[e.primitive.name] for e in moves):
+        return jitted, True
+    return jax.jit(fn, compiler_options=options), bool(moves)
+
+
+# A kernel that writes its result into its operand's memory is compiled to a loop of vectors, a check that the two don't overlap, which
+# fails each time, and a loop of single elements, which runs. So small arrays get new memory, which costs nothing.
+_IN_PLACE = 1 << 15
+
+# From so many distinct equations on, a program is compiled for seconds. Of others, such as ResNet-50's step, XLA's newer code compiles
+# equal kernels once; and small ones keep their last bits.
+_LARGE = 1000
+
+
+def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] = ()) -> Callable[..., Any]:
+    """The program of a whole function, such as a step of training: `jax.jit` with the options that suit it.
+
+    Args:
+        fn: of arrays.
+        jaxpr: what it computes.
+        donated: the positions of the operands whose memory may be written to. In that of small ones, a large program writes nothing.
+    """
+    plain = jax.jit(fn, donate_argnums=donated)
+    options = large_options()
+    if not options:
+        return plain
+    distinct = {(e.primitive.name, *[getattr(v.aval, "shape", ()) for v in (*e.invars, *e.outvars)]) for e in equations(jaxpr)}
+    if len(distinct) < _LARGE or not _PRODUCTS & {name for name, *_ in distinct}:
+        return plain
+    in_place = tuple(i for i in donated if _bytes(jaxpr.invars[i].aval) >= _IN_PLACE)
+    quick = jax.jit(fn, donate_argnums=in_place, compiler_options=options)
+
+    def program(*values):
+        if platform_of(values) != "cpu":
+            return plain(*values)
+        try:
+            return quick(*values)
+        except ValueError as error:
+            if not is_nested(error):
+                raise
+            return plain(*values)
+
+    program.__name__ = getattr(fn, "__name__", "program")
+    program.lower = quick.lower
+    return program
+
+
+def _bytes(aval):
+    return aval.size * getattr(aval.dtype, "itemsize", 0)
+
+
+@functools.cache
+def large_options() -> dict[str, Any]:
+    """The options for large programs: those for small ones, but in pieces that LLVM compiles in parallel."""
+    name, options = "xla_cpu_parallel_codegen_split_count", dict(quick_options())
+    if name in options:
+        # More pieces than cores, since they are not equally long.
+        options[name] = max(2, min(round(2 * usable_cores()), 32))
+    return options
+
+
+def is_nested(error: Exception) -> bool:
+    """Whether an exception is jax's refusal to call a program of `compile_operator` within a transformation, which ignores its options."""
+    return isinstance(error, ValueError) and "can only be passed to top-level" in str(error)

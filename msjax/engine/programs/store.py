@@ -1,0 +1,256 @@
+"""The store: compiled programs of operators on disk, beside those that jax stores, found without tracing anything.
+
+jax finds a program on disk by the text that it was compiled from, so a function is traced and lowered in every process, which
+takes most of the time of a first step. Here a program is found by a description of what would be traced (`store_key`). Used only
+where `disk_cache` is switched on, on one CPU device.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import jax
+
+from msjax.core.base import disk_cache, jax_slots
+from msjax.engine.programs.description import Description, description_of
+from msjax.engine.programs.libraries import LIBRARY_STATE
+from msjax.engine.programs.store_entry import StoreEntry, read_entry, structure_as_data, structure_of_data, write_entry
+from msjax.engine.programs.store_key import StoreKey, only_device, store_key
+
+# So many programs wait to be written, most of them for the end of the process.
+_MOST_WAITING = 256
+
+
+class FunctionWithMetadata(Protocol):
+    """A function whose programs need metadata as long as they live: their results refer to it, and jax itself does not keep it."""
+
+    def with_metadata(self, *values: Any) -> tuple[Any, Any]:
+        """(the function's results, the metadata of a program that is traced for these operands)."""
+        ...
+
+    def stored_metadata(self, metadata: Any) -> Any:
+        """The part of the metadata that is stored with the program: lists, dicts, texts, numbers, True, False and None."""
+
+    def restored_metadata(self, stored: Any, values: Sequence[Any]) -> tuple[Any, Any]:
+        """(the metadata of a program from disk for operands like `values`, the structure of its results)."""
+        ...
+
+
+class ProgramStore:
+    """The store of operators' programs, in the folder that `disk_cache` has chosen.
+
+    Attributes:
+        unusable: set where jax does not call what is loaded as this module expects.
+    """
+
+    def __init__(self):
+        self._pending = []
+        self._waits_for_exit = False
+        self.unusable: bool = False
+        os.register_at_fork(after_in_child=self._pending.clear)
+
+    def folder(self) -> str:
+        """The folder of the files; "" if nothing is stored."""
+        return "" if self.unusable else disk_cache.chosen_folder()
+
+    def describe(self, fn: Callable[..., Any]) -> Description | None:
+        """The description of a function; None if its programs are not stored."""
+        return None if not self.folder() or only_device() is None else description_of(fn)
+
+    def key(self, description: Description | None, values: Sequence[Any], options: dict[str, Any]) -> StoreKey | None:
+        """The key of a function's program for operands; None if it is not stored.
+
+        Args:
+            description: of the function; None if its programs are not stored.
+            values: the operands.
+            options: the compiler's.
+        """
+        folder = "" if description is None else self.folder()
+        return None if description is None or not folder else store_key(description, values, options, folder)
+
+    def load(self, key: StoreKey, values: Sequence[Any], fn: Any) -> tuple[Any, jax_slots.CheckedExecutable | None] | None:
+        """(the program of a key, the executable in it); None if it isn't there, or is damaged.
+
+        For a program that only returns operands, (their positions, None).
+
+        Args:
+            values: the operands.
+            fn: the function, a `FunctionWithMetadata` or any other one.
+        """
+        try:
+            results, payload = read_entry(self._path(key))
+            if payload is None:
+                return _positions(results, values), None
+            if hasattr(fn, "restored_metadata"):
+                metadata, out_tree = fn.restored_metadata(results, values)
+            else:
+                metadata, out_tree = None, structure_of_data(results)
+            in_tree = jax.tree.structure((tuple(values), {}))
+            return jax_slots.deserialized(payload, in_tree, out_tree, only_device(), _StoredCall(key, metadata))
+        except FileNotFoundError:
+            return None
+        except Exception:  # whatever is wrong with the file, the program is compiled, and the file written again
+            self.discard(key)
+            return None
+
+    def read_index(self, key: StoreKey) -> Any:
+        """What `keep_index` was given; None if it isn't there, or is damaged."""
+        try:
+            results = read_entry(self._path(key)).results
+        except FileNotFoundError:
+            return None
+        except Exception:
+            self.discard(key)
+            return None
+        return results[0] if isinstance(results, list) and results else None
+
+    def keep_index(self, key: StoreKey, content: Any) -> None:
+        """Store what JSON can hold, beside the executables, and with them when no library was found to be changed."""
+        self._add(_Waiting(self._path(key), [content], None, None))
+
+    def discard(self, key: StoreKey) -> None:
+        """Delete the program of a key, with which something is wrong."""
+        with contextlib.suppress(OSError):
+            os.remove(self._path(key))
+
+    @contextlib.contextmanager
+    def compiling(self, key: StoreKey | None, program: Any, values: Sequence[Any]) -> Iterator[None]:
+        """A context manager in which a program is compiled, and may run: it is stored afterwards, and jax does not store it.
+
+        Args:
+            key: None for a program that is not stored.
+            program: `jax.jit` of a `TracedFunction`, or a `PassThrough`.
+            values: its operands.
+        """
+        positions = getattr(program, "positions", None)
+        if key is not None and positions is not None:
+            self._add(_Waiting(self._path(key), positions, None, None))
+            key = None
+        # The libraries and Python functions that custom calls refer to are made known to XLA when they are lowered.
+        if key is None or "custom_call" in (lowered := program.lower(*values)).as_text():
+            yield
+            return
+        with _JAX_CACHE.watched() as watch:
+            yield
+            compiled = lowered.compile()
+        # What jax has read from its own cache can't be written again: XLA leaves the machine code out.
+        if watch.requests and not watch.hits:
+            traced = program.__wrapped__
+            self._add(_Waiting(self._path(key), compiled, traced.fn, traced.metadata[0] if traced.metadata else None))
+
+    def _path(self, key):
+        return os.path.join(self.folder(), key.name)
+
+    def _add(self, waiting):
+        if not self._waits_for_exit:
+            # After `disk_cache.enable`, so that the folder is trimmed afterwards.
+            self._waits_for_exit = True
+            atexit.register(self.flush)
+        self._pending.append(waiting)
+        if len(self._pending) > _MOST_WAITING:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the programs that wait for it.
+
+        If something in a library is not what it was then, down to its classes, it may have been traced: they are dropped.
+        """
+        if self._pending and LIBRARY_STATE.digest() != LIBRARY_STATE.digest(thorough=True):
+            self._pending.clear()
+        while self._pending:
+            waiting = self._pending.pop()
+            # What can't be written, for want of space or since jax can't serialize it, is compiled again by the next process.
+            with contextlib.suppress(Exception):
+                if not os.path.exists(waiting.path):
+                    write_entry(waiting.path, waiting.entry())
+
+
+def _positions(results, values):
+    """The positions of operands that are results, as an entry has them."""
+    if not results or not all(type(i) is int and 0 <= i < len(values) and values[i] is not None for i in results):
+        raise ValueError("an entry refers to operands that there are not")
+    return results
+
+
+class _Waiting(NamedTuple):
+    """A program that waits to be written.
+
+    Attributes:
+        compiled: what jax compiled; of a program without equations, the positions of the operands that it returns; of an index, its content
+            in a list.
+        fn, metadata: the function, and the metadata of this program.
+    """
+
+    path: str
+    compiled: jax.stages.Compiled | list[Any]
+    fn: Any
+    metadata: Any
+
+    def entry(self) -> StoreEntry:
+        """The entry that is written; jax serializes the program only now."""
+        if isinstance(self.compiled, list):
+            return StoreEntry(self.compiled, None)
+        payload, out_tree = jax_slots.serialized(self.compiled)
+        stored = self.fn.stored_metadata(self.metadata) if hasattr(self.fn, "stored_metadata") else structure_as_data(out_tree)
+        return StoreEntry(stored, payload)
+
+
+class _StoredCall:
+    """The check of each call of a program from disk that jax's fast path doesn't know. It holds the program's metadata."""
+
+    def __init__(self, key: StoreKey, metadata: Any):
+        self._key = key
+        self._metadata = metadata
+
+    def __call__(self, *operands: Any) -> None:
+        self._key.check(operands)
+
+
+class _JaxCache(threading.local):
+    """jax's own cache on disk, as a thread meets it: counts the programs that are looked for, and keeps jax from storing them.
+
+    Attributes:
+        requests: how many programs jax has compiled or found since `watched` was entered.
+        hits: how many of them it has found.
+    """
+
+    requests = hits = 0
+    _lock = threading.Lock()
+    _depth = 0
+    _before: Any = None
+
+    def note(self, event: str, **_: Any) -> None:
+        """Count an event of `jax.monitoring`."""
+        if event == jax_slots.CACHE_REQUEST:
+            self.requests += 1
+        elif event == jax_slots.CACHE_HIT:
+            self.hits += 1
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[_JaxCache]:
+        """A context manager in which the counts begin anew, and jax stores nothing."""
+        name, cls = "jax_persistent_cache_min_compile_time_secs", _JaxCache
+        self.requests = self.hits = 0
+        with cls._lock:
+            if cls._before is None:
+                jax.monitoring.register_event_listener(self.note)
+            if not cls._depth:
+                cls._before = jax_slots.settings()[name]
+                jax.config.update(name, float("inf"))
+            cls._depth += 1
+        try:
+            yield self
+        finally:
+            with cls._lock:
+                cls._depth -= 1
+                if not cls._depth:
+                    jax.config.update(name, cls._before)
+
+
+_JAX_CACHE = _JaxCache()
+STORE = ProgramStore()

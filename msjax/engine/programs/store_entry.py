@@ -1,0 +1,120 @@
+"""The entry of a program on disk: what a file of the store holds, and how it is written and read.
+
+A file has a mark, the digest of its key and of all that follows, and, compressed, a text in JSON and the executable as jax has serialized it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import zlib
+from typing import Any, NamedTuple
+
+import jax
+
+from msjax.core.base.private_folder import NotPrivate, open_own, write_whole
+
+_MARK = b"msjax program 3\n"
+_DIGEST = hashlib.sha256().digest_size
+
+
+class DamagedEntry(Exception):
+    """A file of the store is not what was written under its key."""
+
+
+class StoreEntry(NamedTuple):
+    """The content of a file.
+
+    Attributes:
+        results: what says how the program's results are made, as JSON can hold it: lists, texts, numbers, True, False and None. Of a
+            program without equations, the positions of the operands that it returns; of a function with metadata, the stored part
+            of that; of any other one, the structure of its results.
+        payload: the executable; None for a program without equations.
+    """
+
+    results: Any
+    payload: bytes | None
+
+
+def read_entry(path: str) -> StoreEntry:
+    """The entry in a file, whose name is its key.
+
+    Raises:
+        FileNotFoundError: there is none.
+        DamagedEntry: it was written under another key, by another user, or is damaged.
+        OSError: it can't be read.
+    """
+    try:
+        with open_own(path) as file:
+            data = file.read()
+    except NotPrivate as error:
+        raise DamagedEntry(str(error)) from None
+    begin = len(_MARK) + _DIGEST
+    if data[: len(_MARK)] != _MARK or data[len(_MARK) : begin] != _digest(path, memoryview(data)[begin:]):
+        raise DamagedEntry("written under another key, or damaged")
+    try:
+        content = zlib.decompress(memoryview(data)[begin:])
+        (length,) = struct.unpack_from("<I", content)
+        results = json.loads(content[4 : 4 + length])
+    except (zlib.error, struct.error, ValueError) as error:
+        raise DamagedEntry(str(error)) from None
+    return StoreEntry(results, content[4 + length :] or None)
+
+
+def write_entry(path: str, entry: StoreEntry) -> None:
+    """Write an entry as a file that other processes see only when it is whole.
+
+    Raises:
+        OSError: it can't be written; nothing is left of it.
+        TypeError, ValueError: `results` is nothing that JSON can hold.
+    """
+    text = json.dumps(entry.results, allow_nan=False).encode()
+    data = zlib.compress(struct.pack("<I", len(text)) + text + (entry.payload or b""), 1)
+    write_whole(path, _MARK + _digest(path, data) + data)
+
+
+def structure_as_data(structure: Any) -> Any:
+    """A structure of tuples, lists, dicts with texts as keys and None, as JSON can hold it.
+
+    Raises:
+        TypeError: there is something else in it.
+    """
+    return _as_data(jax.tree.unflatten(structure, [0] * structure.num_leaves))
+
+
+def structure_of_data(data: Any) -> Any:
+    """The structure that `structure_as_data` was given.
+
+    Raises:
+        ValueError: `data` is none of its results.
+    """
+    return jax.tree.structure(_of_data(data))
+
+
+def _as_data(tree):
+    cls = tree.__class__
+    if cls is int or tree is None:
+        return tree
+    if cls in (tuple, list):
+        return [cls.__name__, *map(_as_data, tree)]
+    if cls is dict and all(key.__class__ is str for key in tree):
+        return ["dict", *[[key, _as_data(value)] for key, value in tree.items()]]
+    raise TypeError(f"a structure with {cls.__name__} can't be stored")
+
+
+def _of_data(data):
+    if data == 0 or data is None:
+        return data
+    if isinstance(data, list) and data[:1] in (["tuple"], ["list"]):
+        return (tuple if data[0] == "tuple" else list)(map(_of_data, data[1:]))
+    if isinstance(data, list) and data[:1] == ["dict"]:
+        return {key: _of_data(value) for key, value in data[1:]}
+    raise ValueError(f"{data!r} is no structure")
+
+
+def _digest(path, data):
+    digest = hashlib.sha256(os.path.basename(path).encode() + b"\n")
+    digest.update(data)
+    return digest.digest()

@@ -1,0 +1,201 @@
+"""The key of a program on disk: everything that its compilation depends on.
+
+That is the description of the function, the types of its operands, jax's settings and the compiler's options, the versions and files
+of the packages, and the machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+import os
+import platform
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.core
+import ml_dtypes
+import numpy as np
+
+from msjax.core.base import disk_cache, jax_slots
+from msjax.engine.programs.description import Description, describe
+from msjax.engine.programs.libraries import LIBRARY_STATE
+from msjax.engine.programs.signature import NUMBERS, OtherCall
+from msjax.engine.programs.sources import sources_digest
+
+# Settings of jax under which calls are checked or traced one by one.
+_CHECKS = ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_check_tracer_leaks")
+# Settings of jax that don't change what is traced or compiled.
+_WITHOUT_EFFECT = ("cache", "log", "traceback", "dump")
+
+
+class StoreKey(NamedTuple):
+    """The key of a program on disk.
+
+    Attributes:
+        name: of its file: a digest of all that the program depends on.
+        settings: jax's, as a text.
+        types: those of the operands that are not None, as `operand_types` gives them.
+    """
+
+    name: str
+    settings: str
+    types: list[Any]
+
+    def check(self, operands: Sequence[Any]) -> None:
+        """Check that a call is one that the program was compiled for.
+
+        Args:
+            operands: those that are not None.
+
+        Raises:
+            OtherCall: they have other types or places, jax has other settings, or it is tracing.
+        """
+        if not all(map(is_plain, operands)) or operand_types(operands) != self.types or settings_text() != self.settings:
+            raise OtherCall("a program from disk was compiled for another call")
+
+
+def store_key(description: Description, values: Sequence[Any], options: dict[str, Any], folder: str) -> StoreKey | None:
+    """The key of a function's program for operands; None if it is not stored.
+
+    That is where the function's description, or a library, has changed since it was made.
+
+    Args:
+        description: of the function.
+        values: arrays, shapes, Python numbers or None.
+        options: the compiler's.
+        folder: of the store.
+    """
+    settings = settings_text() if all(map(is_plain, values)) else None
+    if settings is None or not description.holds():
+        return None
+    stamp, libraries = process_stamp(folder), LIBRARY_STATE.digest()
+    if stamp is None or libraries is None:
+        return None
+    types = operand_types(values)
+    named = [t.__name__ if isinstance(t, type) else (t[0], describe(t[1]), t[2]) for t in types]
+    places = [v is None for v in values]
+    text = repr((stamp, libraries, settings, sorted(options.items()), description.text, places, named))
+    return StoreKey(f"msjax-{hashlib.sha256(text.encode()).hexdigest()}", settings, types)
+
+
+def why_no_key(folder: str) -> str:
+    """Why no program of this process is stored or read at the moment, as far as that can be told from outside."""
+    if settings_text() is None:
+        return "jax has settings of this thread only, or ones that check or place every call"
+    if process_stamp(folder) is None:
+        return "the files of msjax or of a library can't be read, or XLA's flags are not known"
+    if LIBRARY_STATE.digest() is None:
+        return f"a function of a library was replaced: {LIBRARY_STATE.why}"
+    return "an argument lies on another device, or what it is traced from has changed meanwhile"
+
+
+# ---- the operands
+
+
+@functools.cache
+def only_device() -> Any:
+    """The device whose programs are stored: the first CPU; None where jax computes on something else."""
+    return jax.devices("cpu")[0] if jax.default_backend() == "cpu" else None
+
+
+def is_plain(value: Any) -> bool:
+    """Whether an operand is a number, None, or an array that is nowhere else than on the first device and not tied to it."""
+    if value is None or value.__class__ in NUMBERS:
+        return True
+    if not isinstance(value.dtype, np.dtype):
+        return False  # a jax key
+    if isinstance(value, jax.ShapeDtypeStruct):
+        return value.sharding is None
+    return (
+        isinstance(value, jax.Array)
+        and not isinstance(value, jax.core.Tracer)
+        and not value.committed
+        and value.devices() == {only_device()}
+    )
+
+
+def operand_types(values: Sequence[Any]) -> list[Any]:
+    """The types of the operands that are not None: (shape, dtype, weak type) of arrays, the class of numbers."""
+    return [v.__class__ if v.__class__ in NUMBERS else (v.shape, v.dtype, v.weak_type) for v in values if v is not None]
+
+
+# ---- the process
+
+
+@functools.cache
+def process_stamp(folder: str) -> str | None:
+    """The digest of what all programs of this process depend on: sources, versions, the processor, XLA's flags; None if it is not known.
+
+    Args:
+        folder: of the store.
+    """
+    sources = sources_digest(folder)
+    if sources is None:
+        return None
+    versions = [importlib.metadata.version("jaxlib"), *[module.__version__ for module in (jax, np, ml_dtypes)]]
+    # XLA divides work by the number of processors.
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    # XLA has read its flags once, perhaps from a file; what the environment says now is something else.
+    others = sorted(item for item in os.environ.items() if item[0].startswith(("XLA_", "NPROC")) and item[0] != "XLA_FLAGS")
+    machine = (disk_cache.processor(), processors, jax_slots.compiler_flags(), others)
+    return hashlib.sha256(repr((sources, versions, sys.version, platform.platform(), machine)).encode()).hexdigest()
+
+
+# ---- jax's settings
+
+
+class _Settings:
+    """The settings of jax that programs depend on, as a text that is made anew when one of them has changed."""
+
+    def __init__(self):
+        self._values = self._text = self._usual = self._other = None
+        self._lock = threading.Lock()
+
+    def text(self) -> str | None:
+        """The text; None while jax traces, or where a ``with`` statement has changed settings for this thread."""
+        if jax_slots.trace_state() != jax_slots.NO_TRACE:
+            return None
+        values, token = _effective(), jax_slots.settings_token()
+        with self._lock:
+            # After `jax.clear_caches()`, the same settings have another token.
+            if values != self._values or (token is not self._usual and token is not self._other):
+                usual = []
+                # A new thread has the settings of the whole process.
+                thread = threading.Thread(target=lambda: usual.extend([jax_slots.settings_token(), _effective()]))
+                try:
+                    thread.start()
+                except RuntimeError:  # the process is about to exit
+                    return None
+                thread.join()
+                text = repr(sorted((name, repr(value)) for name, value in values.items()))
+                known = values == usual[1] and values.get("jax_default_device") in (None, only_device()) and "0x" not in text
+                known = known and not any(values.get(name) for name in _CHECKS)
+                self._values, self._usual, self._text = values, usual[0], text if known else None
+                self._other = token
+            return self._text if token is self._usual else None
+
+
+_SETTINGS = _Settings()
+
+
+def settings_text() -> str | None:
+    """The settings of jax that programs depend on, as a text; None where programs are neither stored nor read.
+
+    That is while jax traces, under settings that hold for this thread only, and under those that check every call.
+    """
+    return _SETTINGS.text()
+
+
+def _effective():
+    # The store itself changes one of those that are left out, in any thread.
+    return {name: value for name, value in jax_slots.settings().items() if _matters(name)}
+
+
+@functools.cache
+def _matters(name):
+    return not any(part in name for part in _WITHOUT_EFFECT)

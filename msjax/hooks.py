@@ -1,0 +1,44 @@
+"""Hooks for models of flax, equinox and haiku, for Cells, and for plain functions of jax arrays.
+
+`register_forward_hook` and the like put hooks on modules by path; `capture` returns and edits what is inside of a model; `jit` compiles
+a function and calls its observers after each run; `barrier` waits for hooks under jax's own transformations. `hook_gradient`,
+`with_hooks`, `probe` and `site` are for plain functions.
+"""
+
+from typing import TYPE_CHECKING
+
+from msjax.core.base.lazy import on_first_use
+
+# The contexts that these make are part of the keys of jax's caches, and jax forgets what it has traced when one is made: so now.
+from msjax.core.hooks.handle import RemovableHandle as RemovableHandle
+from msjax.core.hooks.places import site as site
+
+if TYPE_CHECKING:
+    from msjax.core.hooks.worker import barrier as barrier
+    from msjax.core.models.capture import Captured as Captured, capture as capture
+    from msjax.core.models.functions import hook_gradient as hook_gradient, probe as probe, with_hooks as with_hooks
+    from msjax.core.models.hooked import hooked as hooked
+    from msjax.core.models.jit import jit as jit
+    from msjax.core.models.kept import compile as compile
+    from msjax.core.models.module_hooks import (
+        path as path,
+        register_backward_hook as register_backward_hook,
+        register_backward_pre_hook as register_backward_pre_hook,
+        register_forward_hook as register_forward_hook,
+        register_forward_pre_hook as register_forward_pre_hook,
+    )
+    from msjax.core.models.module_paths import paths as paths
+    from msjax.core.models.monitor import Monitored as Monitored, monitor as monitor, rms as rms
+    from msjax.core.models.operations import ops as ops
+    from msjax.core.models.patching import PatchSweep as PatchSweep, attribute as attribute, patch_sweep as patch_sweep
+    from msjax.core.models.registered import (
+        Registered as Registered,
+        check as check,
+        registered as registered,
+        remove_all as remove_all,
+        without as without,
+    )
+    from msjax.core.models.run_with_cache import run_with_cache as run_with_cache
+    from msjax.core.models.verbs import ablate as ablate, steer as steer
+else:
+    __getattr__, __dir__ = on_first_use(__name__, None)
