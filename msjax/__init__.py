@@ -16,16 +16,18 @@ from msjax.version import __version__
 if TYPE_CHECKING:
     from msjax.everything import *
 else:
-    # What is imported without the rest: the hooks, what they stand on, and doors that choose themselves what they import.
-    _ALONE = {"alias", "alias_path", "base", "cli", "everything", "hooks", "jaxprs", "models", "processes", "version", "__main__"}
+    # What is imported without the rest: the wing of hooks, and doors that choose themselves what they import.
+    _ALONE = {"alias", "alias_path", "cli", "core", "engine", "everything", "hooks", "tools", "version", "__main__"}
+    _ALONE |= {f"core.{package}" for package in ("base", "hooks", "jaxprs", "models", "tools")} | {"engine.processes"}
 
     class _Opening(importlib.abc.MetaPathFinder):
         """Imports `msjax.everything` before the first module that needs it, so that operators and methods are attached to Tensor
         in their order, whatever is imported first."""
 
         def find_spec(self, name, path=None, target=None):
-            package, _, module = name.partition(".")
-            if package != "msjax" or module.partition(".")[0] in _ALONE or "msjax.everything" in sys.modules:
+            package, *rooms = name.split(".")
+            room = ".".join(rooms[: 2 if rooms[:1] in (["core"], ["engine"]) else 1])
+            if package != "msjax" or room in _ALONE or "msjax.everything" in sys.modules:
                 return None
             importlib.import_module("msjax.everything")
             there = sys.modules.get(name)

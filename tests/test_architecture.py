@@ -16,7 +16,9 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "msjax"
 LONGEST_FILE, LARGEST_FOLDER = 500, 24
 # They offer names from floors above, which are imported when they are first used.
-DOORS = ("msjax", "msjax.hooks")
+DOORS = ("msjax", "msjax.hooks", "msjax.tools")
+# Folders of packages: the two wings, where rooms lie.
+WINGS = ("core", "engine")
 # What jax does not promise to keep. Of these modules, files use what primitives and interpreters of jaxprs are made of; see
 # msjax/core/base/jax_slots.py for the rest, and for the attributes.
 UNPROMISED = ("jax.api_util", "jax.core", "jax.experimental", "jax.extend", "jax.interpreters", "jax.lib", "jaxlib")
@@ -154,8 +156,14 @@ def _named_later(module):
 
 
 def _room(module):
-    """The package or module directly in msjax to which a module belongs; "__init__" for msjax itself."""
-    return module.split(".")[1] if "." in module else "__init__"
+    """The package or module, directly in msjax or in a wing, to which a module belongs; "__init__" for msjax itself and its wings.
+
+    The doors `msjax.hooks` and `msjax.tools` belong to the packages whose names they offer.
+    """
+    parts = module.split(".")[1:]
+    if parts[:1] and parts[0] in WINGS:
+        return parts[1] if parts[1:] else "__init__"
+    return parts[0] if parts else "__init__"
 
 
 def _floors():

@@ -6,7 +6,6 @@ import contextlib
 import difflib
 import functools
 import inspect
-import os
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,9 +49,6 @@ def owner_named(owners: Sequence[Any] | None = None) -> str:
     return f"{'module' if hasattr(stack[-1], 'hook_path') else 'cell'} {cell_path(stack)}"
 
 
-_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-
-
 def shorten(error: BaseException, keep: int = 0) -> None:
     """Take msjax's own frames out of the traceback of an error that is a report (its class has `brief_traceback`).
 
@@ -63,7 +59,7 @@ def shorten(error: BaseException, keep: int = 0) -> None:
         return
     kept, entry = [], error.__traceback__
     while entry is not None:
-        own = entry.tb_frame.f_code.co_filename.startswith(_OWN)
+        own = entry.tb_frame.f_code.co_filename.startswith(FOLDER)
         if not own or keep:
             kept.append(entry)
         keep -= bool(own and keep)

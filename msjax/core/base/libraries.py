@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from typing import Any
+
+# The folder of msjax, with the separator: what lies below it is not the user's.
+FOLDER = os.path.dirname(os.path.abspath(sys.modules["msjax"].__file__ or "")) + os.sep
 
 # What computes: the programs of operators depend on these packages, and on no others.
 COMPUTING = ("jax", "jaxlib", "numpy", "ml_dtypes", "opt_einsum", "scipy")

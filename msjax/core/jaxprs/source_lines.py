@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 # The folders of jax and of msjax.
-_OWN = (os.path.dirname(jax.__file__) + os.sep, os.path.dirname(os.path.dirname(__file__)) + os.sep)
+_OWN = (os.path.dirname(jax.__file__) + os.sep, FOLDER)
 
 
 # The parts of jax whose functions are places by their names, such as jax.nn.softmax.

@@ -25,7 +25,7 @@ from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.op_errors import Operator
 
-_OWN = (os.path.dirname(jax.__file__) + os.sep, os.path.dirname(os.path.dirname(__file__)) + os.sep)
+_OWN = (os.path.dirname(jax.__file__) + os.sep, FOLDER)
 
 
 class Line(NamedTuple):

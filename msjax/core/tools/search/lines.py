@@ -16,8 +16,7 @@ from msjax.core.base import jax_slots
 from msjax.core.jaxprs.plan import close
 from msjax.engine.autograd.monitor import Line
 
-_MSJAX = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-_OWN = (os.path.dirname(jax.__file__) + os.sep, _MSJAX + os.sep)
+_OWN = (os.path.dirname(jax.__file__) + os.sep, FOLDER)
 _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib", "stdlib")})
 
 
