@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 
+from msjax.core.base.libraries import FOLDER
 from msjax.core.base.state import STATE
 
 

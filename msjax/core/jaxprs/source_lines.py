@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import jax
 
 from msjax.core.base import jax_slots
+from msjax.core.base.libraries import FOLDER
 
 if TYPE_CHECKING:
     import jax.extend.core as jex

@@ -21,6 +21,7 @@ import numpy as np
 from msjax.common.tape import Need, Node
 from msjax.core.base.arrays import is_at_hand, is_tracer
 from msjax.core.base.errors import cell_path
+from msjax.core.base.libraries import FOLDER
 from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.op_errors import Operator

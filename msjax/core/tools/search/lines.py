@@ -13,6 +13,7 @@ from typing import Any
 import jax
 
 from msjax.core.base import jax_slots
+from msjax.core.base.libraries import FOLDER
 from msjax.core.jaxprs.plan import close
 from msjax.engine.autograd.monitor import Line
 
