@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 else:
     # What is imported without the rest: the wing of hooks, and doors that choose themselves what they import.
     _ALONE = {"alias", "alias_path", "cli", "core", "engine", "everything", "hooks", "tools", "version", "__main__"}
-    _ALONE |= {f"core.{package}" for package in ("base", "hooks", "jaxprs", "models", "tools")} | {"engine.processes"}
+    _ALONE |= {f"core.{package}" for package in ("base", "hooks", "jaxprs", "models", "tools")} | {
+        "engine.processes",
+        "engine.programs",
+        "engine.settings",
+    }
 
     class _Opening(importlib.abc.MetaPathFinder):
         """Imports `msjax.everything` before the first module that needs it, so that operators and methods are attached to Tensor

@@ -15,8 +15,8 @@ import types
 from functools import partial
 from typing import Any
 
-from msjax.core.base import precision
 from msjax.core.base.lazy import missing_name_error
+from msjax.engine.settings import precision
 
 _NAME = "mindspore"
 # The version of MindSpore that msjax follows; under the alias, programs read it as that of the package.

@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 
-from msjax.core.base.context import DIALECTS, GRAPH_MODE, PYNATIVE_MODE
 from msjax.engine.processes import main_module
+from msjax.engine.settings.current import GRAPH_MODE, PYNATIVE_MODE
+from msjax.engine.settings.dialects import DIALECTS
 from msjax.version import __version__
 
 _MODES = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}
@@ -88,8 +89,9 @@ def _add_cache_option(command):
 
 def _keep_programs(options):
     """Store compiled programs on disk, unless the command line or the environment says otherwise."""
-    from msjax.core.base import context, disk_cache
     from msjax.engine.processes.joining import place_in_environment
+    from msjax.engine.programs import disk_cache
+    from msjax.engine.settings import context
 
     # Programs in which processes communicate are compiled by all of them together.
     if options.cache and not disk_cache.is_off() and place_in_environment().size == 1:
@@ -174,7 +176,7 @@ def _join():
 
 def _run_script(options):
     from msjax.alias import install_as_mindspore
-    from msjax.core.base import context
+    from msjax.engine.settings import context
 
     script = options.script
     try:
@@ -279,7 +281,8 @@ def _info(options) -> int:
     import numpy
 
     import msjax
-    from msjax.core.base import disk_cache, precision
+    from msjax.engine.programs import disk_cache
+    from msjax.engine.settings import precision
 
     folder = disk_cache.folder()
     stored = disk_cache.files(folder)

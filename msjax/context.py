@@ -1,11 +1,11 @@
-"""Settings of a program under MindSpore's module name; `msjax.core.base.context` holds them."""
+"""Settings of a program under MindSpore's module name; `msjax.engine.settings.context` holds them."""
 
 from msjax.compat.ps_context import (
     get_ps_context as get_ps_context,
     reset_ps_context as reset_ps_context,
     set_ps_context as set_ps_context,
 )
-from msjax.core.base.context import (
+from msjax.engine.settings.context import (
     COMPATIBLE as COMPATIBLE,
     GRAPH_MODE as GRAPH_MODE,
     LAX as LAX,

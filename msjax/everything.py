@@ -23,7 +23,7 @@ from msjax.common.random import (
     set_seed as set_seed,
 )
 from msjax.common.tensor import Tensor as Tensor, from_numpy as from_numpy, is_tensor as is_tensor, tensor as tensor
-from msjax.core.base.context import (
+from msjax.context import (
     COMPATIBLE as COMPATIBLE,
     GRAPH_MODE as GRAPH_MODE,
     LAX as LAX,

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from msjax.core.base.context import get_context
+from msjax.context import get_context
 from msjax.runtime import (
     Event as Event,
     Stream as Stream,

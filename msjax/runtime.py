@@ -11,8 +11,8 @@ from typing import Any, Final, Self
 
 import jax
 
+from msjax.context import set_context
 from msjax.core.base.checks import check_options
-from msjax.core.base.context import set_context
 from msjax.core.hooks.worker import synchronize as synchronize
 
 __all__ = [

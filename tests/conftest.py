@@ -40,8 +40,8 @@ hypothesis.settings.load_profile("ci")
 def clean_state():
     """Every test starts in PyNative mode, with the default dialect and seeds set, and leaves no scope open."""
     import msjax as ms
-    from msjax.core.base.context import SETTINGS
     from msjax.core.base.state import ROOT, STATE
+    from msjax.engine.settings.current import SETTINGS
 
     np.random.seed(0)
     ms.set_seed(0)
@@ -68,7 +68,7 @@ def same_precision():
     """What runs as a MindSpore program sets how products are rounded, for its whole process."""
     import jax
 
-    from msjax.core.base import precision
+    from msjax.engine.settings import precision
 
     before, conv = jax.config.jax_default_matmul_precision, precision.ALLOWED.conv
     yield

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from msjax.common.generators.philox import merged_seed
-from msjax.core.base.context import SETTINGS
 from msjax.core.base.weak import LiveSet
+from msjax.engine.settings.current import SETTINGS
 
 _LARGEST = 2**31 - 1
 _IN_PLACE_OF_ZERO = 87654321  # the seed of the program where `set_seed(0)` was called

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from msjax.common.generators import philox
-from msjax.core.base.context import SETTINGS
+from msjax.engine.settings.current import SETTINGS
 
 _SEED_END = 2**63 - 1
 

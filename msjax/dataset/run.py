@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from msjax.core.base.context import SETTINGS
 from msjax.dataset import config
 from msjax.dataset.draws import Draws, MindSporeDraws, NumpyDraws, RecordDraws
 from msjax.dataset.pools import Pools
+from msjax.engine.settings.current import SETTINGS
 
 # {the place of a dataset: what it keeps from pass to pass}
 _Kept = dict[tuple[int, ...], dict[str, Any]]

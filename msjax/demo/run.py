@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from msjax import nn, ops
+from msjax import context, nn, ops
 from msjax.common.random import set_seed
 from msjax.common.tensor import Tensor
-from msjax.core.base import context
 from msjax.demo import picture
 from msjax.demo.digits import split
 from msjax.demo.five_hooks import table_of, watch

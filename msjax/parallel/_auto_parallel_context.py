@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from msjax.core.base.parallel_context import get_auto_parallel_context, reset_auto_parallel_context, set_auto_parallel_context
+from msjax.engine.settings.parallel import get_auto_parallel_context, reset_auto_parallel_context, set_auto_parallel_context
 
 
 class _Context:

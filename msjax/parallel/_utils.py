@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from msjax.core.base.parallel_context import ParallelMode, device_num, get_auto_parallel_context
 from msjax.engine.processes.groups import PROCESSES
+from msjax.engine.settings.parallel import ParallelMode, device_num, get_auto_parallel_context
 
 __all__: list[str] = []
 

@@ -138,8 +138,8 @@ _SWALLOW = {
     ("nn/cell/base.py", "construct"),  # what a Cell is called with
     ("hooks/places.py", "_index_abstract"),  # jax passes the parameters of a primitive
     ("programs/store.py", "note"),  # jax passes what it monitors
-    ("base/disk_cache.py", "_begun"),  # the same
-    ("base/disk_cache.py", "_done"),  # the same
+    ("programs/disk_cache.py", "_begun"),  # the same
+    ("programs/disk_cache.py", "_done"),  # the same
 }  # fmt: skip
 
 

@@ -142,7 +142,7 @@ def test_setting():
 
 @pytest.mark.parametrize("value, fails", [("mindspore-1", False), ("pytorch", True)])
 def test_environment_variable(value, fails):
-    code = "from msjax.core.base.context import get_context; print(get_context('hook_dialect'))"
+    code = "from msjax.context import get_context; print(get_context('hook_dialect'))"
     environment = {**os.environ, "MSJAX_HOOK_DIALECT": value, "JAX_PLATFORMS": "cpu"}
     ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     if fails:

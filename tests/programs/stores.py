@@ -4,8 +4,8 @@ import contextlib
 
 import jax
 
-from msjax.core.base import disk_cache, jax_slots
-from msjax.engine.programs import cache, store_key
+from msjax.core.base import jax_slots
+from msjax.engine.programs import cache, disk_cache, store_key
 from msjax.engine.programs.store import ProgramStore
 
 

@@ -22,11 +22,11 @@ from jax.interpreters import ad, mlir
 
 from msjax import ops
 from msjax.common.tensor import Tensor
-from msjax.core.base import disk_cache, jax_slots
+from msjax.core.base import jax_slots
 from msjax.engine.autograd import traced_vjp
 from msjax.engine.autograd.grad import grad
 from msjax.engine.autograd.op import Op, apply
-from msjax.engine.programs import bound, cache, libraries
+from msjax.engine.programs import bound, cache, disk_cache, libraries
 from msjax.engine.programs.store_entry import StoreEntry, read_entry, write_entry
 from msjax.ops.dispatch import promotion
 from msjax.ops.function.nn_func import activations

@@ -7,9 +7,9 @@ import jax
 import jax.interpreters.ad
 import pytest
 
-from msjax.core.base import disk_cache, jax_slots, private_folder
-from msjax.core.base.private_folder import NotPrivate, make_private
-from msjax.engine.programs import sources, store_key
+from msjax.core.base import jax_slots
+from msjax.engine.programs import disk_cache, private_folder, sources, store_key
+from msjax.engine.programs.private_folder import NotPrivate, make_private
 
 
 def below(path, *names):

@@ -10,7 +10,8 @@ import sys
 del sys.modules["mindspore"]
 
 from msjax.alias import install_as_mindspore  # noqa: E402
-from msjax.core.base.context import GRAPH_MODE, PYNATIVE_MODE, force_mode  # noqa: E402
+from msjax.engine.settings.context import force_mode  # noqa: E402
+from msjax.engine.settings.current import GRAPH_MODE, PYNATIVE_MODE  # noqa: E402
 
 install_as_mindspore()
 if "MSJAX_FORCED_MODE" in os.environ:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from msjax.core.base.context import SETTINGS
 from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.hooks.batching import tie_calls_to
 from msjax.core.hooks.delivery import NO_SUBJECT, run_traced_hook
-from msjax.core.hooks.dialect import DIALECTS
 from msjax.core.hooks.returns import gradients_result
+from msjax.core.hooks.settings import HOOK_SETTINGS
 from msjax.core.hooks.table import Hook, HookTable
 from msjax.core.hooks.values import ModuleSubject, Values
 from msjax.core.hooks.worker import barrier
@@ -55,7 +54,7 @@ class BackwardHooks:
 
     def call_pre_hooks(self, grads: Sequence[Any]) -> list[Any]:
         """The function of the node that calls the backward pre hooks: from the gradients of the outputs to new ones."""
-        grads, rules, named = tuple(grads), DIALECTS[SETTINGS.hook_dialect], self.subject
+        grads, rules, named = tuple(grads), HOOK_SETTINGS.rules, self.subject
         if rules.names_subject:
             named = rules.text_of(self.values.during(named))
         for number, hook in enumerate(self.table_of(self.subject).backward_pre):
@@ -83,7 +82,7 @@ class BackwardHooks:
         grad_output = self.grad_output or (None,) * self.n_outputs
         self.grad_output = None
         # For a call without inputs that are values, grad_input is (None,), as in MindSpore.
-        grads, rules = tuple(grads) or (None,), DIALECTS[SETTINGS.hook_dialect]
+        grads, rules = tuple(grads) or (None,), HOOK_SETTINGS.rules
         named = rules.text_of(self.values.during(self.subject)) if rules.names_subject else self.subject
         for number, hook in enumerate(self.table_of(self.subject).backward):
             slot = self.subject, "backward", number, hook

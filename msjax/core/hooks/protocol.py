@@ -1,7 +1,7 @@
 """The protocol of hooks: the order in which hooks run around one call.
 
 Forward pre hooks, the backward node on the inputs, the function, the backward node on the outputs, forward hooks, the
-backward pre node; `msjax.core.hooks.dialect` says where the order differs. It serves every owner of hooks: a Cell, a module
+backward pre node; `msjax.core.hooks.settings.Rules` says where the order may differ. It serves every owner of hooks: a Cell, a module
 of another framework, a plain function.
 """
 
@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.core.base.context import SETTINGS
 from msjax.core.base.errors import where
 from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.hooks.backward import BackwardHooks
 from msjax.core.hooks.batching import after_latest_call
 from msjax.core.hooks.boundaries import Boundary, call_after_failure
 from msjax.core.hooks.delivery import run_traced_hook
-from msjax.core.hooks.dialect import DIALECTS
 from msjax.core.hooks.returns import forward_pre_result
+from msjax.core.hooks.settings import HOOK_SETTINGS
 from msjax.core.hooks.table import HookTable
 from msjax.core.hooks.values import ModuleSubject, Values
 from msjax.core.hooks.worker import barrier
@@ -45,7 +44,7 @@ def call_with_hooks(
     Returns:
         The function's result after the forward hooks.
     """
-    rules = DIALECTS[SETTINGS.hook_dialect]
+    rules = HOOK_SETTINGS.rules
     named = rules.text_of(values.during(subject)) if rules.names_subject else subject
     traced = values.being_traced(args, kwargs)
     if ACTIVITY.callbacks and not traced:

@@ -64,21 +64,6 @@ class Template:
         self.arrays.append(array)
         return _Hole(len(self.arrays) - 1)
 
-    def as_data(self) -> Any:
-        """The template as lists, texts and numbers; None if it holds anything else than holes and plain values."""
-        return _as_data(self._root)
-
-    @classmethod
-    def of_data(cls, data: Any, values: Values) -> Template:
-        """The template that `as_data` has described.
-
-        Raises:
-            ValueError: `data` is none of its results.
-        """
-        made = cls(None, values)
-        made._root = _of_data(data, values)
-        return made
-
     def fill(self, arrays: Sequence[Any]) -> Any:
         """The value, with these arrays in the holes."""
         return self._root.fill(arrays)
@@ -209,32 +194,3 @@ class _Tree:
     def source(self, name, outputs):
         inner = ", ".join(part.source(name, outputs) for part in self.parts)
         return f"{name(jax.tree.unflatten)}({name(self.treedef)}, [{inner}])"
-
-
-def _as_data(part):
-    kind = part.__class__
-    if kind is _Hole:
-        return ["hole", part.number]
-    if kind is _Made:
-        return ["value", part.hole.number]
-    if kind is _Constant and part.value.__class__ in (type(None), bool, int, str):
-        return ["constant", part.value]
-    if kind is _Sequence or (kind is _Dict and all(key.__class__ is str for key in part.keys)):
-        parts = [_as_data(inner) for inner in part.parts]
-        return None if None in parts else [part.cls.__name__, parts] if kind is _Sequence else ["dict", list(part.keys), parts]
-    return None
-
-
-def _of_data(data, values):
-    kind, content = data[0], data[1]
-    if kind == "hole":
-        return _Hole(content)
-    if kind == "value":
-        return _Made(values.made, _Hole(content))
-    if kind == "constant":
-        return _Constant(content)
-    if kind in ("tuple", "list"):
-        return _Sequence(tuple if kind == "tuple" else list, [_of_data(part, values) for part in content])
-    if kind == "dict":
-        return _Dict(content, [_of_data(part, values) for part in data[2]])
-    raise ValueError(f"a template has no {kind!r}")

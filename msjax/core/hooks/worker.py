@@ -25,9 +25,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base import jax_slots
-from msjax.core.base.context import SETTINGS
 from msjax.core.base.state import STATE
 from msjax.core.hooks.events import DROPS
+from msjax.core.hooks.settings import HOOK_SETTINGS
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -132,7 +132,7 @@ class _Worker:
         self._arrived.set()
 
     def _has_room(self, size):
-        fits = self._bytes == 0 or self._bytes + size <= SETTINGS.hook_queue_bytes
+        fits = self._bytes == 0 or self._bytes + size <= HOOK_SETTINGS.queue_bytes
         waiting = len(self._items)
         return fits and (waiting <= _UNTIMED if self._seconds is None else waiting * self._seconds <= _BEHIND)
 
@@ -383,7 +383,7 @@ def _is_interrupt(error):
 def _outside_msjax(tb):
     """A traceback from the hook's own frame on."""
     first = tb
-    while tb is not None and tb.tb_frame.f_globals.get("__name__", "").startswith("msjax.hooks."):
+    while tb is not None and tb.tb_frame.f_globals.get("__name__", "").startswith("msjax.core.hooks."):
         tb = tb.tb_next
     return tb if tb is not None else first
 

@@ -14,7 +14,6 @@ from flax import nnx
 
 from msjax.common.buffer import Buffer
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
-from msjax.core.base.context import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
 from msjax.core.base.errors import describe
 from msjax.core.models.capture import capture
 from msjax.core.models.frameworks.registry import registry_of
@@ -23,6 +22,7 @@ from msjax.core.models.module_paths import paths
 from msjax.core.tools import foreign
 from msjax.engine.autograd.grad import value_and_grad
 from msjax.engine.functional.functionalize import RANDOM, functionalize
+from msjax.engine.settings.current import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
 from msjax.nn.cell.base import Cell
 
 

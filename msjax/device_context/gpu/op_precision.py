@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msjax.core.base import precision
+from msjax.engine.settings import precision
 
 __all__ = ["conv_allow_tf32", "matmul_allow_tf32"]
 

@@ -11,14 +11,13 @@ import jax.numpy as jnp
 from msjax.common.node import Leaf, RootLeaf
 from msjax.common.tape import Node
 from msjax.common.tensor import wrap
-from msjax.core.base.context import SETTINGS
 from msjax.core.base.state import ACTIVITY, STATE, swap
 from msjax.core.base.typing import JaxArray
-from msjax.core.hooks.dialect import DIALECTS
 from msjax.core.hooks.worker import barrier
 from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.programs.cache import run_cached
+from msjax.engine.settings.current import SETTINGS
 
 # {leaf: its gradient}, which is a Tensor if the backward pass was recorded, otherwise an array.
 LeafGradients: TypeAlias = "dict[Node, Any]"
@@ -68,7 +67,7 @@ def run_backward(
             _accumulate(grads, node, i, grad, add)
     found = {}
     # Nodes of cells whose inputs no gradient reaches: in some dialects they wait for the end of the backward pass.
-    waiting = [] if deliver is None and also_runs and DIALECTS[SETTINGS.hook_dialect].unreached_inputs_last else None
+    waiting = [] if deliver is None and also_runs and SETTINGS.dialect.unreached_inputs_last else None
     turns = {}
 
     def complete(leaf, cts):

@@ -11,10 +11,10 @@ from msjax.common.bases import CellBase, is_cell
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool
-from msjax.core.base.context import GRAPH_MODE, SETTINGS
 from msjax.core.base.errors import describe
 from msjax.core.base.state import COMPILER
 from msjax.engine.autograd.recording import GradientScope, check_function, flatten_tensors, ones_like
+from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

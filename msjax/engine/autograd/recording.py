@@ -11,12 +11,11 @@ from msjax.common.node import Leaf, place_on_tape
 from msjax.common.tape import Node
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.common.tensor_hooks import attach_hooks
-from msjax.core.base.context import SETTINGS
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.state import STATE, Scope
 from msjax.core.base.typing import PyTree
-from msjax.core.hooks.dialect import DIALECTS
 from msjax.engine.autograd.backward import LeafGradients, run_backward
+from msjax.engine.settings.current import SETTINGS
 
 
 class GradientScope:
@@ -76,7 +75,7 @@ class GradientScope:
                 return tensor, None
             if not requested and not jnp.issubdtype(tensor._value.dtype, jnp.inexact):
                 return tensor, None
-            if id(tensor) in seen and DIALECTS[SETTINGS.hook_dialect].sums_shared_inputs:
+            if id(tensor) in seen and SETTINGS.dialect.sums_shared_inputs:
                 leaf: Any = tensor._node  # a Leaf: what is in `seen` was marked
                 leaf.requested |= requested
                 return tensor, leaf

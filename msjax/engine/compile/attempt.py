@@ -34,7 +34,6 @@ from msjax.engine.programs.compiler_options import compile_program
 
 if TYPE_CHECKING:
     from msjax.engine.compile.compiled import Compiled
-    from msjax.engine.compile.stored import StoredCall
 
 
 class FailedInBody(Exception):
@@ -48,7 +47,6 @@ def build(
     leaves: Sequence[Any],
     treedef: PyTreeDef,
     before: Snapshot,
-    stored: StoredCall,
 ) -> Program:
     """Trace and compile a function for the arguments of one call.
 
@@ -69,7 +67,7 @@ def build(
             if not missing:
                 if compiled.again:
                     before.restore()
-                return attempt.program(stored)
+                return attempt.program()
             environment.variables += missing
             before.restore()
         raise NeedsPyNative("it uses new Tensors from outside at every run")
@@ -249,7 +247,7 @@ class _Attempt:
             f"a Tensor of shape {left[0].shape} that was computed in it is kept after the call, where there is no value for it"
         )
 
-    def program(self, stored):
+    def program(self):
         trace, layout = self.trace, Layout()
         for rewrite in trace.rewrites:
             with CallsAsOutputs(self.drops_events):
@@ -277,7 +275,7 @@ class _Attempt:
         written = set() if trace.may_be_rejected or self.again else {id(variable) for variable, _ in self.writes}
         kept = observing.outputs_that_are_inputs()
         donated = tuple(i for i, v in enumerate(self.variables) if id(v) in written and i not in kept)
-        made = Program(
+        return Program(
             variables=self.variables,
             writes=self.writes,
             written_arguments=self.written_arguments,
@@ -293,9 +291,6 @@ class _Attempt:
             may_be_rejected=trace.may_be_rejected,
             draws=trace.draws,
         )
-        if not trace.rewrites and not trace.groups and not trace.uses_callbacks:
-            stored.keep(made, observing, self.result, self.holes)
-        return made
 
     def _jitted(self, program, donated):
         groups = self.trace.groups

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 
 from msjax.core.base.arrays import TracedValueError
-from msjax.core.base.collector import full_collections_wait
 from msjax.core.base.state import VERSION
 from msjax.core.hooks.delivery import HookNeedsValue, HostNeeded
 from msjax.engine.autograd.imperative import BackwardError
@@ -17,8 +16,8 @@ from msjax.engine.compile.attempt import FailedInBody, build
 from msjax.engine.compile.environment import Environments, objects_among
 from msjax.engine.compile.program import Program, SignatureChanged, aliases, signature
 from msjax.engine.compile.snapshot import Snapshot
-from msjax.engine.compile.stored import StoredCall
 from msjax.engine.compile.trace import NeedsPyNative, RunRejected
+from msjax.engine.programs.collector import full_collections_wait
 from msjax.engine.programs.limits import CACHE_LIMIT, warn_of_shapes
 
 # So many programs are kept for one function: those used last. A network with a few sizes of batches in a few states has tens.
@@ -51,7 +50,6 @@ class Compiled:
     Attributes:
         compilations: how often it was compiled.
         ways_back: {(program, which gradients are wanted): its gradient} of `compile.gradient`.
-        is_stored: whether its programs are looked for on disk.
         drops_events: whether its programs have no events: of code that another program has run.
     """
 
@@ -79,8 +77,6 @@ class Compiled:
         self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
         self.compilations: int = 0
         self._unused = set()  # the programs that have not been used since the last call of `evict_unused`
-        # A gradient of such a function is found by the tape, which only tracing makes.
-        self.is_stored: bool = type(self) is Compiled and not again
         CACHE_LIMIT.register(self)
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -197,11 +193,8 @@ class Compiled:
                 raise NeedsPyNative("each run changes a Python value that it was compiled for")
             self.compilations += 1
             with full_collections_wait():
-                stored = StoredCall(self, leaves, treedef)
-                program = stored.load()
-                if program is None:
-                    before = Snapshot([*self._environments.roots(), *objects], walk)
-                    program = build(self.body, self, environment, leaves, treedef, before, stored)
+                before = Snapshot([*self._environments.roots(), *objects], walk)
+                program = build(self.body, self, environment, leaves, treedef, before)
         except (HookNeedsValue, BackwardError):
             raise
         except NeedsPyNative as error:

@@ -18,13 +18,14 @@ from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.random import GeneratorState, beside
 from msjax.common.tensor import Tensor, is_leaf, wrap
-from msjax.core.base.collector import full_collections_wait
 from msjax.core.base.state import LOCK
 from msjax.core.base.typing import JaxArray
 from msjax.core.jaxprs.after_run import AfterRun
 from msjax.engine.autograd.inplace import rebind
 from msjax.engine.compile.guards import STATIC, static_key
 from msjax.engine.compile.trace import RunRejected
+from msjax.engine.programs.collector import full_collections_wait
+from msjax.engine.programs.jax_cache import JAX_CACHE
 from msjax.engine.programs.progress import PROGRESS
 
 
@@ -240,7 +241,8 @@ class Program:
             for i in self.generators:
                 values[i] = beside(values[i], others)
         if self.finish is None:
-            with PROGRESS.of(getattr(self.jitted, "__name__", "program")), full_collections_wait():
+            name = getattr(self.jitted, "__name__", "program")
+            with PROGRESS.of(name), JAX_CACHE.telling(name), full_collections_wait():
                 outs = self.jitted(*values)
             self._settle()
         else:

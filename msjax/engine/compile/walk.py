@@ -21,7 +21,6 @@ from flax import nnx
 from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.core.base.context import SETTINGS
 from msjax.core.base.flax_slots import MODULE_STATE
 from msjax.core.base.libraries import is_library
 from msjax.core.base.weak import identity
@@ -73,6 +72,7 @@ from msjax.engine.compile.places import (
     read_slot,
 )
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
+from msjax.engine.settings.current import SETTINGS
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
 # data that it doesn't use: settings lie closer, and are fewer and smaller.

@@ -15,7 +15,6 @@ from typing import Any
 import jax
 import jax.core
 
-from msjax.core.base.context import SETTINGS
 from msjax.engine.programs import limits
 from msjax.engine.programs.background import BACKGROUND, has_idle_core
 from msjax.engine.programs.compiler_options import compile_operator, is_nested, quick_options
@@ -288,10 +287,7 @@ class TracedFunction:
             if cache is not None:
                 count_shapes(cache.name, self.key)
                 program = cache.find(self.key)
-                if (
-                    len(self.seen) >= max(2, min(limits.MANY_SIGNATURES, SETTINGS.program_cache_size // 16))
-                    and program is not None
-                ):
+                if len(self.seen) >= max(2, min(limits.MANY_SIGNATURES, CACHE_LIMIT.programs // 16)) and program is not None:
                     cache.put(self.key, SignatureCache(self.fn, cache, self.key, programs=dict.fromkeys(self.seen, program)))
         with_metadata = getattr(self.fn, "with_metadata", None)
         if with_metadata is None:

@@ -13,7 +13,6 @@ import jax
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.registry import Registry
 from msjax.engine.programs.background import usable_cores
 
 
@@ -46,7 +45,7 @@ _PRODUCTS = {"dot_general", "conv_general_dilated"}
 
 
 # Of primitives of msjax's own, the functions that their programs are made of.
-EQUATIONS_OF: Registry[Any, Callable[..., Any]] = Registry()
+EQUATIONS_OF: dict[Any, Callable[..., Any]] = {}
 
 
 def platform_of(values: Sequence[Any]) -> str:

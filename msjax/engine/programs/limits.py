@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Hashable
 from typing import Protocol
 
-from msjax.core.base.context import SETTINGS
 from msjax.core.base.errors import where
 from msjax.core.base.state import STATE
 from msjax.core.base.weak import LiveSet
@@ -29,11 +28,15 @@ class CacheLimit:
 
     When half of that number has been compiled, or used again, since the last time, every cache drops what was not used since then.
     So a call of a program that was used lately has nothing to note.
+
+    Attributes:
+        programs: how many are kept.
     """
 
     def __init__(self):
         self._caches: LiveSet[Evicting] = LiveSet()
         self._recent = 0
+        self.programs = 8192
 
     def register(self, cache: Evicting) -> None:
         """Count a cache in, which is referred to weakly."""
@@ -42,7 +45,7 @@ class CacheLimit:
     def count(self, number: int = 1) -> None:
         """Note programs that were compiled, or used for the first time since their cache last dropped some."""
         self._recent += number
-        if self._recent > max(SETTINGS.program_cache_size // 2, 1):
+        if self._recent > max(self.programs // 2, 1):
             self._recent = number
             for cache in self._caches:
                 cache.evict_unused()

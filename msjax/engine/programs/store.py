@@ -10,14 +10,15 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
 
-from msjax.core.base import disk_cache, jax_slots
+from msjax.core.base import jax_slots
+from msjax.engine.programs import disk_cache
 from msjax.engine.programs.description import Description, description_of
+from msjax.engine.programs.jax_cache import JAX_CACHE
 from msjax.engine.programs.libraries import LIBRARY_STATE
 from msjax.engine.programs.store_entry import StoreEntry, read_entry, structure_as_data, structure_of_data, write_entry
 from msjax.engine.programs.store_key import StoreKey, only_device, store_key
@@ -98,21 +99,6 @@ class ProgramStore:
             self.discard(key)
             return None
 
-    def read_index(self, key: StoreKey) -> Any:
-        """What `keep_index` was given; None if it isn't there, or is damaged."""
-        try:
-            results = read_entry(self._path(key)).results
-        except FileNotFoundError:
-            return None
-        except Exception:
-            self.discard(key)
-            return None
-        return results[0] if isinstance(results, list) and results else None
-
-    def keep_index(self, key: StoreKey, content: Any) -> None:
-        """Store what JSON can hold, beside the executables, and with them when no library was found to be changed."""
-        self._add(_Waiting(self._path(key), [content], None, None))
-
     def discard(self, key: StoreKey) -> None:
         """Delete the program of a key, with which something is wrong."""
         with contextlib.suppress(OSError):
@@ -135,7 +121,7 @@ class ProgramStore:
         if key is None or "custom_call" in (lowered := program.lower(*values)).as_text():
             yield
             return
-        with _JAX_CACHE.watched() as watch:
+        with JAX_CACHE.left_out() as watch:
             yield
             compiled = lowered.compile()
         # What jax has read from its own cache can't be written again: XLA leaves the machine code out.
@@ -181,8 +167,7 @@ class _Waiting(NamedTuple):
     """A program that waits to be written.
 
     Attributes:
-        compiled: what jax compiled; of a program without equations, the positions of the operands that it returns; of an index, its content
-            in a list.
+        compiled: what jax compiled; of a program without equations, the positions of the operands that it returns.
         fn, metadata: the function, and the metadata of this program.
     """
 
@@ -211,46 +196,4 @@ class _StoredCall:
         self._key.check(operands)
 
 
-class _JaxCache(threading.local):
-    """jax's own cache on disk, as a thread meets it: counts the programs that are looked for, and keeps jax from storing them.
-
-    Attributes:
-        requests: how many programs jax has compiled or found since `watched` was entered.
-        hits: how many of them it has found.
-    """
-
-    requests = hits = 0
-    _lock = threading.Lock()
-    _depth = 0
-    _before: Any = None
-
-    def note(self, event: str, **_: Any) -> None:
-        """Count an event of `jax.monitoring`."""
-        if event == jax_slots.CACHE_REQUEST:
-            self.requests += 1
-        elif event == jax_slots.CACHE_HIT:
-            self.hits += 1
-
-    @contextlib.contextmanager
-    def watched(self) -> Iterator[_JaxCache]:
-        """A context manager in which the counts begin anew, and jax stores nothing."""
-        name, cls = "jax_persistent_cache_min_compile_time_secs", _JaxCache
-        self.requests = self.hits = 0
-        with cls._lock:
-            if cls._before is None:
-                jax.monitoring.register_event_listener(self.note)
-            if not cls._depth:
-                cls._before = jax_slots.settings()[name]
-                jax.config.update(name, float("inf"))
-            cls._depth += 1
-        try:
-            yield self
-        finally:
-            with cls._lock:
-                cls._depth -= 1
-                if not cls._depth:
-                    jax.config.update(name, cls._before)
-
-
-_JAX_CACHE = _JaxCache()
 STORE = ProgramStore()

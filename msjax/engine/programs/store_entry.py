@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from msjax.core.base.private_folder import NotPrivate, open_own, write_whole
+from msjax.engine.programs.private_folder import NotPrivate, open_own, write_whole
 
 _MARK = b"msjax program 3\n"
 _DIGEST = hashlib.sha256().digest_size

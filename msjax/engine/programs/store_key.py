@@ -21,7 +21,8 @@ import jax.core
 import ml_dtypes
 import numpy as np
 
-from msjax.core.base import disk_cache, jax_slots
+from msjax.core.base import jax_slots
+from msjax.engine.programs import disk_cache
 from msjax.engine.programs.description import Description, describe
 from msjax.engine.programs.libraries import LIBRARY_STATE
 from msjax.engine.programs.signature import NUMBERS, OtherCall
@@ -81,17 +82,6 @@ def store_key(description: Description, values: Sequence[Any], options: dict[str
     places = [v is None for v in values]
     text = repr((stamp, libraries, settings, sorted(options.items()), description.text, places, named))
     return StoreKey(f"msjax-{hashlib.sha256(text.encode()).hexdigest()}", settings, types)
-
-
-def why_no_key(folder: str) -> str:
-    """Why no program of this process is stored or read at the moment, as far as that can be told from outside."""
-    if settings_text() is None:
-        return "jax has settings of this thread only, or ones that check or place every call"
-    if process_stamp(folder) is None:
-        return "the files of msjax or of a library can't be read, or XLA's flags are not known"
-    if LIBRARY_STATE.digest() is None:
-        return f"a function of a library was replaced: {LIBRARY_STATE.why}"
-    return "an argument lies on another device, or what it is traced from has changed meanwhile"
 
 
 # ---- the operands

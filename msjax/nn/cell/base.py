@@ -16,7 +16,6 @@ from msjax.core.base import jax_slots
 from msjax.core.base.arrays import CONCRETE
 from msjax.core.base.calls import entered
 from msjax.core.base.checks import check_options
-from msjax.core.base.context import GRAPH_MODE, SETTINGS
 from msjax.core.base.errors import cell_path, shorten
 from msjax.core.base.flax_slots import MODULE_STATE, ToldOfWrites, blank_like
 from msjax.core.base.state import ACTIVITY, COMPILER, STATE, programs_changed
@@ -27,6 +26,7 @@ from msjax.core.hooks.slots import before_change
 from msjax.engine.autograd.precision import computing_in
 from msjax.engine.autograd.recompute import TwoContexts, call_recomputed
 from msjax.engine.autograd.saved import saved_tensors_hooks
+from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
 from msjax.nn.cell.custom_bprop import call_with_bprop
 from msjax.nn.cell.hooks import hooks_of
 from msjax.nn.cell.state_dict import CellState

@@ -10,9 +10,9 @@ from msjax.common.bases import CellBase
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
-from msjax.core.base.context import GRAPH_MODE, SETTINGS
 from msjax.core.base.errors import describe
 from msjax.core.base.state import programs_changed
+from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
 from msjax.nn.cell.tree import CellTree
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msjax.common.tensor import Tensor
-from msjax.core.base import parallel_context as parallel
 from msjax.core.base.checks import check_bool, check_positive_int
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
+from msjax.engine.settings import parallel
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.basic import Identity
 from msjax.ops.function.collectives import broadcast, reduce_gradients

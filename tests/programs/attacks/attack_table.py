@@ -3,7 +3,6 @@
 import os
 
 from tests.programs.attacks import attacked_files as files, attacked_sources as sources, attacking_processes as processes
-from tests.programs.attacks.graph_programs import GRAPH
 from tests.programs.attacks.replaced import REPLACED
 
 
@@ -95,7 +94,6 @@ def _attacks():
         yield f"processes: {name}", attack
     for name, attack in sources.SOURCES.items():
         yield f"sources: {name}", attack
-    yield from GRAPH.items()
     for name, row in sources.VARIABLES.items():
         yield f"variables: {name}", sources.of_variables(*row)
 

@@ -11,9 +11,9 @@ import numpy as np
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.arrays import is_at_hand, known_value
-from msjax.core.base.context import SETTINGS
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray
+from msjax.engine.settings.current import SETTINGS
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import axis_of, require_tensors
 

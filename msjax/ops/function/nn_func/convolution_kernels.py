@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.typing import TensorLike
-from msjax.core.base.precision import conv_precision
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op
+from msjax.engine.settings.precision import conv_precision
 from msjax.ops.dispatch.platforms import on_cpu
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.nn_func.depthwise import (

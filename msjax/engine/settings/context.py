@@ -9,28 +9,27 @@ import os
 import warnings
 from typing import Any
 
-from msjax.core.base import disk_cache, precision
 from msjax.core.base.checks import check_bool, check_known, check_options, check_positive_int, check_str
-from msjax.core.base.parallel_context import (
+from msjax.core.base.state import ACTIVITY, programs_changed
+from msjax.engine.programs import disk_cache
+from msjax.engine.settings import precision
+from msjax.engine.settings.current import GRAPH_MODE as GRAPH_MODE, PYNATIVE_MODE as PYNATIVE_MODE, SETTINGS
+from msjax.engine.settings.dialects import DIALECTS
+from msjax.engine.settings.parallel import (
     ParallelMode as ParallelMode,
     get_auto_parallel_context as get_auto_parallel_context,
     reset_auto_parallel_context as reset_auto_parallel_context,
     set_auto_parallel_context as set_auto_parallel_context,
 )
-from msjax.core.base.state import ACTIVITY, programs_changed
-
-GRAPH_MODE = 0
-PYNATIVE_MODE = 1
 
 # Levels of syntax that MindSpore's compiler takes, for the setting jit_syntax_level.
 STRICT, COMPATIBLE, LAX = 0, 1, 2
 
-DIALECTS = ("tutorial", "mindspore-2.10", "mindspore-1")
 RANDOM_NUMBERS = ("mindspore", "jax")
 DEVICE_TARGETS = ("CPU", "GPU", "TPU", "Ascend", "Davinci")
 
 # Settings of MindSpore programs that have no counterpart in XLA: stored, so that they can be read back, without effect.
-_NO_EFFECT: dict[str, Any] = {
+SETTINGS.kept |= {
     "device_id": 0,
     "save_graphs": False,
     "save_graphs_path": "",
@@ -79,35 +78,6 @@ _NO_EFFECT: dict[str, Any] = {
     "profiling_options": "training_trace",
     "save_compile_cache": False,
 }
-
-
-class _Settings:
-    """The settings that msjax acts on; plain attributes, since ops read them at every call."""
-
-    def __init__(self):
-        self.mode: int = PYNATIVE_MODE
-        self.forced_mode: int | None = None  # `msjax run --mode`: overrides what the script sets
-        self.device_target: str | None = None
-        self.device_id = 0  # the index of the device among those of the target
-        self.pynative_synchronize = False
-        self.detect_anomaly = False
-        self.hook_dialect: str = os.environ.get("MSJAX_HOOK_DIALECT", "tutorial")
-        if self.hook_dialect not in DIALECTS:
-            raise ValueError(
-                f"The environment variable MSJAX_HOOK_DIALECT should be one of {', '.join(DIALECTS)}, "
-                f"but is {self.hook_dialect!r}."
-            )
-        self.hook_queue_bytes = 256 << 20
-        self.program_cache_size = 8192
-        self.random_numbers = "mindspore"
-        self.enable_compile_cache = False
-        self.compile_cache_path = ""
-        self.compile_cache_bytes = 1 << 30
-        self.gpu_config: dict[str, Any] = {}
-        self.kept = dict(_NO_EFFECT)
-
-
-SETTINGS = _Settings()
 
 
 def set_context(**kwargs: Any) -> None:

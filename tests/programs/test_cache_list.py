@@ -6,8 +6,8 @@ import zlib
 
 import pytest
 
-from msjax.core.base import cache_list, disk_cache
-from msjax.core.base.cache_list import CacheList
+from msjax.engine.programs import cache_list, disk_cache
+from msjax.engine.programs.cache_list import CacheList
 
 CONTENTS = {"jit_a-1-cache": zlib.compress(b"a" * 99), "jit_b-2-cache": zlib.compress(b"b" * 99), "other": b"no program"}
 

@@ -8,7 +8,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn
-from msjax.core.base import precision
+from msjax.engine.settings import precision
 
 
 @pytest.fixture(autouse=True)

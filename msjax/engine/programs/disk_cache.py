@@ -18,8 +18,8 @@ import time
 import warnings
 from typing import Any
 
-from msjax.core.base.cache_list import CacheList, is_list, is_whole
-from msjax.core.base.private_folder import NotPrivate, is_temporary, make_private
+from msjax.engine.programs.cache_list import CacheList, is_list, is_whole
+from msjax.engine.programs.private_folder import NotPrivate, is_temporary, make_private
 
 _ENVIRONMENT = "MSJAX_COMPILE_CACHE"
 _OFF = ("0", "off", "no", "false")

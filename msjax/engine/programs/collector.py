@@ -19,7 +19,6 @@ class _Waiting:
         self.number = self.before = 0
 
 
-# In an object: names of msjax that stand for other numbers than usual keep programs from being found on disk.
 _WAITING = _Waiting()
 
 
@@ -33,7 +32,7 @@ def full_collections_wait() -> Iterator[None]:
 
     Example:
         >>> import gc
-        >>> from msjax.core.base.collector import full_collections_wait
+        >>> from msjax.engine.programs.collector import full_collections_wait
         >>> before = gc.get_threshold()
         >>> with full_collections_wait():
         ...     gc.get_threshold() == before

@@ -15,7 +15,7 @@ import threading
 import zlib
 from collections.abc import Iterable, Iterator
 
-from msjax.core.base.private_folder import NotPrivate, is_temporary, open_own, write_whole
+from msjax.engine.programs.private_folder import NotPrivate, is_temporary, open_own, write_whole
 
 _PREFIX = "msjax-written-"
 # What the names of jax's files end with.

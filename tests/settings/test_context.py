@@ -11,9 +11,10 @@ import pytest
 
 import msjax as ms
 from msjax import Tensor, nn
-from msjax.core.base import disk_cache
-from msjax.core.base.context import SETTINGS, force_mode
 from msjax.core.base.state import STATE
+from msjax.engine.programs import disk_cache
+from msjax.engine.settings.context import force_mode
+from msjax.engine.settings.current import SETTINGS
 
 
 @pytest.fixture(autouse=True)

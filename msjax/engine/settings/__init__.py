@@ -1,0 +1,1 @@
+"""Settings of a MindSpore program. `msjax.context` has the functions that set them."""

@@ -1,0 +1,75 @@
+"""The settings that msjax acts on: execution mode, device, hook dialect and the like; `msjax.set_context` sets them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from msjax.core.hooks.settings import HOOK_SETTINGS
+from msjax.engine.programs.limits import CACHE_LIMIT
+from msjax.engine.settings.dialects import DIALECTS, Dialect
+
+GRAPH_MODE = 0
+PYNATIVE_MODE = 1
+
+
+class _Settings:
+    """Plain attributes, since operators read them at every call.
+
+    Attributes:
+        forced_mode: ``msjax run --mode``: overrides what the script sets.
+        device_id: the index of the device among those of the target.
+        dialect: the rules of hooks, those of the protocol and those of the tape.
+        kept: MindSpore's settings that have no effect here.
+    """
+
+    def __init__(self):
+        self.mode: int = PYNATIVE_MODE
+        self.forced_mode: int | None = None
+        self.device_target: str | None = None
+        self.device_id = 0
+        self.pynative_synchronize = False
+        self.detect_anomaly = False
+        self.dialect: Dialect
+        self.random_numbers = "mindspore"
+        self.enable_compile_cache = False
+        self.compile_cache_path = ""
+        self.compile_cache_bytes = 1 << 30
+        self.gpu_config: dict[str, Any] = {}
+        self.kept: dict[str, Any] = {}
+        chosen = os.environ.get("MSJAX_HOOK_DIALECT", "tutorial")
+        if chosen not in DIALECTS:
+            raise ValueError(
+                f"The environment variable MSJAX_HOOK_DIALECT should be one of {', '.join(DIALECTS)}, but is {chosen!r}."
+            )
+        self.hook_dialect = chosen
+
+    @property
+    def hook_dialect(self) -> str:
+        """The name of the dialect."""
+        return self.dialect.name
+
+    @hook_dialect.setter
+    def hook_dialect(self, name: str) -> None:
+        HOOK_SETTINGS.rules = self.dialect = DIALECTS[name]
+
+    @property
+    def hook_queue_bytes(self) -> int:
+        """How many bytes of values may wait for hooks of programs under ``jax.jit``."""
+        return HOOK_SETTINGS.queue_bytes
+
+    @hook_queue_bytes.setter
+    def hook_queue_bytes(self, value: int) -> None:
+        HOOK_SETTINGS.queue_bytes = value
+
+    @property
+    def program_cache_size(self) -> int:
+        """How many compiled programs are kept."""
+        return CACHE_LIMIT.programs
+
+    @program_cache_size.setter
+    def program_cache_size(self, value: int) -> None:
+        CACHE_LIMIT.programs = value
+
+
+SETTINGS = _Settings()
