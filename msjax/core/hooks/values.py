@@ -47,6 +47,18 @@ class ModuleSubject:
         return Slot(self.present, kind, number, hook) if self.present is not None and hook.in_slot else None
 
 
+# Classes of values that are neither containers nor tracers; that of concrete arrays is added when the first of them comes.
+_PLAIN: set[type[Any]] = {bool, int, float, complex, str, type(None), np.ndarray}
+
+
+def are_plain(args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> bool:
+    """Whether all arguments are concrete arrays and numbers, none of them in a container. False where that takes longer to find out."""
+    for value in args:
+        if value.__class__ not in _PLAIN:
+            return False
+    return not kwargs or _PLAIN.issuperset(map(type, kwargs.values()))
+
+
 class Values:
     """jax arrays in pytrees.
 
@@ -95,13 +107,19 @@ class Values:
         """Whether a call becomes part of a program: one is being traced, or jax traces a value among the arguments."""
         if STATE.trace is not None or STATE.functional:
             return True
-        return any(map(is_tracer, jax.tree.leaves((args, kwargs), is_leaf=self.is_leaf)))
+        if are_plain(args, kwargs):
+            return False
+        leaves = jax.tree.leaves((args, kwargs), is_leaf=self.is_leaf)
+        if any(map(is_tracer, leaves)):
+            return True
+        _PLAIN.update(leaf.__class__ for leaf in leaves if isinstance(leaf, jax.Array))
+        return False
 
     # ---- the first argument of hooks
 
     def during(self, subject: Any) -> Any:
         """What a hook gets as its first argument if it is called at once."""
-        if not isinstance(subject, ModuleSubject):
+        if subject.__class__ is not ModuleSubject:
             return subject
         return subject.later() if subject.during is None else subject.during
 

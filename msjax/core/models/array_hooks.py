@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
 
-from msjax.core.base.calls import calling
+from msjax.core.base.calls import entered
+from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.hooks.protocol import call_with_hooks
-from msjax.core.hooks.values import ARRAYS, ModuleSubject
+from msjax.core.hooks.values import ARRAYS, ModuleSubject, are_plain
 
 # The attribute of a module that has hooks; it names the module by its `path` and `hook_path`.
 SITE = "msjax_hooks"
@@ -27,16 +29,22 @@ def call_with_array_hooks(
         owner: names the module in errors, by its attribute `hook_path`.
     """
 
-    def on_copies(*args, **kwargs):
-        # Containers may be used up by the call (equinox's State), and hooks get them after it.
-        args, kwargs = jax.tree.map(lambda leaf: leaf, (args, kwargs), is_leaf=ARRAYS.is_leaf)
-        return function(*args, **kwargs)
-
+    called = function if are_plain(args, kwargs) else functools.partial(_on_copies, function)
+    owners = STATE.owners
+    owners.append(owner)  # as `calling` does; written out, since every module comes here
     try:
-        with calling(owner):
-            return call_with_hooks(on_copies, args, kwargs, subject, _present, ARRAYS)
+        if ACTIVITY.slow_dispatch:
+            entered(owner)
+        return call_with_hooks(called, args, kwargs, subject, _present, ARRAYS)
     finally:
+        owners.pop()
         subject.during = None
+
+
+def _on_copies(function, *args, **kwargs):
+    # Containers may be used up by the call (equinox's State), and hooks get them after it.
+    args, kwargs = jax.tree.map(lambda leaf: leaf, (args, kwargs), is_leaf=ARRAYS.is_leaf)
+    return function(*args, **kwargs)
 
 
 def _present(subject):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from msjax.core.base.state import programs_changed
 from msjax.core.base.weak import LiveSet
 from msjax.core.hooks.slots import before_change
 from msjax.core.hooks.table import CALL_KINDS, EMPTY, Hook, HookTable
-from msjax.core.models.handle import ModuleHandle
 from msjax.core.models.where import Where
 
 
@@ -72,10 +72,13 @@ class HookRegistry:
 
     def _in_order(self):
         """The rows as their hooks run, kind by kind."""
+        if len(self._rows) < 2:
+            return self._rows
+        ordered: list[Row] = []
         for kind in CALL_KINDS:
             rows = [row for row in self._rows if row.kind == kind]
-            yield from (row for row in reversed(rows) if row.prepend)
-            yield from (row for row in rows if not row.prepend)
+            ordered += [row for row in reversed(rows) if row.prepend] + [row for row in rows if not row.prepend]
+        return ordered
 
     def add(self, row: Row) -> None:
         """Add a hook."""
@@ -103,6 +106,28 @@ class HookRegistry:
         self._rows, self._tables = rows, {}
         programs_changed()
         self.changed()
+
+
+class ModuleHandle:
+    """Stands for one hook on the modules that were selected; see `RemovableHandle`."""
+
+    __slots__ = ("_removes", "id")
+
+    def __init__(self, id: int, removes: list[Callable[[], Any]]):
+        self.id: int = id
+        self._removes = removes
+
+    def remove(self) -> None:
+        """Take the hook off all modules; nothing happens if it is gone already."""
+        removes, self._removes = self._removes, []
+        for remove in removes:
+            remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        self.remove()
 
 
 def handle_of(hook: Hook, registries: LiveSet[HookRegistry]) -> ModuleHandle:

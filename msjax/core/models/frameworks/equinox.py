@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import weakref
 
 import equinox
 import jax
@@ -14,6 +13,7 @@ import numpy as np
 from msjax.core.base.arrays import is_tracer
 from msjax.core.models.array_hooks import SITE
 from msjax.core.models.frameworks.registry import ModuleAt, Registry, key_name, named_leaves
+from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import call_name, selected_calls, why_not_called
 
 
@@ -33,8 +33,7 @@ class _OfModules(Registry):
     complete = True
 
     def paths(self, model):
-        found = {}
-        _walk(model, (), lambda path, module: found.setdefault(".".join(path), module))
+        found = {".".join(path): module for path, module in _every(model, ()) if hasattr(module, SITE)}
         return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
 
     def unhookable(self, model):
@@ -73,14 +72,6 @@ def _modules(value, path):
         return []
     leaves, _ = jax.tree.flatten_with_path(value, is_leaf=_is_module)
     return [((*path, *map(key_name, keys)), leaf) for keys, leaf in leaves if _is_module(leaf)]
-
-
-def _walk(module, path, visit):
-    if hasattr(module, SITE):
-        visit(path, module)
-    for name in _dynamic_fields(module):
-        for inner_path, inner in _modules(getattr(module, name), (*path, name)):
-            _walk(inner, inner_path, visit)
 
 
 def _every(module, path):
@@ -123,24 +114,17 @@ def _dynamic_fields(module):
     return [f.name for f in dataclasses.fields(module) if not f.metadata.get("static") and f.name in vars(module)]
 
 
-_CLASSES: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
-
-
+@subclasses
 def _hooked_class(cls):
     """The class of a hooked module: a subclass, since Python looks __call__ up in the class."""
-    if cls not in _CLASSES:
-        namespace = {
-            "__annotations__": {SITE: ModuleAt},
-            SITE: equinox.field(static=True, default=None),
-            "__module__": cls.__module__,
-            "__qualname__": cls.__qualname__,
-            "__doc__": cls.__doc__,
-            "__reduce_ex__": lambda self, protocol: (_plain, (cls, {k: v for k, v in vars(self).items() if k != SITE})),
-            "msjax_registry": property(lambda self: getattr(self, SITE).registry),
-        }
-        namespace |= {method: _with_hooks(cls, method) for method in _methods(cls)}
-        _CLASSES[cls] = type(cls)(cls.__name__, (cls,), namespace)
-    return _CLASSES[cls]
+    namespace = {
+        "__annotations__": {SITE: ModuleAt},
+        SITE: equinox.field(static=True, default=None),
+        "__doc__": cls.__doc__,
+        "__reduce_ex__": lambda self, protocol: (_plain, (cls, {k: v for k, v in vars(self).items() if k != SITE})),
+        "msjax_registry": property(lambda self: getattr(self, SITE).registry),
+    }
+    return namespace | {method: _with_hooks(cls, method) for method in _methods(cls)}
 
 
 def _methods(cls):

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from msjax.core.hooks.table import Hook, HookTable
-from msjax.core.models.handle import ModuleHandle
-from msjax.core.models.hook_registry import HookRegistry, take_off
+from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, take_off
 from msjax.core.models.where import Where, call_name, why_not_called
 
 
@@ -31,6 +30,13 @@ class Pure(NamedTuple):
     state: Any
     run: Callable[..., tuple[Any, Any, Any]]
     done: Callable[[Any], None]
+
+    def once(self, options: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """(the result, Captured) of a call like the model's, whose state changes."""
+        out, found, new = self.run(self.state, options, args, kwargs)
+        if new is not None:
+            self.done(new)
+        return out, found
 
 
 class Framework:
@@ -93,10 +99,6 @@ class Framework:
     def pure(self, model: Any) -> Pure | None:
         """A model with its state as an argument; None if what `as_function` of `msjax.core.models.hooked` makes of it has none."""
         return None
-
-    def run(self, model: Any, captured: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """Call what `capture` has returned for a model like the model; returns (result, what was captured)."""
-        return captured(*args, **kwargs)
 
 
 # Those of the frameworks that are imported, in the order in which they are asked.

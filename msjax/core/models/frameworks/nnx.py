@@ -12,7 +12,6 @@ import copy
 import functools
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from flax import nnx
@@ -21,14 +20,13 @@ from msjax.core.base import jax_slots
 from msjax.core.base.flax_slots import delete_static, set_static, when_made, without_attribute
 from msjax.core.base.weak import LiveSet, identity
 from msjax.core.hooks.sites import HookSite
-from msjax.core.hooks.table import Hook, HookTable, Owner
+from msjax.core.hooks.table import EMPTY, Hook, HookTable, Owner
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import SITE, call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework, framework_of
 from msjax.core.models.frameworks.nnx_modules import callable_modules, nnx_modules
 from msjax.core.models.frameworks.nnx_outputs import is_module_or_method, module_and_method, pure_call
-from msjax.core.models.handle import ModuleHandle
-from msjax.core.models.hook_registry import HookRegistry, Row, handle_of
+from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, Row, handle_of
 from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import Where, call_name, selected_calls, why_not_called
 
@@ -49,16 +47,19 @@ class NnxModels(Framework):
         chosen = selected_calls(callable_modules(model), where, f"register_{kind}_hook", lambda: _named_modules(model))
         registries: LiveSet[HookRegistry] = LiveSet()
         handles = [handle_of(hook, registries)]
+        rows = {method: Row(kind, hook, prepend, where, registries, {method}) for method in {method for _, _, method in chosen}}
+        frameworks = {cls: framework_of(module) for cls, module in {type(m): m for _, m, _ in chosen}.items()}
         for path, module, method in chosen:
-            inner = framework_of(module)
-            if inner is self:
-                _own_registry(module, path).add(Row(kind, hook, prepend, where, registries, {method}))
-            elif method == "__call__" and inner is not None:  # a cell, which calls its hooks with Tensors
-                handles.append(inner.register(module, kind, hook, "", prepend))
-            else:
+            if frameworks[type(module)] is not self and method != "__call__":
                 raise ValueError(
                     f"For 'register_{kind}_hook', hooks of the cell {path!r} are around its call, not its method {method!r}."
                 )
+        for path, module, method in chosen:
+            framework = frameworks[type(module)]
+            if framework is self:
+                _own_registry(module, path).add(rows[method])
+            elif framework is not None:  # a cell, which calls its hooks with Tensors
+                handles.append(framework.register(module, kind, hook, "", prepend))
         return ModuleHandle(hook.id, [handle.remove for handle in handles])
 
     def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
@@ -90,9 +91,11 @@ class NnxModels(Framework):
 
     def _cells(self, model):
         """(path, cell, its framework) of the outermost cells in a model."""
-        found = []
+        found, frameworks = [], {}
         for path, module in _named_modules(model):
-            cells = framework_of(module)
+            if type(module) not in frameworks:
+                frameworks[type(module)] = framework_of(module)
+            cells = frameworks[type(module)]
             if cells is not None and cells is not self and not any(path.startswith(f"{outer}.") for outer, *_ in found):
                 found.append((path, module, cells))
         return found
@@ -101,40 +104,29 @@ class NnxModels(Framework):
         return {path: why for path, module in _named_modules(model) if (why := why_not_called(module)) is not None}
 
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
+        return lambda *args, **kwargs: self.pure(model).once(options, args, kwargs)
+
+    def pure(self, model: Any) -> Pure:
         module, method = module_and_method(model)
-
-        def run(*args, **kwargs):
-            result, found = _captured(module, method, options, args, kwargs)
-            if result is None:
-                return None, found
-            out, new = result
-            nnx.update(module, new)
-            return out, found
-
-        return run
-
-    def pure(self, model: Any) -> Pure | None:
-        module, method = module_and_method(model)
-
-        def run(state, options, args, kwargs):
-            result, found = _captured(nnx.merge(*state), method, options, args, kwargs)
-            return (None, found, None) if result is None else (result[0], found, result[1])
-
-        return Pure(("nnx", method), nnx.split(module), run, lambda new: nnx.update(module, new))
+        return Pure(("nnx", method), nnx.split(module), functools.partial(_captured, method), lambda new: nnx.update(module, new))
 
     def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        call, state = pure_call(*module_and_method(model), lambda path: True)
+        module, method = module_and_method(model)
+        graphdef, state = nnx.split(module)
+        call = pure_call(graphdef, method, lambda path: True)
         return lambda state, *args, **kwargs: call(state, args, kwargs), (state,)
 
 
-def _captured(module, method, options, args, kwargs):
-    """((the result, the part of the state that has changed) or None, Captured)"""
+def _captured(method, state, options, args, kwargs):
+    """(the result, Captured, the part of the state that has changed)"""
     patterns = options.patterns
     texts = [text for pattern in patterns for text in pattern.patterns]
     texts += [path for pattern in patterns for path, _ in pattern.parts]
-    call, state = pure_call(module, method, lambda path: any(p.looks_at(path) for p in patterns), texts)
-    names = tuple(".".join(path) for path, inner in nnx_modules(module) if callable(inner))
-    return options.of_pure_call(names, call)(state, args, kwargs)
+    graphdef, state = state
+    names: list[str] = []
+    call = pure_call(graphdef, method, lambda path: any(p.looks_at(path) for p in patterns), texts, names)
+    result, found = options.of_pure_call(names, call)(state, args, kwargs)
+    return (None, found, None) if result is None else (result[0], found, result[1])
 
 
 class ModuleHooks(HookRegistry):
@@ -154,12 +146,13 @@ class ModuleHooks(HookRegistry):
         self.cls = cls
         self.owner = Owner(module)
         self._undo: Any = None
+        self._subjects: dict[str, ModuleSubject] = {}
 
     def changed(self) -> None:
         """Give the module and its copies other hooks; without any, they are as they were before they had some."""
         attribute, cls = None, self.cls
         if self._rows:
-            attribute = _HooksAttribute(self, tuple((row.kind, *sorted(row.calls), row.hook.key) for row in self._in_order()))
+            attribute = _HooksAttribute(self, tuple([(row.kind, frozenset(row.calls), row.hook.key) for row in self._in_order()]))
             cls = _hooked_class(cls, self._methods())
         module = self.owner()
         if module is not None:
@@ -168,13 +161,16 @@ class ModuleHooks(HookRegistry):
             _put(attribute, cls, copied, None)
 
     def _methods(self):
-        return tuple(sorted({method for row in self._rows for method in row.calls}))
+        return tuple(sorted(set().union(*[row.calls for row in self._rows])))
 
     def subject(self, method: str, module: Any) -> ModuleSubject:
         """What hooks get as their module where `module`, the user's or a copy, is called."""
-        # A copy outlives the module that it was copied from.
-        later = self.users_module if self.owner() is not None else lambda: module
-        return ModuleSubject(None, later, functools.partial(self.table, method))
+        if self.owner() is None:  # a copy outlives the module that it was copied from
+            return ModuleSubject(None, lambda: module, functools.partial(self.table, method))
+        subject = self._subjects.get(method)
+        if subject is None:
+            subject = self._subjects[method] = ModuleSubject(None, self.users_module, functools.partial(self.table, method))
+        return subject
 
     def users_module(self) -> Any:
         """The user's module; if it is gone, a module without weights that has the same class and path."""
@@ -193,7 +189,7 @@ class ModuleHooks(HookRegistry):
         """The registry of a copy that gets hooks of its own; it begins with those that the copy has."""
         self.owner.copies.discard(module)
         own = ModuleHooks(self.path, module, self.cls)
-        own._rows = tuple(replace(row, calls=set(row.calls)) for row in self._rows)
+        own._rows = self._rows
         for row in own._rows:
             row.registries.add(own)
         return own
@@ -334,8 +330,9 @@ def _with_hooks(cls, method):
 
     @functools.wraps(own)
     def call(self, *args, **kwargs):
-        registry = _shared_registry(self)
-        if registry is None or not registry.table(method):  # removed while the call was under way
+        attribute = self.__dict__.get(SITE)
+        registry = None if attribute is None else attribute.registry
+        if registry is None or registry.table(method) is EMPTY:  # removed while the call was under way
             return own(self, *args, **kwargs)
         return call_with_array_hooks(functools.partial(own, self), args, kwargs, registry.subject(method, self), registry)
 

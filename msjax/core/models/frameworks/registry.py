@@ -19,8 +19,7 @@ from msjax.core.hooks.table import Hook, HookTable
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
-from msjax.core.models.handle import ModuleHandle
-from msjax.core.models.hook_registry import HookRegistry, Row, handle_of
+from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, Row, handle_of
 from msjax.core.models.static_leaves import is_equinox
 from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
 
