@@ -235,7 +235,7 @@ def _inner(traceback):
 
 def _check(options) -> int:
     from msjax.alias import install_as_mindspore
-    from msjax.core.tools.program_check import check_programs
+    from msjax.compat.program_check.check import check_programs
 
     install_as_mindspore()
     try:

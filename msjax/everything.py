@@ -3,12 +3,13 @@
 import importlib
 from typing import TYPE_CHECKING
 
+import msjax.bridge.cell_models
+import msjax.bridge.cell_tools
 import msjax.engine.autograd.imperative
 import msjax.engine.autograd.tensor_api
 
 # Each of these attaches methods to Tensor, or Cells to what is below them.
 import msjax.engine.compile.graph_mode
-import msjax.engine.functional.cell_models
 import msjax.ops.methods.tensor_methods
 from msjax import common as common, context as context, nn as nn, ops as ops
 from msjax.common import dtype as dtype
@@ -47,7 +48,7 @@ from msjax.engine.compile.jit import jit as jit, ms_function as ms_function
 from msjax.ops.function.control.from_jax import from_jax as from_jax
 
 # Only notebooks call it; the drawing code is on a higher floor, and is imported then.
-nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.core.tools.display").cell_html(cell)
+nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.bridge.cell_tree").cell_html(cell)
 
 _PLACEHOLDERS = {
     "RowTensor": "gradients are dense Tensors here.",

@@ -5,7 +5,7 @@ The classes are empty at run time. For a type checker, they declare what that co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msjax.core.base.typing import Attribute, SettableAttribute
@@ -50,6 +50,18 @@ class CellBase:
         def buffers(self, recurse: bool = True) -> Iterator[Any]: ...
         # The HookTable of the hooks that run when it is called, as it is at present.
         def _hooks_around(self) -> Any: ...
+        def cells_and_names(self) -> Iterator[tuple[str, Any]]: ...
+
+    _owner_noun = "cell"
+
+    def _named_in(self, around: Sequence[Any]) -> tuple[str, str]:
+        cls = type(self).__name__
+        while around and around[-1] is self:
+            around = around[:-1]
+        if not around:
+            return cls, cls
+        name = next((name for name, member in around[-1].cells_and_names() if member is self and name), f"<{cls}>")
+        return f"{around[-1]._named_in(around[:-1])[0]}.{name}", cls
 
 
 def is_cell(value: object) -> TypeIs[CellBase]:

@@ -6,13 +6,11 @@ import builtins
 import enum
 import functools
 import types
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import jax
 import ml_dtypes
 import numpy as np
-
-from msjax.common.typing import DTypeLike
 
 __all__ = [
     "Type",
@@ -69,6 +67,9 @@ __all__ = [
     "complex_type",
     "signed_type",
 ]
+
+# What names a data type.
+DTypeLike: TypeAlias = "Type | np.dtype[Any] | type[Any] | str"
 
 
 class Type:

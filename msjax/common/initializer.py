@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
+from msjax.common.dtype import DTypeLike
 from msjax.common.initializers import (
     _INITIALIZER_ALIAS,
     Constant,
@@ -12,6 +13,7 @@ from msjax.common.initializers import (
     HeUniform,
     Identity,
     Initializer,
+    InitLike,
     Normal,
     One,
     Orthogonal,
@@ -28,8 +30,7 @@ from msjax.common.initializers import (
     sizes_of,
 )
 from msjax.common.seeds import normal, truncated_normal, uniform_between as _init_random_uniform  # noqa: F401
-from msjax.common.tensor import Tensor, wrap
-from msjax.common.typing import DTypeLike, InitLike, Shape
+from msjax.common.tensor import Shape, Tensor, wrap
 from msjax.common.uninitialized import uninitialized
 from msjax.core.base.checks import check_one_of
 

@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
+import jax
 import numpy as np
 
 from msjax.common.arrays import as_array
+from msjax.common.bases import TensorBase
+from msjax.common.dtype import DTypeLike
 from msjax.common.seeds import normal, permutation, truncated_normal, uniform
-from msjax.common.typing import DTypeLike, InitLike
 from msjax.core.base.checks import check_one_of, is_int, is_number
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray
+
+# What fills a Parameter: an initializer or its name, data, or one number.
+InitLike: TypeAlias = (
+    "Initializer | TensorBase | jax.Array | np.ndarray[Any, Any] | np.generic[Any] | complex | Sequence[Any] | str"
+)
 
 
 class Initializer:

@@ -12,10 +12,9 @@ from flax import nnx
 
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
-from msjax.common.initializers import initial_array
+from msjax.common.initializers import InitLike, initial_array
 from msjax.common.node import RootLeaf
-from msjax.common.tensor import Tensor, defer_to_tensor, wrap
-from msjax.common.typing import ArrayLike, InitLike, TensorLike
+from msjax.common.tensor import ArrayLike, Tensor, TensorLike, defer_to_tensor, wrap
 from msjax.core.base.checks import check_bool, check_str
 from msjax.core.base.flax_slots import METADATA, RAW_VALUE
 from msjax.core.base.state import programs_changed

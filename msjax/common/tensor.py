@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import jax
 import jax.core
@@ -18,10 +18,10 @@ import numpy as np
 
 from msjax.common import _format, dtype as mstype
 from msjax.common.arrays import as_array, concrete
+from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
-from msjax.common.typing import ArrayLike
 from msjax.core.base.arrays import CONCRETE, is_tracer, known_value
-from msjax.core.base.state import STATE
+from msjax.core.base.calls import in_program, mark, on_host
 from msjax.core.base.typing import JaxArray, PyTree
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
     from msjax.common.initializers import Initializer
     from msjax.common.tape import Node
-    from msjax.common.tensor_hooks import HookList
 
-    # What packages of higher floors attach: only its types are needed here.
-    from msjax.ops.methods.tensor_methods import TensorMethods
-else:
-    from msjax.common.bases import TensorBase as TensorMethods
+# What an operator takes for an operand.
+TensorLike: TypeAlias = "Tensor | jax.Array | np.ndarray[Any, Any] | np.generic[Any] | complex"
+# What Tensor() and msjax.numpy take for data: operands, and nested lists of them.
+ArrayLike: TypeAlias = "TensorLike | Sequence[Any]"
+Shape: TypeAlias = "int | Sequence[int] | Tensor"
 
 
 class Tensor(TensorMethods):
@@ -63,8 +63,8 @@ class Tensor(TensorMethods):
     # Defaults of what few tensors have: a place on the tape (see msjax.common.tape), hooks, a gradient.
     _node: Node | None = None
     _oidx: int = 0
-    _hooks: HookList | None = None
-    _post_hooks: HookList | None = None  # those that run after its `grad` has changed
+    _hooks: Any = None  # a HookList, whose class lies above
+    _post_hooks: Any = None  # those that run after its `grad` has changed
     _grad: Tensor | None = None
     _retains: bool = False
     _stopped: bool = False
@@ -375,11 +375,7 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
         if kind == "repr" and tensor.__dict__.get("_from_numpy") is tensor._value:
             kind = "numpy"
         return _format.value_text(known, kind, spec)
-    if STATE.trace is not None and STATE.trace.here():
-        mark = STATE.trace.mark(tensor, kind, spec)
-        if mark is not None:
-            return mark
-    return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
+    return mark(tensor, kind, spec) or f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
 
 def of_numpy(tensor: Tensor) -> Tensor:
@@ -427,8 +423,11 @@ def renewed(value: PyTree) -> PyTree:
 
 def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
     """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
-    if STATE.trace is not None or STATE.functional:
-        return True
+    return in_program() or on_host() or has_tracers(args, kwargs)
+
+
+def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
+    """Whether jax traces a Tensor among the arguments of a call."""
     pending = [*args, *kwargs.values()] if kwargs else [*args]
     for arg in pending:
         if isinstance(arg, Tensor):
@@ -437,7 +436,7 @@ def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -
         elif arg.__class__ is tuple:
             pending += arg
         elif arg is not None and not isinstance(arg, (float, int, str)) and not callable(arg):
-            if being_traced(arg if arg.__class__ is list else tensors_in(arg)):
+            if has_tracers(arg if arg.__class__ is list else tensors_in(arg)):
                 return True
     return False
 

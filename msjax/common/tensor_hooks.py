@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 import jax
@@ -20,19 +18,17 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.flax_slots import when_copied
 from msjax.core.base.state import STATE, programs_changed
-from msjax.core.hooks.backward import run_checked
-from msjax.core.hooks.delivery import NO_SUBJECT
+from msjax.core.base.weak import new_number
+from msjax.core.hooks.delivery import HookKind
 from msjax.core.hooks.handle import RemovableHandle, new_hook_id
 from msjax.core.hooks.nodes import through_custom_vjp
+from msjax.core.hooks.protocol import Frame
 from msjax.core.hooks.slots import SlotOwner, before_change, is_traced_now
 from msjax.core.hooks.table import Hook
 
 
 class LateHookError(RuntimeError):
     """A hook came too late to see the whole gradient of its Tensor."""
-
-
-_NUMBERS = itertools.count(1)
 
 
 class HookList(SlotOwner):
@@ -50,7 +46,7 @@ class HookList(SlotOwner):
     def __init__(self, tensor: Tensor | None = None):
         self.hooks: dict[int, Hook] = {}
         self.after: list[Callable[[Tensor], Any]] = []
-        self.number: int = next(_NUMBERS)
+        self.number: int = new_number()
         self.parameter = weakref.ref(tensor) if isinstance(tensor, Parameter) else None
 
     def __bool__(self) -> bool:
@@ -119,9 +115,9 @@ class HookList(SlotOwner):
 
     def run(self, grad: Tensor) -> Tensor:
         """Run all hooks on a gradient, each on the result of the one before; returns the final gradient."""
+        frame = Frame(TENSORS, self)
         for number, hook in enumerate(self.gradient):
-            slot = self, "gradient", number, hook
-            grad = run_checked(TENSORS, hook.fn, NO_SUBJECT, "Tensor hook", (grad,), 0, partial(_changed, hook.fn), slot=slot)
+            grad = frame.run_backward(_GRADIENT, hook, (grad,), 0, number)
         for function in self.after:
             function(grad)
         return grad
@@ -149,8 +145,11 @@ def attach_hooks(tensor: Tensor, hooks: HookList) -> HookList:
     return hooks
 
 
-def _changed(hook, result, grad):
+def _changed(_values, hook, _text, result, grad, _owners):
     return grad if result is None else replacement(hook, result, grad)
+
+
+_GRADIENT = HookKind("gradient", "Tensor hook", _changed)
 
 
 def _remove(hook_list, id):

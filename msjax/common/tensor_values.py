@@ -12,8 +12,9 @@ import jax
 from msjax.common.bases import CellBase
 from msjax.common.node import FunctionNode, place_on_tape, through_node
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor, being_traced, is_leaf, is_tensor, mark_used, wrap
+from msjax.common.tensor import Tensor, has_tracers, is_leaf, is_tensor, mark_used, wrap
 from msjax.core.base.arrays import CONCRETE
+from msjax.core.base.calls import at_level_of_program, msjax_compiles
 from msjax.core.base.state import STATE
 from msjax.core.hooks.nodes import through_custom_vjp, under_jax_transform
 from msjax.core.hooks.slots import Slot, SlotOwner
@@ -21,7 +22,7 @@ from msjax.core.hooks.table import EMPTY, Hook
 from msjax.core.hooks.values import Values
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.backward import BackwardHooks
+    from msjax.core.hooks.protocol import CallFrame
 
 
 class TensorValues(Values):
@@ -41,7 +42,7 @@ class TensorValues(Values):
 
     def is_fixed(self, leaf: Any) -> bool:
         # A Parameter is the same object in every run.
-        return isinstance(leaf, Parameter) and STATE.trace is not None and STATE.trace.here()
+        return isinstance(leaf, Parameter) and at_level_of_program()
 
     def is_nothing(self, result: Any) -> bool:
         return result is None
@@ -55,7 +56,7 @@ class TensorValues(Values):
         leaves, treedef = jax.tree.flatten(tree, is_leaf=is_leaf)
         return leaves, treedef, [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
 
-    being_traced = staticmethod(being_traced)  # pyright: ignore[reportAssignmentType]
+    has_tracers = staticmethod(has_tracers)  # pyright: ignore[reportAssignmentType]
 
     def depending(self, array: Any, value: Any) -> Tensor:
         made = wrap(array, value._node, value._oidx)
@@ -70,7 +71,7 @@ class TensorValues(Values):
 
     def later(self, subject: Any) -> Callable[[], Any]:
         # A program that the network keeps must not keep the network.
-        weakly = isinstance(subject, CellBase) and STATE.trace is not None and STATE.trace.falls_back
+        weakly = isinstance(subject, CellBase) and msjax_compiles()
         return weakref.ref(subject) if weakly else lambda: subject
 
     def slot(self, subject: Any, kind: str, number: int, hook: Hook) -> Slot | None:
@@ -81,7 +82,7 @@ class TensorValues(Values):
 
     # ---- nodes of the backward pass
 
-    def on_inputs(self, hooks: BackwardHooks, args: Any) -> Any:
+    def on_inputs(self, hooks: CallFrame, args: Any) -> Any:
         if len(args) == 1 and args[0].__class__ is Tensor and args[0]._value.__class__ in CONCRETE:
             tensor = args[0]
             hooks.n_inputs = 1
@@ -117,7 +118,7 @@ class TensorValues(Values):
             leaves[i] = tensor
         return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
 
-    def on_outputs(self, hooks: BackwardHooks, out: Any, pre: bool) -> Any:
+    def on_outputs(self, hooks: CallFrame, out: Any, pre: bool) -> Any:
         if out.__class__ is Tensor and out._value.__class__ in CONCRETE:
             through = through_node(out, hooks.call_pre_hooks if pre else hooks.keep, hooks)
             if through is not None:

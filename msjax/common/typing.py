@@ -1,7 +1,7 @@
 """Types for annotations that name Tensors, Parameters and data types: what operators and layers take and return.
 
-A leaf: it imports nothing of Tensor's at run time, so that every file may import it. The aliases are text at run time, and types
-for a type checker.
+The aliases are text at run time, and types for a type checker. Those that files below need stand there: `DTypeLike` with the data types,
+`InitLike` with the initializers, `TensorLike`, `ArrayLike` and `Shape` with Tensor.
 
 Example:
     >>> import msjax as ms
@@ -14,19 +14,18 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
+from msjax.common.dtype import DTypeLike, Type
+from msjax.common.initializers import InitLike
+from msjax.common.tensor import ArrayLike, Shape, Tensor, TensorLike
 from msjax.core.base.typing import Attribute, Axes
 
 if TYPE_CHECKING:
     import jax
-    import numpy as np
 
-    from msjax.common.dtype import Type
-    from msjax.common.initializer import Initializer
     from msjax.common.parameter import Parameter
-    from msjax.common.tensor import Tensor
 
 __all__ = [
     "ArrayLike",
@@ -44,16 +43,8 @@ __all__ = [
     "UnaryOperatorOfX",
 ]
 
-# What an operator takes for an operand.
-TensorLike: TypeAlias = "Tensor | jax.Array | np.ndarray[Any, Any] | np.generic[Any] | complex"
-# What Tensor() and msjax.numpy take for data: operands, and nested lists of them.
-ArrayLike: TypeAlias = "TensorLike | Sequence[Any]"
-# What fills a Parameter: an initializer or its name, data, or one number.
-InitLike: TypeAlias = "Initializer | ArrayLike | str"
-Shape: TypeAlias = "int | Sequence[int] | Tensor"
 # What an optimizer updates: Parameters, or groups of them with their settings.
 ParametersLike: TypeAlias = "Iterable[Parameter] | Iterable[dict[str, Any]]"
-DTypeLike: TypeAlias = "Type | np.dtype[Any] | type[Any] | str"
 
 
 _P = ParamSpec("_P")

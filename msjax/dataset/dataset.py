@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from msjax.core.base.checks import check_bool
+from msjax.dataset.attached import DatasetMethods
 from msjax.dataset.iterators import DictIterator, TupleIterator
 from msjax.dataset.run import Run, draw_seed
 from msjax.dataset.values import shape_and_type
 
 
-class Dataset:
+class Dataset(DatasetMethods):
     """A pipeline of rows: a source, such as `GeneratorDataset`, or an operation on other datasets, such as `map`.
 
     A row has a value for each column: a numpy array, or a dict of them. Nothing is read until one iterates over it or asks
@@ -30,31 +31,6 @@ class Dataset:
         >>> [row["v"].tolist() for row in data.create_dict_iterator(num_epochs=1, output_numpy=True)]
         [[10, 20], [30]]
     """
-
-    if TYPE_CHECKING:
-        # What `operations.methods` attaches.
-        from msjax.dataset.operations.methods import (
-            _add as __add__,
-            _zip as zip,
-            apply as apply,
-            batch as batch,
-            bucket_batch_by_length as bucket_batch_by_length,
-            concat as concat,
-            filter as filter,
-            flat_map as flat_map,
-            map as map,
-            padded_batch as padded_batch,
-            project as project,
-            rename as rename,
-            repeat as repeat,
-            shuffle as shuffle,
-            skip as skip,
-            split as split,
-            sync_update as sync_update,
-            sync_wait as sync_wait,
-            take as take,
-        )
-        from msjax.dataset.text.vocab import build_vocab as build_vocab
 
     # The datasets that this one reads.
     _inputs: tuple[Any, ...] = ()

@@ -6,7 +6,6 @@ import os
 import re
 import socket
 import time
-import types
 import warnings
 from typing import Any, Self
 
@@ -14,31 +13,13 @@ import numpy as np
 
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_str
+from msjax.core.base.optional import tensorboardx
 from msjax.train.callback.callback import Callback, RunContext
 
 __all__ = ["SummaryCollector", "SummaryRecord"]
 
 # Bytes of an event in a file beside its content.
 _FRAME = 16
-
-
-def tensorboardx(who: str, otherwise: str = "") -> types.ModuleType:
-    """The package tensorboardX, which writes TensorBoard's files.
-
-    Args:
-        who: the name of the function that needs it.
-        otherwise: a sentence about what needs it not.
-
-    Raises:
-        ModuleNotFoundError: it is not installed.
-    """
-    try:
-        import tensorboardX
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f"For '{who}', writing for TensorBoard needs tensorboardX: pip install 'msjax[tools]'. {otherwise}".rstrip()
-        ) from None
-    return tensorboardX
 
 
 def _scalar(summary, tag, array):

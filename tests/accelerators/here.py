@@ -62,7 +62,7 @@ def run(quick, table, failed):
     _run(["-m", "pytest", "-q", *(QUICK if quick else [f"tests/{name}" for name in TESTS])], failed, "tests", _OF_TESTS)
     more = ["--quick"] if quick else []
     _run(["-m", "tests.accelerators", "--here", "--parts", "operators", "steps", *more], failed, "operators and steps")
-    only = ["--quick", "--cases", "LeNet-5, batch 1"] if quick else []
+    only = ["--quick", "--cases", "LeNet"] if quick else []
     bench = _run(["-m", "tests.bench", "--markdown", *only], failed, "bench", stdout=subprocess.PIPE, text=True).stdout
     print(bench, flush=True)
     Path(table).write_text(f"## {device}, {datetime.date.today().isoformat()}\n\n{bench}")

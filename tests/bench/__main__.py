@@ -2,7 +2,8 @@
 
     python -m tests.bench [--quick] [--rows PART ...] [--cases NAME ...] [--repeat N] [--markdown]
 
-Every contender runs the same training steps; their losses are compared before anything is timed. One repetition of a row
+Every contender runs the same training steps; their losses are compared before anything is timed, and `--quick` does no more than
+that: each row once, with networks of fewer blocks. One repetition of a row
 times a few steps of its two contenders in the order a b b a, so that a machine that slows down or speeds up meanwhile affects
 both. PyTorch and MindSpore run in processes of their own, with the Pythons that MSJAX_BENCH_TORCH and MSJAX_BENCH_MINDSPORE
 name; without these, their rows are left out.
@@ -15,55 +16,63 @@ import statistics
 import sys
 import tempfile
 
+if "--quick" in sys.argv:
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+
 import jax
 import numpy as np
 
 from tests.bench import small
 from tests.bench.contenders import CONTENDERS, make
-from tests.bench.data import CASES, NAMED
+from tests.bench.data import CASES, NAMED, SHORT
 from tests.bench.others import Others, Unavailable, once
 from tests.bench.rows import ROWS
 
 # So long one contender is timed at once, in seconds, and in no more than so many steps; steps before, so that caches are its own.
 SLICE, MOST, WARM = 0.03, 50, 2
-SMALLEST = "LeNet-5, batch 1"
 CHECKED = 3  # steps whose losses are compared
 FIRST_CALLS = ("compiled", "jax.jit", "pynative", "torch", "torch.compile", "mindspore pynative", "mindspore graph")
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="compare the losses, time next to nothing")
+    parser.add_argument(
+        "--quick", action="store_true", help="each row once, with small networks, for its losses: nothing is timed"
+    )
     parser.add_argument("--rows", nargs="*", metavar="NAME", help="only rows with one of these in their name")
     parser.add_argument("--cases", nargs="*", metavar="NAME", help="only cases with one of these in their name")
     parser.add_argument("--repeat", type=int, default=30, metavar="N", help="paired repetitions (default: 30)")
     parser.add_argument("--markdown", action="store_true", help="print tables for a page")
     arguments = parser.parse_args(argv)
-    repeats = 2 if arguments.quick else arguments.repeat
     table = Table(arguments.markdown)
     table.machine()
     others = Others()
     try:
-        for case in [*CASES, *(NAMED if arguments.cases else ())]:
+        for case in SHORT if arguments.quick else [*CASES, *(NAMED if arguments.cases else ())]:
             if wanted(case, arguments.cases):
                 rows = [r for r in ROWS if wanted(r.name, arguments.rows) and r.only in (None, case)]
-                if arguments.quick and case != SMALLEST:
-                    # The big networks take long to compile: that they compute the same is all that is looked at.
-                    rows = [r for r in rows if {r.a, r.b} <= {"compiled", "pynative", "jax.jit", "torch"}]
-                steps(case, rows, repeats, others, table, arguments.quick)
+                if arguments.quick:
+                    losses(case, rows, others)
+                else:
+                    steps(case, rows, arguments.repeat, others, table)
     finally:
         others.close()
+    repeats, number = (1, {"number": 1}) if arguments.quick else (arguments.repeat, {})
     if wanted("small things", arguments.rows):
         table.heading("Small things", "this", "that")
-        table.row("a + b / jax.jit(add)(a, b)", *small.add(repeats), 1.3)
-        table.row("import msjax / import jax, flax.nnx", *small.importing(2 if arguments.quick else max(5, repeats // 3)), 1.05)
-        table.row("ten hooks under jax.jit, waited for at each step / jax.debug.callback", *small.callbacks(repeats, True), 0.5)
-        table.row("the same, waited for after 100 steps", *small.callbacks(repeats, False), 0.15)
-        table.row("hooks.barrier() with nothing pending, ms", small.empty_barrier(repeats), (), 0.05)
-        times = small.construction(repeats)
+        table.row("a + b / jax.jit(add)(a, b)", *small.add(repeats, **number), 1.3)
+        table.row("import msjax / import jax, flax.nnx", *small.importing(1 if arguments.quick else max(5, repeats // 3)), 1.05)
+        table.row(
+            "ten hooks under jax.jit, waited for at each step / jax.debug.callback",
+            *small.callbacks(repeats, True, **number),
+            0.5,
+        )
+        table.row("the same, waited for after 100 steps", *small.callbacks(repeats, False, **number), 0.15)
+        table.row("hooks.barrier() with nothing pending, ms", small.empty_barrier(repeats, **number), (), 0.05)
+        times = small.construction(repeats, **number)
         table.row("nn.Cell(), microseconds", times, (), 10)
-    if wanted("first step and memory", arguments.rows) and not arguments.quick:
-        first_calls(arguments.cases, table)
+    if wanted("first step and memory", arguments.rows):
+        first_calls([case for case in (list(SHORT)[:1] if arguments.quick else CASES) if wanted(case, arguments.cases)], table)
 
 
 def wanted(name, parts):
@@ -71,24 +80,36 @@ def wanted(name, parts):
     return not parts or any(p.lower() in name.lower() for p in parts)
 
 
-def steps(case, rows, repeats, others, table, quick):
-    """Compare and time the training steps of one case."""
-    names = list(dict.fromkeys(name for row in rows for name in row.contenders()))
+def losses(case, rows, others):
+    """Compare the losses of one case, and say of which rows."""
+    _, missing = start(case, rows, others, 2)
+    print(f"\n{case}")
+    for row in rows:
+        why = next((f"left out: {name}: {missing[name]}" for name in row.contenders() if name in missing), "the same losses")
+        print(f"{row.name:50} {why}", flush=True)
+
+
+def start(case, rows, others, count):
+    """({name: (contender, its first losses)} of the rows' contenders, {name: why} of those that aren't here); the losses are equal."""
     running, missing = {}, {}
-    for name in names:
+    for name in dict.fromkeys(name for row in rows for name in row.contenders()):
         try:
             contender = make(case, name) if name in CONTENDERS else others.make(case, name)
-            losses = contender.losses(CHECKED)
+            running[name] = contender, contender.losses(count)
         except Unavailable as error:
             missing[name] = str(error)
-            continue
-        running[name] = contender, losses
     check(case, running)
+    return running, missing
+
+
+def steps(case, rows, repeats, others, table):
+    """Compare and time the training steps of one case."""
+    running, missing = start(case, rows, others, CHECKED)
     counts = {}
     for name, (contender, _) in running.items():
         contender.time(1)
         seconds = contender.time(1)
-        counts[name] = 1 if quick else max(1, min(MOST, int(SLICE / seconds)))
+        counts[name] = max(1, min(MOST, int(SLICE / seconds)))
     there = [row for row in rows if not any(name in missing for name in row.contenders())]
     times = {row: {name: [] for name in row.contenders()} for row in there}
     for _ in range(repeats):
@@ -131,9 +152,7 @@ def check(case, running):
 def first_calls(cases, table):
     """The first step of some contenders, with compilation, and their memory, each in a process of its own."""
     table.plain_heading("First step and memory", ("seconds of the first step", "MiB at most"))
-    for case in CASES:
-        if not wanted(case, cases):
-            continue
+    for case in cases:
         for name in FIRST_CALLS:
             try:
                 found = once(case, name)

@@ -1,6 +1,6 @@
 """The networks as MindSpore programs write them: the same source for msjax and for MindSpore."""
 
-from tests.bench.data import MOBILENET, squeezed
+from tests.bench.data import MOBILENET, MOBILENET_SHORT, RESNET18, RESNET_SHORT, squeezed
 
 
 def networks(ms):
@@ -42,15 +42,12 @@ def networks(ms):
             return self.relu2(out + x)
 
     class ResNet18(nn.Cell):
-        def __init__(self):
+        def __init__(self, blocks=RESNET18):
             super().__init__()
             self.conv1, self.norm1, self.relu1 = conv(3, 64, 7, 2), nn.BatchNorm2d(64), nn.ReLU()
             self.pool = nn.MaxPool2d(3, 2, pad_mode="pad", padding=1)
-            blocks = []
-            for inputs, outputs, stride in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2)):
-                blocks += [Block(inputs, outputs, stride), Block(outputs, outputs, 1)]
-            self.blocks = nn.SequentialCell(blocks)
-            self.fc = nn.Dense(512, 10)
+            self.blocks = nn.SequentialCell([Block(*block) for block in blocks])
+            self.fc = nn.Dense(blocks[-1][1], 10)
 
         def construct(self, x):
             x = self.blocks(self.pool(self.relu1(self.norm1(self.conv1(x)))))
@@ -109,12 +106,12 @@ def networks(ms):
             return out + x if self.adds else out
 
     class MobileNetV3(nn.Cell):
-        def __init__(self):
+        def __init__(self, blocks=MOBILENET):
             super().__init__()
             self.conv1, self.norm1, self.act1 = conv(3, 16, 3, 2), nn.BatchNorm2d(16), nn.HSwish()
-            inputs = [16, *(block[2] for block in MOBILENET)]
-            self.blocks = nn.SequentialCell([Squeezed(n, *block) for n, block in zip(inputs, MOBILENET)])
-            self.conv2, self.norm2, self.act2 = conv(96, 576, 1, 1), nn.BatchNorm2d(576), nn.HSwish()
+            inputs = [16, *(block[2] for block in blocks)]
+            self.blocks = nn.SequentialCell([Squeezed(n, *block) for n, block in zip(inputs, blocks)])
+            self.conv2, self.norm2, self.act2 = conv(inputs[-1], 576, 1, 1), nn.BatchNorm2d(576), nn.HSwish()
             self.fc1, self.act3, self.fc2 = nn.Dense(576, 1024), nn.HSwish(), nn.Dense(1024, 10)
 
         def construct(self, x):
@@ -145,10 +142,10 @@ def networks(ms):
             return x + self.fc2(self.relu(self.fc1(self.norm2(x))))
 
     class Transformer(nn.Cell):
-        def __init__(self):
+        def __init__(self, layers=6):
             super().__init__()
             self.embedding = nn.Embedding(1000, 256)
-            self.layers = nn.SequentialCell([Layer(256, 8) for _ in range(6)])
+            self.layers = nn.SequentialCell([Layer(256, 8) for _ in range(layers)])
             self.norm, self.head = nn.LayerNorm((256,), epsilon=1e-5), nn.Dense(256, 10)
 
         def construct(self, tokens):
@@ -160,6 +157,9 @@ def networks(ms):
         "resnet50": ResNet50,
         "mobilenet": MobileNetV3,
         "transformer": Transformer,
+        "resnet of two blocks": lambda: ResNet18(RESNET_SHORT),
+        "mobilenet of four blocks": lambda: MobileNetV3(MOBILENET_SHORT),
+        "transformer of one layer": lambda: Transformer(1),
     }
 
 

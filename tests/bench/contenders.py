@@ -174,6 +174,10 @@ class _Guarded(Contender):
         super().__init__(*args)
         self.guard = ms.tools.guard(net)
 
+    def losses(self, count):
+        with self.guard:
+            return super().losses(count)
+
     def time(self, steps):
         self._set_mode()
         with self.guard:

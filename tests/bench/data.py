@@ -21,14 +21,29 @@ COMPILED = {
     "ResNet-18, 32x3x128x128": ("resnet18", (32, 3, 128, 128)),
     "ResNet-50, 16x3x128x128": ("resnet50", (16, 3, 128, 128)),
 }
-EVERY = {**CASES, **NAMED, **COMPILED}
+# What `--quick` runs: each kind of block once, in each way to run it.
+SHORT = {
+    "LeNet-5, 2x1x32x32": ("lenet", (2, 1, 32, 32)),
+    "ResNet of two blocks, 2x3x32x32": ("resnet of two blocks", (2, 3, 32, 32)),
+    "MobileNetV3 of four blocks, 2x3x32x32": ("mobilenet of four blocks", (2, 3, 32, 32)),
+    "Transformer of one layer, 2x8 tokens": ("transformer of one layer", (2, 8)),
+}
+EVERY = {**CASES, **NAMED, **COMPILED, **SHORT}
 
+# The blocks of ResNet-18: (input channels, output channels, stride).
+RESNET18 = tuple(
+    block
+    for inputs, outputs, stride in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2))
+    for block in ((inputs, outputs, stride), (outputs, outputs, 1))
+)
+RESNET_SHORT = RESNET18[1:3]
 # The blocks of MobileNetV3-small: (kernel, width, output channels, whether it squeezes, whether its activation is hard swish, stride).
 MOBILENET = (
     (3, 16, 16, True, False, 2), (3, 72, 24, False, False, 2), (3, 88, 24, False, False, 1), (5, 96, 40, True, True, 2),
     (5, 240, 40, True, True, 1), (5, 240, 40, True, True, 1), (5, 120, 48, True, True, 1), (5, 144, 48, True, True, 1),
     (5, 288, 96, True, True, 2), (5, 576, 96, True, True, 1), (5, 576, 96, True, True, 1),
 )  # fmt: skip
+MOBILENET_SHORT = (*MOBILENET[:2], *MOBILENET[3:5])
 
 
 def squeezed(width):
@@ -41,7 +56,9 @@ def batch(case):
     network, shape = EVERY[case]
     rng = np.random.default_rng(1)
     inputs = (
-        rng.integers(0, 1000, shape).astype(np.int32) if network == "transformer" else rng.normal(size=shape).astype(np.float32)
+        rng.integers(0, 1000, shape).astype(np.int32)
+        if network.startswith("transformer")
+        else rng.normal(size=shape).astype(np.float32)
     )
     return inputs, rng.integers(0, 10, shape[0]).astype(np.int32)
 

@@ -17,10 +17,10 @@ import msjax as ms
 D, HEADS, LAYERS = 128, 4, 4
 
 
-def parameters(key):
+def parameters(key, layers=LAYERS):
     shapes = {"q": (D, D), "k": (D, D), "v": (D, D), "o": (D, D), "up": (D, 4 * D), "down": (4 * D, D)}
-    keys = iter(jax.random.split(key, LAYERS * len(shapes)))
-    return [{name: jax.random.normal(next(keys), shape) * 0.02 for name, shape in shapes.items()} for _ in range(LAYERS)]
+    keys = iter(jax.random.split(key, layers * len(shapes)))
+    return [{name: jax.random.normal(next(keys), shape) * 0.02 for name, shape in shapes.items()} for _ in range(layers)]
 
 
 def normed(x):
@@ -76,8 +76,10 @@ def first_call(fn, *args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=5, help="paired repetitions")
-    repeat = parser.parse_args().repeat
-    args = parameters(jax.random.key(0)), jnp.ones((8, 64, D))
+    parser.add_argument("--layers", type=int, default=LAYERS, help="layers of the transformer")
+    arguments = parser.parse_args()
+    repeat = arguments.repeat
+    args = parameters(jax.random.key(0), arguments.layers), jnp.ones((8, 64, D))
     first_call(by_hand, *args)
     pairs = [(first_call(captured, *args), first_call(by_hand, *args)) for _ in range(repeat)]
     print(f"{'':10}{'captured':>10}{'by hand':>10}{'ratio':>8}   (seconds, medians of {repeat})")

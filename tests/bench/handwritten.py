@@ -5,13 +5,15 @@ can be written in several ways: `Plain` as users of jax write it; `Shared` with 
 which XLA runs much faster on CPUs. `Shared` measures what cells, tape and hooks cost, `Plain` what the kernels gain.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 
 from msjax.ops.function.nn_func.convolution_kernels import convolve
 from msjax.ops.function.nn_func.normalization import _batch_norm_train, _layer_norm
 from msjax.ops.function.nn_func.pooling_kernels import _max_pool
-from tests.bench.data import MOBILENET
+from tests.bench.data import MOBILENET, MOBILENET_SHORT, RESNET18, RESNET_SHORT
 
 
 def nothing(name, value):
@@ -64,11 +66,11 @@ class Shared:
 
     @staticmethod
     def batch_norm(x, gamma, beta, moving_mean, moving_variance):
-        return _batch_norm_train(x, gamma, beta, moving_mean, moving_variance, 1e-5, 0.9, 1 - 0.9)
+        return _batch_norm_train(x, gamma, beta, moving_mean, moving_variance, eps=1e-5, old=0.9, new=1 - 0.9)
 
     @staticmethod
     def layer_norm(x, gamma, beta):
-        return _layer_norm(x, gamma, beta, -1, -1, 1e-5)
+        return _layer_norm(x, gamma, beta, eps=1e-5, axis=-1, params_axis=-1)
 
 
 def _dense(p, name, x):
@@ -120,22 +122,22 @@ def _resnet(p, x, at, kernels, blocks):
     return at("fc", _dense(p, "fc", x.mean((2, 3)))), new
 
 
-def resnet18(p, x, at, kernels):
-    return _resnet(p, x, at, kernels, [(2, 1, 2 if i in (2, 4, 6) else 1, i in (2, 4, 6)) for i in range(8)])
+def resnet18(p, x, at, kernels, blocks=RESNET18):
+    return _resnet(p, x, at, kernels, [(2, 1, stride, stride != 1) for _, _, stride in blocks])
 
 
 def resnet50(p, x, at, kernels):
     return _resnet(p, x, at, kernels, [(3, 2, 2 if i in (3, 7, 13) else 1, i in (0, 3, 7, 13)) for i in range(16)])
 
 
-def mobilenet(p, x, at, kernels):
+def mobilenet(p, x, at, kernels, blocks=MOBILENET):
     conv_norm, new = _conv_norm_of(p, at, kernels)
 
     def swish(name, x):
         return at(name, jax.nn.hard_swish(x))
 
     x = swish("act1", conv_norm("conv1", "norm1", x, 2))
-    for i, (_, width, outputs, squeezes, hard, stride) in enumerate(MOBILENET):
+    for i, (_, width, outputs, squeezes, hard, stride) in enumerate(blocks):
         name, inputs, out = f"blocks.{i}.", x.shape[1], x
         act = jax.nn.hard_swish if hard else jax.nn.relu
         for part, step in (("expand", 1), ("depth", stride)) if width != inputs else (("depth", stride),):
@@ -150,14 +152,14 @@ def mobilenet(p, x, at, kernels):
     return at("fc2", _dense(p, "fc2", swish("act3", at("fc1", _dense(p, "fc1", x))))), new
 
 
-def transformer(p, tokens, at, kernels):
+def transformer(p, tokens, at, kernels, layers=6):
     x = at("embedding", p["embedding.embedding_table"][tokens])
     n, t, width = x.shape
 
     def layer_norm(name, x):
         return at(name, kernels.layer_norm(x, p[name + ".gamma"], p[name + ".beta"]))
 
-    for i in range(6):
+    for i in range(layers):
         name = f"layers.{i}."
 
         def dense(part, x, name=name):
@@ -176,7 +178,16 @@ def transformer(p, tokens, at, kernels):
     return at("head", _dense(p, "head", x.mean(1))), {}
 
 
-NETWORKS = {"lenet": lenet, "resnet18": resnet18, "resnet50": resnet50, "mobilenet": mobilenet, "transformer": transformer}
+NETWORKS = {
+    "lenet": lenet,
+    "resnet18": resnet18,
+    "resnet50": resnet50,
+    "mobilenet": mobilenet,
+    "transformer": transformer,
+    "resnet of two blocks": functools.partial(resnet18, blocks=RESNET_SHORT),
+    "mobilenet of four blocks": functools.partial(mobilenet, blocks=MOBILENET_SHORT),
+    "transformer of one layer": functools.partial(transformer, layers=1),
+}
 
 
 def loss_of(network, at=nothing, kernels=Shared):

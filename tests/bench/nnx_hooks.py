@@ -31,9 +31,9 @@ class Block(nnx.Module):
 
 
 class Model(nnx.Module):
-    def __init__(self, rngs):
+    def __init__(self, rngs, layers):
         self.embed = nnx.Embed(WORDS, D, rngs=rngs)
-        self.blocks = nnx.List([Block(rngs) for _ in range(LAYERS)])
+        self.blocks = nnx.List([Block(rngs) for _ in range(layers)])
         self.norm, self.head = nnx.LayerNorm(D, rngs=rngs), nnx.Linear(D, WORDS, rngs=rngs)
 
     def __call__(self, tokens):
@@ -63,9 +63,9 @@ def statistics_step(model, optimizer, tokens):
     return step(model, optimizer, tokens, True)
 
 
-def contender(jit, fn=step, observe=False, removed=False):
+def contender(jit, layers, fn=step, observe=False, removed=False):
     """A function that runs one step and returns its seconds; ready, compiled."""
-    model = Model(nnx.Rngs(0))
+    model = Model(nnx.Rngs(0), layers)
     optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
     tokens = jax.random.randint(jax.random.key(0), (8, 64), 0, WORDS)
     seen, traces = [], []
@@ -88,7 +88,7 @@ def contender(jit, fn=step, observe=False, removed=False):
     if observe:
         handle = hooks.register_forward_hook(model, lambda module, args, output: seen.append(output), "*")
         timed()
-        assert len(seen) == 52
+        assert len(seen) == len(hooks.paths(model)) - 1
     if removed:
         handle.remove()
         timed()
@@ -153,8 +153,11 @@ def eager_observers(repeat):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=60, help="paired repetitions")
-    repeat = parser.parse_args().repeat
-    plain, contenders = contender(nnx.jit), {name: contender(**how) for name, (_, how) in ROWS.items()}
+    parser.add_argument("--layers", type=int, default=LAYERS, help="layers of the transformer")
+    arguments = parser.parse_args()
+    repeat, layers = arguments.repeat, arguments.layers
+    plain = contender(nnx.jit, layers)
+    contenders = {name: contender(layers=layers, **how) for name, (_, how) in ROWS.items()}
     times = {name: [] for name in ROWS}
     for _ in range(repeat):
         for name, timed in contenders.items():
@@ -167,7 +170,7 @@ def main():
         ratio = statistics.median((a + d) / (b + c) for a, b, c, d in times[name])
         own, other = (min(min(row[i], row[j]) for row in times[name]) for i, j in ((0, 3), (1, 2)))
         print(f"{name:32}{ratio:8.3f}{own / other:9.3f}{goal or '':>8}{1e3 * own:8.1f}")
-    model = Model(nnx.Rngs(0))
+    model = Model(nnx.Rngs(0), layers)
     times = [registration(model) for _ in range(100)]
     print(f"{'register and remove, ms, fastest':32}{min(times):8.3f}{1.0:8}")
     on_module, on_cell = eager_observers(repeat)

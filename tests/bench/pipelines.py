@@ -16,17 +16,17 @@ import time
 import numpy as np
 from PIL import Image
 
-BATCH, DIGITS, PHOTOS = 32, 6000, 400
+BATCH, ROWS = 32, {"digits": 6000, "photos": 400}
 MEAN, STD = (123.7, 116.3, 103.5), (58.4, 57.1, 57.4)
 
 
-def digits():
+def digits(count):
     """The arrays and labels of the first kind of rows."""
     rng = np.random.default_rng(0)
-    return rng.integers(256, size=(DIGITS, 28, 28, 1), dtype=np.uint8), rng.integers(10, size=DIGITS, dtype=np.int32)
+    return rng.integers(256, size=(count, 28, 28, 1), dtype=np.uint8), rng.integers(10, size=count, dtype=np.int32)
 
 
-def photos():
+def photos(count):
     """The JPEG files, as bytes, of the second kind of rows."""
     rng = np.random.default_rng(0)
     files = []
@@ -35,19 +35,19 @@ def photos():
         small = Image.fromarray(rng.integers(256, size=(16, 20, 3), dtype=np.uint8))
         small.resize((320, 256), Image.Resampling.BICUBIC).save(file, "JPEG")
         files.append(file.getvalue())
-    return [files[i % len(files)] for i in range(PHOTOS)]
+    return [files[i % len(files)] for i in range(count)]
 
 
-def of_dataset(package, kind, workers, processes):
+def of_dataset(package, kind, count, workers, processes):
     """A pipeline of msjax or MindSpore."""
     ds = importlib.import_module(f"{package}.dataset")
     vision = importlib.import_module(f"{package}.dataset.vision")
     options = {"num_parallel_workers": workers, "python_multiprocessing": processes}
     if kind == "digits":
-        data = ds.NumpySlicesDataset(digits(), ["image", "label"])
+        data = ds.NumpySlicesDataset(digits(count), ["image", "label"])
         operations = [vision.Rescale(1 / 255, 0.0), vision.Normalize((0.1307,), (0.3081,)), vision.HWC2CHW()]
     else:
-        data = ds.GeneratorDataset([np.frombuffer(file, np.uint8) for file in photos()], ["image"])
+        data = ds.GeneratorDataset([np.frombuffer(file, np.uint8) for file in photos(count)], ["image"])
         operations = [
             vision.Decode(),
             vision.Resize((240, 300)),
@@ -59,13 +59,13 @@ def of_dataset(package, kind, workers, processes):
     return data.map(operations, "image", **options).batch(BATCH).create_tuple_iterator(num_epochs=-1, output_numpy=True)
 
 
-def of_torch(kind, workers):
+def of_torch(kind, count, workers):
     """A DataLoader over a dataset of PyTorch's own kind."""
     import torch
 
     class Digits(torch.utils.data.Dataset):
         def __init__(self):
-            self.images, self.labels = digits()
+            self.images, self.labels = digits(count)
 
         def __len__(self):
             return len(self.images)
@@ -76,7 +76,7 @@ def of_torch(kind, workers):
 
     class Photos(torch.utils.data.Dataset):
         def __init__(self):
-            self.files = photos()
+            self.files = photos(count)
             self.mean, self.std = (torch.tensor(v).view(3, 1, 1) for v in (MEAN, STD))
 
         def __len__(self):
@@ -110,18 +110,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch", action="store_true", help="measure PyTorch instead of msjax")
     parser.add_argument("--mindspore", action="store_true", help="measure MindSpore instead of msjax")
+    parser.add_argument("--rows", type=int, metavar="N", help="so many of each kind (default: 6000 digits, 400 photos)")
     arguments = parser.parse_args()
     package = "torch" if arguments.torch else "mindspore" if arguments.mindspore else "msjax"
-    for kind, count in (("digits", DIGITS), ("photos", PHOTOS)):
+    for kind, count in ROWS.items():
+        count = arguments.rows or count
         if package == "torch":
-            ways = {"no workers": of_torch(kind, 0), "2 processes": of_torch(kind, 2)}
+            ways = {"no workers": of_torch(kind, count, 0), "2 processes": of_torch(kind, count, 2)}
         else:
             ways = {
-                "1 thread" if package == "mindspore" else "no workers": of_dataset(package, kind, 1, False),
-                "2 threads": of_dataset(package, kind, 2, False),
+                "1 thread" if package == "mindspore" else "no workers": of_dataset(package, kind, count, 1, False),
+                "2 threads": of_dataset(package, kind, count, 2, False),
             }
             if package == "msjax":
-                ways["2 processes"] = of_dataset(package, kind, 2, True)
+                ways["2 processes"] = of_dataset(package, kind, count, 2, True)
         for way, epochs in ways.items():
             print(f"{package:9}  {kind}  {way:12} {rate(epochs, count):8.0f} rows/s", flush=True)
 

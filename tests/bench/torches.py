@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from tests.bench.data import EVERY, MOBILENET, batch, squeezed, weight
+from tests.bench.data import EVERY, MOBILENET, MOBILENET_SHORT, RESNET18, RESNET_SHORT, batch, squeezed, weight
 
 
 class LeNet5(nn.Module):
@@ -42,14 +42,11 @@ class Block(nn.Module):
 
 
 class ResNet18(nn.Module):
-    def __init__(self):
+    def __init__(self, blocks=RESNET18):
         super().__init__()
         self.conv1, self.norm1, self.relu1 = conv(3, 64, 7, 2), nn.BatchNorm2d(64), nn.ReLU()
         self.pool = nn.MaxPool2d(3, 2, 1)
-        blocks = []
-        for inputs, outputs, stride in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2)):
-            blocks += [Block(inputs, outputs, stride), Block(outputs, outputs, 1)]
-        self.blocks, self.fc = nn.Sequential(*blocks), nn.Linear(512, 10)
+        self.blocks, self.fc = nn.Sequential(*(Block(*block) for block in blocks)), nn.Linear(blocks[-1][1], 10)
 
     def forward(self, x):
         return self.fc(self.blocks(self.pool(self.relu1(self.norm1(self.conv1(x))))).mean((2, 3)))
@@ -82,12 +79,12 @@ class Squeezed(nn.Module):
 
 
 class MobileNetV3(nn.Module):
-    def __init__(self):
+    def __init__(self, blocks=MOBILENET):
         super().__init__()
         self.conv1, self.norm1, self.act1 = conv(3, 16, 3, 2), nn.BatchNorm2d(16), nn.Hardswish()
-        inputs = [16, *(block[2] for block in MOBILENET)]
-        self.blocks = nn.Sequential(*[Squeezed(n, *block) for n, block in zip(inputs, MOBILENET)])
-        self.conv2, self.norm2, self.act2 = conv(96, 576, 1, 1), nn.BatchNorm2d(576), nn.Hardswish()
+        inputs = [16, *(block[2] for block in blocks)]
+        self.blocks = nn.Sequential(*[Squeezed(n, *block) for n, block in zip(inputs, blocks)])
+        self.conv2, self.norm2, self.act2 = conv(inputs[-1], 576, 1, 1), nn.BatchNorm2d(576), nn.Hardswish()
         self.fc1, self.act3, self.fc2 = nn.Linear(576, 1024), nn.Hardswish(), nn.Linear(1024, 10)
 
     def forward(self, x):
@@ -119,17 +116,25 @@ class Layer(nn.Module):
 
 
 class Transformer(nn.Module):
-    def __init__(self):
+    def __init__(self, layers=6):
         super().__init__()
         self.embedding = nn.Embedding(1000, 256)
-        self.layers = nn.Sequential(*[Layer(256, 8) for _ in range(6)])
+        self.layers = nn.Sequential(*[Layer(256, 8) for _ in range(layers)])
         self.norm, self.head = nn.LayerNorm(256), nn.Linear(256, 10)
 
     def forward(self, tokens):
         return self.head(self.norm(self.layers(self.embedding(tokens))).mean(1))
 
 
-NETWORKS = {"lenet": LeNet5, "resnet18": ResNet18, "mobilenet": MobileNetV3, "transformer": Transformer}
+NETWORKS = {
+    "lenet": LeNet5,
+    "resnet18": ResNet18,
+    "mobilenet": MobileNetV3,
+    "transformer": Transformer,
+    "resnet of two blocks": lambda: ResNet18(RESNET_SHORT),
+    "mobilenet of four blocks": lambda: MobileNetV3(MOBILENET_SHORT),
+    "transformer of one layer": lambda: Transformer(1),
+}
 
 
 def _ms_name(net, name):

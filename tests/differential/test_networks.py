@@ -40,7 +40,7 @@ def test_a_difference_is_found_and_shrunk(monkeypatch):
         """Calls no backward hooks of cells."""
 
         def grad(self, args, kwargs):
-            monkeypatch.setattr(protocol.BackwardHooks, "call_hooks", lambda self, grads: list(grads[: self.n_inputs]))
+            monkeypatch.setattr(protocol.CallFrame, "call_hooks", lambda self, grads: list(grads[: self.n_inputs]))
             try:
                 return super().grad(args, kwargs)
             finally:

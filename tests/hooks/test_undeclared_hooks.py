@@ -10,6 +10,7 @@ import pytest
 from flax import nnx
 
 from msjax import hooks
+from msjax.core.base import code
 from msjax.core.hooks import classify
 
 X = jnp.array([1.0, -2.0], "float32")
@@ -83,7 +84,7 @@ def model_():
 @pytest.mark.parametrize("what", observers())
 def test_an_observer_gets_the_values_of_each_run(what, way, read, monkeypatch):
     if not read:
-        monkeypatch.setattr(classify, "READ", ())
+        monkeypatch.setattr(code, "READ", ())
     model = model_()
     hook, found = observers()[what]()
     run = WAYS[way](model)
@@ -99,7 +100,7 @@ def test_an_observer_gets_the_values_of_each_run(what, way, read, monkeypatch):
 
 
 def test_a_hook_of_an_unknown_python_that_returns_a_value_is_a_modifier(monkeypatch, capsys):
-    monkeypatch.setattr(classify, "READ", ())
+    monkeypatch.setattr(code, "READ", ())
     model, calls = model_(), []
 
     def hook(module, args, output):
@@ -115,7 +116,7 @@ def test_a_hook_of_an_unknown_python_that_returns_a_value_is_a_modifier(monkeypa
 
 
 def test_what_an_observer_prints_is_printed_once_a_run(monkeypatch, capsys):
-    monkeypatch.setattr(classify, "READ", ())
+    monkeypatch.setattr(code, "READ", ())
     run = hooks.jit(hooks.with_hooks(lambda x: x * 2, post=lambda args, output: print("value", output)))
     for _ in range(2):
         run(jnp.float32(1.0))
@@ -130,7 +131,7 @@ def test_gradients_of_plain_functions():
     assert [float(g) for g in log] == [3.0, 3.0]
 
 
-@pytest.mark.skipif(sys.version_info[:2] not in classify.READ, reason="its bytecode is not read")
+@pytest.mark.skipif(sys.version_info[:2] not in code.READ, reason="its bytecode is not read")
 def test_code_that_is_read():
     found, log = {}, []
     assert classify.only_observes(lambda m, a, o: found.update(x=o))

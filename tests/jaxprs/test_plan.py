@@ -8,8 +8,9 @@ import pytest
 from msjax import hooks
 from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.control_flow import rules
+from msjax.core.jaxprs.evaluate import Plain
 from msjax.core.jaxprs.interpreter import Interpreter, Program
-from msjax.core.jaxprs.plan import Here, Inside, Patterns, Plain, Planner
+from msjax.core.jaxprs.plan import Here, Inside, Patterns, Planner
 
 X = jnp.arange(3.0)
 

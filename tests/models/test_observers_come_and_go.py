@@ -15,7 +15,7 @@ import pytest
 from flax import nnx
 
 from msjax import hooks
-from msjax.core.hooks import slots
+from msjax.core.base.state import ACTIVITY
 from msjax.core.hooks.events import Event
 from msjax.core.hooks.places import HOOKED_WITH
 from msjax.core.hooks.primitive import COLLECTED
@@ -315,7 +315,7 @@ def test_a_hooked_model_that_dies_leaves_nothing(framework):
 
 
 def test_nobody_waits_for_callbacks_that_are_not_there():
-    assert isinstance(slots.CALLBACKS.there, bool)
+    assert isinstance(ACTIVITY.late_slots, bool)
     model = Net(nnx.Rngs(0))
 
     @jax.jit

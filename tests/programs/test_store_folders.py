@@ -117,13 +117,12 @@ def test_a_user_without_a_home_has_no_folder(home, monkeypatch):
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package of one file that counts as one of the sources; the digest of all sources now."""
+    """A folder of one file in the place of msjax's; the digest of it now."""
     (tmp_path / "attacked").mkdir()
     source = tmp_path / "attacked" / "__init__.py"
     source.write_text("NUMBER = 1\n")
     os.utime(source, (10**9, 10**9))
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sources, "_PACKAGES", {"attacked": ()})
+    monkeypatch.setattr(sources, "_FOLDER", tmp_path / "attacked")
     monkeypatch.setattr(sources, "_IMPORTED", 1 << 62)
     monkeypatch.setattr(sources, "_RECENT", -(1 << 61))
     folder = str(tmp_path / "store")
@@ -149,38 +148,16 @@ def test_an_edited_source_of_the_same_size_and_time(package):
 
 def test_sources_are_not_remembered_where_files_have_no_times_of_changes(package, monkeypatch):
     source, digest, _ = package
-    real = sources._files_of
+    real = sources.Path.stat
 
-    def without(package, folders):
-        for file in real(package, folders):
-            numbers = list(file.status)
-            status = os.stat_result(numbers, {"st_mtime_ns": 10**18, "st_ctime_ns": 10**18, "st_mtime": 1e9})
-            yield file._replace(status=status)
+    def without(path, **options):
+        numbers = list(real(path, **options))
+        return os.stat_result(numbers, {"st_mtime_ns": 10**18, "st_ctime_ns": 10**18, "st_mtime": 1e9})
 
-    monkeypatch.setattr(sources, "_files_of", without)
+    monkeypatch.setattr(sources.Path, "stat", without)
     first = digest()
     edit(source, "NUMBER = 2\n")
     assert digest() != first
-
-
-def test_a_compiled_file_that_python_takes_for_the_new_source(package):
-    source, digest, _ = package
-    compiled = source.parent / "__pycache__" / f"__init__.{sources.sys.implementation.cache_tag}.pyc"
-    compiled.parent.mkdir()
-    header = sources.struct.pack("<4sIII", b"magi", 0, 10**9, len("NUMBER = 1\n"))
-    compiled.write_bytes(header + b"the code of 1")
-    os.utime(compiled, (10**9, 10**9))
-    first = digest()
-    compiled.write_bytes(header + b"the code of 2")
-    os.utime(compiled, (10**9, 10**9))
-    assert digest() != first
-    older = sources.struct.pack("<4sIII", b"magi", 0, 10**9 - 1, len("NUMBER = 1\n"))
-    found = set()
-    for code in (b"the code of 1", b"the code of 2"):
-        compiled.write_bytes(older + code)
-        os.utime(compiled, (10**9, 10**9))
-        found.add(digest())
-    assert len(found) == 1
 
 
 def test_a_damaged_memory_of_sources(package, tmp_path):

@@ -18,7 +18,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import nn
-from msjax.core.tools.program_check import check_program
+from msjax.compat.program_check.check import check_program
 from msjax.tools import Fault, compare, detect_anomaly, find_nan, guard, record, watch
 from tests.tools.test_faults import FAULTS, IN_STACK, NETS, Planted, Stack, plant
 from tests.tools.test_program_check import EXPECTED, PROGRAM

@@ -40,7 +40,7 @@ def test_at_most_one_line_on_stderr(capsys):
         ms.hooks.barrier()
     # None, if the barrier raises it first.
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) <= 1 and all(line.startswith("msjax: the hook tools.guard of cell") for line in lines), lines
+    assert len(lines) <= 1 and all(line.startswith("msjax: the hook tools.guard of module layers.2") for line in lines), lines
 
 
 def test_skipped_steps():

@@ -1,9 +1,44 @@
-"""What is read of Python's bytecode on every floor."""
+"""What is read of the bytecode of the user's code, and of Python's: names, whether a function returns something, where a text goes.
 
+Nothing else in msjax reads it. In a compiled program a hook that can only return None is an observer, which is called after each run, with concrete
+values; others are part of the program. Such are builtins such as print and list.append, functions that return None everywhere, and functions
+that return the result of such a call, like ``lambda cell, inputs, output: log.append(output)``. Guards (`msjax.engine.compile.walk`) are made of what
+code names. The text of a Tensor whose value is not known yet is right only where it goes straight to `print`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
 import functools
+import inspect
+import itertools
+import re
+import sys
 import types
-from collections.abc import Iterator
-from typing import Any
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+# Methods of builtin containers and files that return None.
+_NONE_METHODS = frozenset(
+    "append extend insert remove clear sort reverse add update discard appendleft extendleft rotate put put_nowait "
+    "__setitem__ __delitem__ difference_update intersection_update symmetric_difference_update".split()
+)
+_NONE_BUILTINS = (print, setattr, delattr, breakpoint)
+UNKNOWN = object()
+
+# Methods assumed to return None if their object is unknown, as in ``found[name].append(x)``.
+_LIST_METHODS = frozenset(("append", "extend", "appendleft", "extendleft"))
+
+_KNOWN: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+# The Pythons whose bytecode is read here. Of another one, nothing is known of a hook before it has run.
+READ = ((3, 11), (3, 12), (3, 13), (3, 14))
+
+
+# ---- names
 
 
 @functools.lru_cache(4096)
@@ -45,3 +80,390 @@ def cell_contents(cell: types.CellType) -> Any:
         return cell.cell_contents
     except ValueError:
         return None
+
+
+@functools.lru_cache(4096)
+def module_attributes(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
+    """What a piece of code and the functions that it defines read by points of their globals, such as ``("np", "linalg", "norm")``."""
+    found, chain = {}, []
+    for instruction in itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code))):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            chain = [instruction.argval]
+        elif chain and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            chain.append(instruction.argval)
+            found[tuple(chain)] = None
+        else:
+            chain = []
+    return tuple(found)
+
+
+@functools.lru_cache(4096)
+def imported_modules(code: types.CodeType) -> tuple[str, ...]:
+    """The full names of the modules that a piece of code and the functions that it defines import when they run."""
+    instructions = itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code)))
+    return tuple(dict.fromkeys(i.argval for i in instructions if i.opname == "IMPORT_NAME" and i.argval))
+
+
+def assigned_globals(code: types.CodeType) -> set[str]:
+    """The names of the globals that a piece of code assigns to."""
+    return {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
+
+
+def imports_from(frame: types.FrameType) -> bool:
+    """Whether a frame runs a from-import."""
+    code = frame.f_code.co_code
+    return 0 <= frame.f_lasti < len(code) and code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
+
+
+# ---- what functions return
+
+
+def only_returns_none(fn: Callable[..., Any]) -> bool:
+    """True if a call of `fn` can only return None, as far as its code tells."""
+    return sys.version_info[:2] in READ and _returns_none(fn, 0)
+
+
+def computes(fn: Callable[..., Any]) -> bool:
+    """True if the code of `fn` says that it may return a value that it has computed or made: then it is no mere observer."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    function = getattr(fn, "__func__", fn)
+    if not isinstance(function, types.FunctionType):
+        function = inspect.getattr_static(type(fn), "__call__", None)
+    if sys.version_info[:2] not in READ or not isinstance(function, types.FunctionType):
+        return False
+    instructions = [i for i in dis.get_instructions(function.__code__) if i.opname not in _NO_CODE]
+    ends = [end for n in range(len(instructions)) for end in _return_ends(instructions, n) if end]
+    return any(instructions[end - 1].opname.startswith(_MAKES) for end in ends)
+
+
+_NO_CODE = ("CACHE", "EXTENDED_ARG")
+# The operations by which Python computes or makes a value, or takes that of a variable; what a call or an item is, nobody knows.
+_MAKES = ("BINARY_OP", "UNARY", "COMPARE", "BUILD", "LOAD_FAST", "LOAD_DEREF")
+
+
+def _returns_none(fn, depth) -> bool:
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    if isinstance(fn, (types.BuiltinFunctionType, types.MethodWrapperType)):
+        return _builtin_returns_none(fn)
+    if isinstance(fn, types.MethodType):
+        return _code_returns_none(fn.__func__, fn.__self__, depth)
+    if isinstance(fn, types.FunctionType):
+        return _code_returns_none(fn, None, depth)
+    call = inspect.getattr_static(type(fn), "__call__", None)
+    if isinstance(fn, type) or not isinstance(call, types.FunctionType):
+        return False
+    return _code_returns_none(call, fn, depth)
+
+
+def _builtin_returns_none(fn) -> bool:
+    if any(fn is known for known in _NONE_BUILTINS):
+        return True
+    owner = getattr(fn, "__self__", None)
+    return owner is not None and not isinstance(owner, types.ModuleType) and fn.__name__ in _NONE_METHODS
+
+
+def _code_returns_none(function, owner, depth) -> bool:
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return False
+    if depth > 3:
+        return False
+    # Only answers that follow from the code alone are cached, since a name's value may change.
+    kept = _KNOWN.get(code)
+    if kept is not None:
+        return kept
+    returns = _returns(code)
+    if all(r is True for r in returns) or any(r is False for r in returns):
+        _KNOWN[code] = all(r is True for r in returns)
+        return _KNOWN[code]
+    return all(r is True or _calls_for_nothing(r, function, owner, depth) for r in returns)
+
+
+def _returns(code) -> list[Any]:
+    """For each value that may be returned: True (None), False (another one), or the instructions up to the call that gives it."""
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
+    found = []
+    for n, instruction in enumerate(instructions):
+        if instruction.opname == "RETURN_CONST":
+            found.append(instruction.argval is None)
+        elif instruction.opname == "RETURN_VALUE":
+            for end in _return_ends(instructions, n):
+                end = _last_of_tuple(instructions, end)
+                before = instructions[end - 1].opname if end else ""
+                if before == "LOAD_CONST":
+                    found.append(instructions[end - 1].argval is None)
+                else:
+                    found.append(instructions[:end] if before.startswith("CALL") else False)
+    return found
+
+
+def _return_ends(instructions, n):
+    """Where the values end that instruction `n` may return, if it returns one from the stack."""
+    if instructions[n].opname != "RETURN_VALUE":
+        return []
+    return [n, *_jumps_with_value(instructions, n)] if instructions[n].is_jump_target else [n]
+
+
+def _last_of_tuple(instructions, end):
+    """Where the value ends that is taken out of a tuple just made, if it is the last of it, as in ``(log.append(x), None)[-1]``."""
+    if end < 4 or not _subscript(instructions[end - 1]) or instructions[end - 3].opname != "BUILD_TUPLE":
+        return end
+    size, number = instructions[end - 3].argval, instructions[end - 2].argval
+    return end - 3 if isinstance(number, int) and number in (-1, size - 1) else end
+
+
+def _subscript(instruction):
+    return instruction.opname == "BINARY_SUBSCR" or (instruction.opname == "BINARY_OP" and instruction.argrepr == "[]")
+
+
+def _jumps_with_value(instructions, n):
+    """Where the values end that jumps bring to instruction `n` (operands of `and`, `or` and `if`); 0 for other jumps."""
+    ends = []
+    for i, instruction in enumerate(instructions[:n]):
+        if "JUMP" in instruction.opname and instruction.argval == instructions[n].offset:
+            end = i
+            while instructions[end - 1].opname in ("COPY", "TO_BOOL"):
+                end -= 1
+            carries = end < i or instruction.opname.endswith("OR_POP") or instruction.opname == "JUMP_FORWARD"
+            ends.append(end if carries else 0)
+    return ends
+
+
+def _calls_for_nothing(instructions, function, owner, depth) -> bool:
+    """True if the call that the instructions end with is one that returns None."""
+    callee, attribute = called(instructions, _Names(function, owner))
+    if callee is UNKNOWN:
+        return attribute in _LIST_METHODS
+    return callable(callee) and _returns_none(callee, depth + 1)
+
+
+def called(instructions: list[dis.Instruction], names: Names) -> tuple[Any, str | None]:
+    """(callee, attribute name or None) of the call with which the instructions end; the callee may be UNKNOWN.
+
+    The callee is the expression that begins at the same position as the call; the arguments begin later.
+
+    Args:
+        instructions: those of one function, from its beginning.
+        names: an object whose methods `globally`, `closed` and `local` look up a name's value.
+    """
+    start = _start(instructions[-1])
+    callee, attribute = UNKNOWN, None
+    if start is None:
+        return callee, attribute
+    # Where Python has CALL_KW, the names of the keywords are a constant before it, at the position of the call.
+    for instruction in instructions[: -2 if instructions[-1].opname == "CALL_KW" else -1]:
+        name, arg = instruction.opname, instruction.argval
+        # The compiler may copy the call itself into both branches of an argument.
+        if (
+            _start(instruction) != start
+            or instruction.positions == instructions[-1].positions
+            or name in ("PUSH_NULL", "KW_NAMES")
+        ):
+            continue
+        attribute = None
+        if name in ("LOAD_GLOBAL", "LOAD_NAME"):
+            callee = names.globally(arg)
+        elif name in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
+            callee = names.closed(arg)
+        elif name.startswith("LOAD_FAST"):
+            callee = names.local(arg)
+        elif name == "LOAD_CONST":
+            callee = arg
+        elif name in ("LOAD_ATTR", "LOAD_METHOD"):
+            callee, attribute = _attribute(callee, arg), arg
+        else:
+            callee = UNKNOWN
+    return callee, attribute
+
+
+def _start(instruction):
+    where = instruction.positions
+    return None if where is None or where.lineno is None else (where.lineno, where.col_offset)
+
+
+def _attribute(value, name):
+    """value.name, or UNKNOWN if looking it up would run user code."""
+    if value is UNKNOWN:
+        return UNKNOWN
+    try:
+        found = inspect.getattr_static(value, name)
+    except AttributeError:
+        return UNKNOWN
+    if isinstance(found, (property, types.MemberDescriptorType)) or (
+        hasattr(type(found), "__get__")
+        and not isinstance(
+            found,
+            (
+                types.FunctionType,
+                types.MethodDescriptorType,
+                types.WrapperDescriptorType,
+                types.BuiltinFunctionType,
+                staticmethod,
+                classmethod,
+            ),
+        )
+    ):
+        return UNKNOWN
+    return getattr(value, name)
+
+
+class Names(Protocol):
+    """What the names in a piece of code stand for: globals, variables of closures, and locals; `UNKNOWN` for what can't be known."""
+
+    def globally(self, name: str) -> Any: ...
+    def closed(self, name: str) -> Any: ...
+    def local(self, name: str) -> Any: ...
+
+
+class _Names:
+    """Looks up the present values of the names in a function."""
+
+    def __init__(self, function: types.FunctionType, owner: object):
+        self.globals: dict[str, Any] = function.__globals__
+        closure = function.__closure__ or ()
+        self.cells: dict[str, Any] = dict(zip(function.__code__.co_freevars, closure))
+        self.first = function.__code__.co_varnames[:1] if owner is not None else ()
+        self.owner = owner
+        defaults = function.__defaults__ or ()
+        count = function.__code__.co_argcount
+        self.defaults = dict(zip(function.__code__.co_varnames[count - len(defaults) : count], defaults))
+
+    def globally(self, name):
+        if name in self.globals:
+            return self.globals[name]
+        return getattr(builtins, name, UNKNOWN)
+
+    def closed(self, name):
+        try:
+            return self.cells[name].cell_contents
+        except (KeyError, ValueError):
+            return UNKNOWN
+
+    def local(self, name):
+        if self.first and name == self.first[0]:
+            return self.owner
+        # Loops bind a name by a default such as log=log; hooks are called without it.
+        return self.defaults.get(name, UNKNOWN)
+
+
+# ---- where texts go
+
+_SKIPPED = ("KW_NAMES", "NOP", "EXTENDED_ARG", "PRECALL", "RESUME")
+
+# %s and its kin with a width or precision, or by name.
+_FITTED = re.compile(r"%(\(|[^%a-zA-Z]+[sra])")
+
+
+def goes_to_print(frame: types.FrameType | None) -> bool:
+    """True if the text that the running instruction of a frame asks for goes into `print` or ``sys.stdout.write`` as it is.
+
+    On the way there may be `str`, `repr`, an f-string, ``+``, ``%`` and `str.format`.
+    """
+    if frame is None:
+        return False
+    instructions = list(dis.get_instructions(frame.f_code))
+    at = next((i for i, instruction in enumerate(instructions) if instruction.offset == frame.f_lasti), None)
+    if at is None:
+        return False
+    names = _NamesInFrame(frame)
+    if instructions[at].opname == "PRECALL":
+        at += 1  # Python 3.11, once it has specialized the call to a builtin
+    now = instructions[at]
+    if now.opname.startswith("CALL"):
+        callee = called(instructions[: at + 1], names)[0]
+        if callee is print:
+            return _to_stdout(instructions, at, names)
+        if callee is not str and callee is not repr and not _is_format(callee):
+            return False
+    elif now.opname == "BINARY_OP" and now.argrepr == "%":
+        if not _plain_percent(instructions, at):
+            return False
+    elif not now.opname.startswith(("FORMAT_", "CONVERT_VALUE")):
+        return False
+    return _is_printed(instructions, at, names)
+
+
+def _is_printed(instructions, at, names):
+    """Follow the value that instruction `at` leaves on the stack to where it is used."""
+    while True:
+        at = _user(instructions, at)
+        if at is None:
+            return False
+        now = instructions[at]
+        if now.opname == "BUILD_STRING" or now.opname == "FORMAT_SIMPLE":
+            continue
+        if now.opname == "FORMAT_VALUE" and not now.arg & 6:  # neither repr or ascii of it nor a width
+            continue
+        if now.opname == "BINARY_OP" and now.argrepr == "+":
+            continue
+        if not now.opname.startswith("CALL"):
+            return False
+        callee = called(instructions[: at + 1], names)[0]
+        if callee is print:
+            return _to_stdout(instructions, at, names)
+        return getattr(callee, "__name__", None) == "write" and getattr(callee, "__self__", None) is sys.stdout
+
+
+def _user(instructions, at):
+    """The number of the instruction that takes from the stack what instruction `at` left there."""
+    height = 1
+    for i in range(at + 1, len(instructions)):
+        now = instructions[i]
+        if now.opname in _SKIPPED:
+            if now.opname == "PRECALL":  # with CALL, one step in two
+                height += dis.stack_effect(now.opcode, now.arg)
+            continue
+        if now.opcode in dis.hasjrel or now.opcode in dis.hasjabs:
+            return None
+        height += dis.stack_effect(now.opcode, now.arg if now.opcode >= dis.HAVE_ARGUMENT else None)
+        if height <= 1:
+            return i
+    return None
+
+
+def _to_stdout(instructions, at, names):
+    """True if a call of print names no file."""
+    now = instructions[at]
+    if now.opname == "CALL_FUNCTION_EX":
+        return not (now.arg or 0) & 1
+    for before in reversed(instructions[:at]):
+        if before.opname == "KW_NAMES" or (now.opname == "CALL_KW" and before.opname == "LOAD_CONST"):
+            return "file" not in names.constants[before.arg]
+        if before.opname not in _SKIPPED:
+            return True
+    return True
+
+
+def _is_format(callee):
+    return isinstance(getattr(callee, "__self__", None), str) and callee.__name__ == "format"
+
+
+def _plain_percent(instructions, at):
+    """True if the left operand of ``%`` is a constant that asks for no widths of texts."""
+    start = instructions[at].positions
+    for before in reversed(instructions[:at]):
+        where = before.positions
+        if (where.lineno, where.col_offset) == (start.lineno, start.col_offset):
+            return before.opname == "LOAD_CONST" and isinstance(before.argval, str) and not _FITTED.search(before.argval)
+    return False
+
+
+class _NamesInFrame:
+    """What the names in a running function stand for."""
+
+    def __init__(self, frame):
+        self._frame = frame
+        self.constants = frame.f_code.co_consts
+
+    def globally(self, name: str) -> Any:
+        for names in (self._frame.f_globals, self._frame.f_builtins):
+            if name in names:
+                return names[name]
+        return UNKNOWN
+
+    def local(self, name: str) -> Any:
+        return self._frame.f_locals.get(name, UNKNOWN)
+
+    closed = local

@@ -6,7 +6,6 @@ import contextlib
 import difflib
 import functools
 import inspect
-import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -19,35 +18,17 @@ from msjax.core.base.state import STATE
 
 def cell_path(cells: Sequence[Any] | None = None) -> str:
     """The innermost running cell as ``Net.block.fc1 (Dense)``; the empty string outside of cells."""
-    stack = STATE.owners if cells is None else cells
-    if not stack:
+    owners = STATE.owners if cells is None else cells
+    if not owners:
         return ""
-    if hasattr(stack[-1], "hook_path"):  # a module of another framework, which knows its path
-        return stack[-1].hook_path
-    # Modules of other frameworks know their paths; cells that they call are named from there.
-    first = max((i for i, owner in enumerate(stack) if hasattr(owner, "hook_path")), default=0)
-    root = stack[first]
-    path = root.hook_path.rpartition(" (")[0] if hasattr(root, "hook_path") else type(root).__name__
-    holder = root
-    for cell in stack[first + 1 :]:
-        if cell is holder:
-            continue
-        for name, member in [] if hasattr(holder, "hook_path") else holder.cells_and_names():
-            if member is cell and name:
-                path += "." + name
-                break
-        else:
-            path += f".<{type(cell).__name__}>"
-        holder = cell
-    return path if holder is root else f"{path} ({type(holder).__name__})"
+    path, cls = owners[-1]._named_in(owners[:-1])
+    return path if path == cls else f"{path} ({cls})"
 
 
 def owner_named(owners: Sequence[Any] | None = None) -> str:
     """The innermost running owner of hooks as ``cell Net.fc1 (Dense)``, or ``module blocks.0 (Linear)``; "" outside of all."""
-    stack = STATE.owners if owners is None else owners
-    if not stack:
-        return ""
-    return f"{'module' if hasattr(stack[-1], 'hook_path') else 'cell'} {cell_path(stack)}"
+    owners = STATE.owners if owners is None else owners
+    return f"{owners[-1]._owner_noun} {cell_path(owners)}" if owners else ""
 
 
 def shorten(error: BaseException, keep: int = 0) -> None:
@@ -109,26 +90,19 @@ def callable_name(fn: Callable[..., Any]) -> str:
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name
 
 
-class _Called(threading.local):
-    name: str | None = None
-
-
-_CALLED = _Called()
-
-
 @contextlib.contextmanager
 def on_behalf_of(name: str) -> Iterator[None]:
     """A context, or a decorator: messages of the functions that are used within name the function that the user has called."""
-    before, _CALLED.name = _CALLED.name, _CALLED.name or name
+    before, STATE.called = STATE.called, STATE.called or name
     try:
         yield
     finally:
-        _CALLED.name = before
+        STATE.called = before
 
 
 def called(default: str) -> str:
     """The name of the function that the user has called; `default` if that is the one that asks."""
-    return _CALLED.name or default
+    return STATE.called or default
 
 
 def check_callable(fn: object, who: str, what: str = "function") -> None:

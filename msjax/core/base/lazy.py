@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dis
 import functools
 import importlib
 import importlib.util
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 # What a module imports to use `on_first_use`.
 _NOT_OFFERED = {"TYPE_CHECKING", "on_first_use"}
 
@@ -164,9 +162,10 @@ def is_placeholder(value: object) -> bool:
 
 def missing_name_error(shown: str, caller: FrameType) -> Exception:
     """The exception for a missing name: ImportError if `caller` (a frame) runs a from-import, else AttributeError."""
+    from msjax.core.base.code import imports_from  # needed for errors only
+
     message = f"msjax doesn't offer {shown}."
     # In a from-import, Python replaces the message of an AttributeError by "cannot import name".
-    code = caller.f_code.co_code
-    if 0 <= caller.f_lasti < len(code) and code[caller.f_lasti] == _IMPORT_FROM:
+    if imports_from(caller):
         return ImportError(message, name=shown.rpartition(".")[2])
     return AttributeError(message)

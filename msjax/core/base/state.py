@@ -61,12 +61,18 @@ class State(threading.local):
             sites. See `msjax.core.base.calls`.
         saving: packs the residuals of recorded operators (msjax.engine.autograd.saved), or None to keep them unpacked.
         cast: converts the operands of operators while a cell set with `to_float` runs (msjax.engine.autograd.precision), or None.
-        trace: the `Tracing` in progress in this thread, or None.
-        functional: True while a functionalized network runs, under any jax transformation or none.
+        trace: the `ProgramUnderWay` in progress in this thread, or None.
+        delivery: how hooks are called here, a `msjax.hooks.delivery.Delivery`.
+        latest_call: a weak reference to the result of the latest hook call of the program that this thread traces, or None. The tracer
+            itself belongs to its trace: the operations that use it keep it, and it goes when they do.
+        capture: the capture that traces a function (msjax.core.hooks.places), or None.
+        called: the name of the function that the user has called, for the messages of those that it uses, or None.
         hooks_run: True while this thread runs the hooks of programs that jax, not msjax, compiled.
         pulled: while jax, not the tape, runs code of a gradient: the owners of hooks around the call whose gradient it is; else None.
         monitor: the `Monitor` that sees the operators of this thread in PyNative mode (msjax.engine.autograd.monitor), or None.
     """
+
+    delivery: Any  # set on the class by `msjax.hooks.delivery`
 
     def __init__(self):
         self.scope: Scope = ROOT
@@ -74,8 +80,10 @@ class State(threading.local):
         self.owners: list[Any] = []
         self.saving: Saving | None = None
         self.cast: Callable[[Any, Sequence[Any]], Sequence[Any]] | None = None
-        self.trace: Any = None  # a Tracing; some of its users ask more of the subclass of theirs
-        self.functional: bool = False
+        self.trace: Any = None  # a ProgramUnderWay; some of its users ask more of the subclass of theirs
+        self.latest_call: weakref.ref[Any] | None = None
+        self.capture: Any = None
+        self.called: str | None = None
         self.hooks_run: bool = False
         self.pulled: tuple[Any, ...] | None = None
         self.monitor: Any = None  # its class lies above
@@ -111,7 +119,7 @@ class swap:
         STATE.__dict__.update(self._before)
 
 
-class Tracing:
+class ProgramUnderWay:
     """A trace under way in this thread, `STATE.trace`: Python code runs to become part of a program that msjax compiles, or as a
     hook on the host within one.
 
@@ -122,13 +130,14 @@ class Tracing:
         stops_gradients: True once `ops.stop_gradient` was called.
         forward_hooks: (hook, weak reference to a Tensor that it was given, sentence that names it) of the traced forward hooks.
         groups: the groups of processes over which the program communicates.
+        functional: whether it is a functionalized network that runs, under any jax transformation or none.
         draws: [(operator and its seed, state)] of the random operators that the code calls, in their order. Code that is traced again
             finds its states there.
     """
 
     uses_callbacks = stops_gradients = False
     falls_back = False
-    on_host = False
+    on_host = functional = False
 
     def __init__(self):
         self.forward_hooks: list[tuple[Callable[..., Any], weakref.ref[Any], str]] = []
@@ -157,6 +166,11 @@ class Tracing:
     def comes_to_event(self) -> None:
         """Called before an event (see `msjax.core.hooks.events`) is put into the program."""
 
+    def comes_to_callback(self) -> None:
+        """The same of an event that is a host callback."""
+        self.uses_callbacks = True
+        self.comes_to_event()
+
     def mark(self, tensor: Any, kind: str, spec: str) -> str | None:
         """A placeholder for a Tensor's text, filled in after the run; None if the program fills in no texts."""
         return None
@@ -177,13 +191,25 @@ class Activity:
         slow_dispatch: whether any of these is on. Operators read only this.
         callbacks: whether PyNative code has run a jax loop or transformation whose hooks are called by callbacks; the next hook
             has to wait for them.
+        late_slots: whether a program that jax compiles calls the hooks in slots by callbacks, which may be late.
+        drops: how often the hook calls that wait were dropped, as by Ctrl-C: what is left of those that run ends then.
     """
 
-    __slots__ = ("traces", "casts", "synchronize", "monitors", "detect_anomaly", "slow_dispatch", "callbacks")
+    __slots__ = (
+        "traces",
+        "casts",
+        "synchronize",
+        "monitors",
+        "detect_anomaly",
+        "slow_dispatch",
+        "callbacks",
+        "late_slots",
+        "drops",
+    )
 
     def __init__(self):
-        self.traces = self.casts = self.monitors = 0
-        self.synchronize = self.detect_anomaly = self.slow_dispatch = self.callbacks = False
+        self.traces = self.casts = self.monitors = self.drops = 0
+        self.synchronize = self.detect_anomaly = self.slow_dispatch = self.callbacks = self.late_slots = False
 
     def add(self, traces: int = 0, casts: int = 0, monitors: int = 0) -> None:
         """Count a trace, cast or monitor that begins (1) or ends (-1)."""
@@ -215,7 +241,7 @@ class Version:
     A compiled function that checked its guards at the present count need not check them again.
 
     Attributes:
-        n: the number of the present state. Whoever takes a change back exactly may set it to the number of before.
+        n: the number of the present state. An exact undo may restore the earlier number.
         latest: the largest number so far.
         classes: the count of changes of class attributes of cells only.
     """

@@ -71,6 +71,13 @@ class Same:
 
 
 _NUMBERS = itertools.count(1)
+
+
+def new_number() -> int:
+    """A number that nothing else in the process has."""
+    return next(_NUMBERS)
+
+
 # {id: (weak reference, number)} of living objects.
 _NUMBER_OF: dict[int, tuple[weakref.ref[Any], int]] = {}
 
@@ -96,7 +103,7 @@ def identity(value: object) -> Hashable:
                 ref = weakref.ref(value, lambda ref: _forget(key, ref))
             except TypeError:
                 return Same(value)
-            entry = _NUMBER_OF.setdefault(key, (ref, next(_NUMBERS)))
+            entry = _NUMBER_OF.setdefault(key, (ref, new_number()))
         ref, number = entry
         if ref() is value:
             return number

@@ -8,48 +8,49 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
-from msjax.core.base.state import STATE
-from msjax.core.hooks.batching import calls_are_outputs, put_event
 from msjax.core.hooks.events import Event
 from msjax.core.hooks.template import Template
-from msjax.core.hooks.values import Values
+
+if TYPE_CHECKING:
+    from msjax.core.hooks.values import Values
 
 
 class Boundary:
-    """The forward hooks with always_call=True of one call, in a program whose events happen after the run."""
+    """The forward hooks with always_call=True of one call, in a program whose events happen after the run.
 
-    def __init__(self, values: Values):
+    Args:
+        values (Values): says what a value is.
+        put: puts an event into the program, see `msjax.core.hooks.batching.put_event`.
+    """
+
+    def __init__(self, values: Values, put: Callable[..., None]):
         self._values = values
+        self._put_event = put
 
-    @staticmethod
-    def of(values: Values) -> Boundary | None:
-        """One for a call that begins now; None where hooks are called otherwise."""
-        return Boundary(values) if calls_are_outputs() else None
-
-    def pending(self, fns: Sequence[Callable[..., Any]], subject: Any, args: Sequence[Any], who: Sequence[str]) -> None:
+    def pending(
+        self, fns: Sequence[Callable[..., Any]], head: tuple[Callable[[], Any], ...], args: Sequence[Any], who: Sequence[str]
+    ) -> None:
         """From here on, these functions are called if an event fails.
 
         Args:
             fns: hooks.
-            subject: the owner.
+            head: functions whose results are their first arguments.
             args: for each hook, its other arguments.
             who: for each hook, its name in messages.
         """
         template = Template(list(args), self._values)
-        self._put(_Pending(self, fns, self._values.later(subject), template, who), template.taken())
+        self._put(_Pending(self, fns, head, template, who), template.taken())
 
     def end(self) -> None:
         """The call is over."""
         self._put(_End(self), ())
 
     def _put(self, event, arrays):
-        if STATE.trace is not None:
-            STATE.trace.comes_to_event()
-        put_event(event, [jax.lax.stop_gradient(array) for array in arrays])
+        self._put_event(event, [jax.lax.stop_gradient(array) for array in arrays], after_text=True)
 
 
 class _BoundaryEvent(Event):
@@ -73,17 +74,17 @@ class _Pending(_BoundaryEvent):
         self,
         boundary: Boundary,
         fns: Sequence[Callable[..., Any]],
-        later: Callable[[], Any],
+        head: tuple[Callable[[], Any], ...],
         args: Template,
         who: Sequence[str],
     ):
         super().__init__(boundary)
-        self.fns, self.later, self.args, self.who = fns, later, args, who
+        self.fns, self.head, self.args, self.who = fns, head, args, who
 
     def happen(self, failed: dict[Any, Callable[[], None]], arrays: Sequence[Any]) -> None:
         def run():
             for fn, args, who in zip(self.fns, self.args.fill(arrays), self.who):
-                call_after_failure(fn, (self.later(), *args), who)
+                call_after_failure(fn, (*[get() for get in self.head], *args), who)
 
         failed[self.boundary] = run
 

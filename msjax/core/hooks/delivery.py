@@ -1,9 +1,10 @@
-"""Runs hooks while jax traces.
+"""How the calls of hooks are delivered: `STATE.delivery` is the `Delivery` of the innermost frame, and a call that has traced values where
+nothing else is under way takes `msjax.core.hooks.batching.CALLBACKS`.
 
-`run_traced_hook` takes a hook whose values may not be known yet. An observer is called with concrete values at each run: after
-a program that msjax compiled, or by a host callback under a jax transformation. A modifier is called once, with traced
-values, and its operations become part of the program. Where a hook's code doesn't tell, it is called as a modifier; if it then
-returns None, what it has changed is undone, and it is an observer.
+`NOW` calls a hook at once. Where jax traces, an observer becomes an event, which is delivered as outputs of a program that msjax compiles,
+or by a host callback (`msjax.core.hooks.batching`). A modifier is called once, with traced values, and its operations become part of the
+program. Where a hook's code doesn't tell, it is called as a modifier; if it then returns None, what it has changed is undone, and it is an
+observer.
 """
 
 from __future__ import annotations
@@ -11,29 +12,31 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import jax
 
 from msjax.core.base.arrays import TracedValueError, is_tracer, known_value, staged
-from msjax.core.base.state import ACTIVITY, STATE
+from msjax.core.base.state import ACTIVITY, STATE, State
 from msjax.core.base.typing import PyTree
-from msjax.core.hooks.attempt import Attempt
-from msjax.core.hooks.batching import calls_are_outputs, observe_traced
 from msjax.core.hooks.classify import computes, observes
-from msjax.core.hooks.events import HookCall
+from msjax.core.hooks.events import Event, HookCall
 from msjax.core.hooks.host import call_on_host
-from msjax.core.hooks.returns import HookLabel, check_observer_result
-from msjax.core.hooks.slots import CALLBACKS, Slot, SlotCall
+from msjax.core.hooks.returns import HookLabel, check_observer_result, gradients_result
+from msjax.core.hooks.slots import SlotCall
 from msjax.core.hooks.template import Template
-from msjax.core.hooks.values import Values
+from msjax.core.hooks.trial_run import TrialRun
 from msjax.core.hooks.worker import barrier
+
+if TYPE_CHECKING:
+    from msjax.core.hooks.boundaries import Boundary
+    from msjax.core.hooks.protocol import Frame
+    from msjax.core.hooks.slots import Slot
+    from msjax.core.hooks.table import Hook
+    from msjax.core.hooks.values import Values
 
 # What jax raises when code asks a traced array for its value.
 _NEEDS_VALUE = (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
-
-# The first argument of hooks that get none but values.
-NO_SUBJECT = object()
 
 
 class HookNeedsValue(TypeError):
@@ -52,79 +55,196 @@ class HostNeeded(Exception):
         super().__init__(self.why)
 
 
-def run_traced_hook(
-    values: Values,
-    fn: Callable[..., Any],
-    subject: Any,
-    args: tuple[Any, ...],
-    kind: str,
-    *,
-    observe: bool | None = None,
-    traced: bool | None = None,
-    owners: Sequence[Any] | None = None,
-    carries: int = -1,
-    carried: PyTree = None,
-    check: Callable[..., Any] = lambda result, _given: result,
-    slot: Slot | None = None,
-) -> tuple[Any, Any]:
-    """Run one hook of a program that is being traced.
+class HookKind(NamedTuple):
+    """One kind of hook.
 
-    Args:
-        values (Values): says what a value is.
-        fn: the hook.
-        subject: its first argument; NO_SUBJECT if it gets none but `args`.
-        args: what it is called with.
-        kind: "forward hook" and the like, for messages.
-        observe, traced: what the user said of the hook.
-        owners: the owners of hooks around it; those under way by default.
-        carries: the number of the argument whose values go on through the network.
-        carried: what goes on through the network, where that is no single argument.
-        check: of a backward hook, a function of what it returned and that argument, to the argument's replacement;
-            by default what it returned.
-        slot: the slot that the hook stands in, if it is a registered observer.
-
-    Returns:
-        (what the hook returned, what goes on; the latter to be used in the place of what was given).
+    Attributes:
+        name: the attribute of a HookTable that has the hooks; "" of functions that stand in no table.
+        text: how messages name a hook of this kind.
+        check: of hooks of gradients, a function of (values, hook function, text, what it returned, the gradients, owners) to the new ones.
     """
-    carried = args[carries] if carried is None else carried
-    what = HookLabel(kind, fn, owners)
-    trace = STATE.trace
-    if slot is not None or observes(fn, observe, traced):
-        return None, _observe(values, fn, subject, args, what, carried, slot)
-    head = () if subject is NO_SUBJECT else (values.during(subject),)
-    attempt = None if traced else Attempt(fn)
-    try:
-        with attempt or contextlib.nullcontext():
-            result = fn(*head, *args)
-    except _NEEDS_VALUE as error:
+
+    name: str
+    text: str
+    check: Callable[..., Any] | None = None
+
+
+FORWARD_PRE = HookKind("forward_pre", "forward pre hook")
+FORWARD = HookKind("forward", "forward hook")
+BACKWARD_PRE = HookKind("backward_pre", "backward pre hook", gradients_result)
+BACKWARD = HookKind("backward", "backward hook", gradients_result)
+
+
+class Delivery:
+    """How hooks are called where the code runs; a context manager in which they are.
+
+    Attributes:
+        outputs: whether events are outputs of the program that is traced.
+        dropped: whether there are no events: of code that a program computes again.
+        batch, tied, suspended: see `msjax.core.hooks.batching.Callbacks`.
+    """
+
+    outputs = dropped = False
+    batch = tied = suspended = None
+
+    def __enter__(self) -> Self:
+        self.around, STATE.delivery = STATE.delivery, self
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        STATE.delivery = self.around
+
+    def run(
+        self, frame: Frame, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
+    ) -> tuple[Any, Any]:
+        """Run one hook.
+
+        Args:
+            frame: the call that the hook stands around.
+            kind: the kind of hook.
+            hook: the hook.
+            given: its arguments, but for the owner.
+            carried: what goes on through the network: of a hook of gradients, the one of `given` that it may replace.
+            number: which of the hooks of its kind it is, if it is a registered one.
+
+        Returns:
+            (what the hook returned, what goes on, to be used in the place of `carried`).
+        """
+        raise NotImplementedError
+
+    def after(self, values: Values, tree: PyTree) -> PyTree:
+        """Nested containers whose values depend on the calls so far, where they may not be computed from what these were given."""
+        return tree
+
+    def observe(
+        self, values: Values, fn: Callable[..., Any], given: Sequence[Any], what: HookLabel, carried: PyTree = (),
+        frame: Frame | None = None, slot: Slot | None = None,
+    ) -> PyTree:  # fmt: skip
+        """Call an observer: now if its values are known, else when the program runs.
+
+        Args:
+            values (Values): says what a value is.
+            fn: the observer.
+            given: its arguments, but for the owner.
+            what: names it in messages.
+            carried: what goes on through the network.
+            frame: the call around which it is called; None if it gets nothing but `given`.
+            slot: the slot that it stands in, if it is a registered hook.
+
+        Returns:
+            What goes on.
+        """
+        if ACTIVITY.callbacks:
+            barrier()  # hooks of a loop before this one
+        check_observer_result(fn(*given) if frame is None else frame.call(fn, given), what)
+        return carried
+
+    def before_loop(self, values: Values, tree: PyTree) -> PyTree:
+        """Nested containers for a loop or transformation of jax, such that the calls within it come after those before it."""
+        return tree
+
+    def boundary(self, values: Values) -> Boundary | None:
+        """The `Boundary` of a call that begins, where its hooks may be called after the run of a program."""
+        return None
+
+    def settle(self) -> None:
+        """Before code that is to run after the hooks so far."""
+
+
+class _Now(Delivery):
+    """Hooks are called at once: the values are there."""
+
+    def run(
+        self, frame: Frame, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
+    ) -> tuple[Any, Any]:
+        if ACTIVITY.callbacks:
+            barrier()  # hooks of a loop before this one
+        return frame.call(hook.fn, given), carried
+
+    def settle(self) -> None:
+        if ACTIVITY.callbacks:
+            barrier()
+
+
+NOW = State.delivery = _Now()
+
+
+class TracedDelivery(Delivery):
+    """Hooks of a program that is being traced."""
+
+    def put(self, values: Values, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
+        """Let an event happen with the values that arrays get when the program runs.
+
+        Args:
+            values (Values): says what of `carried` is a value.
+            event: the event.
+            arrays: tracers.
+            carried: what goes on through the network.
+
+        Returns:
+            `carried`, whose values depend on the event: a program that uses them has it.
+        """
+        raise NotImplementedError
+
+    def observe(
+        self, values: Values, fn: Callable[..., Any], given: Sequence[Any], what: HookLabel, carried: PyTree = (),
+        frame: Frame | None = None, slot: Slot | None = None,
+    ) -> PyTree:  # fmt: skip
+        leaves, treedef, at = values.find(given)
+        unknown = [i for i in at if is_tracer(values.raw(leaves[i]))]
+        known = [known_value(values.raw(leaves[i])) for i in unknown]
+        if all(k is not None for k in known) and (unknown or not staged()):
+            # An eager jax.grad: the values are there.
+            for i, value in zip(unknown, known):
+                leaves[i] = values.made(value)
+            return super().observe(values, fn, jax.tree.unflatten(treedef, leaves), what, carried, frame)
+        template, head = Template(given, values), () if frame is None else frame.head()
+        event = HookCall(fn, head, template, what) if slot is None else SlotCall(slot, head, template, what)
+        ACTIVITY.late_slots = ACTIVITY.late_slots or (slot is not None and not self.outputs)
+        return self.put(values, event, template.taken(), carried)
+
+    def run(
+        self, frame: Frame, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
+    ) -> tuple[Any, Any]:
+        values, fn = frame.values, hook.fn
+        what = HookLabel(kind.text, fn, frame.owners)
+        slot = None if number is None else values.slot(frame.subject, kind.name, number, hook)
+        if slot is not None or observes(fn, hook.observe, hook.traced):
+            return None, self.observe(values, fn, given, what, carried, frame, slot)
+        trace = STATE.trace
+        attempt = None if hook.traced else TrialRun(fn, holds_text=trace is None)
+        try:
+            with attempt or contextlib.nullcontext():
+                result = frame.call(fn, given)
+        except _NEEDS_VALUE as error:
+            if attempt is not None:
+                attempt.undo()
+            if kind.check is None:
+                if attempt is not None and not computes(fn):
+                    # It reads the values, and as far as its code tells returns none.
+                    return None, self.observe(values, fn, given, what, carried, frame)
+                raise HookNeedsValue(
+                    _SPLIT.format(what=_sentence(what), error=str(error).split("\n", 1)[0], values=values)
+                ) from error
+            if trace is not None and trace.falls_back and trace.here():
+                raise HostNeeded(what, error) from error
+            return None, call_on_host(frame, kind, fn, given, carried, what)
         if attempt is not None:
-            attempt.undo()
-        if kind.startswith("forward"):
-            if attempt is not None and not computes(fn):
-                # It reads the values, and as far as its code tells returns none.
-                return None, _observe(values, fn, subject, args, what, carried)
-            raise HookNeedsValue(
-                _SPLIT.format(what=_sentence(what), error=str(error).split("\n", 1)[0], values=values)
-            ) from error
-        if trace is not None and trace.falls_back and trace.here():
-            raise HostNeeded(what, error) from error
-        return None, call_on_host(values, fn, _later(values, subject), args, what, carries, check)
-    if attempt is not None:
-        nothing = values.is_nothing(result)
-        changed = (nothing or result is carried) and attempt.undo()
-        # Text that msjax's own programs print is part of them already.
-        if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
-            # What ``found.setdefault("x", output)`` returns replaces nothing either.
-            return None, _observe(values, fn if nothing else _Ignoring(fn), subject, args, what, carried)
-        attempt.keep()
-    if trace is not None and kind.startswith("forward"):
-        leaves, _, at = values.find(args)
-        trace.forward_hooks += [
-            (fn, weakref.ref(leaves[i]), _sentence(what))
-            for i in at
-            if is_tracer(values.raw(leaves[i])) and not values.is_fixed(leaves[i])
-        ]
-    return result, carried
+            nothing = values.is_nothing(result)
+            changed = (nothing or result is carried) and attempt.undo()
+            # Text that msjax's own programs print is part of them already.
+            if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
+                # What ``found.setdefault("x", output)`` returns replaces nothing either.
+                return None, self.observe(values, fn if nothing else _Ignoring(fn), given, what, carried, frame)
+            attempt.keep()
+        if trace is not None and kind.check is None:
+            leaves, _, at = values.find(given)
+            trace.forward_hooks += [
+                (fn, weakref.ref(leaves[i]), _sentence(what))
+                for i in at
+                if is_tracer(values.raw(leaves[i])) and not values.is_fixed(leaves[i])
+            ]
+        return result, carried
 
 
 class _Ignoring:
@@ -135,39 +255,6 @@ class _Ignoring:
 
     def __call__(self, *args: Any) -> None:
         self.fn(*args)
-
-
-def _observe(values, fn, subject, args, what, carried, slot=None):
-    """Call an observer: now if its values are known, else when the program runs. Returns what goes on."""
-    trace = STATE.trace
-    leaves, treedef, at = values.find(args)
-    unknown = [i for i in at if is_tracer(values.raw(leaves[i]))]
-    known = [known_value(values.raw(leaves[i])) for i in unknown]
-    if all(k is not None for k in known) and (unknown or not staged()):
-        # An eager jax.grad: the values are there.
-        if ACTIVITY.callbacks:
-            barrier()  # hooks of a loop before this one
-        for i, value in zip(unknown, known):
-            leaves[i] = values.made(value)
-        head = () if subject is NO_SUBJECT else (values.during(subject),)
-        check_observer_result(fn(*head, *jax.tree.unflatten(treedef, leaves)), what)
-        return carried
-    if trace is None:
-        ACTIVITY.callbacks = ACTIVITY.callbacks or not calls_are_outputs()
-    else:
-        trace.comes_to_event()
-    template = Template(args, values)
-    head = _later(values, subject)
-    if slot is None:
-        event = HookCall(fn, head, template, what)
-    else:
-        event = SlotCall(slot, head, template, what)
-        CALLBACKS.there = CALLBACKS.there or not calls_are_outputs()
-    return observe_traced(values, event, template.taken(), carried)
-
-
-def _later(values, subject):
-    return () if subject is NO_SUBJECT else (values.later(subject),)
 
 
 def _sentence(what):

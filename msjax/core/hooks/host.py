@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,37 +13,35 @@ import numpy as np
 from jax.interpreters import ad, batching, mlir
 
 from msjax.core.base import jax_slots
-from msjax.core.base.state import ACTIVITY, Tracing, swap
+from msjax.core.base.state import ACTIVITY, ProgramUnderWay, swap
+from msjax.core.base.weak import new_number
 from msjax.core.hooks.emit import CallbackSite
 
 if TYPE_CHECKING:
+    from msjax.core.hooks.delivery import HookKind
+    from msjax.core.hooks.protocol import Frame
     from msjax.core.hooks.returns import HookLabel
-    from msjax.core.hooks.values import Values
 
 
 def call_on_host(
-    values: Values,
-    fn: Callable[..., Any],
-    head: tuple[Callable[[], Any], ...],
-    args: tuple[Any, ...],
-    what: HookLabel,
-    carries: int,
-    check: Callable[..., Any],
+    frame: Frame, kind: HookKind, fn: Callable[..., Any], args: tuple[Any, ...], carried: Any, what: HookLabel
 ) -> Any:
     """Call a backward hook that needs concrete values and returns some, within the program, on numpy arrays.
 
     Args:
-        values (Values): says what a value is.
-        head: functions whose results are the hook's first arguments.
-        carries: the number of the argument that the result replaces: a value, or a tuple of values and None.
-        check: a function from what the hook returned, and the argument, to the new one; it raises if it doesn't fit.
+        frame: what the hook stands around.
+        kind: its kind, which checks what it returns.
+        args: its arguments, but for the owner.
+        carried: the one that the result replaces: a value, or a tuple of values and None.
+        what: names the hook in messages.
 
     Returns:
         That argument with new values.
     """
+    values, carries, head = frame.values, next(i for i, arg in enumerate(args) if arg is carried), frame.head()
     leaves, treedef, at = values.find(args)
-    single = values.is_value(args[carries])
-    group = (args[carries],) if single else args[carries]
+    single, owners = values.is_value(carried), frame.owners
+    group = (carried,) if single else carried
     there = [i for i, value in enumerate(group) if value is not None]
     # What stays is part of the program, and must not hold tracers.
     rest = [None if i in at else leaf for i, leaf in enumerate(leaves)]
@@ -55,7 +52,8 @@ def call_on_host(
             full[i] = values.made(np.array(array))
         given = jax.tree.unflatten(treedef, full)
         with _HostOnly(what):
-            result = check(fn(*[get() for get in head], *given), given[carries])
+            result = fn(*[get() for get in head], *given)
+            result = kind.check(values, fn, kind.text, result, given[carries], owners)  # pyright: ignore[reportOptionalCall]
             result = (result,) if single else result
             return tuple(np.asarray(values.raw(result[i])) for i in there)
 
@@ -117,12 +115,11 @@ def _shard_like(given, value):
 _alike_p = jax.extend.core.Primitive("msjax_shard_alike")
 _alike_p.def_impl(lambda given, value: value)
 _alike_p.def_abstract_eval(lambda given, value: value)
-_groups = itertools.count(1 << 32)  # jax counts its own groups from 0
 
 
 def _lower_alike(ctx, given, value):
     if jax_slots.setting("jax_use_shardy_partitioner") and jax_slots.device_count(ctx) > 1:
-        jax_slots.emit_sharding_group((given, value), next(_groups))
+        jax_slots.emit_sharding_group((given, value), (1 << 32) + new_number())  # jax counts its own groups from 0
     return [value]
 
 
@@ -136,7 +133,7 @@ mlir.register_lowering(_alike_p, _lower_alike, cacheable=False)
 batching.primitive_batchers[_alike_p] = _batch_alike
 
 
-class _HostOnly(Tracing):
+class _HostOnly(ProgramUnderWay):
     """Where a hook runs within XLA's callback: computing with jax there could wait forever."""
 
     on_host = True

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.arrays import CONCRETE, is_tracer, staged
+from msjax.core.base.arrays import CONCRETE, is_tracer
+from msjax.core.base.calls import differentiated_by_jax
 from msjax.core.base.state import STATE, swap
-from msjax.core.hooks.batching import after_latest_call, no_batch, tie_calls_to
+from msjax.core.hooks.batching import after_latest_call, tie_calls_to
 
 if TYPE_CHECKING:
     from msjax.core.hooks.values import Values
@@ -18,12 +19,9 @@ if TYPE_CHECKING:
 
 def under_jax_transform(arrays: Iterable[Any]) -> bool:
     """Whether jax, not the tape, differentiates these arrays: under a jax transformation, also inside of a program."""
-    trace = STATE.trace
     for array in arrays:
         if array.__class__ not in CONCRETE and is_tracer(array):
-            if trace is None or not trace.here():
-                return True
-            return trace.differentiated_by_jax()
+            return differentiated_by_jax()
     return False
 
 
@@ -63,9 +61,7 @@ def through_custom_vjp(
             if flags[i] and not isinstance(ct, jax.custom_derivatives.SymbolicZero):
                 grads[i] = values.made(ct)
         # A hook may return gradients that don't depend on those that it, or one before it, has looked at.
-        # Without any gradient, nothing else tells the hooks that they are called when the program runs.
-        functional = STATE.functional or (all(grad is None for grad in grads) and staged())
-        with swap(recording=False, functional=functional, pulled=owners), no_batch(), tie_calls_to(values, grads):
+        with swap(recording=False, pulled=owners), tie_calls_to(values, grads):
             given = list(grads)
             grads[:] = function(grads)
             modified = any(new is not old for new, old in zip(grads, given))

@@ -1,26 +1,157 @@
-"""The protocol of hooks: the order in which hooks run around one call.
+"""The protocol of hooks: frames, the calls that hooks stand around, and the order in which hooks run there.
 
 Forward pre hooks, the backward node on the inputs, the function, the backward node on the outputs, forward hooks, the
-backward pre node; `msjax.core.hooks.settings.Rules` says where the order may differ. It serves every owner of hooks: a Cell, a module
+backward pre node; `msjax.core.hooks.settings.Rules` says where the order differs. It serves every owner of hooks: a Cell, a module
 of another framework, a plain function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from msjax.core.base.calls import in_program
 from msjax.core.base.errors import where
-from msjax.core.base.state import ACTIVITY, STATE
-from msjax.core.hooks.backward import BackwardHooks
-from msjax.core.hooks.batching import after_latest_call
-from msjax.core.hooks.boundaries import Boundary, call_after_failure
-from msjax.core.hooks.delivery import run_traced_hook
-from msjax.core.hooks.returns import forward_pre_result
+from msjax.core.base.state import STATE
+from msjax.core.hooks.batching import CALLBACKS, tie_calls_to
+from msjax.core.hooks.boundaries import call_after_failure
+from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery, HookKind
+from msjax.core.hooks.returns import HookLabel, forward_pre_result
 from msjax.core.hooks.settings import HOOK_SETTINGS
-from msjax.core.hooks.table import HookTable
-from msjax.core.hooks.values import ModuleSubject, Values
-from msjax.core.hooks.worker import barrier
+from msjax.core.hooks.table import Hook, HookTable
+from msjax.core.hooks.values import ARRAYS, ModuleSubject, Values
+
+
+class Frame:
+    """What hooks stand around that get nothing but values: the gradient of a Tensor, of an operator or of a function.
+
+    Args:
+        values (Values): says what a value is.
+        subject: what the hooks are registered on, or None.
+
+    Attributes:
+        owners: the owners of hooks around the frame, for messages; None if they are those under way when a hook is called.
+    """
+
+    owners: tuple[Any, ...] | None = None
+
+    def __init__(self, values: Values, subject: Any = None):
+        self.values = values
+        self.subject = subject
+
+    def call(self, fn: Callable[..., Any], given: Sequence[Any]) -> Any:
+        """Call a hook at once."""
+        return fn(*given)
+
+    def head(self) -> tuple[Callable[[], Any], ...]:
+        """Functions whose results are the first arguments of a hook that is called after the run of a program."""
+        return ()
+
+    def delivery(self, given: tuple[Any, ...]) -> Delivery:
+        """How a hook with these arguments is called here."""
+        delivery = STATE.delivery
+        return CALLBACKS if delivery is NOW and self.values.has_tracers(given) else delivery
+
+    def run_backward(
+        self, kind: HookKind, hook: Hook, given: tuple[Any, ...], carries: int = 0, number: int | None = None
+    ) -> Any:
+        """Run a hook of gradients, which may replace argument `carries`; returns the new one."""
+        delivery = STATE.delivery
+        if delivery is NOW and self.values.has_tracers(
+            given
+        ):  # as in `delivery`, written out, since every hook of a gradient comes here
+            delivery = CALLBACKS
+        result, carried = delivery.run(self, kind, hook, given, given[carries], number)
+        return carried if result is None else kind.check(self.values, hook.fn, kind.text, result, carried, self.owners)  # pyright: ignore[reportOptionalCall]
+
+
+def observe(fn: Callable[..., Any], arrays: tuple[Any, ...], what: str) -> None:
+    """Call a function that observes arrays: now, or when the program runs that has them."""
+    Frame(ARRAYS).delivery(arrays).observe(ARRAYS, fn, arrays, HookLabel(what, fn))
+
+
+class CallFrame(Frame):
+    """One call of an owner of hooks, which they get as their first argument.
+
+    In the backward pass it is a node on the inputs of the call, and one or two on its outputs. The node on the outputs stores the gradients
+    that arrive. The node on the inputs runs after everything between the two, and calls the backward hooks with the gradients of both.
+    Hooks are looked up at that moment, so removed ones don't run. `Values` makes the nodes: on the tape, or as identities of jax where
+    jax differentiates.
+
+    Args:
+        subject: the owner: a Cell, or a `ModuleSubject`.
+        table_of (callable): returns the owner's present HookTable.
+        values (Values): says what the values among the arguments and results are.
+
+    Attributes:
+        rules: the dialect.
+        inputs: the tape's node on the inputs, or None.
+        n_inputs, n_outputs: how many values pass the nodes.
+        flags: where jax differentiates, whether each input carries a gradient; None elsewhere.
+    """
+
+    inputs: Any = None
+    grad_output: tuple[Any, ...] | None = None
+    flags: list[bool] | None = None
+    n_inputs = n_outputs = 0
+
+    def __init__(self, subject: Any, table_of: Callable[[Any], HookTable], values: Values):
+        self.subject = subject
+        self.table_of = table_of
+        self.values = values
+        self.owners = tuple(STATE.owners)
+        self.rules = HOOK_SETTINGS.rules
+
+    def __str__(self) -> str:
+        return f"backward hooks of {type(self.values.during(self.subject)).__name__}"
+
+    def call(self, fn: Callable[..., Any], given: Sequence[Any]) -> Any:
+        subject = self.subject
+        if subject.__class__ is ModuleSubject:
+            subject = self.values.during(subject)
+        return fn(self.rules.text_of(subject) if self.rules.names_subject else subject, *given)
+
+    def head(self) -> tuple[Callable[[], Any], ...]:
+        if self.rules.names_subject:
+            text = self.rules.text_of(self.values.during(self.subject))
+            return (lambda: text,)
+        return (self.values.later(self.subject),)
+
+    # ---- in the backward pass
+
+    def call_pre_hooks(self, grads: Sequence[Any]) -> list[Any]:
+        """The function of the node that calls the backward pre hooks: from the gradients of the outputs to new ones."""
+        grads, self.rules = tuple(grads), HOOK_SETTINGS.rules
+        for number, hook in enumerate(self.table_of(self.subject).backward_pre):
+            grads = self.run_backward(BACKWARD_PRE, hook, (grads,), 0, number)
+        return list(grads)
+
+    def keep(self, grads: Any) -> Any:
+        """The function of the tape's node on the outputs."""
+        self.grad_output = tuple(grads)
+        return grads
+
+    def keep_under_jax(self, grads: Any) -> Any:
+        """The function of the identity on the outputs, where jax differentiates."""
+        self.keep(grads)
+        if not self.flags or True not in self.flags:
+            # No input carries a gradient: jax never reaches the node on the inputs, so the hooks run here.
+            grads = list(grads)
+            with tie_calls_to(self.values, grads):
+                self.call_hooks([None] * self.n_inputs)
+        return grads
+
+    def call_hooks(self, grads: Sequence[Any]) -> list[Any]:
+        """The function of the node on the inputs: from the gradients of the inputs to new ones."""
+        grad_output = self.grad_output or (None,) * self.n_outputs
+        self.grad_output = None
+        # For a call without inputs that are values, grad_input is (None,), as in MindSpore.
+        grads, self.rules = tuple(grads) or (None,), HOOK_SETTINGS.rules
+        last = self.rules.grad_output_first
+        for number, hook in enumerate(self.table_of(self.subject).backward):
+            given = (grad_output, grads) if last else (grads, grad_output)
+            grads = self.run_backward(BACKWARD, hook, given, int(last), number)
+        return list(grads[: self.n_inputs])
 
 
 def call_with_hooks(
@@ -44,116 +175,68 @@ def call_with_hooks(
     Returns:
         The function's result after the forward hooks.
     """
-    rules = HOOK_SETTINGS.rules
-    named = rules.text_of(values.during(subject)) if rules.names_subject else subject
-    traced = values.being_traced(args, kwargs)
-    if ACTIVITY.callbacks and not traced:
-        barrier()
+    frame, delivery = CallFrame(subject, table_of, values), STATE.delivery
+    if delivery is NOW and values.has_tracers(args, kwargs):
+        delivery = CALLBACKS
     table, out, pending = table_of(subject), None, None
     # Where the program's run is what may fail.
-    boundary = Boundary.of(values) if any(hook.always_call for hook in table.forward) else None
+    boundary = delivery.boundary(values) if table.always_called else None
     try:
         if boundary is not None:
-            _may_fail(boundary, table.forward, named, args, kwargs, None)
+            _may_fail(boundary, table.forward, frame, args, kwargs, None)
         if table.forward_pre:
             for number, hook in enumerate(table.forward_pre):
                 if boundary is not None and number:
-                    _may_fail(boundary, table.forward, named, args, kwargs, None)
-                slot = values.slot(subject, "forward_pre", number, hook) if traced else None
-                args, kwargs = _run_forward_pre_hook(values, hook, named, args, kwargs, traced, slot)
+                    _may_fail(boundary, table.forward, frame, args, kwargs, None)
+                given = (args, kwargs) if hook.with_kwargs else (args,)
+                result, (args, kwargs) = delivery.run(frame, FORWARD_PRE, hook, given, (args, kwargs), number)
+                new = forward_pre_result(values, hook, result, args, kwargs)
+                # The new arguments may not be computed from those that an observer has seen.
+                args, kwargs = new if new[0] is args else delivery.after(values, new)
             table = table_of(subject)
-        backward = BackwardHooks(subject, table_of, values) if table.backward or table.backward_pre else None
         pending = list(table.forward)
-        inputs = values.on_inputs(backward, args) if backward is not None and table.backward else args
-        if rules.nodes_around_forward_hooks:
+        inputs = values.on_inputs(frame, args) if table.backward else args
+        around = frame.rules.nodes_around_forward_hooks
+        if around:
             args = inputs
         if boundary is not None:
-            _may_fail(boundary, pending, named, args, kwargs, None)
+            _may_fail(boundary, pending, frame, args, kwargs, None)
         out = function(*inputs, **kwargs)
+        if table.backward and not around:
+            out = values.on_outputs(frame, out, pre=False)
         # Parameters may be traced although the arguments are not.
-        traced = traced or values.being_traced((out,))
-        if backward is not None and table.backward and not rules.nodes_around_forward_hooks:
-            out = values.on_outputs(backward, out, pre=False)
-        if ACTIVITY.callbacks and not traced:
-            barrier()
+        if pending and delivery is NOW and values.has_tracers((out,)):
+            delivery = CALLBACKS
         while pending:
             hook = pending.pop(0)
-            slot = values.slot(subject, "forward", len(table.forward) - len(pending) - 1, hook) if traced else None
             if boundary is not None:
-                _may_fail(boundary, pending, named, args, kwargs, out)
-            out = _run_forward_hook(values, hook, named, args, kwargs, out, traced, slot)
-        if backward is not None and table.backward and rules.nodes_around_forward_hooks:
-            out = values.on_outputs(backward, out, pre=False)
+                _may_fail(boundary, pending, frame, args, kwargs, out)
+            given = (args, kwargs, out) if hook.with_kwargs else (args, out)
+            result, out = delivery.run(frame, FORWARD, hook, given, out, len(table.forward) - len(pending) - 1)
+            if result is not None and not values.is_nothing(result):
+                out = delivery.after(values, result)
+        if table.backward and around:
+            out = values.on_outputs(frame, out, pre=False)
     except Exception:
         if boundary is not None:
             boundary.end()
-        if boundary is None or STATE.trace is None:  # code that fails while msjax compiles it runs in PyNative mode
-            for call in _after_failure(
-                values, table_of(subject).forward if pending is None else pending, named, args, kwargs, out, traced
-            ):
-                call_after_failure(*call)
+        if boundary is None or not in_program():  # code that fails while msjax compiles it runs in PyNative mode
+            for hook in table_of(subject).forward if pending is None else pending:
+                if hook.always_call:
+                    given = (args, kwargs, out) if hook.with_kwargs else (args, out)
+                    call_after_failure(delivery.run, (frame, FORWARD, hook, given, out), _always(hook))
         raise
     if boundary is not None:
         boundary.end()
-    return values.on_outputs(backward, out, pre=True) if backward is not None and table.backward_pre else out
+    return values.on_outputs(frame, out, pre=True) if table.backward_pre else out
 
 
-def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced, slot):
-    given = (args, kwargs) if hook.with_kwargs else (args,)
-    if traced:
-        result, (args, kwargs) = run_traced_hook(
-            values,
-            hook.fn,
-            subject,
-            given,
-            "forward pre hook",
-            observe=hook.observe,
-            traced=hook.traced,
-            carried=(args, kwargs),
-            slot=slot,
-        )
-    else:
-        result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
-    new = forward_pre_result(values, hook, result, args, kwargs)
-    # The new arguments may not be computed from those that an observer has seen.
-    return after_latest_call(values, new) if traced and new[0] is not args else new
-
-
-def _run_forward_hook(values, hook, subject, args, kwargs, out, traced, slot=None):
-    given = _given(hook, args, kwargs, out)
-    if traced:
-        result, out = run_traced_hook(
-            values, hook.fn, subject, given, "forward hook", observe=hook.observe, traced=hook.traced, carried=out, slot=slot
-        )
-    else:
-        result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
-    if values.is_nothing(result):
-        return out
-    return after_latest_call(values, result) if traced else result
-
-
-def _given(hook, args, kwargs, out):
-    return (args, kwargs, out) if hook.with_kwargs else (args, out)
-
-
-def _may_fail(boundary, hooks, subject, args, kwargs, out):
+def _may_fail(boundary, hooks, frame, args, kwargs, out):
     """From here on, those of the hooks run if an event fails that have always_call=True, and are not declared part of the program."""
     hooks = [hook for hook in hooks if hook.always_call and not hook.traced]
-    boundary.pending([h.fn for h in hooks], subject, [_given(h, args, kwargs, out) for h in hooks], [*map(_always, hooks)])
+    given = [(args, kwargs, out) if hook.with_kwargs else (args, out) for hook in hooks]
+    boundary.pending([hook.fn for hook in hooks], frame.head(), given, [*map(_always, hooks)])
 
 
 def _always(hook):
     return f"The forward hook {hook.name} (always_call=True){where()}"
-
-
-def _after_failure(values, hooks, subject, args, kwargs, out, traced):
-    """What `call_after_failure` is called with if the call fails now: those of the hooks that have always_call=True."""
-    calls = []
-    for hook in hooks:
-        if hook.always_call:
-            who = _always(hook)
-            if traced:
-                calls.append((_run_forward_hook, (values, hook, subject, args, kwargs, out, True), who))
-            else:
-                calls.append((hook.fn, (values.during(subject), *_given(hook, args, kwargs, out)), who))
-    return calls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from msjax.core.base.weak import LiveSet
@@ -13,15 +14,23 @@ class HookSite:
 
     Attributes:
         path: of the module in its model.
-        hook_path: the same, as errors name the module.
+        cls_name: the name of its class.
         tables: {name of a method: its present hooks}.
     """
 
     __slots__ = ()
 
     path: Any
-    hook_path: Any
+    cls_name: Any
     tables: Any
+    _owner_noun = "module"
+
+    def _named_in(self, around: Sequence[Any]) -> tuple[str, str]:
+        return self.path or "the model", self.cls_name
+
+    def cells_and_names(self) -> Sequence[tuple[str, Any]]:
+        """The Cells in the module by their paths: none are known."""
+        return ()
 
 
 class HookedModel(Protocol):

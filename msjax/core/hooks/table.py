@@ -82,21 +82,23 @@ def _function_key(fn):
     return identity(fn), held_state(fn)
 
 
-class Owner:
-    """The Cell or nnx module that hooks were registered on; called, it returns that, or None if it is gone.
+class OwnerRef(weakref.ref[Any]):
+    """A weak reference to the Cell, or nnx module, that hooks were registered on.
 
     Attributes:
         copies: those that nnx has made of it. They share its hooks until they get some of their own.
     """
 
-    __slots__ = ("_ref", "copies")
+    __slots__ = ("copies",)
 
-    def __init__(self, cell: Any):
-        self._ref = weakref.ref(cell)
+    def __init__(self, owner: Any):
+        super().__init__(owner)
         self.copies: LiveSet[Any] = LiveSet()
 
-    def __call__(self) -> Any:
-        return self._ref()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +108,7 @@ class HookTable:
     Tables of one owner are equal if they are the same for programs: to nnx they are parts of the Cell's definition.
 
     Attributes:
-        owner: the `Owner`, or None.
+        owner: the `OwnerRef`, or None.
     """
 
     forward_pre: tuple[Hook, ...] = ()
@@ -118,7 +120,7 @@ class HookTable:
     state_dict_post: tuple[Hook, ...] = ()
     load_state_dict_pre: tuple[Hook, ...] = ()
     load_state_dict_post: tuple[Hook, ...] = ()
-    owner: Owner | None = None
+    owner: OwnerRef | None = None
 
     def __bool__(self) -> bool:
         return self is not EMPTY
@@ -146,12 +148,17 @@ class HookTable:
         """The table as that of a Cell."""
         if self is EMPTY or (self.owner is not None and self.owner() is owner):
             return self
-        return replace(self, owner=Owner(owner))
+        return replace(self, owner=OwnerRef(owner))
 
     @functools.cached_property
     def key(self) -> tuple[Any, ...]:
         """What programs with these hooks around a call are found by; see `Hook.key`."""
         return tuple([(kind, hook.key) for kind in _KINDS_IN_CALLS for hook in getattr(self, kind)])
+
+    @functools.cached_property
+    def always_called(self) -> bool:
+        """Whether a forward hook runs even if the call fails."""
+        return any(hook.always_call for hook in self.forward)
 
     @functools.cached_property
     def of_programs(self) -> list[Hook]:

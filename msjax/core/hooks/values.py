@@ -14,14 +14,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.state import STATE
 from msjax.core.hooks.nodes import through_custom_vjp, under_jax_transform
 from msjax.core.hooks.returns import replaces_nothing
 from msjax.core.hooks.slots import Slot
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.backward import BackwardHooks
+    from msjax.core.hooks.protocol import CallFrame
     from msjax.core.hooks.table import Hook, HookTable
 
 
@@ -47,16 +47,18 @@ class ModuleSubject:
         return Slot(self.present, kind, number, hook) if self.present is not None and hook.in_slot else None
 
 
-# Classes of values that are neither containers nor tracers; that of concrete arrays is added when the first of them comes.
-_PLAIN: set[type[Any]] = {bool, int, float, complex, str, type(None), np.ndarray}
+# Classes of values that are neither containers nor tracers; that of jax's arrays is added when the first of them comes.
+_KNOWN: set[type[Any]] = {bool, int, float, complex, str, type(None), np.ndarray}
 
 
-def are_plain(args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> bool:
-    """Whether all arguments are concrete arrays and numbers, none of them in a container. False where that takes longer to find out."""
-    for value in args:
-        if value.__class__ not in _PLAIN:
-            return False
-    return not kwargs or _PLAIN.issuperset(map(type, kwargs.values()))
+def are_known(args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> bool:
+    """Whether all arguments are arrays with values, and numbers, none of them in a container."""
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if value.__class__ not in _KNOWN:
+            if is_tracer(value) or not isinstance(value, jax.Array):
+                return False
+            _KNOWN.add(value.__class__)
+    return True
 
 
 class Values:
@@ -103,23 +105,17 @@ class Values:
         leaves, treedef = jax.tree.flatten(tree, is_leaf=self.is_leaf)
         return leaves, treedef, [i for i, leaf in enumerate(leaves) if self.is_value(leaf)]
 
-    def being_traced(self, args: Any, kwargs: Any = None) -> bool:
-        """Whether a call becomes part of a program: one is being traced, or jax traces a value among the arguments."""
-        if STATE.trace is not None or STATE.functional:
-            return True
-        if are_plain(args, kwargs):
+    def has_tracers(self, args: Any, kwargs: Any = None) -> bool:
+        """Whether jax traces a value among the arguments of a call."""
+        if are_known(args, kwargs) or jax_slots.trace_state() == jax_slots.NO_TRACE:
             return False
-        leaves = jax.tree.leaves((args, kwargs), is_leaf=self.is_leaf)
-        if any(map(is_tracer, leaves)):
-            return True
-        _PLAIN.update(leaf.__class__ for leaf in leaves if isinstance(leaf, jax.Array))
-        return False
+        return any(map(is_tracer, jax.tree.leaves((args, kwargs), is_leaf=self.is_leaf)))
 
     # ---- the first argument of hooks
 
     def during(self, subject: Any) -> Any:
         """What a hook gets as its first argument if it is called at once."""
-        if subject.__class__ is not ModuleSubject:
+        if not isinstance(subject, ModuleSubject):
             return subject
         return subject.later() if subject.during is None else subject.during
 
@@ -133,7 +129,7 @@ class Values:
 
     # ---- nodes of the backward pass
 
-    def on_inputs(self, hooks: BackwardHooks, args: Any) -> Any:
+    def on_inputs(self, hooks: CallFrame, args: Any) -> Any:
         """The positional arguments, whose values have passed the node on the inputs of a call."""
         leaves, treedef, at = self.find(args)
         given = [leaves[i] for i in at]
@@ -145,7 +141,7 @@ class Values:
             leaves[i] = value
         return jax.tree.unflatten(treedef, leaves)
 
-    def on_outputs(self, hooks: BackwardHooks, out: Any, pre: bool) -> Any:
+    def on_outputs(self, hooks: CallFrame, out: Any, pre: bool) -> Any:
         """The result, whose values have passed a node on the outputs of a call.
 
         Args:

@@ -25,14 +25,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base import jax_slots
-from msjax.core.base.state import STATE
-from msjax.core.hooks.events import DROPS
+from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.hooks.settings import HOOK_SETTINGS
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from msjax.core.hooks.events import Bound
+    from msjax.core.hooks.events import BoundEvent
 
 # True while hooks run. It is part of the key of jax.jit's caches, so that a program with hooks that a hook itself runs is
 # compiled separately from the same program run by other code: its callback must never wait for room in the queue.
@@ -71,7 +70,7 @@ class _Item(NamedTuple):
     """
 
     root: int
-    calls: Sequence[Bound]
+    calls: Sequence[BoundEvent]
     values: list[np.ndarray]
     size: int
 
@@ -101,7 +100,7 @@ class _Worker:
 
     # ---- arrivals
 
-    def put(self, calls: Sequence[Bound], values: Sequence[np.ndarray], from_hook: bool, sharded: bool) -> None:
+    def put(self, calls: Sequence[BoundEvent], values: Sequence[np.ndarray], from_hook: bool, sharded: bool) -> None:
         """Queue calls of hooks; wait first while the queue holds too much.
 
         Args:
@@ -235,11 +234,11 @@ class _Worker:
         except IndexError:
             return  # dropped in the meantime
         STATE.hooks_run, self._root = True, item.root
-        start, drops = time.monotonic(), DROPS.count
+        start, drops = time.monotonic(), ACTIVITY.drops
         try:
             with IN_HOOK(True):
                 for call, run in _standing(item.calls):
-                    if DROPS.count == drops:
+                    if ACTIVITY.drops == drops:
                         self._call(call, run, item.values, report)
                 if self.nested:
                     with self.unlimited() if self._one_queue() else contextlib.nullcontext():
@@ -276,7 +275,7 @@ class _Worker:
     def drop(self) -> None:
         """Forget the calls that wait, and the rest of those that arrived together with one that runs."""
         with self._room:
-            DROPS.count += 1
+            ACTIVITY.drops += 1
             while self._items:
                 self._bytes -= self._items.popleft().size
             self._room.notify_all()

@@ -22,6 +22,7 @@ from jax.custom_derivatives import SymbolicZero
 from msjax.core.base import jax_slots
 from msjax.core.base.typing import JaxArray
 from msjax.core.jaxprs.custom_rules import Numbers, inexact, instantiated, put
+from msjax.core.jaxprs.evaluate import bind
 from msjax.core.jaxprs.plan import Shape
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def custom_jvp(
 
     def own(*values):
         tangents = put([_zeros(jax.typeof(x)) for x in ins], at, values[n:])
-        outs, pushed = jax.jvp(lambda *ins: interpreter.bind(eqn, ins), values[:n], tuple(tangents))
+        outs, pushed = jax.jvp(lambda *ins: bind(eqn, ins), values[:n], tuple(tangents))
         return [*outs, *(t for t in pushed if inexact(t))]
 
     body = _Traced(lambda *ins: interpreter.run(step.blocks[0], ins, index)[0], ins, interpreter.again)
@@ -139,7 +140,7 @@ def custom_vjp(
     trees = []
 
     def own(*ins):
-        outs, back = jax.vjp(lambda *some: interpreter.bind(eqn, put(ins, at, some)), *(ins[i] for i in at))
+        outs, back = jax.vjp(lambda *some: bind(eqn, put(ins, at, some)), *(ins[i] for i in at))
         residuals, tree = jax.tree.flatten(back)
         trees.append(tree)
         return [*outs, *residuals]

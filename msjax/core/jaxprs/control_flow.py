@@ -1,6 +1,7 @@
-"""How each form of control flow is built anew when there are places inside: one Rule a primitive.
+"""How each form of control flow is evaluated with a visitor of its bodies: one Rule a primitive.
 
-What jax changes from version to version, the names in an equation's parameters, is read here and nowhere else.
+What jax changes from version to version, the names in an equation's parameters, is read here and nowhere else. Whoever evaluates a
+jaxpr, to hand out places, to call hooks, to look for a NaN or to check, is an `Interpreter` that these rules call back for each body.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from jax import lax
 from jax.experimental.layout import Format
 from jax.sharding import AxisType, NamedSharding, PartitionSpec, Sharding
 
+from msjax.core.base import jax_slots
 from msjax.core.base.typing import JaxArray
 from msjax.core.jaxprs import closed_rules, custom_rules
 from msjax.core.jaxprs.plan import close
 
 if TYPE_CHECKING:
     from msjax.core.jaxprs.interpreter import Interpreter
+    from msjax.core.jaxprs.plan import Found
 
 
 class Body(NamedTuple):
@@ -64,6 +67,7 @@ class Rule:
         has_own_derivative: True if the user's rule gives its derivative.
         closed: evaluates, as `run` does, an equation whose rule closes over traced values, so that the new equation's does not.
         always: tells if an equation is evaluated by `run` even where it has no places.
+        groups: True if the equations of its only body can stand in its place, where nobody differentiates the program any more.
     """
 
     bodies: Callable[..., Any]
@@ -72,6 +76,7 @@ class Rule:
     has_own_derivative: bool = False
     closed: Callable[..., Any] | None = None
     always: Callable[[jex.JaxprEqn], bool] | None = None
+    groups: bool = False
 
 
 # ---- jit
@@ -138,18 +143,30 @@ def _formats(shardings, layouts):
 # ---- loops
 
 
+def scan_parts(eqn: jex.JaxprEqn, ins: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    """The inputs of a scan, or what stands for them: (constants, the state at first, what each step takes a row of)."""
+    params = eqn.params
+    if "num_consts" in params:
+        n, m = params["num_consts"], params["num_carry"]
+    else:
+        n, m = (len(part) for part in params["ft_in"].unpack()[:2])
+    return ins[:n], ins[n : n + m], ins[n + m :]
+
+
+def while_parts(eqn: jex.JaxprEqn, ins: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    """The inputs of a while_loop: (constants of its condition, of its body, the state at first)."""
+    n, m = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+    return ins[:n], ins[n : n + m], ins[n + m :]
+
+
 def _scan_found(eqn, found):
     return [f.with_axis(eqn.params["length"]) for f in found[0]]
 
 
 def _scan(interpreter, step, ins, index, probes):
     block, params = step.blocks[0], step.eqn.params
-    if "num_consts" in params:
-        n_consts, n_carry = params["num_consts"], params["num_carry"]
-    else:
-        consts, carry, _ = params["ft_in"].unpack()
-        n_consts, n_carry = len(consts), len(carry)
-    consts, init, xs = ins[:n_consts], ins[n_consts : n_consts + n_carry], ins[n_consts + n_carry :]
+    consts, init, xs = scan_parts(step.eqn, ins)
+    n_carry = len(init)
     once = Once()
 
     def body(carry, per_step):
@@ -185,37 +202,43 @@ def _while_found(max_steps):
 
 
 def _while(interpreter, step, ins, index, _probes):
-    params, (_, block) = step.eqn.params, step.blocks
-    n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
-    cond_consts, body_consts, init = ins[:n_cond], ins[n_cond : n_cond + n_body], ins[n_cond + n_body :]
-    condition = jex.jaxpr_as_fun(close(params["cond_jaxpr"]))
-    stacked = interpreter.max_steps is not None
+    (cond_consts, consts, init), (condition, block) = while_parts(step.eqn, ins), step.blocks
 
-    def body(state):
-        carry, counter, kept = state
-        outs, got = interpreter.run(block, [*body_consts, *carry], (*index, counter) if block.indexed else index, [])
-        new = []
-        for found, old, values in zip(block.found, kept, got):
-            if not found.counted:
-                values = [*values, jnp.int32(1)]
-            if stacked:
-                new.append([a.at[counter].set(v, mode="drop") for a, v in zip(old, values)])
-            else:
-                there = values[-1] > 0
-                last = [jnp.where(_wide(there, v), v, a) if found.counted else v for a, v in zip(old, values[:-1])]
-                new.append([*last, old[-1] + values[-1]])
-        return outs, counter + 1, new
+    def asked(carry, kept, counter):
+        """(whether the loop goes on, for each example of vmaps; what is kept)."""
+        outs, got = interpreter.run(condition, [*cond_consts, *carry], index, [])
+        return outs[0], interpreter.kept_of_step(condition, kept, got, counter)
 
-    start = (list(init), jnp.int32(0), [_zeros(f) for f in step.found])
-    carry, _, got = lax.while_loop(lambda state: condition(*cond_consts, *state[0])[0], body, start)
-    return carry, got
+    def one(state):
+        carry, counter, kept, go_on = state
+        outs, got = interpreter.run(block, [*consts, *carry], (*index, counter) if block.indexed else index, [])
+        kept = interpreter.kept_of_step(block, kept, got, counter)
+        if go_on is None:
+            return outs, counter + 1, kept, None
+        if jnp.ndim(go_on):
+            # Examples that have ended keep their state while others go on.
+            outs = [jnp.where(wide(go_on, a), a, b) for a, b in zip(outs, carry)]
+        go_on, kept = asked(outs, kept, counter + 1)
+        return outs, counter + 1, kept, go_on
+
+    kept, counter, go_on = [zeros(f) for f in step.found], interpreter.first_step(block), None
+    if condition.steps or condition.closed.out_avals[0].shape:
+        go_on, kept = asked(list(init), kept, counter)
+
+    def goes_on(state):
+        return asked(state[0], state[2], state[1])[0] if go_on is None else jnp.any(state[3])
+
+    carry, _, kept, _ = lax.while_loop(goes_on, one, (list(init), counter, kept, go_on))
+    return carry, kept
 
 
-def _wide(mask, value):
+def wide(mask: JaxArray, value: JaxArray) -> JaxArray:
+    """A mask with as many axes as a value, behind its own."""
     return mask.reshape(mask.shape + (1,) * (value.ndim - mask.ndim))
 
 
-def _zeros(found):
+def zeros(found: Found) -> list[Any]:
+    """The values of a place that the program has not passed."""
     return [shape.zeros() for shape in found.out]
 
 
@@ -242,7 +265,7 @@ def _cond(interpreter, step, ins, index, probes):
             own = [v if f.counted else [*v, jnp.int32(1)] for f, v in zip(block.found, own)]
             before = sum(len(b.found) for b in step.blocks[:i])
             rest = step.found[:before], step.found[before + len(own) :]
-            return outs, [*(_zeros(f) for f in rest[0]), *own, *(_zeros(f) for f in rest[1])]
+            return outs, [*map(zeros, rest[0]), *own, *map(zeros, rest[1])]
 
         return run
 
@@ -321,8 +344,9 @@ def rules(max_steps: int | None = None) -> dict[str, Rule]:
     Args:
         max_steps (int, optional): how many steps of a while_loop are kept; None for the last one alone.
     """
-    jit = Rule(_jit_bodies, _jit)
-    checkpoint = Rule(_checkpoint_bodies, _checkpoint)
+    jit = Rule(_jit_bodies, _jit, groups=True)
+    checkpoint = Rule(_checkpoint_bodies, _checkpoint, groups=True)
+    call = Rule(one_body("call_jaxpr"), inline, groups=True)
     return {
         "jit": jit,
         "pjit": jit,
@@ -334,7 +358,50 @@ def rules(max_steps: int | None = None) -> dict[str, Rule]:
         "shard_map": Rule(one_body("jaxpr", "shard_map"), _shard_map, _shard_map_found),
         "custom_jvp_call": _custom("custom_jvp"),
         "custom_vjp_call": _custom("custom_vjp"),
-        "closed_call": Rule(one_body("call_jaxpr"), inline),
-        "core_call": Rule(one_body("call_jaxpr"), inline),
-        "eval_jaxpr": Rule(one_body("call_jaxpr"), inline),
+        **dict.fromkeys(("closed_call", "core_call", "eval_jaxpr", "named_call"), call),
     }
+
+
+def _checkpoint_again(interpreter, step, ins, index, probes):
+    """A checkpoint in a backward pass; jax.checkpoint itself has no word for that."""
+    once, eqn = Once(), step.eqn
+    if not eqn.params["differentiated"]:
+        return _checkpoint(interpreter, step, ins, index, probes)
+
+    def body(*ins):
+        outs, got = interpreter.run(step.blocks[0], ins, index, probes)
+        return [*outs, *once.packed(got)]
+
+    closed = jax.make_jaxpr(body)(*ins)
+    params = {**eqn.params, "jaxpr": jax_slots.with_constants_as_inputs(closed.jaxpr)}
+    if isinstance(params["prevent_cse"], tuple):
+        params["prevent_cse"] = (True,) * len(closed.consts) + params["prevent_cse"]
+    outs = eqn.primitive.bind(*closed.consts, *ins, **params)
+    n = len(eqn.outvars)
+    return outs[:n], once.unpacked(outs[n:])
+
+
+# Those of a program that nobody differentiates any more.
+FINAL_RULES: dict[str, Rule] = {
+    **rules(),
+    **dict.fromkeys(("remat2", "checkpoint"), Rule(_checkpoint_bodies, _checkpoint_again, groups=True)),
+    **dict.fromkeys(("custom_jvp_call", "custom_vjp_call"), Rule(one_body("call_jaxpr"), inline, groups=True)),
+}
+
+
+def body_in_place_of(eqn: jex.JaxprEqn) -> jex.ClosedJaxpr | None:
+    """The jaxpr whose equations can stand in the place of an equation of such a program; None if there is none."""
+    rule = FINAL_RULES.get(eqn.primitive.name)
+    if rule is None or not rule.groups:
+        return None
+    closed = rule.bodies(eqn)[0].closed
+    return closed if same_types(closed.jaxpr, eqn) else None
+
+
+def same_types(jaxpr: jex.Jaxpr, eqn: jex.JaxprEqn) -> bool:
+    """Whether a jaxpr takes and returns what an equation does."""
+
+    def types(variables):
+        return [(getattr(v.aval, "shape", None), getattr(v.aval, "dtype", None)) for v in variables]
+
+    return types(jaxpr.invars) == types(eqn.invars) and types(jaxpr.outvars) == types(eqn.outvars)

@@ -15,6 +15,7 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from msjax.core.base.typing import JaxArray
+from msjax.core.jaxprs.evaluate import bind
 from msjax.core.jaxprs.plan import Shape
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def custom_jvp(
             every = [np.zeros(jnp.shape(x), jax.dtypes.float0) for x in ins]
             for i, tangent in zip(at, tangents):
                 every[i] = tangent
-            return jax.jvp(lambda *ins: interpreter.bind(step.eqn, ins), tuple(ins), tuple(every))
+            return jax.jvp(lambda *ins: bind(step.eqn, ins), tuple(ins), tuple(every))
 
         outs, t_outs = interpreter.traced_again(own, (ins, [t_ins[i] for i in at]), index)
 
@@ -74,7 +75,7 @@ def custom_vjp(
         ins, index, probes = jax.tree.map(lambda p: p.value, (ins, index, probes), is_leaf=lambda p: hasattr(p, "perturbed"))
         some = [ins[i] for i in at]
         outs, back = interpreter.traced_again(
-            lambda ins, some: jax.vjp(lambda *some: interpreter.bind(step.eqn, put(ins, at, some)), *some), (ins, some), index
+            lambda ins, some: jax.vjp(lambda *some: bind(step.eqn, put(ins, at, some)), *some), (ins, some), index
         )
         (_, got), through = jax.vjp(lambda some, probes: interpreter.run(block, put(ins, at, some), index, probes), some, probes)
         if probes:

@@ -1,4 +1,8 @@
-"""The interpreter of jaxprs: evaluates a planned program, and returns the values of its places beside its results."""
+"""The interpreter of jaxprs: evaluates a planned program, and returns the values of its places beside its results.
+
+It is the one evaluator of jaxprs: what looks for something else than places overrides how a body is run (`Interpreter.run`) and what is kept
+of the steps of a while_loop, and leaves the forms of control flow to the rules of `control_flow`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,9 @@ from msjax.core.base import jax_slots
 from msjax.core.base.typing import JaxArray, PyTree, PyTreeDef
 from msjax.core.hooks.places import Edits, Tracing, WholeEdit, edited, is_array, is_tracing, place_p, tap_p
 from msjax.core.jaxprs.closed_rules import refers_to_trace, without_unused
-from msjax.core.jaxprs.plan import Counter, Here, Plain, Planner, plain
+from msjax.core.jaxprs.control_flow import wide
+from msjax.core.jaxprs.evaluate import Plain, bind, walk
+from msjax.core.jaxprs.plan import Counter, Inside, Planner
 
 if TYPE_CHECKING:
     from msjax.core.jaxprs.control_flow import Rule
@@ -50,62 +56,70 @@ class Interpreter:
         Returns:
             (a list of its results, a list that has a list of arrays for each of `block.found`).
         """
-        jaxpr = block.closed.jaxpr
-        if not block.steps:
-            return list(jex.jaxpr_as_fun(block.closed)(*args)), []
-        env = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*block.closed.consts, *args)))
         got, at = [], 0
 
-        def read(v):
-            return v.val if isinstance(v, jex.Literal) else env[v]
+        def visit(step, ins):
+            nonlocal at
+            if isinstance(step, Counter):
+                return [_level(step.eqn, index)]
+            if isinstance(step, Inside):
+                n = sum(len(f.probes) for f in (step.found if step.here is None else step.found[:-1]))
+                outs, values = step.rule.run(self, step, ins, index, list(probes[at : at + n]))
+                got.extend(values)
+                at += n
+                if step.here is None:
+                    return outs
+                here, place = self._at_place, step.here
+            else:
+                here, place, outs = self._here, step, ins
+            n = len(place.found.probes)
+            outs, values = here(place, outs, index, probes[at : at + n])
+            at += n
+            got.append(values)
+            return outs
 
-        for step in block.steps:
-            if isinstance(step, Plain):
-                outs, outvars = step.run(*[env[v] for v in step.invars]), step.outvars
-                # The function returns what it computed for all of them.
-                env.update(zip(outvars, outs))
-                continue
-            ins = [read(v) for v in step.eqn.invars]
-            with jax_slots.context_of(step.eqn):
-                if isinstance(step, Counter):
-                    outs = [_level(step.eqn, index)]
-                elif isinstance(step, Here):
-                    n = len(step.found.probes)
-                    outs, values = self._here(step, ins, index, probes[at : at + n])
-                    at += n
-                    got.append(values)
-                else:
-                    n = sum(len(f.probes) for f in (step.found if step.here is None else step.found[:-1]))
-                    outs, values = step.rule.run(self, step, ins, index, list(probes[at : at + n]))
-                    at += n
-                    got += values
-                    if step.here is not None:
-                        n = len(step.here.found.probes)
-                        outs, values = self._at_place(step.here, outs, index, probes[at : at + n])
-                        at += n
-                        got.append(values)
-            env.update(zip(step.eqn.outvars, outs))
-        return [read(v) for v in jaxpr.outvars], got
+        return walk(block.closed, block.steps, args, visit), got
 
     def run_again(self, block: Block, args: Sequence[JaxArray]) -> list[Any]:
         """The results of a Block without places, equation by equation, so that each variable's new value is known."""
-        jaxpr, steps = block.closed.jaxpr, {id(step.eqn): step for step in block.steps if not isinstance(step, Plain)}
-        env = self.again = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*block.closed.consts, *args)))
+        inside = {id(step.eqn): step for step in block.steps if not isinstance(step, Plain)}
 
-        def read(v):
-            return v.val if isinstance(v, jex.Literal) else env[v]
+        def visit(step, ins):
+            return step.rule.run(self, step, ins, (), [])[0] if isinstance(step, Inside) else bind(step.eqn, ins)
 
-        for eqn in jaxpr.eqns:
-            ins, step = [read(v) for v in eqn.invars], steps.get(id(eqn))
-            with jax_slots.context_of(eqn):
-                outs = self.bind(eqn, ins) if step is None else step.rule.run(self, step, ins, (), [])[0]
-            env.update(zip(eqn.outvars, outs))
+        steps = [inside.get(id(eqn), Counter(eqn)) for eqn in block.closed.jaxpr.eqns]
+        outs = walk(block.closed, steps, args, visit, self.again)
         self.again = {}
-        return [read(v) for v in jaxpr.outvars]
+        return outs
+
+    def first_step(self, block: Block) -> JaxArray:
+        """The number of the first step of a while_loop with this body."""
+        return jnp.int32(0)
+
+    def kept_of_step(self, block: Block, kept: list[Any], got: Sequence[Sequence[Any]], counter: JaxArray) -> list[Any]:
+        """What is kept of a while_loop after a step: of each place, its last value and how often it was passed, or those of the first steps.
+
+        Args:
+            block: the body that ran; or the condition, which has no places.
+            kept: what was kept before.
+            got: the values of the places of the body.
+            counter: the number of the step.
+        """
+        new = []
+        for found, old, values in zip(block.found, kept, got):
+            if not found.counted:
+                values = [*values, jnp.int32(1)]
+            if self.max_steps is not None:
+                new.append([a.at[counter].set(v, mode="drop") for a, v in zip(old, values)])
+                continue
+            there = values[-1] > 0
+            last = [jnp.where(wide(there, v), v, a) if found.counted else v for a, v in zip(old, values[:-1])]
+            new.append([*last, old[-1] + values[-1]])
+        return new or kept
 
     def _here(self, step, ins, index, probes):
         eqn = step.eqn
-        values = ins if eqn.primitive is place_p or eqn.primitive.name == "name" else self.bind(eqn, ins)
+        values = ins if eqn.primitive is place_p or eqn.primitive.name == "name" else bind(eqn, ins)
         return self._at_place(step, values, index, probes)
 
     def _at_place(self, step, values, index, probes):
@@ -125,13 +139,6 @@ class Interpreter:
             # A captured function calls this one: it finds the place, too.
             values = place_p.bind(*values, **eqn.params)
         return values, [leaf for value, measure in zip(values, found.measures) for leaf in measure(value)]
-
-    def bind(self, eqn: jex.JaxprEqn, ins: Sequence[JaxArray]) -> list[JaxArray]:
-        """The results of one equation as it stands."""
-        outvars = [jex.Var(v.aval) for v in eqn.outvars]
-        step = plain([eqn.replace(outvars=outvars)], outvars)
-        values = {v: x for v, x in zip(eqn.invars, ins) if not isinstance(v, jex.Literal)}
-        return list(step.run(*[values[v] for v in step.invars]))
 
     def traced_again(self, fn: Callable[..., Any], args: Sequence[Any], index: tuple[Any, ...]) -> Any:
         """``fn(*args)``, which calls code of the user's; its sites are edited, with `index` for the loops around it."""

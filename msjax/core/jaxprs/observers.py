@@ -15,9 +15,10 @@ from msjax.core.hooks.places import Edits, Measure
 from msjax.core.hooks.primitive import hook_p
 from msjax.core.hooks.template import Template
 from msjax.core.jaxprs.after_run import AfterRun, FromCallbacks, Happens, Loop
-from msjax.core.jaxprs.control_flow import Once, Rule, devices, inline, one_body, rules
+from msjax.core.jaxprs.control_flow import FINAL_RULES, Once, devices
+from msjax.core.jaxprs.evaluate import Plain
 from msjax.core.jaxprs.interpreter import Interpreter, Program
-from msjax.core.jaxprs.plan import Block, Found, Here, Inside, Plain, Planner, Shape, inner_equations
+from msjax.core.jaxprs.plan import Block, Found, Here, Inside, Planner, Shape, inner_equations
 
 # ---- which values leave the program
 
@@ -26,7 +27,7 @@ class _Planner(Planner):
     """Plans that the values of hook calls leave the program."""
 
     def __init__(self):
-        super().__init__(RULES, lambda *names: False)
+        super().__init__(FINAL_RULES, lambda *names: False)
         self.seen = set()
         self.stopless = {}
 
@@ -79,35 +80,6 @@ class _Interpreter(Interpreter):
     def _here(self, step, ins, index, probes):
         values = [] if step.found.kind == "repeated" else [ins[i] for i in _used(step.eqn)]
         return [jnp.zeros((), bool)], values
-
-
-def _checkpoint_again(interpreter, step, ins, index, probes):
-    """A checkpoint in a backward pass; jax.checkpoint itself has no word for that."""
-    once, eqn = Once(), step.eqn
-    if not eqn.params["differentiated"]:
-        return rules()["checkpoint"].run(interpreter, step, ins, index, probes)
-
-    def body(*ins):
-        outs, got = interpreter.run(step.blocks[0], ins, index, probes)
-        return [*outs, *once.packed(got)]
-
-    closed = jax.make_jaxpr(body)(*ins)
-    params = {**eqn.params, "jaxpr": jax_slots.with_constants_as_inputs(closed.jaxpr)}
-    if isinstance(params["prevent_cse"], tuple):
-        params["prevent_cse"] = (True,) * len(closed.consts) + params["prevent_cse"]
-    outs = eqn.primitive.bind(*closed.consts, *ins, **params)
-    n = len(eqn.outvars)
-    return outs[:n], once.unpacked(outs[n:])
-
-
-_CHECKPOINT = rules()["checkpoint"]
-RULES = {
-    **rules(),
-    **dict.fromkeys(("remat2", "checkpoint"), Rule(_CHECKPOINT.bodies, _checkpoint_again)),
-    # Nobody differentiates the program any more.
-    "custom_jvp_call": Rule(one_body("call_jaxpr"), inline),
-    "custom_vjp_call": Rule(one_body("call_jaxpr"), inline),
-}
 
 
 def _barrier(eqn):
@@ -301,7 +273,7 @@ class Observing:
 
     def _interpreted(self, inputs):
         block = _Planner().block(self.closed)
-        outs, got = _Interpreter(RULES, Edits()).run(block, inputs)
+        outs, got = _Interpreter(FINAL_RULES, Edits()).run(block, inputs)
         once = Once()
         values = once.packed(got)
         self.events = _events(block, once.numbers)

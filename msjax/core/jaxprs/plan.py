@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,7 @@ from msjax.core.base.errors import called, describe
 from msjax.core.base.typing import JaxArray
 from msjax.core.hooks.place_names import OperationName, Part, asks_for_operations, matches_place, split_part
 from msjax.core.hooks.places import Measure, index_p, place_p
+from msjax.core.jaxprs.evaluate import in_groups, segments
 from msjax.core.jaxprs.source_lines import SourceLines
 
 if TYPE_CHECKING:
@@ -184,16 +185,6 @@ class Block:
 
 
 @dataclass
-class Plain:
-    """Equations that stay as they are, as one function."""
-
-    run: Callable[..., Any]
-    invars: list[jex.Var]
-    outvars: list[jex.Var]
-    eqns: Sequence[jex.JaxprEqn]
-
-
-@dataclass
 class Here:
     """A selected place."""
 
@@ -291,22 +282,21 @@ class Planner:
             barrier: why no value can leave it, or None.
             hidden: True if what it computes has been computed before, so that its places are no places.
         """
-        block, steps, plain = Block(closed), [], []
-        key: list[Any] = [id(closed)]
+        block, key = Block(closed), [id(closed)]
         around = self.module
         ending = self.sources.ending(closed.jaxpr.eqns) if self.operations else []
-        for i, eqn in enumerate(closed.jaxpr.eqns):
+
+        def step_of(i, eqn):
             if self.operations:
                 self.module = jax_slots.marked_scope(eqn) or around
                 self.functions = ending[i]
-            step = self._step(eqn, path, line, barrier, hidden)
-            if step is None:
-                plain.append(eqn)
+            return self._step(eqn, path, line, barrier, hidden)
+
+        steps = in_groups(closed.jaxpr.eqns, step_of)
+        for step in steps:
+            if isinstance(step, list):
                 continue
-            if plain:
-                steps.append(plain)
-                plain = []
-            steps.append(step)
+            i = id(step.eqn)
             if isinstance(step, Here):
                 block.found.append(step.found)
                 block.indexed = block.indexed or bool(step.found.edits)
@@ -321,9 +311,7 @@ class Planner:
                 block.indexed = block.indexed or bool(step.here is not None and step.here.found.edits)
                 key.append((i, *(id(b.steps) for b in step.blocks), *own))
         self.module = around
-        if steps:
-            if plain:
-                steps.append(plain)
+        if any(not isinstance(step, list) for step in steps):
             # A jaxpr that is used several times in the same way (a layer with a jit of its own) stays one program.
             used = tuple(key)
             if used not in self.programs:
@@ -460,31 +448,3 @@ def inner_equations(eqn: Any) -> list[Any]:
 def close(jaxpr: jex.Jaxpr | jex.ClosedJaxpr) -> jex.ClosedJaxpr:
     """A ClosedJaxpr; jax keeps jaxprs that close over nothing as they are."""
     return jaxpr if isinstance(jaxpr, jex.ClosedJaxpr) else jex.ClosedJaxpr(jaxpr, ())
-
-
-def segments(jaxpr, steps):
-    """The steps, in which lists of equations have become Plain ones."""
-    needed = {v for v in jaxpr.outvars if not isinstance(v, jex.Literal)}
-    out = []
-    for step in reversed(steps):
-        if isinstance(step, list):
-            step = plain(step, needed)
-            needed.update(step.invars)
-        else:
-            needed.update(v for v in step.eqn.invars if not isinstance(v, jex.Literal))
-        out.append(step)
-    return out[::-1]
-
-
-def plain(eqns: Sequence[jex.JaxprEqn], needed: Collection[jex.Var]) -> Plain:
-    """Equations as one function, which returns those of their results that are in `needed`."""
-    made = {v for eqn in eqns for v in eqn.outvars}
-    used = dict.fromkeys(v for eqn in eqns for v in eqn.invars if not isinstance(v, jex.Literal))
-    invars = [v for v in used if v not in made]
-    outvars = [v for v in _results(eqns) if v in needed]
-    part = jax_slots.jaxpr_of(invars, outvars, eqns, "capture")
-    return Plain(jex.jaxpr_as_fun(jex.ClosedJaxpr(part, ())), invars, outvars, eqns)
-
-
-def _results(eqns):
-    return list(dict.fromkeys(v for eqn in eqns for v in eqn.outvars))

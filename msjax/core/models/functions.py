@@ -9,13 +9,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import check_callable, check_hook, describe
-from msjax.core.hooks.backward import BackwardHooks, run_checked
 from msjax.core.hooks.classify import Adapter
-from msjax.core.hooks.delivery import NO_SUBJECT, run_traced_hook
+from msjax.core.hooks.delivery import HookKind
 from msjax.core.hooks.handle import new_hook_id
 from msjax.core.hooks.nodes import through_custom_vjp
+from msjax.core.hooks.protocol import CallFrame, Frame
 from msjax.core.hooks.table import EMPTY, Hook, HookTable
 from msjax.core.hooks.values import ARRAYS, ModuleSubject
 from msjax.core.models.frameworks.framework import framework_of
@@ -51,20 +50,19 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
         leaves, treedef = jax.tree.flatten(value)
         arrays = [jnp.asarray(leaf) for leaf in leaves]
         avals = [(a.shape, a.dtype) for a in arrays]
-        adapter = _OnLeaves(fn, (treedef,), treedef)
+        hook = Hook(new_hook_id(), _OnLeaves(fn, (treedef,), treedef), observe=observe, traced=traced)
 
         def back(grads):
             # jax has no gradient where none arrives; the function sees zeros there.
             grads = tuple(jnp.zeros(*aval) if g is None else g for g, aval in zip(grads, avals))
-            return list(
-                run_checked(ARRAYS, adapter, NO_SUBJECT, "gradient hook", (grads,), 0, check, observe=observe, traced=traced)
-            )
+            return list(Frame(ARRAYS).run_backward(kind, hook, (grads,)))
 
         return jax.tree.unflatten(treedef, through_custom_vjp(ARRAYS, arrays, back))
 
-    def check(result, given):
+    def check(_values, _adapter, _text, result, given, _owners):
         return given if result is None else _fitting(fn, result, given)
 
+    kind = HookKind("", "gradient hook", check)
     return identity
 
 
@@ -155,16 +153,16 @@ def with_hooks(
     @functools.wraps(fn, updated=())
     def hooked(*args, **kwargs):
         if pre is not None:
-            args = _forward(pre, "pre hook", (), args)
+            args = _forward(pre, _PRE, (), args)
         flat, treedef = jax.tree.flatten(args)
         arrays = tuple(jnp.asarray(v) for v in flat)
         tables = [EMPTY]
-        taps = BackwardHooks(ModuleSubject(fn, lambda: fn), lambda _: tables[0], ARRAYS)
+        taps = CallFrame(ModuleSubject(fn, lambda: fn), lambda _: tables[0], ARRAYS)
         if backward is not None:
             arrays = ARRAYS.on_inputs(taps, arrays)
         out = fn(*jax.tree.unflatten(treedef, arrays), **kwargs)
         if post is not None:
-            out = _forward(post, "post hook", (args,), out)
+            out = _forward(post, _POST, (args,), out)
         leaves, out_tree = jax.tree.flatten(out)
         outputs = tuple(jnp.asarray(v) for v in leaves)
         tables[0] = HookTable(
@@ -187,11 +185,17 @@ def _hooks(fn, treedefs, answer):
 
 def _forward(fn, kind, before, value):
     """`value` after a forward hook, which gets it as its last argument."""
-    if not any(map(is_tracer, jax.tree.leaves((before, value)))):
-        result = fn(*before, value)
-        return value if ARRAYS.is_nothing(result) else result
-    result, value = run_traced_hook(ARRAYS, fn, NO_SUBJECT, (*before, value), kind, carried=value)
+    frame, given = Frame(ARRAYS), (*before, value)
+    result, value = frame.delivery(given).run(frame, kind, Hook(0, fn), given, value)
     return value if ARRAYS.is_nothing(result) else result
+
+
+def _as_it_is(_values, _fn, _text, result, _given, _owners):
+    return result
+
+
+_PRE = HookKind("", "pre hook", _as_it_is)
+_POST = HookKind("", "post hook", _as_it_is)
 
 
 def probe(x: Any, p: Any, statistic: Callable[..., Any] | None = None) -> Any:

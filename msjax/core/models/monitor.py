@@ -13,10 +13,9 @@ import numpy as np
 
 from msjax.core.base.code import cell_contents, names_in
 from msjax.core.base.errors import check_callable, on_behalf_of
-from msjax.core.hooks.delivery import NO_SUBJECT, run_traced_hook
 from msjax.core.hooks.handle import new_hook_id
+from msjax.core.hooks.protocol import observe
 from msjax.core.hooks.table import Hook
-from msjax.core.hooks.values import ARRAYS
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.jit import jit
 from msjax.core.models.module_hooks import path, put_hook
@@ -153,7 +152,7 @@ class _Monitor:
 
         numbers = tuple(statistic(array) for array in arrays)
         if numbers:
-            run_traced_hook(ARRAYS, noted, NO_SUBJECT, numbers, "monitor", observe=True, carried=())
+            observe(noted, numbers, "monitor")
 
 
 def _is_float(leaf):

@@ -6,10 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from msjax.common.parameter import Parameter
-from msjax.core.hooks.table import KINDS
+from msjax.core.hooks.table import KINDS, HookTable
 from msjax.core.models.array_hooks import SITE
-from msjax.nn.cell.base import Cell
+from msjax.core.tools.model_tools import tools_of
 
 
 def hooks_of(cell: Any) -> dict[str, Any]:
@@ -30,17 +29,11 @@ def hooks_of(cell: Any) -> dict[str, Any]:
         >>> hooks_of(relu)
         {'forward': ['print']}
     """
-    if isinstance(cell, Cell):
-        table = cell._hooks
-    else:
-        site = vars(cell).get(SITE)
-        return {} if site is None else names_at(site)
-    found = _names(table)
-    for name, value in vars(cell).items():
-        own = getattr(value, "_hooks", None) if isinstance(value, Parameter) else None
-        if own is not None and own.hooks:
-            found[f"gradient of {name}"] = [function_name(hook.fn) for hook in own.gradient]
-    return found
+    tools = tools_of(cell)
+    if tools is not None:
+        return tools.hooks_of(cell)
+    site = vars(cell).get(SITE)
+    return {} if site is None else names_at(site)
 
 
 def names_at(site: Any) -> dict[str, Any]:
@@ -48,11 +41,12 @@ def names_at(site: Any) -> dict[str, Any]:
     return {
         kind if method == "__call__" else f"{kind} of {method}": names
         for method, table in site.tables.items()
-        for kind, names in _names(table).items()
+        for kind, names in names_of(table).items()
     }
 
 
-def _names(table):
+def names_of(table: HookTable) -> dict[str, list[str]]:
+    """{kind: names of the functions} of a table."""
     found = {kind: [function_name(hook.fn) for hook in getattr(table, kind)] for kind in KINDS}
     return {kind: names for kind, names in found.items() if names}
 
@@ -73,9 +67,9 @@ def site_in_words(site: Any) -> str:
     return _in_words(names_at(site))
 
 
-def _in_words(names_of):
+def _in_words(found):
     parts = []
-    for kind, names in names_of.items():
+    for kind, names in found.items():
         counts = {name: names.count(name) for name in names}
         parts.append(f"{kind}: " + ", ".join(n if c == 1 else f"{n} ({c})" for n, c in counts.items()))
     return "; ".join(parts)

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.common.typing import ArrayLike
 from msjax.core.base.errors import describe
 from msjax.core.models.hooked import unhooked
 
 if TYPE_CHECKING:
-    from msjax.engine.autograd.monitor import Line
+    from msjax.core.base.user_lines import Line
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Statistics:
     inf: int
 
     @classmethod
-    def of(cls, value: ArrayLike) -> Statistics:
+    def of(cls, value: Any) -> Statistics:
         """Those of an array or a number."""
         dtype = getattr(value, "dtype", None) or jnp.result_type(value)
         array = np.asarray(value)

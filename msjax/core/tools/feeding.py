@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.core.base.arrays import is_tracer
+from msjax.core.hooks.values import ARRAYS
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.hooked import as_function, hooked, unhooked
 from msjax.core.models.module_hooks import register_forward_hook
 from msjax.core.tools.hook_set import names_in
-from msjax.nn.cell.base import Cell
+from msjax.core.tools.model_tools import tools_of
 
 
 def can_be_fed(model: Any) -> bool:
@@ -35,14 +35,15 @@ def outputs_when_fed(model: Any, inputs: Sequence[Any], values: Mapping[str, np.
     Returns:
         {name of a call: output}, in order of execution; of calls in which jax traces, none.
     """
-    found, calls = {}, {}
+    found, calls, tools = {}, {}, tools_of(model)
+    kind = ARRAYS if tools is None else tools.values
 
     def replaced(name, output):
         count = calls[name] = calls.get(name, -1) + 1
         name = f"{name}#{count}" if count else name
-        leaves, treedef = jax.tree.flatten(output, is_leaf=is_leaf)
+        leaves, treedef = jax.tree.flatten(output, is_leaf=kind.is_leaf)
         for i, leaf in enumerate(leaves):
-            value = leaf._value if isinstance(leaf, Tensor) else leaf
+            value = kind.raw(leaf) if kind.is_value(leaf) else leaf
             key = f"{name}[{i}]" if len(leaves) > 1 else name
             other = values.get(key)
             if not hasattr(value, "dtype") or is_tracer(value):
@@ -50,22 +51,14 @@ def outputs_when_fed(model: Any, inputs: Sequence[Any], values: Mapping[str, np.
             found[key] = np.asarray(value)
             if other is not None and other.size == value.size and (other.shape == value.shape or other.ndim != value.ndim):
                 new = jnp.asarray(other).reshape(value.shape).astype(value.dtype)
-                leaves[i] = wrap(new) if isinstance(leaf, Tensor) else new
+                leaves[i] = kind.made(new)
         return jax.tree.unflatten(treedef, leaves)
 
-    if isinstance(model, Cell):
-        inputs = [wrap(jnp.asarray(x)) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x for x in inputs]
-        handles = [
-            cell.register_forward_hook(lambda cell, args, out, name=name: replaced(name, out), observe=False)
-            for name, cell in model.cells_and_names()
-        ]
+    if tools is not None:
+        inputs = [kind.made(jnp.asarray(x)) if hasattr(x, "dtype") and not kind.is_value(x) else x for x in inputs]
     else:
         model = hooked(model)
-        name_of = names_in(model)
-        handles = [register_forward_hook(model, lambda module, args, out: replaced(name_of(module), out), "*", observe=False)]
-    try:
+    name_of = names_in(model)
+    with register_forward_hook(model, lambda module, args, out: replaced(name_of(module), out), "*", observe=False):
         (model if isinstance(model, nnx.Module) else as_function(model))(*inputs)
-    finally:
-        for handle in handles:
-            handle.remove()
     return found

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.core.hooks.places import is_array
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.hooked import hooked, unhooked
 from msjax.core.tools.checking import Check, On
 from msjax.core.tools.fault import Fault, not_hooked
-from msjax.core.tools.pynative_search import Search
+from msjax.core.tools.model_tools import tools_with
 from msjax.core.tools.search.names import argument_names, became, changed, gradient_of
 from msjax.core.tools.search.program import search
-from msjax.engine.autograd.grad import grad
-from msjax.engine.functional.functionalize import state_of
-from msjax.nn.cell.base import Cell
-from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
 
 
 def find_nan(
@@ -75,53 +69,17 @@ def find_nan(
         raise not_hooked(fn, "find_nan", "or a function")
     if is_model:
         fn = hooked(fn)
-    if isinstance(fn, Cell) or tensors_in((args, kwargs)):
-        fault = _in_pynative_mode(fn, args, kwargs, check, gradients)
-    else:
-        fault = _in_program(fn, args, kwargs, check, gradients)
+    tools = tools_with(fn, (args, kwargs))
+    fault = (_in_program if tools is None else tools.find_nan)(fn, args, kwargs, check, gradients)
     if show:
         print(fault if fault is not None else f"No {check.what} was found.")
     return fault
 
 
-def _in_pynative_mode(fn, args, kwargs, check, gradients):
-    models = [m for m in jax.tree.leaves((fn, args, kwargs), is_leaf=lambda v: isinstance(v, Cell)) if isinstance(m, Cell)]
-    args, kwargs = jax.tree.map(lambda v: wrap(jnp.asarray(v)) if _is_array(v) else v, (args, kwargs), is_leaf=is_leaf)
-    model, names = fn if isinstance(fn, Cell) else None, _names_of_tensors(args, kwargs)
-    with kept_state(models) as state, Search(check, model, names=names) as found:
-        out = tensors_in([fn(*args, **kwargs)])
-        fault = found.fault([t._value for t in out])
-        if fault is None:
-            fault = found.fault([t._value for t in state], "a Parameter or buffer")
-        if fault is not None:
-            return fault
-    if gradients is None:
-        trains = any(isinstance(cell, TrainOneStepCell) for model in models for _, cell in model.cells_and_names())
-        gradients = (isinstance(fn, Cell) and not trains) or [t.shape for t in out] == [()]
-    weights = list({id(p): p for model in models for p in model.trainable_params()}.values())
-    floats = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) and a.is_floating_point())
-    if not gradients or not (weights or floats) or not any(t.is_floating_point() for t in out):
-        return None
-    with kept_state(models), Search(check, model, names=names) as found:
-        grads = tensors_in([grad(lambda *args: fn(*args, **kwargs), floats or None, weights or None)(*args)])
-    named = [*(f"argument {i}" for i in floats), *(f"the Parameter {p.name!r}" for p in weights)]
-    wrong = next((i for i, g in enumerate(grads) if check([g._value])), None)
-    return None if wrong is None else found.fault([grads[wrong]._value], f"the gradient of {named[wrong]}")
-
-
-def _names_of_tensors(args, kwargs):
-    """{id of an array: its name} of the Tensors among the arguments."""
-    named = [
-        *((f"argument {i}", arg) for i, arg in enumerate(args)),
-        *((f"argument {name}", arg) for name, arg in kwargs.items()),
-    ]
-    return {id(t._value): name for name, arg in named for t in tensors_in([arg])}
-
-
 def _in_program(fn, args, kwargs, check, gradients):
     models, is_model = models_of(fn, args, kwargs), _is_model(fn)
     given, call = _as_function(fn, args, kwargs)
-    names = argument_names(args, kwargs, None if len(given) == 2 else _leaves_by_path(fn, given[0]))
+    names = argument_names(args, kwargs, None if len(given) == 2 else fn, _weights_of(fn, args))
 
     def forward(*given):
         # With what modules among the arguments have become.
@@ -152,12 +110,12 @@ def _in_program(fn, args, kwargs, check, gradients):
     return search(both, given, {}, check, models, names, functools.partial(gradient_of, floats))[1]
 
 
-def _leaves_by_path(fn, given):
-    """What `argument_names` is to name of a model."""
-    if isinstance(fn, nnx.Module):
-        return fn
-    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(fn)[0]]
-    return {paths[i].lstrip("."): leaf for i, leaf in given.items()}
+def _weights_of(fn, args):
+    """{id of an array: its dotted name} of the weights of a model that `hooks.hooked` made, which may be among the arguments."""
+    registry = registry_of(fn)
+    if registry is None or (hasattr(fn, "apply") and not (args and isinstance(args[0], Mapping))):
+        return {}
+    return {id(leaf): name for name, leaf, _ in registry.weights(fn, args)}
 
 
 def _as_function(fn, args, kwargs):
@@ -169,7 +127,7 @@ def _as_function(fn, args, kwargs):
     if hasattr(fn, "apply"):
         return (args, kwargs), lambda args, kwargs: fn.apply(*args, **kwargs)
     leaves, treedef = jax.tree.flatten(fn)
-    arrays = {i: leaf for i, leaf in enumerate(leaves) if hasattr(leaf, "dtype")}
+    arrays = {i: leaf for i, leaf in enumerate(leaves) if is_array(leaf)}
 
     def call(arrays, args, kwargs):
         return jax.tree.unflatten(treedef, [arrays.get(i, leaf) for i, leaf in enumerate(leaves)])(*args, **kwargs)
@@ -199,19 +157,3 @@ def _is_model(value):
 
 def _is_float(value):
     return hasattr(value, "dtype") and jnp.issubdtype(value.dtype, jnp.inexact)
-
-
-def _is_array(value):
-    return not isinstance(value, Tensor) and hasattr(value, "dtype") and hasattr(value, "shape")
-
-
-@contextlib.contextmanager
-def kept_state(models: Sequence[Cell]) -> Any:
-    """A context after which the Parameters, buffers and random state of Cells, which it gives, have their values of before."""
-    states = [{**trained, **rest} for trained, rest in map(state_of, models)]
-    before = [(tensor, tensor._value) for state in states for tensor in state.values()]
-    try:
-        yield [tensor for tensor, _ in before]
-    finally:
-        for tensor, value in before:
-            tensor._value = value

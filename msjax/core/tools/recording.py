@@ -12,18 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from msjax.common.buffer import Buffer
-from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.core.base.errors import describe
 from msjax.core.models.capture import capture
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.hooked import as_function, hooked, unhooked
 from msjax.core.models.module_paths import paths
 from msjax.core.tools import foreign
-from msjax.engine.autograd.grad import value_and_grad
-from msjax.engine.functional.functionalize import RANDOM, functionalize
-from msjax.engine.settings.current import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
-from msjax.nn.cell.base import Cell
+from msjax.core.tools.model_tools import as_arrays, tools_of
 
 
 class Record(foreign.Recorder):
@@ -105,7 +100,8 @@ def record(
         >>> print(found.arrays["activation/0"], found.arrays["gradient/0"], found.arrays["parameter_gradient/0.weight"])
         [[3.]] [[1.]] [[1. 2.]]
     """
-    framework = None if isinstance(model, Cell) else foreign.framework_of(model)
+    tools = tools_of(model)
+    framework = None if tools is not None else foreign.framework_of(model)
     if framework is not None:
         made = getattr(foreign, f"record_{framework}")(model, *inputs, gradients=gradients, loss=loss, path=path)
         found = Record(framework)
@@ -114,10 +110,10 @@ def record(
     found = Record("msjax")
     found.inputs(inputs)
     modes = ("pynative", "graph", "functional")
-    if mode is not None and (mode not in modes or not isinstance(model, Cell)):
+    if mode is not None and (mode not in modes or tools is None):
         raise ValueError(f"For 'record', 'mode' should be one of {', '.join(modes)}, for a Cell, but got {mode!r}.")
-    if isinstance(model, Cell) and mode != "functional":
-        _run_cell(found, model, inputs, gradients, loss, mode)
+    if tools is not None:
+        tools.record(found, model, inputs, gradients, loss, mode)
     elif callable(model) or unhooked(model) is not None:
         _capture(found, model, inputs, gradients, loss)
     else:
@@ -127,67 +123,25 @@ def record(
     return found
 
 
-def _run_cell(found, net, inputs, gradients, loss, mode):
-    inputs = [wrap(jnp.asarray(x)) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x for x in inputs]
-    handles, before = [], SETTINGS.mode
-    buffers = _buffers(net)
-    values = [(tensor, tensor._value) for tensor in buffers.values()]
-
-    def keep(name, cell, output):
-        found.call(name, type(cell).__name__, tensors_in([output]))
-
-    for name, cell in net.cells_and_names():
-        handles.append(cell.register_forward_hook(lambda cell, _, out, name=name: keep(name, cell, out), observe=True))
-        if gradients:
-            back = lambda _, grads, name=name: found.gradients(name, list(grads))  # noqa: E731
-            handles.append(cell.register_backward_pre_hook(back, observe=True))
-    weights = {name: p for name, p in net.parameters_and_names() if p.requires_grad}
-    try:
-        SETTINGS.mode = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}.get(mode, before)
-        if gradients:
-            floats = tuple(i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.is_floating_point())
-            run = net if loss is None else lambda *inputs: loss(net(*inputs))
-            _, grads = value_and_grad(run, floats or None, list(weights.values()) or None)(*inputs)
-            if weights:
-                grads = grads[1] if floats else grads
-                found.values("parameter_gradient", dict(zip(weights, grads if isinstance(grads, (tuple, list)) else [grads])))
-        else:
-            net(*inputs)
-        found.values("buffer", {name: tensor for name, tensor in buffers.items() if tensor.is_floating_point()})
-    finally:
-        SETTINGS.mode = before
-        for handle in handles:
-            handle.remove()
-        for tensor, value in values:
-            tensor._value = value
-    found.values("parameter", weights)
-
-
-def _buffers(net):
-    found = {name: p for name, p in net.parameters_and_names() if not p.requires_grad}
-    for prefix, cell in net.cells_and_names():
-        found.update({f"{prefix}.{n}" if prefix else n: v for n, v in vars(cell).items() if isinstance(v, Buffer)})
-    return found
-
-
 def _capture(found, model, inputs, gradients, loss):
-    inputs = jax.tree.map(lambda x: x._value if isinstance(x, Tensor) else x, inputs, is_leaf=is_leaf)
-    total: Any = loss or (lambda out: sum(v.sum() for v in jax.tree.leaves(out) if jnp.issubdtype(v.dtype, jnp.inexact)))
-    if isinstance(model, Cell):
-        apply, params, buffers = functionalize(model)
-        run = capture(model, "*", gradients=gradients, loss=total)
-        (_, after), captured = run(params, buffers, *inputs)
-        found.values("buffer", {n: b for n, b in after.items() if n != RANDOM and jnp.issubdtype(b.dtype, jnp.inexact)})
-        of_params = lambda params: total(apply(params, buffers, *inputs)[0])  # noqa: E731
-    else:
-        model = hooked(model) if unhooked(model) is not None else model
-        _, captured = capture(model, "*", gradients=gradients, loss=total)(*inputs)
-        params, of_params = _weights(model, inputs, total)
+    inputs, total = as_arrays(inputs), loss or sum_of_floats
+    model = hooked(model) if unhooked(model) is not None else model
+    _, captured = capture(model, "*", gradients=gradients, loss=total)(*inputs)
+    params, of_params = _weights(model, inputs, total)
     found.values("parameter", params)
     if gradients and params and of_params is not None:
         found.values("parameter_gradient", jax.grad(of_params)(params))
     # The modules of a linen or haiku model are known when it has run.
-    classes = {name: type(m).__name__ for name, m in paths(model).items()} if _is_module(model) else {}
+    keep_captured(found, captured, {name: type(m).__name__ for name, m in paths(model).items()} if _is_module(model) else {})
+
+
+def sum_of_floats(out: Any) -> Any:
+    """The number of which gradients are recorded by default."""
+    return sum(v.sum() for v in jax.tree.leaves(out) if jnp.issubdtype(v.dtype, jnp.inexact))
+
+
+def keep_captured(found: Record, captured: Any, classes: dict[str, str]) -> None:
+    """Record what was captured; `classes` are {path: class} of the modules."""
     for name, value in captured.activations.items():
         found.order.append((name, classes.get(name.partition("#")[0], "site")))
         found._keep("activation", name, jax.tree.leaves(value))

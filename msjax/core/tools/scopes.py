@@ -5,20 +5,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 
-from msjax.core.base.typing import PyTree
 from msjax.core.models.module_hooks import register_forward_hook, register_forward_pre_hook
 from msjax.core.tools.hook_set import names_in
-from msjax.engine.autograd.monitor import Monitor, set_monitor
-
-if TYPE_CHECKING:
-    from msjax.common.tape import Need, Node
-    from msjax.engine.autograd.op import Op
+from msjax.core.tools.model_tools import added
 
 _SCOPE = re.compile(r"msjax\[(\d+)\.(\d+)\]")
 
@@ -37,12 +31,14 @@ class Scopes:
         self._calls: list[int] = []
         self._calls_before: list[int] = []
         self._handles = []
-        self._monitor = _OnTape()
+        self._under_way: list[str] = []
 
     def __enter__(self) -> Scopes:
-        self._before = set_monitor(self._monitor)
+        self._gradients = contextlib.ExitStack()
+        for tools in added():
+            self._gradients.enter_context(tools.scopes(self._under_way))
         for i, model in enumerate(self.models):
-            entered, name = _Entered(self._monitor.under_way), names_in(model)
+            entered, name = _Entered(self._under_way), names_in(model)
             enter, leave = functools.partial(self._enter, i, name, entered), functools.partial(_leave, entered)
             self._handles += [
                 register_forward_pre_hook(model, enter, "*", traced=True),
@@ -53,7 +49,7 @@ class Scopes:
     def __exit__(self, *_exception: Any) -> None:
         for handle in self._handles:
             handle.remove()
-        set_monitor(self._before)
+        self._gradients.close()
 
     def _enter(self, model, name, entered, module, args):
         path = name(module)
@@ -73,6 +69,13 @@ class Scopes:
     def of(self, stack: str) -> tuple[str | None, str, int]:
         """(path, class, number of the call) of the innermost module in the name stack of an operation."""
         return _of(stack, self._names)
+
+    def around(self, name: str) -> tuple[str | None, str]:
+        """(path, class) of the innermost module that has a weight; (None, "") if that isn't known."""
+        if len(self.models) != 1:
+            return None, ""
+        inside = [(path, cls) for path, cls in self._names if name.startswith(f"{path}." if path else "")]
+        return max(inside, key=lambda module: len(module[0]), default=(None, ""))
 
 
 class CallScopes:
@@ -139,33 +142,6 @@ class _Entered:
     def leave_all(self) -> None:
         while self.scopes:
             self.leave()
-
-
-class _OnTape(Monitor):
-    """Names the backward of each node of the tape as the call in which the node was made: jax knows nothing of that."""
-
-    eager = False
-
-    def __init__(self):
-        super().__init__()
-        self.under_way: list[str] = []
-        self._names: weakref.WeakKeyDictionary[Node, str] = weakref.WeakKeyDictionary()
-
-    def recorded(self, node: Node) -> None:
-        if self.under_way:
-            self._names[node] = self.under_way[-1]
-
-    def ran(
-        self, op: Op, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None, static: tuple[Any, ...] = ()
-    ) -> None:
-        """Nothing: only what jax traces is looked at."""
-
-    def called(self, node: Node, operation: str, values: Sequence[Any]) -> None:
-        self.recorded(node)
-
-    def pull(self, node: Node, cts: list[Any], need: Need, recorded: bool) -> Sequence[Any]:
-        with jax.named_scope(self._names[node]) if node in self._names else contextlib.nullcontext():
-            return super().pull(node, cts, need, recorded)
 
 
 def _leave(entered, module, args, output):

@@ -6,16 +6,10 @@ import html
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax
-
-from msjax.common.tensor import Tensor, is_leaf, tensors_in
-from msjax.core.base.arrays import TracedValueError
 from msjax.core.base.errors import describe
-from msjax.core.tools.describing import hooks_in_words
+from msjax.core.tools.model_tools import tools_of
 from msjax.core.tools.modules import described, takes_hooks
 from msjax.core.tools.texts import printed
-from msjax.engine.functional.functionalize import functionalize
-from msjax.nn.cell.base import Cell
 
 _COLUMNS = ("class", "output", "parameters", "hooks")
 
@@ -148,67 +142,17 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
         ───────────────────────────────────────────────────────────────────────────
          in all                                                40
     """
-    if not isinstance(net, Cell):
-        if not takes_hooks(net):
-            raise TypeError(
-                f"For 'summary', the network should be a flax nnx module, what hooks.hooked returned, or of msjax.nn, but got {describe(net)}."
-            )
-        return Summary(
-            [
-                SummaryRow(name, type(module).__name__, calls[0] if calls else None, len(calls), trained, other, words, label)
-                for name, label, module, calls, trained, other, words in described(net, inputs, kwargs)
-            ],
-            "module",
+    tools = tools_of(net)
+    if tools is not None:
+        return Summary([SummaryRow(*fields) for fields in tools.summary(net, inputs, kwargs)])
+    if not takes_hooks(net):
+        raise TypeError(
+            f"For 'summary', the network should be a flax nnx module, what hooks.hooked returned, or of msjax.nn, but got {describe(net)}."
         )
-    hooks = {name: hooks_in_words(cell) for name, cell in net.cells_and_names()}
-    called = _outputs(net, inputs, kwargs) if inputs or kwargs else {}
-    rows, counted = [], set()
-    for name, cell in net.cells_and_names():
-        own = [p for _, p in cell._own_parameters() if id(p) not in counted]
-        counted.update(map(id, own))
-        trainable = sum(p.size for p in own if p.requires_grad)
-        other = sum(p.size for p in own if not p.requires_grad)
-        outputs = called.get(name, [])
-        rows.append(
-            SummaryRow(name, type(cell).__name__, outputs[0] if outputs else None, len(outputs), trainable, other, hooks[name])
-        )
-    return Summary(rows)
-
-
-def _outputs(net, inputs, kwargs):
-    """{path: for each call of the cell, ((shape, dtype), ...) of its outputs}."""
-    called, handles = {}, []
-    apply, params, buffers = functionalize(net)
-    leaves, treedef = jax.tree.flatten((inputs, kwargs), is_leaf=is_leaf)
-    leaves = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-    # Only arrays go through jax; other arguments are passed directly.
-    at = [i for i, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
-
-    def run(params, buffers, *arrays):
-        given = list(leaves)
-        for i, array in zip(at, arrays):
-            given[i] = array
-        args, named = jax.tree.unflatten(treedef, given)
-        out, new = apply(params, buffers, *args, **named)
-        return [leaf for leaf in jax.tree.leaves((out, new)) if hasattr(leaf, "dtype")]
-
-    try:
-        for name, cell in net.cells_and_names():
-            handles.append(cell.register_forward_hook(_noting(called.setdefault(name, [])), traced=True))
-        jax.eval_shape(run, params, buffers, *[leaves[i] for i in at])
-    except (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
-        raise RuntimeError(
-            f"For 'summary', the network runs on shapes only, but it reads the values of Tensors: {str(error).splitlines()[0]}"
-        ) from error
-    finally:
-        for handle in handles:
-            handle.remove()
-    return called
-
-
-def _noting(calls):
-    def note(cell, args, output):
-        tensors = tensors_in(output)
-        calls.append(tuple((tuple(t.shape), str(t.dtype)) for t in tensors))
-
-    return note
+    return Summary(
+        [
+            SummaryRow(name, type(module).__name__, calls[0] if calls else None, len(calls), trained, other, words, label)
+            for name, label, module, calls, trained, other, words in described(net, inputs, kwargs)
+        ],
+        "module",
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
 
 import jax.numpy as jnp
@@ -11,9 +11,8 @@ import jax.numpy as jnp
 from msjax.common.node import Leaf, RootLeaf
 from msjax.common.tape import Node
 from msjax.common.tensor import wrap
-from msjax.core.base.state import ACTIVITY, STATE, swap
+from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.base.typing import JaxArray
-from msjax.core.hooks.worker import barrier
 from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.programs.cache import run_cached
@@ -58,13 +57,14 @@ def run_backward(
     Raises:
         RuntimeError: an earlier backward pass has freed the graph.
     """
-    order, needs, also_runs, pending = _plan([node for node, _, _ in roots], targets)
+    order, needs, also_runs, pending = _plan([*map(_node, roots)], targets)
     grads = {}
     add = add_gradients if recorded else add_arrays
     monitor = current() if ACTIVITY.slow_dispatch else None
     for node, i, grad in roots:
         if node in needs:
-            _accumulate(grads, node, i, grad, add)
+            cts = grads.setdefault(node, [None] * node.nout)
+            cts[i] = grad if cts[i] is None else add(cts[i], grad)
     found = {}
     # Nodes of cells whose inputs no gradient reaches: in some dialects they wait for the end of the backward pass.
     waiting = [] if deliver is None and also_runs and SETTINGS.dialect.unreached_inputs_last else None
@@ -78,7 +78,8 @@ def run_backward(
             deliver(leaf, grad)
 
     # While hooks run, operators are recorded only if the backward pass is.
-    with swap(recording=recorded and STATE.recording):
+    recording, STATE.recording = STATE.recording, recorded and STATE.recording
+    try:
         for node in reversed(order):
             cts = grads.pop(node, None)
             if node in pending:
@@ -137,8 +138,10 @@ def run_backward(
             if leaf not in found and leaf.tensor._hooks:
                 zeros = wrap(jnp.zeros(leaf.tensor.shape, leaf.tensor._value.dtype))
                 complete(leaf, [zeros if recorded else zeros._value])
-    if ACTIVITY.callbacks and STATE.trace is None:
-        barrier()  # hooks in loops of jax's come before what follows
+    finally:
+        STATE.recording = recording
+    if ACTIVITY.callbacks:
+        STATE.delivery.settle()  # hooks in loops of jax's come before what follows
     return found
 
 
@@ -192,19 +195,12 @@ def _plan(roots, targets):
     return order, needs, also_runs, pending
 
 
-_seq = attrgetter("seq")
+_seq, _node = attrgetter("seq"), itemgetter(0)
 _ONE = (True,)
 
 
 def add_gradients(a, b):
     return apply(_ADD, (a, b))
-
-
-def _accumulate(grads, node, i, grad, add):
-    cts = grads.get(node)
-    if cts is None:
-        cts = grads[node] = [None] * node.nout
-    cts[i] = grad if cts[i] is None else add(cts[i], grad)
 
 
 def _through_hooks(node, cts, recorded):

@@ -7,47 +7,20 @@ with `eager` set, compiled functions run in PyNative mode, so that it sees their
 from __future__ import annotations
 
 import contextlib
-import linecache
-import os
-import sys
 import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from msjax.common.tape import Need, Node
 from msjax.core.base.arrays import is_at_hand, is_tracer
 from msjax.core.base.errors import cell_path
-from msjax.core.base.libraries import FOLDER
 from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.base.typing import PyTree
+from msjax.core.base.user_lines import Line, user_lines
 from msjax.engine.autograd.op_errors import Operator
-
-_OWN = (os.path.dirname(jax.__file__) + os.sep, FOLDER)
-
-
-class Line(NamedTuple):
-    """A line of the user's code.
-
-    Attributes:
-        file, number: where it is.
-        function: the name of the function that it is in.
-    """
-
-    file: str
-    number: int
-    function: str
-
-    @property
-    def code(self) -> str:
-        """Its text; empty if the file can't be read."""
-        return linecache.getline(self.file, self.number).strip()
-
-    def __str__(self) -> str:
-        return f"{os.path.basename(self.file)}:{self.number}"
 
 
 class Made(NamedTuple):
@@ -219,17 +192,6 @@ def set_monitor(monitor: Monitor | None) -> Monitor | None:
     before, STATE.monitor = STATE.monitor, monitor
     ACTIVITY.add(monitors=(monitor is not None) - (before is not None))
     return before
-
-
-def user_lines() -> tuple[Line, ...]:
-    """The lines of the user's code that are under way, innermost first."""
-    frame, found = sys._getframe(1), []
-    while frame is not None and len(found) < 8:
-        file = frame.f_code.co_filename
-        if not file.startswith(_OWN) and not file.startswith("<"):
-            found.append(Line(file, frame.f_lineno, frame.f_code.co_name))
-        frame = frame.f_back
-    return tuple(found)
 
 
 def _array(value):

@@ -18,9 +18,10 @@ from msjax.common.arrays import as_array
 from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
 from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
 from msjax.core.base.arrays import CONCRETE, huge_ints_as_floats, is_tracer
+from msjax.core.base.calls import used
 from msjax.core.base.errors import where
 from msjax.core.base.state import ACTIVITY, ROOT, STATE, Scope
-from msjax.core.hooks.batching import CallsAsOutputs, after_calls
+from msjax.core.hooks.batching import CallsAsOutputs
 from msjax.core.hooks.values import ARRAYS
 from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.op_errors import raise_op_error
@@ -126,8 +127,7 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
         A Tensor, or a tuple of Tensors.
     """
     if ACTIVITY.slow_dispatch:
-        if STATE.trace is not None:
-            STATE.trace.see(operands)
+        used(operands)
         if STATE.cast is not None:
             operands = STATE.cast(op, operands)
     values = []
@@ -196,7 +196,7 @@ def _record(op, operands, values, static, traced):
     slots, edges, base = [], [], None
     for i, operand in enumerate(operands):
         node = getattr(operand, "_node", None) if isinstance(operand, Tensor) else None
-        if node is None or not node.base.open or node.base.root is not root or (node.is_leaf and not node.live()):
+        if node is None or not node.base.open or node.base.root is not root:
             continue
         slots.append(i)
         edges.append((node, operand._oidx))
@@ -315,7 +315,7 @@ class OpNode(Node):
         spec = self.spec
         if spec is None:
             if self.op.runs_cells:
-                cts = [None if ct is None else after_calls(ARRAYS, ct) for ct in cts]
+                cts = [None if ct is None else STATE.delivery.before_loop(ARRAYS, ct) for ct in cts]
             return self.pullback(cts, need)
         if self.nout == 1:
             key = _ONE, need

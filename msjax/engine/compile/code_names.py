@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import dis
 import functools
 import itertools
 import types
@@ -12,7 +11,7 @@ from operator import is_
 from typing import Any, NamedTuple
 
 from msjax.common.bases import CellBase
-from msjax.core.base.code import codes_in, names_in
+from msjax.core.base.code import assigned_globals, names_in
 from msjax.core.base.flax_slots import is_module_state
 from msjax.core.base.libraries import FRAMEWORKS, is_library
 from msjax.core.base.state import VERSION
@@ -59,7 +58,11 @@ _OF_CELLS: weakref.WeakKeyDictionary[type, tuple[int, ClassNames]] = weakref.Wea
 @functools.cache
 def _is_namespace(module, name):
     package, _, inner = module.partition(".")
-    return not is_library(module) or (package in FRAMEWORKS and inner[:8] != "compile.") or f"{module}.{name}" in _NAMESPACES
+    return (
+        not is_library(module)
+        or (package in FRAMEWORKS and not inner.startswith("engine.compile."))
+        or f"{module}.{name}" in _NAMESPACES
+    )
 
 
 def holds_user_data(cls: type) -> bool:
@@ -72,8 +75,7 @@ def stored_globals(function: object) -> tuple[dict[str, Any], dict[str, Any]]:
     if not isinstance(function, types.FunctionType):
         return {}, {}
     namespace = function.__globals__
-    names = {i.argval for i in dis.get_instructions(function.__code__) if i.opname == "STORE_GLOBAL"}
-    return namespace, {name: namespace[name] for name in names if name in namespace}
+    return namespace, {name: namespace[name] for name in assigned_globals(function.__code__) if name in namespace}
 
 
 def slots_of(cls: type) -> list[str]:
@@ -117,28 +119,6 @@ def names_of_class(cls: type) -> ClassNames:
 def silent_owners(cls: type) -> list[type]:
     """The user's classes among a class and its bases that don't tell when an attribute changes, in the order in which names are looked up."""
     return [owner for owner in _user_classes(cls) if not issubclass(owner, CellBase)]
-
-
-@functools.lru_cache(4096)
-def module_attributes(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
-    """What a piece of code and the functions that it defines read by points of their globals, such as ``("np", "linalg", "norm")``."""
-    found, chain = {}, []
-    for instruction in itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code))):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            chain = [instruction.argval]
-        elif chain and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            chain.append(instruction.argval)
-            found[tuple(chain)] = None
-        else:
-            chain = []
-    return tuple(found)
-
-
-@functools.lru_cache(4096)
-def imported_modules(code: types.CodeType) -> tuple[str, ...]:
-    """The full names of the modules that a piece of code and the functions that it defines import when they run."""
-    instructions = itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code)))
-    return tuple(dict.fromkeys(i.argval for i in instructions if i.opname == "IMPORT_NAME" and i.argval))
 
 
 def _names_of(cls, start):

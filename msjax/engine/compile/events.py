@@ -9,10 +9,25 @@ from typing import Any
 
 from msjax.common._format import value_text
 from msjax.common.tensor import Tensor
+from msjax.core.base.state import STATE
 from msjax.core.hooks.events import Event
 
 # In a text that is printed while a program is traced: the place of a Tensor's text, and how it is written.
 MARK = re.compile("\x02(\\d+):(str|repr|format):([^\x03]*)\x03")
+
+
+TEXT_IS_USED = "it uses the text of a Tensor for something else than printing it at once"
+
+
+class Placeholder(str):
+    """The text of a Tensor whose value is not known yet; nothing can fit it to a width."""
+
+    __slots__ = ()
+
+    def __format__(self, spec):
+        if spec and STATE.trace is not None:
+            STATE.trace.refuse(TEXT_IS_USED)
+        return str.__format__(self, spec)
 
 
 class Text(Event):

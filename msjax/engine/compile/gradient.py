@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, tensors_in, wrap
+from msjax.core.base.calls import used
 from msjax.core.base.state import LOCK, ROOT, STATE
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.recording import GradientScope
@@ -248,7 +249,7 @@ class _Backward(Compiled):
 
     def _body(self, _subject, args, _kwargs):
         forward, tape = self._forward  # pyright: ignore[reportGeneralTypeIssues]
-        STATE.trace.see(forward.variables)
+        used(forward.variables)
         kept = forward.run_on([v._value for v in forward.variables], args[: self._n])
         return self._gradient.go_back(forward, tape, kept, args[self._n :], self._given)
 

@@ -17,14 +17,14 @@ from msjax.common.buffer import Buffer
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
+from msjax.core.base.code import goes_to_print
+from msjax.core.base.state import ACTIVITY, LOCK, STATE, ProgramUnderWay, Scope, swap
 from msjax.core.hooks.batching import put_event
 from msjax.core.hooks.events import Event, OwnCall
 from msjax.core.hooks.template import Template
 from msjax.core.hooks.values import ARRAYS
 from msjax.engine.compile.debugger import RefuseDebuggers
-from msjax.engine.compile.events import MARK, Text
-from msjax.engine.compile.printing import TEXT_IS_USED, Placeholder, goes_to_print
+from msjax.engine.compile.events import MARK, TEXT_IS_USED, Placeholder, Text
 
 if TYPE_CHECKING:
     from flax import nnx
@@ -76,7 +76,7 @@ class RunRejected(Exception):
         raise NotImplementedError
 
 
-class Trace(Tracing):
+class Trace(ProgramUnderWay):
     """A program while it is being compiled.
 
     Args:
@@ -210,7 +210,7 @@ class Trace(Tracing):
     def mark(self, tensor: Tensor, kind: str, spec: str) -> str:
         """The placeholder for a Tensor's text, which each run fills in; text that is not printed at once is refused."""
         frame = sys._getframe(1)
-        while frame is not None and frame.f_globals.get("__name__", "").startswith("msjax.common."):
+        while frame is not None and frame.f_globals.get("__name__", "").startswith(("msjax.common.", "msjax.core.base.")):
             frame = frame.f_back
         if sys.stdout is not self._capture or not goes_to_print(frame):
             self.refuse(TEXT_IS_USED)
@@ -246,15 +246,15 @@ class Trace(Tracing):
             self.refuse(self.refused or TEXT_IS_USED)
 
 
-def in_program() -> bool:
-    """Whether a program that msjax compiles is being traced in this thread."""
-    return isinstance(STATE.trace, Trace)
+def program_under_way() -> Trace | None:
+    """The program that msjax compiles and that is being traced in this thread; or None."""
+    return STATE.trace if isinstance(STATE.trace, Trace) else None
 
 
 def program_here() -> Trace | None:
-    """The program that msjax compiles and that is being traced here, not in a loop or transformation within it; or None."""
-    trace = STATE.trace
-    return trace if isinstance(trace, Trace) and trace.here() else None
+    """The same, if what runs here belongs to the program itself, not to a loop or transformation within it."""
+    trace = program_under_way()
+    return trace if trace is not None and trace.here() else None
 
 
 class Capture:

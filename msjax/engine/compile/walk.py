@@ -21,6 +21,7 @@ from flax import nnx
 from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.core.base.code import imported_modules, module_attributes, names_in
 from msjax.core.base.flax_slots import MODULE_STATE
 from msjax.core.base.libraries import is_library
 from msjax.core.base.weak import identity
@@ -31,10 +32,7 @@ from msjax.engine.compile.code_names import (
     WRAPPERS,
     class_attribute,
     holds_user_data,
-    imported_modules,
     method_of,
-    module_attributes,
-    names_in,
     names_of_class,
     silent_owners,
     slots_of,

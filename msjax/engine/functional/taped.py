@@ -19,13 +19,13 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
-from msjax.core.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
+from msjax.core.base.state import ACTIVITY, LOCK, STATE, ProgramUnderWay, Scope, swap
 from msjax.core.hooks.batching import CallbackBatch
 from msjax.engine.autograd.recording import GradientScope
 from msjax.engine.autograd.traced_tape import TracedTape
 
 
-class FunctionalRun(Tracing):
+class FunctionalRun(ProgramUnderWay):
     """A functionalized network while it runs.
 
     Args:
@@ -34,6 +34,8 @@ class FunctionalRun(Tracing):
     Attributes:
         hooks_gradients: whether there were such nodes.
     """
+
+    functional = True
 
     def __init__(self, on_tape: bool):
         super().__init__()
@@ -78,7 +80,7 @@ class Installed:
         LOCK.acquire()
         self._held = [v._value for v in self.variables]
         self._places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
-        self._swap = swap(scope=Scope(None), recording=True, functional=True, trace=self.run)
+        self._swap = swap(scope=Scope(None), recording=True, trace=self.run)
         self._swap.__enter__()
         for variable, value in zip(self.variables, self.values):
             variable._value = value

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from msjax.core.base.calls import communicates_in
 from msjax.core.base.checks import check_str
 from msjax.core.base.errors import describe
-from msjax.core.base.state import STATE, programs_changed
+from msjax.core.base.state import programs_changed
 from msjax.engine.processes import progress
 from msjax.engine.processes.joining import ALONE, Place, join, place_in_environment
 
@@ -130,8 +131,7 @@ class Group:
 
     def axis_in_trace(self) -> str:
         """The name of the axis for jax's collectives, in a kernel that is being traced; notes that the program has them."""
-        if STATE.trace is not None:
-            STATE.trace.groups.add(self)
+        communicates_in(self)
         return self.axis
 
 

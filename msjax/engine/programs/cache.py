@@ -18,7 +18,6 @@ import jax.core
 from msjax.engine.programs import limits
 from msjax.engine.programs.background import BACKGROUND, has_idle_core
 from msjax.engine.programs.compiler_options import compile_operator, is_nested, quick_options
-from msjax.engine.programs.description import Description
 from msjax.engine.programs.limits import CACHE_LIMIT, count_shapes
 from msjax.engine.programs.progress import PROGRESS
 from msjax.engine.programs.signature import NUMBERS, OtherCall, SignatureKey, shape_of, signature_of
@@ -46,12 +45,12 @@ class ProgramCache(dict):
         jit: Callable[..., Any] | None = None,
         name: str = "",
         *,
-        description: Description | None = None,
+        description: str | None = None,
     ):
         self.function = function
         self.jit = jit
         self.name: str = name
-        self.description: Description | None = description
+        self.description: str | None = description
         # The programs that were not used since the last eviction; None until there is a program.
         self._unused = None
 
@@ -342,7 +341,7 @@ class SignatureCache:
         fn: Any,
         cache: ProgramCache,
         key: Any,
-        description: Description | None = None,
+        description: str | None = None,
         programs: dict[Any, Any] | None = None,
     ):
         self._fn = fn

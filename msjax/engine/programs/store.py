@@ -17,9 +17,9 @@ import jax
 
 from msjax.core.base import jax_slots
 from msjax.engine.programs import disk_cache
-from msjax.engine.programs.description import Description, description_of
+from msjax.engine.programs.description import description_of
 from msjax.engine.programs.jax_cache import JAX_CACHE
-from msjax.engine.programs.libraries import LIBRARY_STATE
+from msjax.engine.programs.originals import ORIGINALS
 from msjax.engine.programs.store_entry import StoreEntry, read_entry, structure_as_data, structure_of_data, write_entry
 from msjax.engine.programs.store_key import StoreKey, only_device, store_key
 
@@ -59,11 +59,11 @@ class ProgramStore:
         """The folder of the files; "" if nothing is stored."""
         return "" if self.unusable else disk_cache.chosen_folder()
 
-    def describe(self, fn: Callable[..., Any]) -> Description | None:
+    def describe(self, fn: Callable[..., Any]) -> str | None:
         """The description of a function; None if its programs are not stored."""
         return None if not self.folder() or only_device() is None else description_of(fn)
 
-    def key(self, description: Description | None, values: Sequence[Any], options: dict[str, Any]) -> StoreKey | None:
+    def key(self, description: str | None, values: Sequence[Any], options: dict[str, Any]) -> StoreKey | None:
         """The key of a function's program for operands; None if it is not stored.
 
         Args:
@@ -142,11 +142,8 @@ class ProgramStore:
             self.flush()
 
     def flush(self) -> None:
-        """Write the programs that wait for it.
-
-        If something in a library is not what it was then, down to its classes, it may have been traced: they are dropped.
-        """
-        if self._pending and LIBRARY_STATE.digest() != LIBRARY_STATE.digest(thorough=True):
+        """Write the programs that wait for it; none where a function has been replaced, which may have been traced."""
+        if self._pending and ORIGINALS.digest() is None:
             self._pending.clear()
         while self._pending:
             waiting = self._pending.pop()

@@ -18,13 +18,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.core
-import ml_dtypes
 import numpy as np
 
 from msjax.core.base import jax_slots
 from msjax.engine.programs import disk_cache
-from msjax.engine.programs.description import Description, describe
-from msjax.engine.programs.libraries import LIBRARY_STATE
+from msjax.engine.programs.originals import ORIGINALS, PACKAGES
 from msjax.engine.programs.signature import NUMBERS, OtherCall
 from msjax.engine.programs.sources import sources_digest
 
@@ -60,10 +58,10 @@ class StoreKey(NamedTuple):
             raise OtherCall("a program from disk was compiled for another call")
 
 
-def store_key(description: Description, values: Sequence[Any], options: dict[str, Any], folder: str) -> StoreKey | None:
+def store_key(description: str, values: Sequence[Any], options: dict[str, Any], folder: str) -> StoreKey | None:
     """The key of a function's program for operands; None if it is not stored.
 
-    That is where the function's description, or a library, has changed since it was made.
+    That is where an operand or a setting is an unusual one, or a function of jax or msjax was replaced.
 
     Args:
         description: of the function.
@@ -72,15 +70,15 @@ def store_key(description: Description, values: Sequence[Any], options: dict[str
         folder: of the store.
     """
     settings = settings_text() if all(map(is_plain, values)) else None
-    if settings is None or not description.holds():
+    if settings is None:
         return None
-    stamp, libraries = process_stamp(folder), LIBRARY_STATE.digest()
-    if stamp is None or libraries is None:
+    stamp, originals = process_stamp(folder), ORIGINALS.digest()
+    if stamp is None or originals is None:
         return None
     types = operand_types(values)
-    named = [t.__name__ if isinstance(t, type) else (t[0], describe(t[1]), t[2]) for t in types]
+    named = [t.__name__ if isinstance(t, type) else (t[0], t[1].name, t[1].byteorder, t[2]) for t in types]
     places = [v is None for v in values]
-    text = repr((stamp, libraries, settings, sorted(options.items()), description.text, places, named))
+    text = repr((stamp, originals, settings, sorted(options.items()), description, places, named))
     return StoreKey(f"msjax-{hashlib.sha256(text.encode()).hexdigest()}", settings, types)
 
 
@@ -127,7 +125,7 @@ def process_stamp(folder: str) -> str | None:
     sources = sources_digest(folder)
     if sources is None:
         return None
-    versions = [importlib.metadata.version("jaxlib"), *[module.__version__ for module in (jax, np, ml_dtypes)]]
+    versions = [importlib.metadata.version(name) for name in PACKAGES if name != "msjax"]
     # XLA divides work by the number of processors.
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     # XLA has read its flags once, perhaps from a file; what the environment says now is something else.

@@ -108,7 +108,12 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
             if done:
                 return result
         owners = STATE.owners
-        if not owners and not _is_eager(args) and STATE.trace is None and jax_slots.trace_state() != jax_slots.NO_TRACE:
+        # What most calls of a network show at once is that jax traces nothing: their first argument is a concrete Tensor.
+        if (
+            not owners
+            and not (args and args[0].__class__ is Tensor and args[0]._value.__class__ in CONCRETE)
+            and jax_slots.trace_state() != jax_slots.NO_TRACE
+        ):
             return in_one_batch(TENSORS, partial(self.call_uncompiled, args, kwargs))
         if self._special:
             return self.call_uncompiled(args, kwargs)
@@ -297,11 +302,6 @@ def _global_hooks_changed(table):
 
 
 hook_table.GLOBAL.changed = _global_hooks_changed
-
-
-def _is_eager(args):
-    """Whether the first argument is a Tensor that jax doesn't trace: what most calls of a network show at once."""
-    return bool(args) and args[0].__class__ is Tensor and args[0]._value.__class__ in CONCRETE
 
 
 def _name_cell(error, owners):

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, is_tensor, mark_used, renewed, wrap
 from msjax.core.base.arrays import is_tracer
+from msjax.core.base.calls import in_functional_run
 from msjax.core.base.errors import cell_path, describe
 from msjax.core.base.state import ACTIVITY, STATE, swap
 from msjax.core.hooks.nodes import under_jax_transform
@@ -63,7 +64,7 @@ def call_with_bprop(cell: CellPart, args: tuple[Any, ...], kwargs: dict[str, Any
 
 def _in_functional_program(tensors):
     # The forward of a functionalized network, off the tape: code that looks into it, as `capture` does, differentiates it.
-    return STATE.functional and any(is_tracer(t._value) for t in tensors)
+    return in_functional_run() and any(is_tracer(t._value) for t in tensors)
 
 
 def _call_under_jax_transform(cell, args, kwargs, tensors):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.common.parameter import Parameter
 from msjax.core.base.errors import describe
-
-if TYPE_CHECKING:
-    from msjax.nn.cell.tree import CellTree
+from msjax.nn.cell.cell_type import Cell
 
 
 class Members(MutableMapping[str, Any]):
@@ -23,7 +21,7 @@ class Members(MutableMapping[str, Any]):
         kind (type): their class.
     """
 
-    def __init__(self, cell: CellTree, kind: type):
+    def __init__(self, cell: Cell, kind: type):
         self._cell, self._kind = cell, kind
 
     def __getitem__(self, name: str) -> Any:
@@ -69,13 +67,13 @@ class LiveMembers:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, cell: CellTree | None, owner: type | None = None) -> Any:
+    def __get__(self, cell: Cell | None, owner: type | None = None) -> Any:
         if cell is None:
             return self
         own = vars(cell)
         return own[self._name] if self._name in own else Members(cell, self._kind)
 
-    def __set__(self, cell: CellTree, value: Any) -> None:
+    def __set__(self, cell: Cell, value: Any) -> None:
         if not isinstance(value, Mapping) or not all(isinstance(member, self._kind) for member in value.values()):
             vars(cell)[self._name] = value
             return

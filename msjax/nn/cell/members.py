@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flax import nnx
 
@@ -13,10 +13,8 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.errors import describe
 from msjax.core.base.state import programs_changed
 from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
+from msjax.nn.cell.cell_type import Cell
 from msjax.nn.cell.tree import CellTree
-
-if TYPE_CHECKING:
-    from msjax.nn.cell.base import Cell
 
 _MEMBERS = (Parameter, ParameterTuple, Buffer)
 _BUFFER = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import jax.numpy as jnp
 
@@ -13,13 +13,10 @@ from msjax.common.tensor import wrap
 from msjax.core.base.checks import check_bool
 from msjax.core.base.typing import BackwardHook, BackwardPreHook
 from msjax.core.hooks.handle import RemovableHandle
+from msjax.nn.cell.cell_type import Cell
 from msjax.nn.cell.hooks import CellHooks
 from msjax.nn.cell.members import CellMembers
 from msjax.nn.cell.settings import CellSettings
-
-if TYPE_CHECKING:
-    from msjax.nn.cell.base import Cell
-
 
 # {cell: (structure version, weak references to its Parameters)}: a cache for zero_grad, which runs at each training step.
 _PARAMETERS = weakref.WeakKeyDictionary()

@@ -6,7 +6,7 @@ import inspect
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from flax import nnx
 
@@ -14,12 +14,9 @@ from msjax.common.bases import CellBase
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.core.base.state import VERSION, programs_changed
+from msjax.nn.cell.cell_type import Cell
 from msjax.nn.cell.live import LiveMembers
 from msjax.nn.cell.parts import CellPart
-
-if TYPE_CHECKING:
-    from msjax.nn.cell.base import Cell
-
 
 _VERSIONS = itertools.count(1)
 

@@ -11,8 +11,7 @@ import jax.numpy as jnp
 from jax.interpreters import mlir
 
 from msjax.core.base import jax_slots
-from msjax.core.base.state import STATE
-from msjax.core.hooks.batching import calls_are_outputs
+from msjax.core.base.calls import msjax_compiles
 
 _NAMES = {"cpu": "CPUs", "tpu": "TPUs", "cuda": "NVIDIA's GPUs", "rocm": "AMD's GPUs"}
 
@@ -20,7 +19,7 @@ _NAMES = {"cpu": "CPUs", "tpu": "TPUs", "cuda": "NVIDIA's GPUs", "rocm": "AMD's 
 def _only_cpus():
     """Whether the trace under way is that of a compiled function of msjax, whose program runs in this process, which has CPUs only.
     What `hooks.jit` and jax trace may be lowered for any platform."""
-    if STATE.trace is None or not STATE.trace.falls_back or not calls_are_outputs():
+    if not msjax_compiles():
         return False
     return jax.config.jax_platforms in (None, "", "cpu") and jax.default_backend() == "cpu"  # pyright: ignore[reportAttributeAccessIssue]
 

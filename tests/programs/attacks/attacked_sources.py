@@ -4,31 +4,18 @@ Each is a function of a `Case`.
 """
 
 import os
-import py_compile
 import shutil
 import sys
 from pathlib import Path
-
-import jax
-import numpy as np
 
 import msjax
 
 COMPUTED = 'of("softsign")\nof("tanh")'
 _KERNEL = msjax, "ops/function/nn_func/activations.py", "x / (1 + magnitude(x))", "x / (2 + magnitude(x))"
-# How Python keeps compiled files: variables and options.
-_PYTHONS = {
-    "": ({}, ()),
-    ", without compiled files": ({"PYTHONDONTWRITEBYTECODE": "1"}, ()),
-    ", optimized": ({}, ("-O",)),
-    ", with compiled files elsewhere": ({"PYTHONPYCACHEPREFIX": "{at}/compiled"}, ()),
-}
-# Packages, files in them, and texts that are replaced by others of the same length.
+# Files of msjax, and texts that are replaced by others of the same length.
 _EDITS = {
     "a kernel of msjax": _KERNEL,
     "a helper of msjax": (msjax, "ops/function/math_func/elementary.py", "    return jnp.abs(x)\n", "    return jnp.cos(x)\n"),
-    "a gradient of jax": (jax, "_src/lax/lax.py", "mul(_const(x, 4),\n", "mul(_const(x, 5),\n"),
-    "a file of numpy": (np, "_core/numeric.py", "__all__ = [", "__all__= [ "),
 }
 
 
@@ -50,55 +37,21 @@ def _edit(path, before, after):
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def _edited(package, name, before, after, variables, python, compiled_stay):
-    """An attack that edits a file between runs, and back. Python takes an earlier compiled file for it where there is one."""
+def _edited(package, name, before, after):
+    """An attack that edits a file between runs, and back."""
 
     def attack(case):
         target, found = _copied(package, case)
-        more = {**found, **{key: value.format(at=case.folder) for key, value in variables.items()}}
         for some, others in ((before, after), (after, before), (before, after)):
-            case.compare_new(COMPUTED, more, python=python)
+            case.compare_new(COMPUTED, found)
             _edit(target / name, some, others)
-            if not compiled_stay:
-                shutil.rmtree((target / name).parent / "__pycache__", ignore_errors=True)
-        case.compare_new(COMPUTED, more, python=python)
+            shutil.rmtree((target / name).parent / "__pycache__", ignore_errors=True)
+        case.compare_new(COMPUTED, found)
 
     return attack
 
 
-def _other_compiled_file(case):
-    """A compiled file of other code, of which Python believes that it is of the source that is there."""
-    package, name, before, after = _KERNEL
-    target, found = _copied(package, case)
-    source = target / name
-    case.compare_new(COMPUTED, found)
-    _edit(source, before, after)
-    py_compile.compile(str(source), doraise=True)
-    _edit(source, after, before)
-    case.compare_new(COMPUTED, found)
-    shutil.rmtree(source.parent / "__pycache__")
-    case.compare_new(COMPUTED, found)
-
-
-def _shadowed(case):
-    """A module of the script's own folder under the name of one that msjax imports."""
-    case.compare_new(COMPUTED, {})
-    (case.folder / "opt_einsum.py").write_text("contract_path = contract = None\n")
-    case.compare_new(COMPUTED, {})
-
-
-SOURCES = {
-    **{
-        f"{name}, edited{how}": _edited(*edit, *_PYTHONS[how], stay)
-        for name, edit in _EDITS.items()
-        for how in (_PYTHONS if name in ("a kernel of msjax", "a gradient of jax") else [""])
-        for stay in [bool(how)]
-    },
-    "a kernel of msjax, edited beside its compiled file": _edited(*_KERNEL, {}, (), True),
-    "a helper of jax, edited beside its compiled file": _edited(*_EDITS["a gradient of jax"], {}, (), True),
-    "another compiled file": _other_compiled_file,
-    "a module of the script's own": _shadowed,
-}
+SOURCES = {f"{name}, edited": _edited(*edit) for name, edit in _EDITS.items()}
 
 # (variables of the first run, of the second one, the script's beginning): the third run is as the first.
 _EXP = 'of("exp")\nof("tanh")\nof("log", x=X * X + 1)\nof("gelu", "tanh")'

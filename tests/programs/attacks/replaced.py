@@ -66,7 +66,6 @@ _PARTS = {
         "jax.nn.relu.__wrapped__.__code__; jnp.abs.__wrapped__.__code__ = (lambda x: x * 3).__code__",
         _SIGN,
     ),
-    "defaults": ("activations._choose.__defaults__ = (0.0,)", _SWISH),
     "a hand-written gradient": ("activations._softsign.gradient = lambda slots, x: (x, lambda ct: (ct * 9,))", _SIGN),
     "the gradient of another": (
         "activations._relu_of_operand.gradient = lambda slots, x: (x, jax.tree_util.Partial(lambda ct: (ct,)))",
@@ -77,7 +76,6 @@ _PARTS = {
         "traced_vjp.VJP.gradients = lambda self, cts, need, vjp: [jnp.zeros_like(ct) for ct in cts]",
         _LOG,
     ),
-    "a table": ("traced_vjp._CHEAP = frozenset()", _SIGN),
     "a derivative": (
         "rule = ad.primitive_jvps[jax.lax.tanh_p]\n"
         "ad.primitive_jvps[jax.lax.tanh_p] = lambda p, t, **k: (rule(p, t, **k)[0], rule(p, t, **k)[1] * 2)",
@@ -94,11 +92,7 @@ _PARTS = {
     "a transposition": ("ad.deflinear2(jax.lax.neg_p, lambda ct, x: [ct * 5])", 'of("neg")'),
     "a primitive's call": ("jax.lax.tanh_p.bind = lambda x, **k: jax.lax.sin_p.bind(x, **k)", _TANH),
     "another primitive": ("jax.lax.tanh_p = jax.lax.sin_p", _TANH),
-    "a builtin": ("builtins.isinstance = lambda a, b, f=isinstance: f(a, b)", _SWISH),
-    "a builtin that is used": ("builtins.abs = lambda x, f=abs: f(x) * 2", _SIGN),
-    "a function of Python": ("math.prod = lambda shape, f=math.prod: f(shape)", _TANH),
     "a scalar type": ("jnp.float32 = jnp.float64", _GELU),
-    "a constant of a module": ("jnp.pi = 3.0; np.pi = 3.0; math.pi = 3.0", _GELU),
 }
 # While the script runs.
 _LATER = {

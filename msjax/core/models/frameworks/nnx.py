@@ -20,7 +20,7 @@ from msjax.core.base import jax_slots
 from msjax.core.base.flax_slots import delete_static, set_static, when_made, without_attribute
 from msjax.core.base.weak import LiveSet, identity
 from msjax.core.hooks.sites import HookSite
-from msjax.core.hooks.table import EMPTY, Hook, HookTable, Owner
+from msjax.core.hooks.table import EMPTY, Hook, HookTable, OwnerRef
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import SITE, call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework, framework_of
@@ -129,24 +129,32 @@ def _captured(method, state, options, args, kwargs):
     return (None, found, None) if result is None else (result[0], found, result[1])
 
 
-class ModuleHooks(HookRegistry):
+class ModuleHooks(HookRegistry, HookSite):
     """The hooks of one nnx module and of the copies that nnx makes of it, by methods.
 
     Attributes:
         path: of the module in its model.
-        hook_path: the same, as errors name the module.
         cls: the module's own class.
-        owner: the `Owner`: the user's module, and those copies that have the same hooks.
+        owner: the user's module, and those copies that have the same hooks.
     """
 
     def __init__(self, path: str, module: Any, cls: type):
         super().__init__()
         self.path = path
-        self.hook_path = f"{path or 'the model'} ({cls.__name__})"
         self.cls = cls
-        self.owner = Owner(module)
+        self.owner = OwnerRef(module)
         self._undo: Any = None
         self._subjects: dict[str, ModuleSubject] = {}
+
+    @property
+    def cls_name(self) -> str:
+        """The name of the module's class."""
+        return self.cls.__name__
+
+    @property
+    def tables(self) -> dict[str, HookTable]:
+        """{name of a method: its present hooks}."""
+        return self.present()
 
     def changed(self) -> None:
         """Give the module and its copies other hooks; without any, they are as they were before they had some."""
@@ -163,8 +171,10 @@ class ModuleHooks(HookRegistry):
     def _methods(self):
         return tuple(sorted(set().union(*[row.calls for row in self._rows])))
 
-    def subject(self, method: str, module: Any) -> ModuleSubject:
-        """What hooks get as their module where `module`, the user's or a copy, is called."""
+    def subject(self, method: str, module: Any) -> ModuleSubject | None:
+        """What hooks get as their module where a method of `module`, the user's or a copy, is called; None if it has no hooks."""
+        if self.table(method) is EMPTY:
+            return None
         if self.owner() is None:  # a copy outlives the module that it was copied from
             return ModuleSubject(None, lambda: module, functools.partial(self.table, method))
         subject = self._subjects.get(method)
@@ -258,14 +268,14 @@ class _HooksAttribute(HookSite, Mapping[str, Any]):
         return "" if self.registry is None else self.registry.path
 
     @property
-    def hook_path(self) -> str:
-        """As errors name the module."""
-        return "a copy without hooks" if self.registry is None else self.registry.hook_path
+    def cls_name(self) -> str:
+        """The name of the module's class."""
+        return "a copy without hooks" if self.registry is None else self.registry.cls_name
 
     @property
     def tables(self) -> dict[str, HookTable]:
         """{name of a method: its present hooks}."""
-        return {} if self.registry is None else self.registry.present()
+        return {} if self.registry is None else self.registry.tables
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _HooksAttribute) and self.registry is other.registry and self.key == other.key
@@ -291,7 +301,7 @@ class _HooksAttribute(HookSite, Mapping[str, Any]):
         return _no_hooks, ()
 
     def __repr__(self) -> str:
-        return f"<{len(self.key)} hooks of {self.hook_path}>" if self.registry else "<no hooks>"
+        return f"<{len(self.key)} hooks of {self.path or 'the model'} ({self.cls_name})>" if self.registry else "<no hooks>"
 
 
 _NO_HOOKS = _HooksAttribute(None, ())
@@ -332,9 +342,10 @@ def _with_hooks(cls, method):
     def call(self, *args, **kwargs):
         attribute = self.__dict__.get(SITE)
         registry = None if attribute is None else attribute.registry
-        if registry is None or registry.table(method) is EMPTY:  # removed while the call was under way
+        subject = None if registry is None else registry.subject(method, self)
+        if subject is None:  # removed while the call was under way
             return own(self, *args, **kwargs)
-        return call_with_array_hooks(functools.partial(own, self), args, kwargs, registry.subject(method, self), registry)
+        return call_with_array_hooks(functools.partial(own, self), args, kwargs, subject, registry)
 
     return call
 

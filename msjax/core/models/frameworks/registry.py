@@ -5,14 +5,13 @@ which all copies of the hooked model share.
 from __future__ import annotations
 
 import functools
-import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import jax
 
-from msjax.core.base.weak import LiveSet, identity
+from msjax.core.base.weak import LiveSet, identity, new_number
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.core.hooks.sites import WITH_HOOKS, HookSite
 from msjax.core.hooks.table import Hook, HookTable
@@ -23,7 +22,6 @@ from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, Row, han
 from msjax.core.models.static_leaves import is_equinox
 from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
 
-_NUMBERS = itertools.count()
 # {number of a Registry: its key} of those that have hooks.
 _IN_USE: dict[int, tuple[Any, ...]] = {}
 
@@ -45,15 +43,15 @@ class ModuleAt(HookSite):
     Attributes:
         registry: the hooks of its model.
         path: of the module in its model.
-        hook_path: the same, as errors name the module.
+        cls_name: the name of its class.
     """
 
-    __slots__ = ("__weakref__", "hook_path", "path", "registry")
+    __slots__ = ("__weakref__", "cls_name", "path", "registry")
 
     def __init__(self, registry: Registry, path: str, cls: str):
         self.registry = registry
         self.path: str = path
-        self.hook_path: str = f"{path or 'the model'} ({cls})"
+        self.cls_name: str = cls
 
     @property
     def tables(self) -> dict[str, HookTable]:
@@ -61,7 +59,7 @@ class ModuleAt(HookSite):
         return self.registry.tables(self.path)
 
     def __repr__(self) -> str:
-        return f"<hooks of {self.hook_path}>"
+        return f"<hooks of {self.path or 'the model'} ({self.cls_name})>"
 
 
 class Registry(HookRegistry):
@@ -76,7 +74,7 @@ class Registry(HookRegistry):
     def __init__(self):
         super().__init__()
         self.modules: dict[str, Any] = {}
-        self.number = next(_NUMBERS)
+        self.number = new_number()
         self._at: dict[tuple[str, str], ModuleAt] = {}
         weakref.finalize(self, _use, self.number, None).atexit = False
 

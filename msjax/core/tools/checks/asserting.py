@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, batching, mlir
 
-from msjax.common.tensor import Tensor
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import known_value
 from msjax.core.base.errors import describe
 from msjax.core.base.state import STATE
+from msjax.core.base.user_lines import user_lines
 from msjax.core.tools.fault import Fault
-from msjax.core.tools.pynative_search import Search, path_from
+from msjax.core.tools.model_tools import added, as_arrays
+from msjax.core.tools.owners import path_from
 from msjax.core.tools.search.lines import innermost
-from msjax.engine.autograd.monitor import user_lines
 
 # So many values a message has at most: they leave a loop as one row of numbers.
 MOST = 8
@@ -58,7 +58,7 @@ def check(condition: Any, message: str, **values: Any) -> None:
     """
     if not isinstance(message, str):
         raise TypeError(f"For 'check', 'message' should be a str, but got {describe(message)}.")
-    holds = jnp.all(jnp.asarray(_array(condition)))
+    holds = jnp.all(jnp.asarray(as_arrays(condition)))
     numbers = [_number(name, value) for name, value in values.items()]
     if len(numbers) > MOST:
         raise ValueError(f"For 'check', a message has {MOST} values at most, but got {len(numbers)}.")
@@ -77,21 +77,17 @@ def check(condition: Any, message: str, **values: Any) -> None:
 
 def _failed(message):
     """The fault of a condition that is known not to hold, called from the user's line."""
-    monitor = STATE.monitor if isinstance(STATE.monitor, Search) else None
-    path, cls = (None, "") if not STATE.owners else (path_from if monitor is None else monitor.place)(STATE.owners)
+    place = next(filter(None, (tools.place(STATE.owners) for tools in added())), None) if STATE.owners else (None, "")
+    path, cls = path_from(STATE.owners) if place is None else place
     line, called_from = innermost(user_lines())
     fault = Fault(FAILED, "forward", path, cls=cls, operation="check", line=line, called_from=called_from, message=message)
-    if monitor is not None and monitor.on_check is not None:
-        monitor.on_check(fault)
+    for tools in added():
+        tools.check_failed(fault)
     return fault
 
 
-def _array(value):
-    return value._value if isinstance(value, Tensor) else value
-
-
 def _number(name, value):
-    array = _array(value)
+    array = as_arrays(value)
     dtype = jnp.result_type(array)
     if np.size(array) != 1 or not (jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.bool_)):
         raise TypeError(f"For 'check', the value {name!r} of the message should be one number, but got {describe(value)}.")

@@ -11,6 +11,7 @@ import jax.extend.core as jex
 import numpy as np
 
 from msjax.core.base import jax_slots
+from msjax.core.base.compiler_options import options_for
 from msjax.core.base.errors import describe
 from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.interpreter import Program
@@ -22,7 +23,6 @@ from msjax.core.tools.fault import Fault
 from msjax.core.tools.scopes import Scopes
 from msjax.core.tools.search.frames import Mapped
 from msjax.core.tools.search.lines import Derivatives, lines_of, lines_of_backward_rules
-from msjax.engine.programs.compiler_options import options_for
 
 WHAT = {"index": "index out of range", "division": "integer division by zero", "user": FAILED}
 _JAX = os.path.dirname(jax.__file__) + os.sep
@@ -71,6 +71,11 @@ def find_in_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     with Scopes(models) as scopes, lines_of_backward_rules():
         program = Program(fn, args, kwargs, Tracing(Edits()))
     return find_in(program.closed, program.inputs, kinds, scopes)
+
+
+def not_again(kinds: Sequence[str]) -> Fault:
+    """The fault of a step that was wrong, but not when it ran again."""
+    return Fault(" or ".join(WHAT[kind] for kind in kinds), "forward", None, note="when it was run again, nothing was wrong")
 
 
 def _fault(source, row, said, derivatives, scopes, names):

@@ -17,14 +17,13 @@ from jax import lax
 
 from msjax.core.base import jax_slots
 from msjax.core.hooks.places import Edits
-from msjax.core.jaxprs.control_flow import devices
+from msjax.core.jaxprs.control_flow import FINAL_RULES, devices
+from msjax.core.jaxprs.evaluate import bind, in_groups, segments, walk
 from msjax.core.jaxprs.interpreter import Interpreter
-from msjax.core.jaxprs.observers import RULES
-from msjax.core.jaxprs.plan import Found, Plain, Shape, segments
+from msjax.core.jaxprs.plan import Found, Shape
 from msjax.core.tools.checks import sources
 from msjax.core.tools.checks.asserting import MOST
 from msjax.core.tools.checks.sources import Source, Wrong
-from msjax.core.tools.search.levels import run_equation
 from msjax.core.tools.search.lines import Derivatives, own
 
 # The columns of a record in full: whether something is wrong, the number of the source, the place and the number that are wrong there,
@@ -43,7 +42,6 @@ _ELEMENTWISE = {
 _MOVES = {"broadcast_in_dim", "reshape", "transpose", "squeeze", "rev", "slice"}
 # What picks elements of its first operand.
 _PICKS = {"gather", "dynamic_slice"}
-_CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}  # fmt: skip
 
 
 @dataclass
@@ -110,22 +108,11 @@ class Checks:
     # ---- the plan
 
     def _plan(self, closed, marked_in, stack, traceback, axes):
-        jaxpr, steps, plain = closed.jaxpr, [], []
-        block = Block(closed, axes=axes)
+        jaxpr, block = closed.jaxpr, Block(closed, axes=axes)
         marked = {v for v, m in zip(jaxpr.invars, marked_in) if m}
-        for eqn in jaxpr.eqns:
-            step = self._step(eqn, marked, stack, traceback, axes)
-            if step is None:
-                plain.append(eqn)
-                continue
-            if plain:
-                steps.append(plain)
-                plain = []
-            steps.append(step)
+        steps = in_groups(jaxpr.eqns, lambda _, eqn: self._step(eqn, marked, stack, traceback, axes))
         block.marked = [not isinstance(v, jex.Literal) and v in marked for v in jaxpr.outvars]
-        if steps or any(marked_in):
-            if plain:
-                steps.append(plain)
+        if any(marked_in) or any(not isinstance(step, list) for step in steps):
             block.steps = segments(jaxpr, steps)
             block.found = [self._found(axes)]
         return block
@@ -149,7 +136,7 @@ class Checks:
             if _spreads(eqn):
                 marked.update(eqn.outvars)
             return step
-        rule = RULES.get(name)
+        rule = FINAL_RULES.get(name)
         if rule is not None:
             return self._inside(eqn, rule, marked, has_marked, here, traceback, axes)
         if not has_marked:
@@ -160,7 +147,7 @@ class Checks:
 
     def _inside(self, eqn, rule, marked, has_marked, here, traceback, axes):
         name = eqn.primitive.name
-        opened = name in _CALLS and _has_no_shardings(eqn)
+        opened = rule.groups and "prevent_cse" not in eqn.params and _has_no_shardings(eqn)
         if name == "shard_map":
             axes = (*axes, *devices(eqn)[0]) if eqn.params["check_vma"] else ()
         blocks = []
@@ -180,7 +167,8 @@ class Checks:
             marked.update(v for v, m in zip(eqn.outvars, blocks[0].marked) if m)
             return Step(eqn, blocks=blocks)
         found = [f for block in blocks for f in block.found]
-        return Step(eqn, blocks=blocks, rule=rule, found=found)
+        # The condition of a while_loop and its body, one after the other, have one record.
+        return Step(eqn, blocks=blocks, rule=rule, found=found[:1] if name == "while" else found)
 
     def _counts(self, eqn, kind, stack, traceback):
         """Whether a source is one: not the derivative of another operation, which has been checked, nor what is meant."""
@@ -215,67 +203,54 @@ class _Runner(Interpreter):
     """Evaluates Blocks; what leaves one is its record."""
 
     def __init__(self, checks: Checks):
-        super().__init__(RULES, Edits())
+        super().__init__(FINAL_RULES, Edits())
         self.checks, self.full = checks, checks.full
 
     def run(self, block: Any, args: Sequence[Any], index: tuple[Any, ...] = (), probes: tuple[Any, ...] = ()) -> Any:
         """(the results of a Block, [its record]); no record if nothing is checked."""
-        if not block.steps:
-            return list(jex.jaxpr_as_fun(block.closed)(*args)), []
         outs, marks, record = self.opened(block, args, [[] for _ in args])
-        return outs, [self.consumed(block, [m for ms in marks for m in ms], record)]
+        return outs, [self.consumed(block, [m for ms in marks for m in ms], record)] if block.steps else []
 
     def opened(self, block: Block, args: Sequence[Any], marks_in: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """(the results of a Block, the marks on each of them, the record)."""
         jaxpr = block.closed.jaxpr
-        env = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*block.closed.consts, *args)))
         marks = {v: m for v, m in zip(jaxpr.invars, marks_in) if m}
         record = self.none(block.axes)
-
-        def read(v):
-            return v.val if isinstance(v, jex.Literal) else env[v]
 
         def marks_of(v):
             return [] if isinstance(v, jex.Literal) else marks.get(v, [])
 
-        if not block.steps:
-            env.update(zip(jaxpr.outvars, jex.jaxpr_as_fun(block.closed)(*args)) if jaxpr.eqns else ())
-        for step in block.steps:
-            if isinstance(step, Plain):
-                env.update(zip(step.outvars, step.run(*[env[v] for v in step.invars])))
-                continue
-            eqn = step.eqn
-            ins, on_ins = [read(v) for v in eqn.invars], [marks_of(v) for v in eqn.invars]
-            every = [m for ms in on_ins for m in ms]
-            with jax_slots.context_of(eqn):
-                on_outs: list[Any] = [[] for _ in eqn.outvars]
-                if step.blocks and step.rule is None:
-                    outs, on_outs, more = self.opened(step.blocks[0], ins, on_ins)
-                    record = self.first(record, more)
-                elif step.blocks:
-                    record = self.consumed(block, every, record)
-                    outs, more = self._inside(step, ins, block.axes)
-                    record = self.first(record, more)
-                elif step.number is not None:
-                    moved, used = self._through(eqn, ins, on_ins)
-                    record = self.consumed(block, used, record)
-                    outs = run_equation(eqn, ins)
+        def visit(step, ins):
+            nonlocal record
+            eqn, on_ins = step.eqn, [marks_of(v) for v in step.eqn.invars]
+            on_outs: list[Any] = [[] for _ in eqn.outvars]
+            more = None
+            if step.blocks and step.rule is None:
+                outs, on_outs, more = self.opened(step.blocks[0], ins, on_ins)
+            elif step.blocks:
+                record = self.consumed(block, [m for ms in on_ins for m in ms], record)
+                outs, more = self._inside(step, ins, block.axes)
+            else:
+                outs = bind(eqn, ins)
+                moved, used = self._through(eqn, ins, on_ins)
+                record = self.consumed(block, used, record)
+                if step.number is not None:
                     found = sources.wrong(self.checks.sources[step.number], ins)
                     if found.spread is None:
-                        more = self._told(
-                            step.number, self._marked(found), found.numbers, block.axes, ins[1:] if not outs else ()
-                        )
-                        record = self.first(record, more)
+                        values = ins[1:] if not outs else ()
+                        more = self._told(step.number, self._marked(found), found.numbers, block.axes, values)
                     else:
-                        on_outs = [[*moved, (step.number, found.spread(self._marked(found)), found.numbers)]]
-                else:
-                    outs = run_equation(eqn, ins)
-                    moved, used = self._through(eqn, ins, on_ins)
-                    record = self.consumed(block, used, record)
-                    on_outs = [moved] if moved else on_outs
-            env.update(zip(eqn.outvars, outs))
+                        moved = [*moved, (step.number, found.spread(self._marked(found)), found.numbers)]
+                        on_outs = [moved]
+                elif moved:
+                    on_outs = [moved]
+            if more is not None:
+                record = self.first(record, more)
             marks.update((v, m) for v, m in zip(eqn.outvars, on_outs) if m)
-        return [read(v) for v in jaxpr.outvars], [marks_of(v) for v in jaxpr.outvars], record
+            return outs
+
+        outs = walk(block.closed, block.steps, args, visit)
+        return outs, [marks_of(v) for v in jaxpr.outvars], record
 
     # ---- marks
 
@@ -344,8 +319,6 @@ class _Runner(Interpreter):
     def _inside(self, step, ins, axes):
         """(the results, the record) of an equation with jaxprs of its own."""
         name = step.eqn.primitive.name
-        if name == "while":
-            return self._while(step, ins, axes)
         outs, got = step.rule.run(self, step, ins, (), [])
         if name in ("scan", "shard_map"):
             rows = got[0]
@@ -364,29 +337,11 @@ class _Runner(Interpreter):
             record = self.first(record, other)
         return outs, record
 
-    def _while(self, step, ins, axes):
-        params, (condition, body) = step.eqn.params, step.blocks
-        n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
-        cond_consts, consts, init = ins[:n_cond], ins[n_cond : n_cond + n_body], ins[n_cond + n_body :]
+    def first_step(self, block: Any) -> Any:
+        return _varying(jnp.int32(0), block.axes)
 
-        def asked(carry, record, number):
-            """(whether the loop goes on, for each example of vmaps; the record)."""
-            outs, got = self.run(condition, [*cond_consts, *carry])
-            return outs[0], self.first(record, self._in_step(got[0], number)) if got else record
-
-        def one(state):
-            carry, record, number, go_on = state
-            outs, got = self.run(body, [*consts, *carry])
-            record = self.first(record, self._in_step(got[0], number)) if got else record
-            if jnp.ndim(go_on):
-                outs = [jnp.where(go_on.reshape(go_on.shape + (1,) * (a.ndim - go_on.ndim)), a, b) for a, b in zip(outs, carry)]
-            go_on, record = asked(outs, record, number + 1)
-            return outs, record, number + 1, go_on
-
-        number = _varying(jnp.int32(0), axes)
-        go_on, record = asked(list(init), self.none(axes), number)
-        carry, record, _, _ = lax.while_loop(lambda state: jnp.any(state[3]), one, (list(init), record, number, go_on))
-        return carry, record
+    def kept_of_step(self, block: Any, kept: list[Any], got: Sequence[Any], counter: Any) -> list[Any]:
+        return [self.first(kept[0], self._in_step(got[0], counter))] if got else kept
 
     def _in_step(self, record, number):
         return [_in_step(record[0], number), record[1]] if self.full else record

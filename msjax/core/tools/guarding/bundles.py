@@ -19,8 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from msjax.common.tensor import is_tensor, wrap
 from msjax.core.base.jax_slots import setting
+from msjax.core.hooks.values import ARRAYS
+from msjax.core.tools.checking import Check
+from msjax.core.tools.model_tools import added, values_of
 
 _FORMAT = "msjax bundle 1"
 # The settings of jax on which a step's numbers depend, those of the random ones included.
@@ -72,8 +74,8 @@ class Bundle:
             return {"named": name, "items": [self._noted(v) for v in value]}
         if isinstance(value, (list, tuple)):
             return {type(value).__name__: [self._noted(v) for v in value]}
-        if is_tensor(value):
-            return {"tensor": self._array(value._value)}
+        if (kind := values_of(value)) is not ARRAYS:
+            return {"tensor": self._array(kind.raw(value))}
         if hasattr(value, "dtype") and hasattr(value, "shape"):
             return {"array": self._array(value)}
         leaves = jax.tree.leaves(nnx.state(value) if isinstance(value, nnx.Module) else value)
@@ -89,6 +91,13 @@ class Bundle:
         array = np.asarray(value)
         self._arrays.append(np.frombuffer(array.tobytes(), np.uint8))
         return [len(self._arrays) - 1, list(array.shape)]
+
+
+def bundle_of_function(args: Any, kwargs: Any, check: Check, kinds: Sequence[str] = ()) -> Bundle:
+    """The bundle of a call of a function of jax arrays; `kinds` are those of the checks."""
+    return Bundle(
+        {"kind": "function", "on": check.on if isinstance(check.on, str) else None, "checks": [*kinds]}, args, kwargs, {}
+    )
 
 
 class ReadBundle:
@@ -163,7 +172,10 @@ class ReadBundle:
             items = [self._made(v, like) for v in value]
             return items if kind == "list" else tuple(items)
         if kind == "tensor":
-            return wrap(self._read(value))
+            made = next((tools.values.made for tools in added()), None)
+            if made is None:
+                raise ValueError(f"The step in {self.path!r} was given Tensors: import msjax before it is replayed.")
+            return made(self._read(value))
         if kind == "array":
             return self._read(value)
         items = [self._made(v, like) for v in noted["items"]]

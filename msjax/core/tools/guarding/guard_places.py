@@ -9,16 +9,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.core.base.arrays import is_tracer
-from msjax.core.hooks.delivery import NO_SUBJECT, run_traced_hook
-from msjax.core.hooks.values import ARRAYS
+from msjax.core.hooks.protocol import observe
+from msjax.core.hooks.values import ARRAYS, Values
 from msjax.core.hooks.worker import WORKER
+from msjax.core.models.functions import hook_gradient
 from msjax.core.tools.checking import Check
 from msjax.core.tools.examples import of_all_examples
 from msjax.core.tools.fault import Fault
-from msjax.engine.compile.trace import program_here
-from msjax.ops.function.control.gradient import HookBackward
 
 
 class Place(NamedTuple):
@@ -50,7 +48,12 @@ class Guard:
         model: the model.
         check (Check): what counts as wrong.
         gradients (bool): whether gradients are looked at.
+
+    Attributes:
+        kind: finds the values among the arguments of a call.
     """
+
+    kind: Values = ARRAYS
 
     def __init__(self, model: Any, check: Check, gradients: bool):
         self.model, self.check, self.gradients = model, check, gradients
@@ -64,40 +67,32 @@ class Guard:
             if self.check(values):
                 self.found(place, values, args)
             return
-        program = program_here()
-        if program is not None:
-            self._flag(program, place, values)
-        else:
-            # As an observer: by a callback under jax.jit, as an output in hooks.jit.
-            arrived, flag = _Look(self, place), _any_example(self._flag_of(values))
-            run_traced_hook(ARRAYS, arrived, NO_SUBJECT, (flag,), "hook", observe=True, carried=())
+        self.flag(place, values)
+
+    def flag(self, place: Place, values: Sequence[Any]) -> None:
+        """Look at traced arrays by a flag, as an observer: by a callback under jax.jit, as an output in hooks.jit."""
+        flag = _any_example(functools.reduce(jnp.logical_or, map(self.check.traced, values)))
+        observe(_Look(self, place), (flag,), "hook")
 
     def looked_at(self, place: Place, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The arguments of a call in a program that jax compiles, so that the gradients with respect to them are looked at, too: there,
         nothing is run again to find out whether a gradient was wrong before or behind a cell. None if they stay as they are."""
-        leaves, treedef = jax.tree.flatten(args, is_leaf=is_leaf)
-        arrays = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        leaves, treedef = jax.tree.flatten(args, is_leaf=self.kind.is_leaf)
+        arrays = [self.kind.raw(leaf) if self.kind.is_value(leaf) else leaf for leaf in leaves]
         chosen = [is_tracer(array) and self.check.applies(array) for array in arrays]
-        if not any(chosen) or program_here() is not None:
+        if not any(chosen):
             return None
-        node = HookBackward(lambda grads: self.look(place, [grads[0]._value]), traced=True)
-        for i, leaf in enumerate(leaves):
-            if chosen[i]:
-                leaves[i] = node(leaf) if isinstance(leaf, Tensor) else node(wrap(leaf))._value
-        return jax.tree.unflatten(treedef, leaves)
+        return jax.tree.unflatten(treedef, [self.passed_through(place, v) if c else v for v, c in zip(leaves, chosen)])
 
-    def _flag_of(self, values):
-        return functools.reduce(jnp.logical_or, map(self.check.traced, values))
+    def passed_through(self, place: Place, leaf: Any) -> Any:
+        """A value that is traced, whose gradient is looked at as that of a place."""
+        return hook_gradient(lambda grad: self.look(place, [grad]), traced=True)(leaf)
 
     def arrived(self, place: Place, flag: Any) -> None:
         """Raise the fault of a place whose flag is raised, in a program that jax compiled."""
         # Of all places that are wrong in a run, the first is told.
         if bool(flag) and not isinstance(WORKER.failures.first, Fault):
             raise place.fault(self.check, _COMPILED_BY_JAX)
-
-    def _flag(self, program, place, values):
-        """Look at the values by a flag of a program that msjax compiles."""
-        program.after_run(functools.partial(self.arrived, place), (self._flag_of(values),), "guard")
 
     def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         """Raise the fault of a place that is wrong."""

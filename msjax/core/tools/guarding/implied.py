@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base import jax_slots
-from msjax.core.tools.search.levels import jaxpr_in_place_of
+from msjax.core.jaxprs.control_flow import body_in_place_of
 
 # Operations whose results are among their operands, or as wrong as these.
 _PICKS = {
@@ -96,7 +96,7 @@ class _Implied:
 
     def _results(self, eqn, operands: list[Roots]) -> list[Roots]:
         name = eqn.primitive.name
-        inner = jaxpr_in_place_of(eqn)
+        inner = body_in_place_of(eqn)
         if inner is not None:
             constants = {v: self.of_constant(c) for v, c in zip(inner.jaxpr.constvars, inner.consts)}
             found = self.look_at(inner.jaxpr, {**constants, **dict(zip(inner.jaxpr.invars, operands))})

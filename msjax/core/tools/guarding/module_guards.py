@@ -16,12 +16,11 @@ from msjax.core.base.errors import shorten
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.tools.checking import Check
-from msjax.core.tools.checks.finding import find_in_call
+from msjax.core.tools.checks.finding import find_in_call, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
-from msjax.core.tools.guarding.cell_checks import not_again
+from msjax.core.tools.guarding.bundles import bundle_of_function
 from msjax.core.tools.guarding.guard_places import Guard, Place
-from msjax.core.tools.guarding.steps import bundle_of_function
 from msjax.core.tools.hook_set import ModuleHookSet, names_in
 from msjax.core.tools.nan_search import models_of
 from msjax.core.tools.search.names import argument_names

@@ -10,9 +10,8 @@ from msjax.core.tools.checking import Check, On
 from msjax.core.tools.checks.finding import find_in_call
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import ReadBundle
-from msjax.core.tools.guarding.guards import guard
-from msjax.core.tools.guarding.steps import cells_of, named_state
-from msjax.core.tools.nan_search import kept_state, models_of
+from msjax.core.tools.model_tools import added
+from msjax.core.tools.nan_search import models_of
 from msjax.core.tools.search.program import search_call
 
 
@@ -61,10 +60,9 @@ def replay(
     if on is None and stored is None:
         raise ValueError(f"For 'replay', give on=..., the function that the guard was given: {bundle.path!r} can't hold it.")
     check = Check(stored if on is None else on, "replay")
-    run = _of_cells if bundle.about["kind"] == "cells" else _of_function
     with bundle.settings():
         args, kwargs = bundle.arguments(like)
-        fault = run(bundle, step, args, kwargs, check)
+        fault = _run(bundle, step, args, kwargs, check)
     if show:
         print(
             fault
@@ -74,40 +72,14 @@ def replay(
     return fault
 
 
-def _of_function(bundle, step, args, kwargs, check):
+def _run(bundle, step, args, kwargs, check):
+    kind = bundle.about["kind"]
+    if kind != "function":
+        tools = next((tools for tools in added() if tools.kind == kind), None)
+        if tools is None:
+            raise ValueError(f"For 'replay', the step in {bundle.path!r} is one of {kind}: import msjax, and make the step anew.")
+        return tools.replay(bundle, step, args, kwargs, check)
     fn = getattr(step, "__wrapped__", step)
     models, kinds = models_of(fn, args, kwargs), bundle.about.get("checks", ())
     found = find_in_call(fn, args, kwargs, kinds, models) if kinds else None
     return found or search_call(fn, args, kwargs, check, models)[1]
-
-
-def _of_cells(bundle, step, args, kwargs, check):
-    cells, state = cells_of(step, args, kwargs), bundle.state()
-    variables = named_state(cells)
-    if variables.keys() != state.keys():
-        lacking, unknown = sorted(state.keys() - variables.keys()), sorted(variables.keys() - state.keys())
-        raise ValueError(
-            f"For 'replay', the step in {bundle.path!r} is another one: "
-            + "; ".join(
-                f"{what}: {', '.join(names[:5])}" for what, names in (("lacking", lacking), ("not in the file", unknown)) if names
-            )
-        )
-    number, path = bundle.about["model"]
-    model = dict(cells[number].cells_and_names())[path]
-    with kept_state(cells):
-        for name, variable in variables.items():
-            if variable._value.shape != state[name].shape:
-                raise ValueError(
-                    f"For 'replay', {name} has the shape {list(variable._value.shape)}, but in {bundle.path!r} {list(state[name].shape)}."
-                )
-            variable._value = state[name]
-        try:
-            kinds = bundle.about.get("checks", ())
-            if kinds:
-                with guard(model, check.on, False, checks=kinds):
-                    step(*args, **kwargs)
-            with guard(model, check.on, bundle.about["gradients"], eager=True):
-                step(*args, **kwargs)
-        except Fault as fault:
-            return fault
-    return None

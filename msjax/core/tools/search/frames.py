@@ -12,13 +12,14 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jax.sharding import PartitionSpec
 
 from msjax.core.base import jax_slots
-from msjax.core.jaxprs.control_flow import devices
-from msjax.core.jaxprs.plan import close
-from msjax.core.tools.search.levels import Level, Literal, Plan, Step, run_equation, run_once, same_types
+from msjax.core.hooks.places import Edits
+from msjax.core.jaxprs.control_flow import FINAL_RULES, devices, same_types, scan_parts, while_parts
+from msjax.core.jaxprs.interpreter import Interpreter
+from msjax.core.jaxprs.plan import Block, Found, Inside, Shape, close
+from msjax.core.tools.search.levels import Level, Literal, Plan, Step, run_equation, run_once
 
 Index = tuple[int, ...]
 # So many steps of a while_loop are kept at a time; that many steps of a loop are looked at one by one before some are left out.
@@ -118,34 +119,20 @@ class Frames:
 
     def scan(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
         params = step.eqn.params
-        if "num_consts" in params:
-            n_consts, n_carry = params["num_consts"], params["num_carry"]
-        else:
-            n_consts, n_carry = (len(part) for part in params["ft_in"].unpack()[:2])
+        n_consts, n_carry, _ = map(len, scan_parts(step.eqn, step.ins))
         length, reverse = params["length"], params["reverse"]
         last = 0 if reverse else length - 1
         if not length:
             return frame, step.ins[n_consts + out], index
         plan = self.plan(frame, step, params["jaxpr"])
         values = [frame.level.read(v) for v in step.ins]
-        consts, init, xs = values[:n_consts], values[n_consts : n_consts + n_carry], values[n_consts + n_carry :]
+        consts, _, xs = scan_parts(step.eqn, values)
 
         def history():
-            body = jex.jaxpr_as_fun(close(params["jaxpr"]))
-
-            def run(consts, init, xs):
-                def one(carry, x):
-                    return body(*consts, *carry, *x)[:n_carry], carry
-
-                return lax.scan(one, list(init), list(xs), length=length, reverse=reverse)[1]
-
+            given = _Given(step.eqn, range(n_consts, n_consts + n_carry))
             if frame.mapped is None:
-                return run_once(run, close(params["jaxpr"]).jaxpr.eqns, length)(consts, init, xs)
-            given, carried = [v.aval for v in step.eqn.invars], close(params["jaxpr"]).jaxpr.invars[n_consts : n_consts + n_carry]
-            cut = n_consts + n_carry
-            return frame.mapped.run(
-                lambda *v: run(v[:n_consts], v[n_consts:cut], v[cut:]), values, given, [v.aval for v in carried]
-            )
+                return run_once(given, close(params["jaxpr"]).jaxpr.eqns, length)(values)
+            return frame.mapped.run(lambda *values: given(values), values, [v.aval for v in step.eqn.invars], given.avals)
 
         carries = self._once(frame, step, "history", history)
 
@@ -192,44 +179,31 @@ class Frames:
     def while_loop(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
         if frame.mapped is not None:
             return None
-        params = step.eqn.params
-        n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
-        plan = self.plan(frame, step, params["body_jaxpr"])
+        plan = self.plan(frame, step, step.eqn.params["body_jaxpr"])
         values = [frame.level.read(v) for v in step.ins]
-        first, init = n_cond + n_body, values[n_cond + n_body :]
-        condition, body = jex.jaxpr_as_fun(close(params["cond_jaxpr"])), jex.jaxpr_as_fun(close(params["body_jaxpr"]))
+        cond_consts, consts, init = while_parts(step.eqn, values)
+        n_cond, n_body = len(cond_consts), len(consts)
+        first = n_cond + n_body
 
-        def run(cond_consts, consts, init, until):
-            """How many steps there are, and the states before the last ones up to that number."""
-            kept = [jnp.zeros((_KEPT, *jnp.shape(v)), jnp.result_type(v)) for v in init]
+        def ran(name, **kept):
+            """What the steps were given, and how many there were."""
 
-            def go_on(state):
-                return condition(*cond_consts, *state[0])[0] & (state[1] < until)
+            def make():
+                given = _Given(step.eqn, range(n_body, n_body + len(init)) if kept else (), **kept)
+                return run_once(given, [step.eqn])(values)
 
-            def one(state):
-                carry, n, kept = state
-                kept = [rows.at[n % _KEPT].set(v) for rows, v in zip(kept, carry)]
-                return list(body(*consts, *carry)), n + 1, kept
+            return self._once(frame, step, name, make)
 
-            _, n, kept = lax.while_loop(go_on, one, (list(init), jnp.int32(0), kept))
-            return n, kept
-
-        program = self._once(frame, step, "program", lambda: run_once(run, [step.eqn]))
-
-        def states(until):
-            return program(values[:n_cond], values[n_cond:first], init, until)
-
-        n = int(self._once(frame, step, "count", lambda: states(np.int32(2**31 - 1)))[0])
+        n = int(ran("count")[0])
 
         def before(t):
             """The state before a step."""
-            end = min((t // _KEPT + 1) * _KEPT, n)
-            rows = self._once(frame, step, ("states", end), lambda: states(np.int32(end))[1])
-            return [row[t % _KEPT] for row in rows]
+            rows = ran(t // _KEPT, start=t // _KEPT * _KEPT)
+            return [row[t % _KEPT] for row in rows[:-1]]
 
         def inside(t):
             def make():
-                return Frame(Level(plan, [*values[n_cond:first], *before(t)]), frame, step, back(t), t)
+                return Frame(Level(plan, [*consts, *before(t)]), frame, step, back(t), t)
 
             return self._once(frame, step, t, make)
 
@@ -268,14 +242,9 @@ class Frames:
         plan = self.plan(frame, step, step.eqn.params["jaxpr"])
 
         def make():
-            values = [frame.level.read(v) for v in step.ins]
-            return Frame(
-                MappedLevel(plan, mapped.split(values, [v.aval for v in close(step.eqn.params["jaxpr"]).jaxpr.invars]), mapped),
-                frame,
-                step,
-                back,
-                mapped=mapped,
-            )
+            given = _Given(step.eqn, range(len(step.ins)))
+            values = jax.jit(given)([frame.level.read(v) for v in step.ins])
+            return Frame(MappedLevel(plan, values, mapped), frame, step, back, mapped=mapped)
 
         def back(i, index):
             at = mapped.first(mapped.in_specs[i], np.shape(frame.level.read(step.ins[i])), index[0])
@@ -290,6 +259,46 @@ _RULES: dict[str, Callable[..., Any]] = {
     "scan": Frames.scan, "while": Frames.while_loop, "cond": Frames.cond, "custom_linear_solve": Frames.linear_solve,
     "shard_map": Frames.shard_map,
 }  # fmt: skip
+
+
+class _Given(Interpreter):
+    """A function of the inputs of an equation, which returns what each run of its body is given: of a loop, with an axis of steps in front, of
+    a shard_map, with one of devices; behind those of a while_loop, how many steps there were.
+
+    Args:
+        eqn: a scan, a while_loop or a shard_map.
+        at: which of the body's inputs.
+        start: the first of the `_KEPT` steps of a while_loop whose inputs are wanted.
+
+    Attributes:
+        avals: the abstract values of what it returns, where that is known.
+    """
+
+    def __init__(self, eqn: Any, at: Sequence[int], start: int | None = None):
+        rule = FINAL_RULES[eqn.primitive.name]
+        super().__init__(FINAL_RULES, Edits(), None if start is None else _KEPT)
+        self._at, self._start = at, start
+        blocks = [Block(body.closed) for body in rule.bodies(eqn)]
+        given = [blocks[-1].closed.jaxpr.invars[i].aval for i in at]
+        blocks[-1].found = [Found("", "given", None, (), (), tuple(map(Shape.of, given)), (), ())]
+        found = [f.with_axis(_KEPT) if start is not None else f for f in (f.with_count() for f in blocks[-1].found)]
+        self.avals = given
+        self._step = Inside(eqn, rule, blocks, found)
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        with jax_slots.context_of(self._step.eqn):
+            return self._step.rule.run(self, self._step, list(values), (), [])[1][0]
+
+    def run(self, block: Any, args: Sequence[Any], index: tuple[Any, ...] = (), probes: tuple[Any, ...] = ()) -> Any:
+        outs = list(jex.jaxpr_as_fun(block.closed)(*args))
+        return outs, [[args[i] for i in self._at]] if block.found else []
+
+    def first_step(self, block: Any) -> Any:
+        return jnp.int32(0 if self._start is None else -self._start)
+
+    def kept_of_step(self, block: Any, kept: list[Any], got: Sequence[Any], counter: Any) -> list[Any]:
+        # Negative numbers would count from the end.
+        return super().kept_of_step(block, kept, got, counter if self._start is None else jnp.where(counter < 0, _KEPT, counter))
 
 
 class Mapped:
@@ -326,12 +335,6 @@ class Mapped:
         found = self._map(local, tuple(map(_in_front, ins)), list(map(_in_front, outs)))(
             *[v[np.array(self._one_for_each(axes))] for v, axes in zip(values, ins)]
         )
-        return [v[np.array(self._of_all(axes))] for v, axes in zip(found, outs)]
-
-    def split(self, values: Sequence[Any], made: Sequence[Any]) -> list[Any]:
-        """The inputs of the shard_map with an axis of devices in front; `made` are their abstract values on a device."""
-        outs = [self._varying(aval) for aval in made]
-        found = self._map(lambda *values: [v[None] for v in values], tuple(self.in_specs), list(map(_in_front, outs)))(*values)
         return [v[np.array(self._of_all(axes))] for v, axes in zip(found, outs)]
 
     def _map(self, local, in_specs, out_specs):

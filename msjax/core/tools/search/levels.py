@@ -15,14 +15,11 @@ import jax.extend.core as jex
 import numpy as np
 
 from msjax.core.base import jax_slots
-from msjax.core.jaxprs.plan import close
-from msjax.engine.programs.compiler_options import platform_of, quick_options
+from msjax.core.base.compiler_options import platform_of, quick_options
+from msjax.core.hooks.places import place_p
+from msjax.core.jaxprs.control_flow import body_in_place_of
+from msjax.core.jaxprs.evaluate import bind
 
-# The calls whose equations can stand in their place.
-_GROUPS = {
-    "jit", "pjit", "closed_call", "core_call", "eval_jaxpr", "named_call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call",
-    "custom_vjp_call_jaxpr",
-}  # fmt: skip
 # So many equations, and so many bytes of results, are one program at most; so many bytes of a level are kept.
 _EQUATIONS, _BYTES, _KEPT = 200, 1 << 28, 1 << 30
 # A program that computes at most so many numbers is run sooner than it is optimized; so often, a loop without a known end may run.
@@ -94,7 +91,11 @@ class Plan:
         for eqn in closed.jaxpr.eqns:
             ins = [read(v) for v in eqn.invars]
             here, at = f"{stack}/{jax_slots.name_stack_of(eqn)}", traceback or jax_slots.traceback_of(eqn)
-            inner = jaxpr_in_place_of(eqn)
+            if eqn.primitive is place_p:
+                # Another name for its operands.
+                env.update(zip(eqn.outvars, ins))
+                continue
+            inner = body_in_place_of(eqn)
             if inner is not None:
                 own = self._own(jax_slots.file_of(inner))
                 outs = self._open(inner, ins, here, at if own or traceback is not None else None)
@@ -176,12 +177,9 @@ def _numbers(eqns):
 
 
 def run_equation(eqn: jex.JaxprEqn, values: Sequence[Any]) -> list[Any]:
-    """The results of one equation as it stands, of values for all its inputs."""
-    invars: list[Any] = [jex.Var(v.aval) for v in eqn.invars]
-    outvars = [jex.Var(v.aval) for v in eqn.outvars]
-    one = jax_slots.jaxpr_of(invars, outvars, [eqn.replace(invars=invars, outvars=outvars)], "find_nan")
+    """The results of one equation in its own context, of values for all its inputs."""
     with jax_slots.context_of(eqn):
-        return list(jex.jaxpr_as_fun(jex.ClosedJaxpr(one, ()))(*values))
+        return bind(eqn, values)
 
 
 class Level:
@@ -225,26 +223,6 @@ class Level:
     def run(self, step: Step, values: Sequence[Any]) -> list[Any]:
         """The results of a step, of other values for its inputs."""
         return run_equation(step.eqn, values)
-
-
-def jaxpr_in_place_of(eqn: Any) -> Any:
-    """The jaxpr whose equations can stand in the place of an equation; None if there is none."""
-    if eqn.primitive.name not in _GROUPS:
-        return None
-    inner = eqn.params.get("call_jaxpr", eqn.params.get("jaxpr", eqn.params.get("fun_jaxpr")))
-    if inner is None:
-        return None
-    closed = close(inner)
-    return closed if same_types(closed.jaxpr, eqn) else None
-
-
-def same_types(jaxpr: Any, eqn: Any) -> bool:
-    """Whether a jaxpr takes and returns what an equation does."""
-
-    def types(variables):
-        return [(getattr(v.aval, "shape", None), getattr(v.aval, "dtype", None)) for v in variables]
-
-    return types(jaxpr.invars) == types(eqn.invars) and types(jaxpr.outvars) == types(eqn.outvars)
 
 
 def _bytes(aval):

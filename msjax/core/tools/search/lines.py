@@ -14,8 +14,8 @@ import jax
 
 from msjax.core.base import jax_slots
 from msjax.core.base.libraries import FOLDER
+from msjax.core.base.user_lines import Line
 from msjax.core.jaxprs.plan import close
-from msjax.engine.autograd.monitor import Line
 
 _OWN = (os.path.dirname(jax.__file__) + os.sep, FOLDER)
 _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib", "stdlib")})

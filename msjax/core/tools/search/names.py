@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -11,17 +11,30 @@ from flax import nnx
 from msjax.core.hooks.places import is_array
 
 
-def argument_names(args: tuple[Any, ...], kwargs: dict[str, Any], model: Any = None) -> list[str]:
+class LeafName(str):
+    """The name of an array in words.
+
+    Attributes:
+        weight: its dotted name in a model; None if it belongs to none.
+    """
+
+    weight: str | None = None
+
+
+def argument_names(
+    args: tuple[Any, ...], kwargs: dict[str, Any], model: Any = None, weights: Mapping[int, str] | None = None
+) -> list[LeafName]:
     """The names of the arrays among the arguments of a function, such as "argument 0['w']" and "the Param layers.scale".
 
     Args:
         args, kwargs: the arguments.
-        model: an nnx module, or a dict of the leaves of a model, whose arrays come before those of the arguments.
+        model: a model whose arrays come before those of the arguments: an nnx module or a pytree.
+        weights: {id of an array: its dotted name in a model} of the weights among all these.
     """
     return [
-        *([] if model is None else (f"the {name}" for name in _names(model, "model"))),
-        *(name for i, arg in enumerate(args) for name in _names(arg, f"argument {i}")),
-        *(name for key in sorted(kwargs) for name in _names(kwargs[key], f"argument {key}")),
+        *([] if model is None else _names(model, "the model", weights, "the ")),
+        *(name for i, arg in enumerate(args) for name in _names(arg, f"argument {i}", weights)),
+        *(name for key in sorted(kwargs) for name in _names(kwargs[key], f"argument {key}", weights)),
     ]
 
 
@@ -44,17 +57,19 @@ def gradient_of(names: list[str], path: tuple[Any, ...]) -> str:
     return f"the gradient of {names[path[2].idx]}"
 
 
-def _names(value, outer):
+def _names(value, outer, weights, article=""):
     """Of each array in a pytree."""
     found = []
     for path, leaf in jax.tree_util.tree_flatten_with_path(value, is_leaf=_is_variable)[0]:
-        arrays = [v for v in jax.tree.leaves(leaf) if is_array(v)]
+        dotted, text = None, f"{outer}{jax.tree_util.keystr(path)}"
         if isinstance(leaf, nnx.Variable):
             dotted = ".".join(_key(key) for key in path)
-            name = f"{type(leaf).__name__} {dotted}" + (f" of {outer}" if outer != "model" else "")
-        else:
-            name = f"{outer}{jax.tree_util.keystr(path)}"
-        found += [name] * len(arrays)
+            text = f"{article}{type(leaf).__name__} {dotted}" + ("" if article else f" of {outer}")
+        for array in jax.tree.leaves(leaf):
+            if is_array(array):
+                name = LeafName(text)
+                name.weight = (weights or {}).get(id(array), dotted)
+                found.append(name)
     return found
 
 

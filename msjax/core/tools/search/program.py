@@ -152,6 +152,9 @@ class _Search:
         what = self._source(trail)
         value = walker.root.level.read(value) if isinstance(value, int) else value
         told = {"phase": "forward", "path": None}
+        if getattr(what, "weight", None) is not None:
+            path, cls = self.scopes.around(what.weight)
+            told |= {"path": path, "cls": cls}
         if trail.links and what == "a constant":
             # A constant of the program belongs to the line that uses it.
             told = {k: v for k, v in self._told(trail.links[-1]).items() if k != "derivative"}

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.state import STATE
-from msjax.core.hooks.delivery import NO_SUBJECT, run_traced_hook
-from msjax.core.hooks.values import ARRAYS
+from msjax.core.hooks.protocol import observe
 from msjax.core.tools.examples import of_all_examples
 from msjax.core.tools.watching.statistics import statistics
-from msjax.engine.compile.trace import in_program
 
 Names = Sequence[tuple[str, str]]
 
@@ -44,7 +38,6 @@ class Collector:
         self._calls: dict[tuple[str, str], int] = {}
         self.statistics = jax.jit(functools.partial(statistics, bins=bins))
         self._of_all = of_all_examples(lambda value: statistics([value], bins))
-        self._programs: weakref.WeakKeyDictionary[Any, _ProgramStatistics] = weakref.WeakKeyDictionary()
 
     def __bool__(self) -> bool:
         return bool(self._tables or self._values)
@@ -65,45 +58,15 @@ class Collector:
             names = [(kind, f"{name}[{i}]" if len(values) > 1 else name)]
             if not is_tracer(value):
                 self._values.append((self._numbered(*names[0]), value))
-            elif not in_program() or not STATE.trace.here():
-                row = (self._of_all(value),)
-                run_traced_hook(
-                    ARRAYS, functools.partial(self._arrived, names), NO_SUBJECT, row, "watch", observe=True, carried=()
-                )
             else:
-                program = self.program()
-                if program is not None:
-                    program.values += [(*names[0], value)]
+                self.take_traced(names, value)
 
-    def program(self) -> _ProgramStatistics | None:
+    def take_traced(self, names: Names, value: jax.Array) -> None:
+        """An array that jax traces: its statistics come by an observer."""
+        observe(functools.partial(self._arrived, names), (self._of_all(value),), "watch")
+
+    def program(self) -> Any:
         """The statistics of the program that is being traced; None if jax compiles it."""
-        trace = STATE.trace
-        if not in_program():
-            return None
-        if trace not in self._programs:
-            self._programs[trace] = _ProgramStatistics()
-            trace.at_end(functools.partial(self._end_of_program, self._programs[trace], weakref.ref(trace)))
-        return self._programs[trace]
-
-    def _end_of_program(
-        self, program: _ProgramStatistics, trace: Callable[[], Any], changed: Sequence[tuple[Tensor, Any]]
-    ) -> None:
-        before = {id(tensor): value for tensor, value in changed}
-        parameters = {n: (before[id(p)], p._value) for n, p in self._tensors().items() if id(p) in before}
-        if "parameter" in self.parameters:
-            program.values += [("parameter", name, new) for name, (_, new) in parameters.items()]
-        if "update" in self.parameters:
-            program.values += [("update", name, new - old) for name, (old, new) in parameters.items()]
-        if program.values:
-            names = [(kind, name) for kind, name, _ in program.values]
-            # The output of a cell is often that of the last cell in it, too.
-            distinct = {id(value): value for _, _, value in program.values}
-            rows = dict(zip(distinct, statistics([*distinct.values()], self.bins)))
-            table = jnp.stack([rows[id(value)] for _, _, value in program.values])
-            trace().after_run(functools.partial(self._arrived, names), (table,), "watch")
-        if program.counts:
-            trace().after_run(functools.partial(self._ran, bool(parameters)), (), "watch")
-        program.values.clear()
 
     def _arrived(self, names: Names, table: jax.Array) -> None:
         self._tables.append(([self._numbered(*name) for name in names], table))
@@ -111,16 +74,3 @@ class Collector:
     def _numbered(self, kind: str, name: str) -> tuple[str, str]:
         count = self._calls[kind, name] = self._calls.get((kind, name), -1) + 1
         return kind, f"{name}#{count}" if count else name
-
-
-@dataclass(eq=False)
-class _ProgramStatistics:
-    """The statistics that a program computes, as they are noted while it is traced.
-
-    Attributes:
-        values: (kind, name, value) of which it computes statistics.
-        counts: whether each of its runs is a step.
-    """
-
-    values: list[tuple[str, str, Any]] = field(default_factory=list)
-    counts: bool = False

@@ -6,27 +6,26 @@ import atexit
 import gc
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.core.base.calls import in_functional_run
 from msjax.core.base.checks import check_int
 from msjax.core.base.errors import describe
-from msjax.core.base.state import STATE
 from msjax.core.base.weak import LiveSet
 from msjax.core.hooks.worker import barrier
 from msjax.core.models.where import Where
+from msjax.core.tools.model_tools import tools_of
 from msjax.core.tools.watching.behind import close, note_step, wait as wait_for
 from msjax.core.tools.watching.collecting import Collector, Names
-from msjax.core.tools.watching.places import CellPlaces, ModulePlaces
+from msjax.core.tools.watching.places import ModulePlaces
 from msjax.core.tools.watching.report import WatchReport
 from msjax.core.tools.watching.rules import Rule
 from msjax.core.tools.watching.sinks import WatchRow, sink_of
 from msjax.core.tools.watching.statistics import rows_of
-from msjax.nn.cell.base import Cell
-from msjax.train.callback.callback import Callback
 
 KINDS = ("activation", "gradient", "parameter", "update")
 
@@ -65,7 +64,7 @@ def watch(
             statistics of a step have come, which may be a step or two later.
 
     Returns:
-        A `Watch`: a handle, a context manager, and a callback of ``train.Model``, which then counts the Model's training steps.
+        A `Watch`: a handle, a context manager, and, of a Cell, a callback of ``train.Model``, which then counts the Model's training steps.
 
     Raises:
         TypeError, ValueError: a wrong argument, or no cell matches `where`.
@@ -81,15 +80,20 @@ def watch(
         >>> print([(row.step, row.kind, row.name) for row in watched.rows])
         [(2, 'activation', '1'), (4, 'activation', '1')]
     """
-    return Watch(model, every, what, to, where, bins, rules)
+    tools = tools_of(model)
+    return (Watch if tools is None else tools.watch_class())(model, every, what, to, where, bins, rules)
 
 
-class Watch(WatchReport, Callback):
+class Watch(WatchReport):
     """What `watch` returns; prints as a table of the latest statistics.
 
     Attributes:
         step (int): the number of the present step, from 1.
+        collector, places: the classes of what takes the statistics, and of the places that are looked at.
     """
+
+    collector: Any = Collector
+    places: Any = ModulePlaces
 
     def __init__(
         self,
@@ -101,15 +105,14 @@ class Watch(WatchReport, Callback):
         bins: int,
         rules: Iterable[Rule] = (),
     ):
-        places = CellPlaces if isinstance(model, Cell) else ModulePlaces
         self.every: int = check_int(every, "every", "watch", low=1)
         self.model, self.step = model, 1
         self._sink, bins = None if to is None else sink_of(to), check_int(bins, "bins", "watch", low=1)
         self.what: tuple[str, ...] = (what,) if isinstance(what, str) else KINDS if what is None else tuple(what)
         if not self.what or not set(self.what) <= set(KINDS):
             raise ValueError(f"For 'watch', 'what' should be some of {', '.join(KINDS)}, but got {what!r}.")
-        self._collector = Collector(bins, lambda: self._places.tensors(), self._ran)
-        self._places: Any = places(model, where, self.what, self._collector.take, self._collector.program)
+        self._collector: Any = self.collector(bins, lambda: self._places.tensors(), self._ran)
+        self._places: Any = self.places(model, where, self.what, self._collector.take, self._collector.program)
         self.what = self._places.what(self.what, required=what is not None)
         self._rules = list(rules)
         for rule in self._rules:
@@ -125,7 +128,7 @@ class Watch(WatchReport, Callback):
         self._rows: list[WatchRow] = []
         self._unwritten: list[tuple[int, list[tuple[Names, Any]]]] = []
         _OPEN.add(self)
-        self._count = model.register_forward_pre_hook(self._called_again, traced=True) if isinstance(model, Cell) else None
+        self._count = self._places.counted(self._called_again)
         self._arm()
         if self._count is None:
             self._keep_old()
@@ -150,6 +153,9 @@ class Watch(WatchReport, Callback):
         _OPEN.discard(self)
         self._write(wait=True)
         close(self._sink)
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *_exception: Any) -> None:
         self.remove()
@@ -176,13 +182,11 @@ class Watch(WatchReport, Callback):
 
     def _called_again(self, cell, args):
         """The network is called: in PyNative mode a step begins; in a program, a step ends with each of its runs."""
-        trace = STATE.trace
-        if STATE.functional:
+        if in_functional_run():
             return
-        if trace is not None:
-            program = self._collector.program()
-            if program is not None:
-                program.counts = True
+        program = self._collector.program()
+        if program is not None:
+            program.counts = True
         else:
             if not self._counted and self._called:
                 self._next_step()

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msjax.core.base.errors import describe
+from msjax.core.base.optional import tensorboardx
 from msjax.core.tools.watching.behind import Behind, close, wait
-from msjax.train.summary import tensorboardx
 
 _OTHERWISE = "A .csv file or a function as 'to' needs nothing."
 SCALARS = ("mean", "std", "norm", "zeros", "min", "max", "nan", "inf")

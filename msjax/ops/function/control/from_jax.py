@@ -13,8 +13,6 @@ from msjax.common.tensor_values import TENSORS
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, check_callable
 from msjax.core.base.state import ACTIVITY, STATE, VERSION
-from msjax.core.hooks.batching import after_calls
-from msjax.core.hooks.worker import barrier
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.compile.walk import hooks_within
 
@@ -93,11 +91,11 @@ def from_jax(
         leaves, treedef = jax.tree.flatten((dynamic, kwargs), is_leaf=is_tensor)
         shapes = tuple((leaf.shape, str(leaf.dtype)) if hasattr(leaf, "shape") else type(leaf) for leaf in leaves)
         key = (treedef, static_args, static_kwargs, shapes, known.hooks())
-        out = apply(op, after_calls(TENSORS, leaves), (treedef, static_args, static_kwargs, key))
+        out = apply(op, STATE.delivery.before_loop(TENSORS, leaves), (treedef, static_args, static_kwargs, key))
         if key not in known.structures:
             raise RuntimeError(f"The function {callable_name(fn)} left no trace of what it returns.")
-        if ACTIVITY.callbacks and STATE.trace is None and not any(is_tracer(v._value) for v in out):
-            barrier()  # the hooks of cells in `fn` come before what follows
+        if ACTIVITY.callbacks and not any(is_tracer(v._value) for v in out):
+            STATE.delivery.settle()  # the hooks of cells in `fn` come before what follows
         return jax.tree.unflatten(known.structures[key], list(out))
 
     return lifted

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS, hook_gradients
 from msjax.common.typing import TensorLike
+from msjax.core.base.calls import stops_gradients
 from msjax.core.base.errors import check_hook, describe, where
-from msjax.core.base.state import STATE
-from msjax.core.hooks.backward import run_checked, run_hook
-from msjax.core.hooks.delivery import NO_SUBJECT
+from msjax.core.hooks.delivery import HookKind
 from msjax.core.hooks.handle import new_hook_id
+from msjax.core.hooks.protocol import Frame
 from msjax.core.hooks.returns import gradients_result
 from msjax.core.hooks.table import Hook
 from msjax.ops.primitive import Primitive
@@ -36,14 +36,21 @@ def stop_gradient(value: TensorLike) -> Tensor:
     if isinstance(value, Tensor):
         stopped = wrap(jax.lax.stop_gradient(value._value))
         stopped._stopped = True
-        if STATE.trace is not None:
-            STATE.trace.stops_gradients = True
+        stops_gradients()
         return stopped
     if isinstance(value, (tuple, list)):
         return type(value)(stop_gradient(v) for v in value)
     if isinstance(value, dict):
         return {k: stop_gradient(v) for k, v in value.items()}
     return value
+
+
+def _of_one(values, fn, text, result, grad, owners):
+    return gradients_result(values, fn, text, result, (grad,), owners)[0]
+
+
+_HOOK_BACKWARD = HookKind("", "HookBackward hook", gradients_result)
+_INSERT_GRADIENT_OF = HookKind("", "InsertGradientOf function", _of_one)
 
 
 class HookBackward(Primitive):
@@ -93,7 +100,7 @@ class HookBackward(Primitive):
         def run(grads):
             # An output that was not used has a gradient of zeros, as in MindSpore.
             grads = tuple(wrap(jnp.zeros(*aval)) if g is None else g for g, aval in zip(grads, avals))
-            return list(run_hook(TENSORS, self._hook, NO_SUBJECT, "HookBackward hook", (grads,), 0))
+            return list(Frame(TENSORS).run_backward(_HOOK_BACKWARD, self._hook, (grads,)))
 
         out = hook_gradients(inputs, run, "HookBackward")
         return out[0] if len(out) == 1 else tuple(out)
@@ -133,7 +140,4 @@ class InsertGradientOf(Primitive):
     def _run(self, grads):
         check_hook(self.f, "InsertGradientOf")
 
-        def check(result, grad):
-            return gradients_result(TENSORS, self.f, "InsertGradientOf function", result, (grad,))[0]
-
-        return [run_checked(TENSORS, self.f, NO_SUBJECT, "InsertGradientOf function", (grads[0],), 0, check)]
+        return [Frame(TENSORS).run_backward(_INSERT_GRADIENT_OF, Hook(0, self.f), (grads[0],))]

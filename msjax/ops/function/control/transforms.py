@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, wrap
-from msjax.core.base.code import cell_contents
+from msjax.core.base.code import cell_contents, names_in
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.state import swap
 from msjax.core.base.typing import JaxArray
@@ -49,8 +49,14 @@ def captured(fn: Callable[..., Any]) -> list[Any]:
         elif hasattr(value, "__code__") and hasattr(value, "__globals__"):
             visit([held for held in map(cell_contents, value.__closure__ or ()) if held is not None], depth)
             visit(list(value.__defaults__ or ()), depth)
-            names = value.__code__.co_names
-            visit([value.__globals__[n] for n in names if n in value.__globals__ and _of_user(value.__globals__[n])], depth)
+            visit(
+                [
+                    value.__globals__[n]
+                    for n in names_in(value.__code__)
+                    if n in value.__globals__ and _of_user(value.__globals__[n])
+                ],
+                depth,
+            )
         elif hasattr(value, "__func__"):
             visit((value.__func__, value.__self__), depth + 1)
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from msjax.core.base.code import names_in
-from msjax.core.base.state import STATE
 from msjax.core.hooks.classify import users_hook
 
 # How far a hook's containers and objects are looked into, and how many items a container may hold for that.
@@ -21,7 +20,7 @@ _DEPTH, _MOST_ITEMS = 4, 1000
 _CONTAINERS = (list, dict, set, collections.deque)
 
 
-class Attempt:
+class TrialRun:
     """A context manager around the run of a hook: what it prints is held back, and what it changes is remembered.
 
     Remembered are the names that its code uses, the containers among them, and the attributes of objects. What else it does (files that it
@@ -29,9 +28,11 @@ class Attempt:
 
     Args:
         fn: the hook.
+        holds_text: whether what it prints is held back. A program that msjax compiles has its own stdout, whose text is part of the program.
     """
 
-    def __init__(self, fn: Callable[..., Any]):
+    def __init__(self, fn: Callable[..., Any], holds_text: bool):
+        self._held = _Held(sys.stdout) if holds_text else None
         self._seen: dict[int, Any] = {}
         self._containers: list[tuple[Any, Any]] = []
         self._cells: list[tuple[types.CellType, Any]] = []
@@ -39,8 +40,6 @@ class Attempt:
         self._visit(users_hook(fn), 0)
 
     def __enter__(self) -> Self:
-        # A program that msjax compiles has its own stdout, whose text is part of the program.
-        self._held = _Held(sys.stdout) if STATE.trace is None else None
         if self._held is not None:
             sys.stdout = self._held
         return self

@@ -13,9 +13,9 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import PyTree
-from msjax.core.models.module_paths import paths
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault, Passed, Statistics
+from msjax.core.tools.owners import path_from
 from msjax.core.tools.search.causes import causes
 from msjax.core.tools.search.lines import innermost
 from msjax.engine.autograd.monitor import Made, Monitor, set_monitor
@@ -276,21 +276,6 @@ class Search(Monitor):
 
 
 _BEFORE = "{} was wrong before anything was computed"
-
-
-def path_from(owners):
-    """(path, class) of the innermost owner of hooks: a module of another framework knows its path; that of a cell starts from the
-    outermost cell, or from the module around it."""
-    last = owners[-1]
-    if hasattr(last, "hook_path"):
-        path, _, cls = last.hook_path.rpartition(" (")
-        return path, cls.rstrip(")")
-    cls = type(last).__name__
-    around = next((owner for owner in reversed(owners) if hasattr(owner, "hook_path")), None)
-    module = owners[0] if around is None else getattr(getattr(around, "place", None), "module", lambda: None)()
-    inside = {} if module is None else {id(one): name for name, one in paths(module).items()}
-    name = inside.get(id(last), cls)
-    return ".".join(filter(None, (around.path, name))) if around is not None else name, cls
 
 
 def _first(mask):

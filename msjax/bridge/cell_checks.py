@@ -9,17 +9,16 @@ from typing import Any
 
 import jax
 
-from msjax.core.base.state import STATE
+from msjax.bridge.cell_hooks import HookSet
 from msjax.core.hooks.batching import put_event
 from msjax.core.hooks.events import OwnCall
 from msjax.core.hooks.template import Template
 from msjax.core.hooks.values import ARRAYS
-from msjax.core.tools.checks.finding import WHAT, find_in
+from msjax.core.tools.checks.finding import find_in, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
-from msjax.core.tools.hook_set import HookSet
 from msjax.core.tools.scopes import CallScopes
-from msjax.engine.compile.trace import RunRejected, Trace
+from msjax.engine.compile.trace import RunRejected, program_under_way
 from msjax.engine.processes.groups import PROCESSES
 from msjax.nn.cell.base import Cell
 
@@ -49,8 +48,8 @@ class CellChecks:
             hooks.add(cell, "forward", self._left, always_call=True)
 
     def _entered(self, path, cls, cell, args):
-        trace = STATE.trace
-        if not isinstance(trace, Trace):
+        trace = program_under_way()
+        if trace is None:
             return
         if trace not in self._traces:
             self._traces.add(trace)
@@ -60,7 +59,7 @@ class CellChecks:
         self._scopes.enter(path, cls)
 
     def _left(self, cell, args, output):
-        if isinstance(STATE.trace, Trace):
+        if program_under_way() is not None:
             self._scopes.leave()
 
     def _with_record(self, closed):
@@ -83,11 +82,6 @@ class CellChecks:
 
     def _found(self, closed, inputs):
         return find_in(closed, inputs, self.kinds, self._scopes) or not_again(self.kinds)
-
-
-def not_again(kinds: Sequence[str]) -> Fault:
-    """The fault of a step that was wrong, but not when it ran again."""
-    return Fault(" or ".join(WHAT[kind] for kind in kinds), "forward", None, note="when it was run again, nothing was wrong")
 
 
 class CheckRejected(RunRejected):

@@ -15,10 +15,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from msjax.compat.program_check.members import ProgramNames, bindings, bound_once, has_member, sets_by_text
+from msjax.compat.program_check.mindspore_members import lacking
+from msjax.compat.program_check.mindspore_names import MissingName, member, module_of
 from msjax.core.base.lazy import is_placeholder
-from msjax.core.tools.mindspore_members import lacking
-from msjax.core.tools.mindspore_names import MissingName, member, module_of
-from msjax.core.tools.program_members import ProgramNames, bindings, bound_once, has_member, sets_by_text
 from msjax.dataset.dataset import Dataset
 from msjax.nn.cell.base import Cell
 

@@ -1,0 +1,82 @@
+"""What a Cell computes, for `tools.record`: by hooks in PyNative and graph mode, by captures as a pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from msjax.common.buffer import Buffer
+from msjax.common.tensor import Tensor, tensors_in, wrap
+from msjax.core.models.capture import capture
+from msjax.core.tools.model_tools import as_arrays
+from msjax.core.tools.recording import Record, keep_captured, sum_of_floats
+from msjax.engine.autograd.grad import value_and_grad
+from msjax.engine.functional.functionalize import RANDOM, functionalize
+from msjax.engine.settings.current import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
+from msjax.nn.cell.base import Cell
+
+
+def record_cell(
+    found: Record, net: Cell, inputs: Sequence[Any], gradients: bool, loss: Callable[[Any], Any] | None, mode: str | None
+) -> None:
+    """Fill the record of one run."""
+    if mode == "functional":
+        _capture(found, net, as_arrays(inputs), gradients, loss or sum_of_floats)
+    else:
+        _run(found, net, inputs, gradients, loss, mode)
+
+
+def _run(found, net, inputs, gradients, loss, mode):
+    inputs = [wrap(jnp.asarray(x)) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x for x in inputs]
+    handles, before = [], SETTINGS.mode
+    buffers = _buffers(net)
+    values = [(tensor, tensor._value) for tensor in buffers.values()]
+
+    def keep(name, cell, output):
+        found.call(name, type(cell).__name__, tensors_in([output]))
+
+    for name, cell in net.cells_and_names():
+        handles.append(cell.register_forward_hook(lambda cell, _, out, name=name: keep(name, cell, out), observe=True))
+        if gradients:
+            back = lambda _, grads, name=name: found.gradients(name, list(grads))  # noqa: E731
+            handles.append(cell.register_backward_pre_hook(back, observe=True))
+    weights = {name: p for name, p in net.parameters_and_names() if p.requires_grad}
+    try:
+        SETTINGS.mode = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}.get(mode, before)
+        if gradients:
+            floats = tuple(i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.is_floating_point())
+            run = net if loss is None else lambda *inputs: loss(net(*inputs))
+            _, grads = value_and_grad(run, floats or None, list(weights.values()) or None)(*inputs)
+            if weights:
+                grads = grads[1] if floats else grads
+                found.values("parameter_gradient", dict(zip(weights, grads if isinstance(grads, (tuple, list)) else [grads])))
+        else:
+            net(*inputs)
+        found.values("buffer", {name: tensor for name, tensor in buffers.items() if tensor.is_floating_point()})
+    finally:
+        SETTINGS.mode = before
+        for handle in handles:
+            handle.remove()
+        for tensor, value in values:
+            tensor._value = value
+    found.values("parameter", weights)
+
+
+def _buffers(net):
+    found = {name: p for name, p in net.parameters_and_names() if not p.requires_grad}
+    for prefix, cell in net.cells_and_names():
+        found.update({f"{prefix}.{n}" if prefix else n: v for n, v in vars(cell).items() if isinstance(v, Buffer)})
+    return found
+
+
+def _capture(found, net, inputs, gradients, total):
+    apply, params, buffers = functionalize(net)
+    (_, after), captured = capture(net, "*", gradients=gradients, loss=total)(params, buffers, *inputs)
+    found.values("buffer", {n: b for n, b in after.items() if n != RANDOM and jnp.issubdtype(b.dtype, jnp.inexact)})
+    found.values("parameter", params)
+    if gradients and params:
+        found.values("parameter_gradient", jax.grad(lambda params: total(apply(params, buffers, *inputs)[0]))(params))
+    keep_captured(found, captured, {name: type(cell).__name__ for name, cell in net.cells_and_names()})

@@ -1,0 +1,68 @@
+"""Cells as foldable trees in notebooks: their Parameters, shapes and hooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treescope import rendering_parts as parts
+
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.core.tools.describing import hooks_in_words, hooks_of
+from msjax.core.tools.display import tree
+from msjax.nn.cell.base import Cell
+
+
+def cell_html(cell: Cell) -> str:
+    """The HTML that a notebook shows for a cell: its `tree`."""
+    return tree(cell)._repr_html_()
+
+
+def cell_node(node: Cell, path: Any, subtree_renderer: Any) -> Any:
+    """What treescope shows of a cell."""
+    children = [_tensor(name, value, path, subtree_renderer) for name, value in vars(node).items() if isinstance(value, Tensor)]
+    for name, child in node._children():
+        shown = subtree_renderer(child, path=None if path is None else f"{path}{_access(name)}")
+        children.append(parts.siblings_with_annotations(f"{name}=", shown))
+    name, totals, hooks = type(node).__name__, _totals(node), _hooks(node)
+    if not children:
+        line = parts.siblings_with_annotations(f"{name}()", extra_annotations=[_comment(node.extend_repr(), hooks)])
+        return parts.build_one_line_tree_node(line, path=path)
+    # Unfold the tree if there are hooks inside.
+    watched = any(hooks_of(cell) for _, cell in node.cells_and_names())
+    return parts.build_foldable_tree_node_from_children(
+        prefix=f"{name}(", children=children, suffix=")", comma_separated=True, force_trailing_comma=True, path=path,
+        first_line_annotation=_comment(totals, hooks),
+        expand_state=parts.ExpandState.EXPANDED if watched else parts.ExpandState.WEAKLY_COLLAPSED,
+    )  # fmt: skip
+
+
+def _tensor(name, tensor, path, subtree_renderer):
+    shown = subtree_renderer(tensor._value, path=None if path is None else f"{path}.{name}._value")
+    kind = type(tensor).__name__
+    notes = []
+    if isinstance(tensor, Parameter):
+        if not tensor.requires_grad:
+            notes.append("not trained")
+        if tensor._hooks is not None and tensor._hooks.hooks:
+            notes.append(f"hooks: {len(tensor._hooks.hooks)} of its gradient")
+    return parts.siblings_with_annotations(f"{name}={kind}(", shown, ")", extra_annotations=[_comment(*notes)])
+
+
+def _access(name):
+    return f".{name}" if name.isidentifier() else f"[{name}]"
+
+
+def _totals(cell):
+    count = sum(p.size for p in cell.get_parameters())
+    return f"{count:,} parameters" if count else ""
+
+
+def _hooks(cell):
+    words = hooks_in_words(cell)
+    return f"hooks: {words}" if words else ""
+
+
+def _comment(*texts):
+    text = "; ".join(t for t in texts if t)
+    return parts.comment_color(parts.text(f"  # {text}" if text else ""))

@@ -1,0 +1,145 @@
+"""What `tools.watch` looks at in a Cell: by its hooks, by its Parameters, and inside of the programs that msjax compiles."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from msjax.bridge.cell_hooks import HookSet
+from msjax.common.tensor import Tensor, tensors_in
+from msjax.core.models.where import Where, selected
+from msjax.core.tools.watching.collecting import Collector, Names
+from msjax.core.tools.watching.handle import Watch
+from msjax.core.tools.watching.places import Take
+from msjax.core.tools.watching.statistics import statistics
+from msjax.engine.compile.trace import program_here, program_under_way
+from msjax.train.callback.callback import Callback
+
+
+class CellPlaces:
+    """The places of a Cell.
+
+    Args:
+        net (Cell): the network.
+        where: which cells.
+        what: some of "activation", "gradient", "parameter", "update".
+        take: called with "activation" or "gradient", a name, and arrays.
+        program: called in a program in which there are Parameters to look at.
+    """
+
+    def __init__(self, net: Any, where: Where, what: tuple[str, ...], take: Take, program: Callable[[], Any]):
+        self._net, self._hooks, self._take = net, HookSet(), take
+        cells = selected(dict(net.cells_and_names()), where, "watch")
+        for name, cell in cells.items():
+            if "activation" in what:
+                self._hooks.add(cell, "forward", functools.partial(self._of_output, name))
+            if "gradient" in what:
+                self._hooks.add(cell, "backward_pre", functools.partial(self._of_gradient, name))
+        self._tensors = {
+            name: p for name, p in net.parameters_and_names()
+            if p.requires_grad and any(name.startswith(f"{path}." if path else "") for path in cells)
+        }  # fmt: skip
+        for name, parameter in self._tensors.items() if "gradient" in what else ():
+            self._hooks.add_of_parameter(parameter, functools.partial(self._of_parameter, name))
+        # Programs are told apart by hooks: this one is there where only Parameters are looked at.
+        self._hooks.add(net, "forward_pre", self._called)
+        self._program = program
+        self.on, self.off = self._hooks.on, self._hooks.off
+
+    def counted(self, called: Callable[..., Any]) -> Any:
+        """Have a function called at each call of the network; returns the handle."""
+        return self._net.register_forward_pre_hook(called, traced=True)
+
+    def what(self, what: tuple[str, ...], required: bool) -> tuple[str, ...]:
+        """What of `what` there is."""
+        return what
+
+    def tensors(self) -> dict[str, Any]:
+        """{name: Parameter} of those that are trained."""
+        return self._tensors
+
+    def parameters(self) -> dict[str, jax.Array]:
+        """{name: present value} of these."""
+        return {name: p._value for name, p in self._tensors.items()}
+
+    def _called(self, cell, args):
+        self._program()
+
+    def _of_output(self, name, cell, args, output):
+        self._take("activation", name, [t._value for t in tensors_in([output])])
+
+    def _of_gradient(self, name, cell, grads):
+        self._take("gradient", name, [t._value for t in tensors_in(grads)])
+
+    def _of_parameter(self, name, grad):
+        self._take("gradient", name, [grad._value])
+        return grad  # so that it is part of the program
+
+
+class CellCollector(Collector):
+    """The collector of a Cell, whose programs compute the statistics themselves; the same arguments."""
+
+    def __init__(self, bins: int, tensors: Callable[[], dict[str, Any]], ran: Callable[[bool], None]):
+        super().__init__(bins, tensors, ran)
+        self._programs: weakref.WeakKeyDictionary[Any, _ProgramStatistics] = weakref.WeakKeyDictionary()
+
+    def take_traced(self, names: Names, value: jax.Array) -> None:
+        program = self.program() if program_here() is not None else None
+        if program is None:
+            super().take_traced(names, value)
+        else:
+            program.values += [(*names[0], value)]
+
+    def program(self) -> _ProgramStatistics | None:
+        trace = program_under_way()
+        if trace is None:
+            return None
+        if trace not in self._programs:
+            self._programs[trace] = _ProgramStatistics()
+            trace.at_end(functools.partial(self._end_of_program, self._programs[trace], weakref.ref(trace)))
+        return self._programs[trace]
+
+    def _end_of_program(
+        self, program: _ProgramStatistics, trace: Callable[[], Any], changed: Sequence[tuple[Tensor, Any]]
+    ) -> None:
+        before = {id(tensor): value for tensor, value in changed}
+        parameters = {n: (before[id(p)], p._value) for n, p in self._tensors().items() if id(p) in before}
+        if "parameter" in self.parameters:
+            program.values += [("parameter", name, new) for name, (_, new) in parameters.items()]
+        if "update" in self.parameters:
+            program.values += [("update", name, new - old) for name, (old, new) in parameters.items()]
+        if program.values:
+            names = [(kind, name) for kind, name, _ in program.values]
+            # The output of a cell is often that of the last cell in it, too.
+            distinct = {id(value): value for _, _, value in program.values}
+            rows = dict(zip(distinct, statistics([*distinct.values()], self.bins)))
+            table = jnp.stack([rows[id(value)] for _, _, value in program.values])
+            trace().after_run(functools.partial(self._arrived, names), (table,), "watch")
+        if program.counts:
+            trace().after_run(functools.partial(self._ran, bool(parameters)), (), "watch")
+        program.values.clear()
+
+
+@dataclass(eq=False)
+class _ProgramStatistics:
+    """The statistics that a program computes, as they are noted while it is traced.
+
+    Attributes:
+        values: (kind, name, value) of which it computes statistics.
+        counts: whether each of its runs is a step.
+    """
+
+    values: list[tuple[str, str, Any]] = field(default_factory=list)
+    counts: bool = False
+
+
+class CellWatch(Watch, Callback):
+    """What `tools.watch` returns for a Cell."""
+
+    collector, places = CellCollector, CellPlaces

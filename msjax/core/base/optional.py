@@ -1,0 +1,24 @@
+"""Packages that are imported when they are needed, and a clear error where they are not installed."""
+
+from __future__ import annotations
+
+import types
+
+
+def tensorboardx(who: str, otherwise: str = "") -> types.ModuleType:
+    """The package tensorboardX, which writes TensorBoard's files.
+
+    Args:
+        who: the name of the function that needs it.
+        otherwise: a sentence about what needs it not.
+
+    Raises:
+        ModuleNotFoundError: it is not installed.
+    """
+    try:
+        import tensorboardX
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            f"For '{who}', writing for TensorBoard needs tensorboardX: pip install 'msjax[tools]'. {otherwise}".rstrip()
+        ) from None
+    return tensorboardX
