@@ -125,17 +125,17 @@ class NothingInCell(nn.Cell):
 
 
 def eager_observer(model, x, calls=200):
-    """Microseconds of the processor that an observer costs in a call of a model that computes nothing, and only calls twenty parts."""
+    """Microseconds of the processor that an observer of each module costs in a model that computes nothing, and only calls twenty parts."""
 
     def timed():
         start = time.process_time()
         for _ in range(calls):
             model(x)
-        return 1e6 * (time.process_time() - start) / calls / 20
+        return 1e6 * (time.process_time() - start) / calls / 21
 
     timed()
     plain = timed()
-    with hooks.register_forward_hook(model, lambda module, args, output: None, lambda path, module: path):
+    with hooks.register_forward_hook(model, lambda module, args, output: None, "*"):
         timed()
         observed = timed(), timed()
     return (sum(observed) - plain - timed()) / 2

@@ -33,14 +33,16 @@ def call_with_array_hooks(
         subject: the module as hooks get it, with its present hooks; compiled programs keep it, but for the module during the call.
         owner: the `HookSite` that names the module in errors.
     """
-    if not are_known(args, kwargs):
+    owners, known = STATE.owners, are_known(args, kwargs)
+    # What begins within a module, on known values, is no program of its own.
+    eager = (known and owners) or jax_slots.trace_state() == jax_slots.NO_TRACE
+    if not known:
         function = functools.partial(_on_copies, function)
-    owners = STATE.owners
     owners.append(owner)  # as `calling` does; written out, since every module comes here
     try:
         if ACTIVITY.slow_dispatch:
             entered(owner)
-        if jax_slots.trace_state() == jax_slots.NO_TRACE:
+        if eager:
             return call_with_hooks(function, args, kwargs, subject, _PRESENT, ARRAYS)
         # All calls of hooks that a program of the user's makes within have one order, also on several devices.
         return in_one_batch(ARRAYS, lambda: call_with_hooks(function, args, kwargs, subject, _PRESENT, ARRAYS))
