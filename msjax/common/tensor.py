@@ -21,7 +21,8 @@ from msjax.common.arrays import as_array, concrete
 from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
 from msjax.core.base.arrays import CONCRETE, is_tracer, known_value
-from msjax.core.base.calls import in_program, mark, on_host
+from msjax.core.base.calls import mark
+from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
 
 if TYPE_CHECKING:
@@ -423,7 +424,7 @@ def renewed(value: PyTree) -> PyTree:
 
 def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
     """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
-    return in_program() or on_host() or has_tracers(args, kwargs)
+    return STATE.trace is not None or has_tracers(args, kwargs)
 
 
 def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
