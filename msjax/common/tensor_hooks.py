@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,7 +18,8 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.flax_slots import when_copied
 from msjax.core.base.state import STATE, programs_changed
-from msjax.core.hooks.delivery import Kind
+from msjax.core.base.weak import new_number
+from msjax.core.hooks.delivery import HookKind
 from msjax.core.hooks.handle import RemovableHandle, new_hook_id
 from msjax.core.hooks.nodes import through_custom_vjp
 from msjax.core.hooks.protocol import Frame
@@ -29,9 +29,6 @@ from msjax.core.hooks.table import Hook
 
 class LateHookError(RuntimeError):
     """A hook came too late to see the whole gradient of its Tensor."""
-
-
-_NUMBERS = itertools.count(1)
 
 
 class HookList(SlotOwner):
@@ -49,7 +46,7 @@ class HookList(SlotOwner):
     def __init__(self, tensor: Tensor | None = None):
         self.hooks: dict[int, Hook] = {}
         self.after: list[Callable[[Tensor], Any]] = []
-        self.number: int = next(_NUMBERS)
+        self.number: int = new_number()
         self.parameter = weakref.ref(tensor) if isinstance(tensor, Parameter) else None
 
     def __bool__(self) -> bool:
@@ -152,7 +149,7 @@ def _changed(_values, hook, _text, result, grad, _owners):
     return grad if result is None else replacement(hook, result, grad)
 
 
-_GRADIENT = Kind("gradient", "Tensor hook", _changed)
+_GRADIENT = HookKind("gradient", "Tensor hook", _changed)
 
 
 def _remove(hook_list, id):

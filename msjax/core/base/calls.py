@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from msjax.core.base.state import ACTIVITY, STATE
 
 
-class Owner(Protocol):
+class CalledOwner(Protocol):
     """What hooks are registered on and called around, in `STATE.owners`."""
 
     @property
@@ -19,7 +19,7 @@ class Owner(Protocol):
         """What messages call it: "cell" or "module"."""
         ...
 
-    def _named_in(self, around: Sequence[Owner]) -> tuple[str, str]:
+    def _named_in(self, around: Sequence[CalledOwner]) -> tuple[str, str]:
         """(path, name of the class), where these owners are being called around it."""
         ...
 
@@ -33,7 +33,7 @@ class calling:
 
     __slots__ = ("_owner",)
 
-    def __init__(self, owner: Owner):
+    def __init__(self, owner: CalledOwner):
         self._owner = owner
 
     def __enter__(self) -> None:
@@ -81,7 +81,7 @@ def differentiated_by_jax() -> bool:
 # ---- what the program is told
 
 
-def entered(owner: Owner) -> None:
+def entered(owner: CalledOwner) -> None:
     """The call of an owner of hooks has begun."""
     if STATE.trace is not None:
         STATE.trace.entered(owner)

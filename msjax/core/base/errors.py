@@ -6,7 +6,6 @@ import contextlib
 import difflib
 import functools
 import inspect
-import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -91,26 +90,19 @@ def callable_name(fn: Callable[..., Any]) -> str:
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name
 
 
-class _Called(threading.local):
-    name: str | None = None
-
-
-_CALLED = _Called()
-
-
 @contextlib.contextmanager
 def on_behalf_of(name: str) -> Iterator[None]:
     """A context, or a decorator: messages of the functions that are used within name the function that the user has called."""
-    before, _CALLED.name = _CALLED.name, _CALLED.name or name
+    before, STATE.called = STATE.called, STATE.called or name
     try:
         yield
     finally:
-        _CALLED.name = before
+        STATE.called = before
 
 
 def called(default: str) -> str:
     """The name of the function that the user has called; `default` if that is the one that asks."""
-    return _CALLED.name or default
+    return STATE.called or default
 
 
 def check_callable(fn: object, who: str, what: str = "function") -> None:

@@ -19,16 +19,21 @@ class Scope:
         open: False once the gradient function has returned; its nodes are then ignored.
         nested: True once something here depends on what an outer scope differentiates, so that
             this scope's backward pass has to be recorded, too.
+        level: the trace of jax in which the scope was opened; None if that makes no difference. What is recorded at this level
+            can't be used at another one: jax differentiates there, and the tape does not see it.
+        outside: of the scope of a function that runs as an operator, the root of what is recorded around it; None if nothing is.
     """
 
-    __slots__ = ("depth", "parent", "root", "open", "nested")
+    __slots__ = ("depth", "parent", "root", "open", "nested", "level", "outside")
 
-    def __init__(self, parent: Scope | None):
+    def __init__(self, parent: Scope | None, level: Any = None, outside: Scope | None = None):
         self.parent: Scope | None = parent
         self.root: Scope = self if parent is None or parent is ROOT else parent.root
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.open: bool = True
         self.nested: bool = False
+        self.level: Any = level
+        self.outside: Scope | None = outside
 
 
 ROOT = Scope(None)
@@ -61,10 +66,12 @@ class State(threading.local):
             sites. See `msjax.core.base.calls`.
         saving: packs the residuals of recorded operators (msjax.engine.autograd.saved), or None to keep them unpacked.
         cast: converts the operands of operators while a cell set with `to_float` runs (msjax.engine.autograd.precision), or None.
-        trace: the `Tracing` in progress in this thread, or None.
+        trace: the `ProgramUnderWay` in progress in this thread, or None.
         delivery: how hooks are called here, a `msjax.hooks.delivery.Delivery`.
         latest_call: a weak reference to the result of the latest hook call of the program that this thread traces, or None. The tracer
             itself belongs to its trace: the operations that use it keep it, and it goes when they do.
+        capture: the capture that traces a function (msjax.core.hooks.places), or None.
+        called: the name of the function that the user has called, for the messages of those that it uses, or None.
         hooks_run: True while this thread runs the hooks of programs that jax, not msjax, compiled.
         pulled: while jax, not the tape, runs code of a gradient: the owners of hooks around the call whose gradient it is; else None.
         monitor: the `Monitor` that sees the operators of this thread in PyNative mode (msjax.engine.autograd.monitor), or None.
@@ -78,8 +85,10 @@ class State(threading.local):
         self.owners: list[Any] = []
         self.saving: Saving | None = None
         self.cast: Callable[[Any, Sequence[Any]], Sequence[Any]] | None = None
-        self.trace: Any = None  # a Tracing; some of its users ask more of the subclass of theirs
+        self.trace: Any = None  # a ProgramUnderWay; some of its users ask more of the subclass of theirs
         self.latest_call: weakref.ref[Any] | None = None
+        self.capture: Any = None
+        self.called: str | None = None
         self.hooks_run: bool = False
         self.pulled: tuple[Any, ...] | None = None
         self.monitor: Any = None  # its class lies above
@@ -115,7 +124,7 @@ class swap:
         STATE.__dict__.update(self._before)
 
 
-class Tracing:
+class ProgramUnderWay:
     """A trace under way in this thread, `STATE.trace`: Python code runs to become part of a program that msjax compiles, or as a
     hook on the host within one.
 
@@ -237,7 +246,7 @@ class Version:
     A compiled function that checked its guards at the present count need not check them again.
 
     Attributes:
-        n: the number of the present state. Whoever takes a change back exactly may set it to the number of before.
+        n: the number of the present state. An exact undo may restore the earlier number.
         latest: the largest number so far.
         classes: the count of changes of class attributes of cells only.
     """

@@ -28,21 +28,29 @@ class LiveSet(Generic[T]):
         []
     """
 
+    __slots__ = ("_objects",)
+
     def __init__(self):
-        self._objects: weakref.WeakValueDictionary[int, T] = weakref.WeakValueDictionary()
+        # Made when it is needed: most sets stay empty.
+        self._objects: weakref.WeakValueDictionary[int, T] | None = None
 
     def add(self, value: T) -> None:
         """Put an object in, if it isn't there."""
+        if self._objects is None:
+            self._objects = weakref.WeakValueDictionary()
         self._objects[id(value)] = value
 
     def discard(self, value: T) -> None:
         """Take an object out, if it is there."""
-        self._objects.pop(id(value), None)
+        if self._objects is not None:
+            self._objects.pop(id(value), None)
 
     def __contains__(self, value: T) -> bool:
-        return self._objects.get(id(value)) is value
+        return self._objects is not None and self._objects.get(id(value)) is value
 
     def __iter__(self) -> Iterator[T]:
+        if self._objects is None:
+            return iter(())
         # `valuerefs` copies the table in one step of the interpreter.
         return iter([value for ref in self._objects.valuerefs() if (value := ref()) is not None])
 
@@ -63,6 +71,13 @@ class Same:
 
 
 _NUMBERS = itertools.count(1)
+
+
+def new_number() -> int:
+    """A number that nothing else in the process has."""
+    return next(_NUMBERS)
+
+
 # {id: (weak reference, number)} of living objects.
 _NUMBER_OF: dict[int, tuple[weakref.ref[Any], int]] = {}
 
@@ -88,7 +103,7 @@ def identity(value: object) -> Hashable:
                 ref = weakref.ref(value, lambda ref: _forget(key, ref))
             except TypeError:
                 return Same(value)
-            entry = _NUMBER_OF.setdefault(key, (ref, next(_NUMBERS)))
+            entry = _NUMBER_OF.setdefault(key, (ref, new_number()))
         ref, number = entry
         if ref() is value:
             return number

@@ -17,8 +17,8 @@ from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks import primitive
 from msjax.core.hooks.boundaries import Boundary
-from msjax.core.hooks.delivery import NOW, Traced
-from msjax.core.hooks.events import Bound, Event
+from msjax.core.hooks.delivery import NOW, TracedDelivery
+from msjax.core.hooks.events import BoundEvent, Event
 from msjax.core.hooks.primitive import hook_p
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _batched(values, axes, *, bound, kept):
         return broadcast[i]
 
     bound = tuple(
-        Bound(one.event, tuple(map(with_axis, one.at)), one.lanes + 1) if any(axes[i] is not None for i in one.at) else one
+        BoundEvent(one.event, tuple(map(with_axis, one.at)), one.lanes + 1) if any(axes[i] is not None for i in one.at) else one
         for one in bound
     )
     return hook_p.bind(*values, bound=bound, kept=kept), None
@@ -70,13 +70,13 @@ def _bind(values, bound, done, kept=False):
 
 def _alone(event, arrays):
     """An event as the only one of its equation."""
-    return (Bound(event, tuple(range(len(arrays)))),)
+    return (BoundEvent(event, tuple(range(len(arrays)))),)
 
 
 # ---- by host callbacks
 
 
-class Callbacks(Traced):
+class Callbacks(TracedDelivery):
     """Each event is a host callback of its own.
 
     Attributes:
@@ -165,7 +165,7 @@ class CallbackBatch(Callbacks):
         if jax_slots.trace_state() != self.world:
             self.flush()
             return False
-        self.events.append(Bound(event, tuple(map(self._number, values))))
+        self.events.append(BoundEvent(event, tuple(map(self._number, values))))
         if self.bytes > primitive.LARGE:
             self.flush()
         return True
@@ -283,7 +283,7 @@ def _depend(values, tree, done):
 # ---- as outputs
 
 
-class CallsAsOutputs(Traced):
+class CallsAsOutputs(TracedDelivery):
     """For tracing a program that hands out the values of its events, which happen after each run.
 
     No result of the program depends on them: each is an equation with an effect, which is taken out before the program is compiled.

@@ -19,13 +19,13 @@ import jax
 from msjax.core.base.arrays import TracedValueError, is_tracer, known_value, staged
 from msjax.core.base.state import ACTIVITY, STATE, State
 from msjax.core.base.typing import PyTree
-from msjax.core.hooks.attempt import Attempt
 from msjax.core.hooks.classify import computes, observes
 from msjax.core.hooks.events import Event, HookCall
 from msjax.core.hooks.host import call_on_host
 from msjax.core.hooks.returns import HookLabel, check_observer_result, gradients_result
 from msjax.core.hooks.slots import SlotCall
 from msjax.core.hooks.template import Template
+from msjax.core.hooks.trial_run import TrialRun
 from msjax.core.hooks.worker import barrier
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class HostNeeded(Exception):
         super().__init__(self.why)
 
 
-class Kind(NamedTuple):
+class HookKind(NamedTuple):
     """One kind of hook.
 
     Attributes:
@@ -69,10 +69,10 @@ class Kind(NamedTuple):
     check: Callable[..., Any] | None = None
 
 
-FORWARD_PRE = Kind("forward_pre", "forward pre hook")
-FORWARD = Kind("forward", "forward hook")
-BACKWARD_PRE = Kind("backward_pre", "backward pre hook", gradients_result)
-BACKWARD = Kind("backward", "backward hook", gradients_result)
+FORWARD_PRE = HookKind("forward_pre", "forward pre hook")
+FORWARD = HookKind("forward", "forward hook")
+BACKWARD_PRE = HookKind("backward_pre", "backward pre hook", gradients_result)
+BACKWARD = HookKind("backward", "backward hook", gradients_result)
 
 
 class Delivery:
@@ -95,7 +95,7 @@ class Delivery:
         STATE.delivery = self.around
 
     def run(
-        self, frame: Frame, kind: Kind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
+        self, frame: Frame, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
     ) -> tuple[Any, Any]:
         """Run one hook.
 
@@ -155,7 +155,7 @@ class _Now(Delivery):
     """Hooks are called at once: the values are there."""
 
     def run(
-        self, frame: Frame, kind: Kind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
+        self, frame: Frame, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
     ) -> tuple[Any, Any]:
         if ACTIVITY.callbacks:
             barrier()  # hooks of a loop before this one
@@ -169,7 +169,7 @@ class _Now(Delivery):
 NOW = State.delivery = _Now()
 
 
-class Traced(Delivery):
+class TracedDelivery(Delivery):
     """Hooks of a program that is being traced."""
 
     def put(self, values: Values, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
@@ -204,7 +204,7 @@ class Traced(Delivery):
         return self.put(values, event, template.taken(), carried)
 
     def run(
-        self, frame: Frame, kind: Kind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
+        self, frame: Frame, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
     ) -> tuple[Any, Any]:
         values, fn = frame.values, hook.fn
         what = HookLabel(kind.text, fn, frame.owners)
@@ -212,7 +212,7 @@ class Traced(Delivery):
         if slot is not None or observes(fn, hook.observe, hook.traced):
             return None, self.observe(values, fn, given, what, carried, frame, slot)
         trace = STATE.trace
-        attempt = None if hook.traced else Attempt(fn, holds_text=trace is None)
+        attempt = None if hook.traced else TrialRun(fn, holds_text=trace is None)
         try:
             with attempt or contextlib.nullcontext():
                 result = frame.call(fn, given)

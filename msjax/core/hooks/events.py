@@ -1,4 +1,4 @@
-"""Events: what happens when a run of a program has come to a place. `hook_p` binds them together with the values that they need."""
+"""Events: hook calls, printed text and flags of tools in a traced program. The primitive `hook_p` binds an event with its values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from msjax.core.hooks.returns import HookLabel
 
 
-class Code(Protocol):
-    """The Python function that msjax writes of the events of a program, which runs after the program."""
+class AfterRunCode(Protocol):
+    """The source of the Python function that runs a program's events after the program."""
 
     def name(self, value: Any) -> str:
         """A name in the function for an object."""
@@ -26,19 +26,19 @@ class Code(Protocol):
         ...
 
     def present(self, get: Callable[[], Any]) -> str:
-        """A name in the function for what `get` returns when the function begins."""
+        """A name in the function for what `get` returns at its beginning."""
         ...
 
 
 class Event:
-    """What happens at one place of a program.
+    """One side effect of a program, such as a hook call, at one place of it.
 
     Attributes:
         what: how messages name it.
-        first: whether it happens before all other events of the run; of several such, those with the larger number come first.
+        first: whether it runs before all other events of the program; of several such, those with the larger number come first.
         observes: whether it is a call of user code, which may change what programs are compiled for.
         bounds: whether it changes what is called if a later event fails, see `msjax.core.hooks.boundaries`.
-        collected: whether callbacks bring its values for the code that runs after the program; otherwise it happens at once.
+        collected: whether a callback keeps its values for the code that runs after the program; otherwise the callback runs it.
     """
 
     what: Any = ""
@@ -48,23 +48,23 @@ class Event:
     bounds = False
 
     def __call__(self, arrays: Sequence[Any]) -> None:
-        """Let it happen, with the values of a run."""
+        """Run the event with the values that a run of the program has computed."""
         raise NotImplementedError
 
-    def write(self, code: Code, outputs: Sequence[str]) -> None:
-        """Write the code that lets it happen, with code for its values."""
+    def write(self, code: AfterRunCode, outputs: Sequence[str]) -> None:
+        """Write the line that runs the event; `outputs` is the code of its values."""
         code.line(f"{code.name(self)}([{', '.join(outputs)}])")
 
     def present(self) -> Callable[[Sequence[Any]], None]:
-        """What lets it happen in a run that begins now."""
+        """The event with its current hook, whichever hook stands there later."""
         return self
 
     def follows(self, other: Event) -> bool:
-        """Whether both call observers of one kind of one call, which may change, and this is a later one."""
+        """Whether both are hook calls in slots of one list of hooks, and this one comes later in it."""
         return False
 
     def all_lanes(self, arrays: Sequence[Any], lanes: int) -> None:
-        """Let it happen once for each example of `lanes` nested vmaps, with that example's values."""
+        """Run the event once for each example of `lanes` nested vmaps, with that example's values."""
         if not lanes:
             self(arrays)
             return
@@ -75,7 +75,7 @@ class Event:
 
 
 class HookCall(Event):
-    """The call of an observer.
+    """A call of an observer.
 
     Args:
         fn: the hook, which returns None.
@@ -97,14 +97,14 @@ class HookCall(Event):
         if result is not None:
             check_observer_result(result, self.what)
 
-    def write(self, code: Code, outputs: Sequence[str]) -> None:
+    def write(self, code: AfterRunCode, outputs: Sequence[str]) -> None:
         head = "".join(f"{code.name(get)}(), " for get in self.head)
         code.line(f"r = {code.name(self.fn)}({head}*{self.args.source(code.name, outputs)})")
         code.line(f"if r is not None: {code.name(check_observer_result)}(r, {code.name(self.what)})")
 
 
 class OwnCall(HookCall):
-    """The call of a function of msjax, which changes nothing that programs are compiled for.
+    """A call of a function of msjax, which changes nothing that programs are compiled for.
 
     Args:
         first: see `Event.first`.
@@ -118,8 +118,8 @@ class OwnCall(HookCall):
 
 
 @dataclass(frozen=True)
-class Bound:
-    """An event as a part of an equation `hook_p`, which may have several.
+class BoundEvent:
+    """One event of an equation `hook_p`, which may have several, and the numbers of its operands.
 
     Attributes:
         event: the Event.
@@ -135,12 +135,12 @@ class Bound:
         self.event.all_lanes([operands[i] for i in self.at], self.lanes)
 
     def present(self) -> Callable[[Sequence[Any]], None]:
-        """The same with what lets the event happen now."""
+        """A function of the operands: the event with its current hook."""
         if self.lanes:
             return self
         happens = self.event.present()
         return lambda operands: happens([operands[i] for i in self.at])
 
-    def renumbered(self, numbers: Sequence[int]) -> Bound:
+    def renumbered(self, numbers: Sequence[int]) -> BoundEvent:
         """The same in an equation that has operand number i at ``numbers[i]``."""
-        return Bound(self.event, tuple(numbers[i] for i in self.at), self.lanes)
+        return BoundEvent(self.event, tuple(numbers[i] for i in self.at), self.lanes)

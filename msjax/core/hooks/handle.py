@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any, Self
 
-_IDS = itertools.count()
+from msjax.core.base.weak import new_number
 
 
 class RemovableHandle:
@@ -35,7 +34,7 @@ class RemovableHandle:
             remove: a function of (owner, id) that removes the hook if it is still registered.
             id: the hook's number; a new one by default.
         """
-        self.id: int = next(_IDS) if id is None else id
+        self.id: int = new_number() if id is None else id
         self._owner = weakref.ref(owner)
         self._remove = remove
 
@@ -54,4 +53,4 @@ class RemovableHandle:
 
 def new_hook_id() -> int:
     """A number for a hook, unique in the process."""
-    return next(_IDS)
+    return new_number()

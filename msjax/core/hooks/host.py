@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +13,19 @@ import numpy as np
 from jax.interpreters import ad, batching, mlir
 
 from msjax.core.base import jax_slots
-from msjax.core.base.state import ACTIVITY, Tracing, swap
+from msjax.core.base.state import ACTIVITY, ProgramUnderWay, swap
+from msjax.core.base.weak import new_number
 from msjax.core.hooks.emit import CallbackSite
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.delivery import Kind
+    from msjax.core.hooks.delivery import HookKind
     from msjax.core.hooks.protocol import Frame
     from msjax.core.hooks.returns import HookLabel
 
 
-def call_on_host(frame: Frame, kind: Kind, fn: Callable[..., Any], args: tuple[Any, ...], carried: Any, what: HookLabel) -> Any:
+def call_on_host(
+    frame: Frame, kind: HookKind, fn: Callable[..., Any], args: tuple[Any, ...], carried: Any, what: HookLabel
+) -> Any:
     """Call a backward hook that needs concrete values and returns some, within the program, on numpy arrays.
 
     Args:
@@ -113,12 +115,11 @@ def _shard_like(given, value):
 _alike_p = jax.extend.core.Primitive("msjax_shard_alike")
 _alike_p.def_impl(lambda given, value: value)
 _alike_p.def_abstract_eval(lambda given, value: value)
-_groups = itertools.count(1 << 32)  # jax counts its own groups from 0
 
 
 def _lower_alike(ctx, given, value):
     if jax_slots.setting("jax_use_shardy_partitioner") and jax_slots.device_count(ctx) > 1:
-        jax_slots.emit_sharding_group((given, value), next(_groups))
+        jax_slots.emit_sharding_group((given, value), (1 << 32) + new_number())  # jax counts its own groups from 0
     return [value]
 
 
@@ -132,7 +133,7 @@ mlir.register_lowering(_alike_p, _lower_alike, cacheable=False)
 batching.primitive_batchers[_alike_p] = _batch_alike
 
 
-class _HostOnly(Tracing):
+class _HostOnly(ProgramUnderWay):
     """Where a hook runs within XLA's callback: computing with jax there could wait forever."""
 
     on_host = True

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self, TypeVar
@@ -22,6 +21,7 @@ from jax.interpreters import ad, batching, mlir
 
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import called, describe
+from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks.place_names import Part
 
@@ -31,15 +31,6 @@ TRACED_FOR = jax_slots.user_context(None)
 # The same for the hooks of models of other frameworks, which jax doesn't see: it traces again when hooks come, and finds its
 # earlier programs when they go.
 HOOKED_WITH = jax_slots.user_context(None)
-
-
-class _Local(threading.local):
-    """The capture that traces a function in this thread, or None."""
-
-    capture: Tracing | None = None
-
-
-_LOCAL = _Local()
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +87,7 @@ class Tracing:
         self._calls: dict[str, int] = {}
 
     def __enter__(self) -> Self:
-        self.before, _LOCAL.capture = _LOCAL.capture, self
+        self.before, STATE.capture = STATE.capture, self
         if self.before is not None:
             # A captured function that calls another one edits its sites, too.
             self.edits = Edits((*self.edits.rows, *(r for r in self.before.edits.rows if r not in self.edits.rows)))
@@ -109,7 +100,7 @@ class Tracing:
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        _LOCAL.capture = self.before
+        STATE.capture = self.before
         self.key.__exit__(*exception)
 
     def parts_of(self, path: str, side: str) -> list[Part]:
@@ -134,7 +125,7 @@ def module_call(
         function (callable): the call.
         named: whether the output as a whole is a place.
     """
-    if _LOCAL.capture is None:
+    if STATE.capture is None:
         return function(*args, **kwargs)
     with scope_of(path):
         args, kwargs = with_inputs(path, args, kwargs)
@@ -145,7 +136,7 @@ def module_call(
 
 def scope_of(path: str) -> Any:
     """A context manager around a call of a module, in which its operations note that they belong to it."""
-    return contextlib.nullcontext() if _LOCAL.capture is None else _LOCAL.capture.scope_of(path)
+    return contextlib.nullcontext() if STATE.capture is None else STATE.capture.scope_of(path)
 
 
 def with_inputs(
@@ -156,7 +147,7 @@ def with_inputs(
     Args:
         name (callable, optional): names a value, as `site` does.
     """
-    for part in [] if _LOCAL.capture is None else _LOCAL.capture.parts_of(path, "in"):
+    for part in [] if STATE.capture is None else STATE.capture.parts_of(path, "in"):
         if part.keys and isinstance(part.keys[0], str):
             kwargs = _with_part(path, part, kwargs, name)
         elif part.keys:
@@ -170,7 +161,7 @@ def with_inputs(
 
 def with_outputs(path: str, out: Any, name: Callable[[str, Any], Any] | None = None) -> Any:
     """The same of a module's output."""
-    for part in [] if _LOCAL.capture is None else _LOCAL.capture.parts_of(path, "out"):
+    for part in [] if STATE.capture is None else STATE.capture.parts_of(path, "out"):
         out = _with_part(path, part, out, name)
     return out
 
@@ -188,7 +179,7 @@ def _with_part(path, part, value, name):
 
 def is_tracing() -> bool:
     """Whether a capture traces a function in this thread."""
-    return _LOCAL.capture is not None
+    return STATE.capture is not None
 
 
 _T = TypeVar("_T")
@@ -213,7 +204,7 @@ def site(name: str, value: _T) -> _T:
         >>> print(out, found.activations["square"], found.gradients["square"])
         5.0 [1. 4.] [1. 1.]
     """
-    capture = _LOCAL.capture
+    capture = STATE.capture
     if capture is None:
         return value
     edits = capture.edits.of(name)

@@ -20,7 +20,7 @@ from msjax.core.hooks.emit import CallbackSite
 from msjax.core.hooks.worker import IN_HOOK, WORKER, barrier
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.events import Bound, Event
+    from msjax.core.hooks.events import BoundEvent, Event
 
 # A program keeps the values of calls that share a callback until the last of them is there: so many bytes at most.
 LARGE = 1 << 24
@@ -130,7 +130,7 @@ class _Emitted(NamedTuple):
     results: list[Any]
     operands: list[Any]
     avals: list[Any]
-    bound: tuple[Bound, ...]
+    bound: tuple[BoundEvent, ...]
     block: Any
     alone: bool
 

@@ -15,7 +15,7 @@ from msjax.core.base.errors import where
 from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import CALLBACKS, tie_calls_to
 from msjax.core.hooks.boundaries import call_after_failure
-from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery, Kind
+from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery, HookKind
 from msjax.core.hooks.returns import HookLabel, forward_pre_result
 from msjax.core.hooks.settings import HOOK_SETTINGS
 from msjax.core.hooks.table import Hook, HookTable
@@ -52,7 +52,9 @@ class Frame:
         delivery = STATE.delivery
         return CALLBACKS if delivery is NOW and self.values.has_tracers(given) else delivery
 
-    def run_backward(self, kind: Kind, hook: Hook, given: tuple[Any, ...], carries: int = 0, number: int | None = None) -> Any:
+    def run_backward(
+        self, kind: HookKind, hook: Hook, given: tuple[Any, ...], carries: int = 0, number: int | None = None
+    ) -> Any:
         """Run a hook of gradients, which may replace argument `carries`; returns the new one."""
         delivery = STATE.delivery
         if delivery is NOW and self.values.has_tracers(

@@ -1,6 +1,6 @@
-"""Slots: places among the hooks of a call where an observer stands. Programs know the slot, and call whoever stands there when they run.
+"""Slots: positions in the lists of hooks that a compiled program calls. A program looks the observer of a slot up at each run.
 
-So who listens may change without a new program. Modifiers are part of the program: their functions and options are in its key.
+So observers may come and go without a new program. Modifiers are part of the program: their functions and options are in its key.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msjax.core.base import jax_slots
 from msjax.core.base.state import ACTIVITY, STATE
-from msjax.core.hooks.events import Code, Event, HookCall
+from msjax.core.hooks.events import AfterRunCode, Event, HookCall
 from msjax.core.hooks.returns import HookLabel, check_observer_result
 from msjax.core.hooks.worker import WORKER, wait_for_programs
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 
 class SlotOwner:
-    """What has hooks in slots, beside cells and modules."""
+    """Base of owners of slots beside cells and modules."""
 
     __slots__ = ()
 
     def _hooks_around(self) -> Any:
-        """What has its hooks of a kind as an attribute, as they are at present."""
+        """The current hook table, or another object with a tuple of hooks as attribute for each kind."""
         raise NotImplementedError
 
 
 class Slot:
-    """A place among the hooks of one kind of one call.
+    """A position in one list of hooks.
 
     Args:
-        present: returns the owner's present HookTable, or what else has the hooks of a kind as an attribute.
+        present: returns the owner's current hook table, see `SlotOwner`.
         kind: "forward" and the like.
-        number: which of the hooks of this kind it is.
-        hook: the one that stands there while the program is traced.
+        number: the index in the list of hooks of this kind.
+        hook: the hook at this index while the program is traced.
     """
 
     __slots__ = ("_key", "_kind", "_number", "_present")
@@ -45,11 +45,11 @@ class Slot:
         self._present, self._kind, self._number, self._key = present, kind, number, hook.key
 
     def follows(self, other: Slot) -> bool:
-        """Whether both are of one kind of one owner, and this is a later one."""
+        """Whether this slot comes later in the same list of hooks."""
         return self._kind == other._kind and self._number > other._number and self._present() is other._present()
 
     def fn(self) -> Callable[..., Any]:
-        """The function that is called now; one that does nothing if no such hook is there."""
+        """The hook function that is there now; one that does nothing if there is none."""
         hooks = getattr(self._present(), self._kind, ())
         if self._number < len(hooks) and hooks[self._number].key == self._key:
             return hooks[self._number].fn
@@ -61,11 +61,11 @@ def _nobody(*_args):
 
 
 class SlotCall(HookCall):
-    """The call of the observer that stands in a slot.
+    """A call of the observer that is in a slot.
 
     Args:
         slot: the slot.
-        head, args, what: as for `HookCall`; `what` names the hook that stood there when the program was traced.
+        head, args, what: as for `HookCall`; `what` names the hook that was there when the program was traced.
     """
 
     def __init__(self, slot: Slot, head: tuple[Callable[[], Any], ...], args: Any, what: HookLabel):
@@ -91,13 +91,12 @@ class SlotCall(HookCall):
             check_observer_result(result, self._label.of(fn))
 
     def present(self) -> Callable[[Sequence[Any]], None]:
-        """The call of the hook that stands there now, whoever stands there later."""
         return functools.partial(self.call, self.slot.fn())
 
     def follows(self, other: Event) -> bool:
         return isinstance(other, SlotCall) and self.slot.follows(other.slot)
 
-    def write(self, code: Code, outputs: Sequence[str]) -> None:
+    def write(self, code: AfterRunCode, outputs: Sequence[str]) -> None:
         fn = code.present(self.slot.fn)
         head = "".join(f"{code.name(get)}(), " for get in self.head)
         code.line(f"r = {fn}({head}*{self.args.source(code.name, outputs)})")
@@ -105,7 +104,7 @@ class SlotCall(HookCall):
 
 
 def before_change() -> None:
-    """Before a change of who stands in slots: what runs of programs owe to those who stand there now is called."""
+    """Run the pending calls of slots before hooks change."""
     if ACTIVITY.late_slots and not STATE.hooks_run and jax_slots.trace_state() == jax_slots.NO_TRACE:
         wait_for_programs()
         WORKER.wait()

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from msjax.core.base.errors import check_callable, check_hook, describe
 from msjax.core.hooks.classify import Adapter
-from msjax.core.hooks.delivery import Kind
+from msjax.core.hooks.delivery import HookKind
 from msjax.core.hooks.handle import new_hook_id
 from msjax.core.hooks.nodes import through_custom_vjp
 from msjax.core.hooks.protocol import CallFrame, Frame
@@ -62,7 +62,7 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
     def check(_values, _adapter, _text, result, given, _owners):
         return given if result is None else _fitting(fn, result, given)
 
-    kind = Kind("", "gradient hook", check)
+    kind = HookKind("", "gradient hook", check)
     return identity
 
 
@@ -194,8 +194,8 @@ def _as_it_is(_values, _fn, _text, result, _given, _owners):
     return result
 
 
-_PRE = Kind("", "pre hook", _as_it_is)
-_POST = Kind("", "post hook", _as_it_is)
+_PRE = HookKind("", "pre hook", _as_it_is)
+_POST = HookKind("", "post hook", _as_it_is)
 
 
 def probe(x: Any, p: Any, statistic: Callable[..., Any] | None = None) -> Any:

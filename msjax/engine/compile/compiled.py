@@ -129,7 +129,7 @@ class Compiled:
             return self.body(self.subject(), args, kwargs)
         finally:
             for variable, value in values:
-                variable._value = value
+                variable._hold(value)
             before.restore()
 
     def _look_after(self, program):
@@ -165,6 +165,8 @@ class Compiled:
             if pattern != program.aliases:
                 key = (key, pattern)
                 program = environment.programs.get(key) or self._make(environment, key, body, leaves, treedef, objects, None)
+        if isinstance(program, Program) and program.writes_memory and program.shares_memory(leaves):
+            return Fallback(NeedsPyNative("it writes to memory that several of its arguments share")), leaves
         return program, leaves
 
     def with_tape(self, program: Program, edges: Sequence[Any], leaves: Sequence[Any]) -> Program:
@@ -361,7 +363,7 @@ class Fallback:
     eager = True
     by_identity = False
     key: Hashable = None
-    keep: Any = None
+    keep: Any = staticmethod(lambda: None)
 
     def __init__(self, error: BaseException):
         self.why: str | None = getattr(error, "why", None) or f"{type(error).__name__}: {_first_line(error)}"

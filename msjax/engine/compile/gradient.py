@@ -127,6 +127,6 @@ def _go_back(program, values, given):
         finally:
             tape.forget_values()
             for variable, value in before:
-                variable._value = value
+                variable._hold(value)
     arrived = iter([tape.zeros(i) if grad is None else grad for i, grad in enumerate(found)])
     return tuple([next(arrived) if wanted else None for wanted in program.wanted])

@@ -18,7 +18,7 @@ import numpy as np
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.random import GeneratorState, beside
-from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
+from msjax.common.tensor import Tensor, is_leaf, root_of, tensors_in, wrap
 from msjax.core.base.state import LOCK
 from msjax.core.base.typing import JaxArray
 from msjax.core.jaxprs.after_run import AfterRun
@@ -192,6 +192,8 @@ class Program:
 
     def __post_init__(self):
         self.by_identity = bool(self.written_arguments or self.aliases)
+        self._written = {id(v) for v, _ in self.writes}
+        self.writes_memory: bool = bool(self.writes or self.written_arguments)
         self.finish: Any = None
         self.observes = False
         self.derived: dict[Any, Any] = {}
@@ -200,6 +202,20 @@ class Program:
         self.differentiable_later: bool = not (self.stops_gradients or self.uses_callbacks or self.by_identity)
         self.generators = [i for i, v in enumerate(self.variables) if isinstance(v, GeneratorState)]
         self.trains: bool = any(isinstance(v, Parameter) and v.requires_grad for v, _ in self.writes)
+
+    def shares_memory(self, leaves: Sequence[Any]) -> bool:
+        """Whether what the program writes is memory of several arguments, or of one and a variable: then it reads what it has not written."""
+        roots = [root_of(leaf) for leaf in leaves if isinstance(leaf, Tensor) and "_view" in leaf.__dict__]
+        if not roots:
+            return False
+        if any(id(root) in self._written for root in roots):
+            return True
+        if not self.written_arguments:
+            return False
+        others = {id(v) for v in self.variables}
+        whole = {id(root_of(leaf)): leaf for leaf in leaves if isinstance(leaf, Tensor)}
+        distinct = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor)}
+        return len(whole) < len(distinct) or not others.isdisjoint(map(id, roots))
 
     def run(self, leaves: Sequence[Any], node: Any = None) -> Any:
         """Run it on the leaves of its arguments, with the present values of its variables; returns its result.
@@ -218,7 +234,7 @@ class Program:
             return self.finish(outs)
         except RunRejected as rejected:
             for tensor, value in before:
-                tensor._value = value
+                tensor._set_value(value)
             return rejected.passed(lambda: self.finish(outs))
 
     def kept_of(self, values: Sequence[JaxArray], leaves: Sequence[Any]) -> list[JaxArray]:
@@ -246,11 +262,11 @@ class Program:
             values += map(VALUE, leaves) if self.inputs is None else self._given(leaves)
             outs = self.outputs(values)
             for variable, i in self.writes:
-                variable._value = outs[i]
+                variable._set_value(outs[i])
         if node is not None and self.tape is not None:
             node.kept = [outs[i] for i in self.kept]
         for cell, name, tensor, i in self.attributes:
-            tensor._value = outs[i]
+            tensor._set_value(outs[i])
             owner = cell()
             if owner is not None and owner.__dict__.get(name) is not tensor:
                 setattr(owner, name, tensor)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
-from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.code import goes_to_print
-from msjax.core.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
+from msjax.core.base.state import ACTIVITY, LOCK, STATE, ProgramUnderWay, Scope, swap
 from msjax.core.hooks.batching import put_event
 from msjax.core.hooks.events import Event, OwnCall
 from msjax.core.hooks.template import Template
@@ -76,7 +76,7 @@ class RunRejected(Exception):
         raise NotImplementedError
 
 
-class Trace(Tracing):
+class Trace(ProgramUnderWay):
     """A program while it is being compiled.
 
     Args:
@@ -154,6 +154,7 @@ class Trace(Tracing):
         """Operands of an operator: a Tensor whose value is known came from outside."""
         for operand in operands:
             if isinstance(operand, Tensor) and id(operand) not in self.variables and not is_tracer(operand._value):
+                operand = root_of(operand)
                 self.missing[id(operand)] = operand, operand._value
 
     def entered(self, owner: Any) -> None:
@@ -167,6 +168,7 @@ class Trace(Tracing):
         self.cells[id(cell)] = cell, {name: value for name, value in vars(cell).copy().items() if isinstance(value, Tensor)}
         for tensor in list(cell_tensors(cell)):
             if id(tensor) not in self.variables and not is_tracer(tensor._value):
+                tensor = root_of(tensor)
                 self.missing[id(tensor)] = tensor, tensor._value
 
     # ---- events

@@ -19,13 +19,13 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
-from msjax.core.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
+from msjax.core.base.state import ACTIVITY, LOCK, STATE, ProgramUnderWay, Scope, swap
 from msjax.core.hooks.batching import CallbackBatch
 from msjax.engine.autograd.recording import GradientScope
 from msjax.engine.autograd.traced_tape import TracedTape
 
 
-class FunctionalRun(Tracing):
+class FunctionalRun(ProgramUnderWay):
     """A functionalized network while it runs.
 
     Args:
@@ -83,12 +83,12 @@ class Installed:
         self._swap = swap(scope=Scope(None), recording=True, trace=self.run)
         self._swap.__enter__()
         for variable, value in zip(self.variables, self.values):
-            variable._value = value
+            variable._hold(value)
         return self
 
     def __exit__(self, *_exception: Any) -> None:
         for variable, value, place in zip(self.variables, self._held, self._places):
-            variable._value = value
+            variable._hold(value)
             for name in ("_node", "_oidx"):
                 variable.__dict__.pop(name, None)
             variable.__dict__.update(place)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, wrap
@@ -13,11 +12,12 @@ from msjax.common.tensor_values import TENSORS, hook_gradients
 from msjax.common.typing import TensorLike
 from msjax.core.base.calls import stops_gradients
 from msjax.core.base.errors import check_hook, describe, where
-from msjax.core.hooks.delivery import Kind
+from msjax.core.hooks.delivery import HookKind
 from msjax.core.hooks.handle import new_hook_id
 from msjax.core.hooks.protocol import Frame
 from msjax.core.hooks.returns import gradients_result
 from msjax.core.hooks.table import Hook
+from msjax.engine.autograd.views import without_gradient
 from msjax.ops.primitive import Primitive
 
 
@@ -34,7 +34,7 @@ def stop_gradient(value: TensorLike) -> Tensor:
         3.0
     """
     if isinstance(value, Tensor):
-        stopped = wrap(jax.lax.stop_gradient(value._value))
+        stopped = without_gradient(value)
         stopped._stopped = True
         stops_gradients()
         return stopped
@@ -49,8 +49,8 @@ def _of_one(values, fn, text, result, grad, owners):
     return gradients_result(values, fn, text, result, (grad,), owners)[0]
 
 
-_HOOK_BACKWARD = Kind("", "HookBackward hook", gradients_result)
-_INSERT_GRADIENT_OF = Kind("", "InsertGradientOf function", _of_one)
+_HOOK_BACKWARD = HookKind("", "HookBackward hook", gradients_result)
+_INSERT_GRADIENT_OF = HookKind("", "InsertGradientOf function", _of_one)
 
 
 class HookBackward(Primitive):

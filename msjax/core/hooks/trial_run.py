@@ -20,7 +20,7 @@ _DEPTH, _MOST_ITEMS = 4, 1000
 _CONTAINERS = (list, dict, set, collections.deque)
 
 
-class Attempt:
+class TrialRun:
     """A context manager around the run of a hook: what it prints is held back, and what it changes is remembered.
 
     Remembered are the names that its code uses, the containers among them, and the attributes of objects. What else it does (files that it
