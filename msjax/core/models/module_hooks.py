@@ -10,7 +10,7 @@ from msjax.core.hooks.handle import new_hook_id
 from msjax.core.hooks.slots import is_traced_now
 from msjax.core.hooks.table import Hook
 from msjax.core.models.array_hooks import SITE
-from msjax.core.models.handle import ModuleHandle
+from msjax.core.models.hook_registry import ModuleHandle
 from msjax.core.models.hooked import framework_with_hooks
 from msjax.core.models.where import Where
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from msjax.core.hooks.table import CALL_KINDS, Hook
-from msjax.core.models.capture import capture
+from msjax.core.models.capture import capture_options
 from msjax.core.models.hooked import framework_with_hooks
+from msjax.core.models.kept import pure_of
 
 
 class Registered(NamedTuple):
@@ -122,7 +123,7 @@ def check(model: Any, *args: Any, **kwargs: Any) -> dict[str, str]:
     found = dict(framework.unhookable(model))
     if args or kwargs:
         # Where the model runs with values that nobody computes with, its calls are counted.
-        _, captured = framework.run(model, capture(model, "*", statistic=_nothing), args, kwargs)
+        _, captured = pure_of(model).once(capture_options(statistic=_nothing), args, kwargs)
         for path in framework.paths(model):
             if path not in captured.activations and path not in found:
                 found[path] = "this call of the model doesn't call it, or not by its __call__, or it returns no array"

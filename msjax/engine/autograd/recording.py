@@ -11,6 +11,7 @@ from msjax.common.node import Leaf, place_on_tape
 from msjax.common.tape import Node
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.common.tensor_hooks import attach_hooks
+from msjax.core.base import jax_slots
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.state import LOCK, STATE, Scope
 from msjax.core.base.typing import PyTree
@@ -41,7 +42,7 @@ class GradientScope:
         LOCK.acquire()
         state = STATE
         self._before = (state.scope, state.recording)
-        self.scope = state.scope = Scope(state.scope)
+        self.scope = state.scope = Scope(state.scope, jax_slots.trace_state())
         state.recording = True
         return self
 
