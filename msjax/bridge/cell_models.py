@@ -19,7 +19,7 @@ from msjax.core.models.frameworks.framework import Framework, Pure, add_framewor
 from msjax.core.models.frameworks.nnx_modules import callable_modules
 from msjax.core.models.hook_registry import ModuleHandle
 from msjax.core.models.module_hooks import register_forward_hook
-from msjax.core.models.where import Where, selected
+from msjax.core.models.where import Where, selected, why_not_called
 from msjax.engine.functional.functionalize import functionalize, pure_apply, write_back
 from msjax.ops.function.control.from_jax import from_jax
 
@@ -78,7 +78,7 @@ class CellModels(Framework):
                     before, after = _in_and_out(name, scopes)
                     handles.append(cell.register_forward_pre_hook(before, with_kwargs=True, prepend=True, traced=True))
                     handles.append(cell.register_forward_hook(after, traced=True))
-                else:
+                elif why_not_called(module) is None:  # a list of modules is never called
                     handles.append(register_forward_hook(module, _named_array(name), "", traced=True))
             try:
                 return model(*args, **kwargs)
