@@ -11,7 +11,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks, nn, ops
-from msjax.core.models import kept, same_program
+from msjax.core.models import kept_programs, same_program
 
 W = [jnp.asarray(np.random.default_rng(i).normal(size=(4, 4)), "float32") for i in range(2)]
 CLEAN = jnp.asarray(np.random.default_rng(8).normal(size=(2, 3, 4)), "float32")
@@ -229,12 +229,12 @@ def test_errors_of_attribute():
 @pytest.mark.parametrize("framework", [name for name in MODELS if name != "function"])
 def test_a_model_that_stops_early_is_compiled_once(framework, monkeypatch):
     model, given = MODELS[framework]()
-    kept._KEPT.clear()
+    kept_programs._KEPT.clear()
     for x in (CLEAN, CORRUPT):
         out, cache = hooks.run_with_cache(model, *given, x, stop_after="a")
         assert out is None and list(cache) == ["a"]
         close(cache, jnp.tanh(x @ W[0]))
-    [program] = kept._KEPT.values()
+    [program] = kept_programs._KEPT.values()
     assert program._cache_size() == 1
 
 
@@ -256,7 +256,7 @@ def test_a_function_that_stops_early_is_compiled_once_for_what_it_closes_over():
 
 
 def test_trained_weights_are_inputs_of_a_kept_program():
-    kept._KEPT.clear()
+    kept_programs._KEPT.clear()
     model = NnxNet()
     hooks.run_with_cache(model, CLEAN, stop_after="a")
     model.a.w[...] = W[1]
@@ -264,11 +264,11 @@ def test_trained_weights_are_inputs_of_a_kept_program():
     changed = equinox.tree_at(lambda net: net.a.w, EquinoxNet(*map(EquinoxLayer, W)), W[1])
     for net, w in ((EquinoxNet(*map(EquinoxLayer, W)), W[0]), (changed, W[1])):
         close(hooks.run_with_cache(net, CLEAN, stop_after="a")[1], jnp.tanh(CLEAN @ w))
-    assert [program._cache_size() for program in kept._KEPT.values()] == [1, 1]
+    assert [program._cache_size() for program in kept_programs._KEPT.values()] == [1, 1]
 
 
 def test_compile_is_kept_and_changes_the_state():
-    kept._KEPT.clear()
+    kept_programs._KEPT.clear()
     model = NnxNet()
 
     def double(value, index):
@@ -276,7 +276,7 @@ def test_compile_is_kept_and_changes_the_state():
 
     for _ in range(2):
         out, found = hooks.compile(model, "b:in", edit={"a": double})(CLEAN)
-    assert int(model.calls[...]) == 2 and len(kept._KEPT) == 1
+    assert int(model.calls[...]) == 2 and len(kept_programs._KEPT) == 1
     close(out, by_hand(CLEAN, lambda n, v: v * 2 if n == "a" else v))
     close(found.activations, 2 * jnp.tanh(CLEAN @ W[0]))
     with hooks.register_forward_hook(model, lambda module, args, output: output * 0, "b"):
