@@ -17,11 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common import _format, dtype as mstype
-from msjax.common.arrays import as_array, concrete
+from msjax.common.arrays import as_array, concrete, value_now
 from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
-from msjax.core.base.arrays import CONCRETE, is_tracer, known_value
-from msjax.core.base.calls import in_program, mark, on_host
+from msjax.core.base.arrays import CONCRETE, is_tracer
+from msjax.core.base.calls import mark
+from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
 
 if TYPE_CHECKING:
@@ -330,7 +331,7 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
 
     While a program is traced, the text of a traced value is a placeholder that each run of the program fills in.
     """
-    known = known_value(tensor._value)
+    known = value_now(tensor)
     if known is not None:
         if kind == "repr" and tensor.__dict__.get("_from_numpy") is tensor._value:
             kind = "numpy"
@@ -390,7 +391,7 @@ def renewed(value: PyTree) -> PyTree:
 
 def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
     """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
-    return in_program() or on_host() or has_tracers(args, kwargs)
+    return STATE.trace is not None or has_tracers(args, kwargs)
 
 
 def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
