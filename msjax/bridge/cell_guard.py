@@ -16,11 +16,11 @@ from msjax.bridge.cell_checks import CellChecks, CheckRejected
 from msjax.bridge.cell_hooks import HookSet
 from msjax.bridge.cell_steps import bundle_of_cells
 from msjax.bridge.pynative_search import Search
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.common.tensor_values import TENSORS
-from msjax.core.base.calls import in_program
 from msjax.core.base.errors import shorten
-from msjax.core.base.state import STATE, VERSION
+from msjax.core.base.state import VERSION
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.guard_places import Guard, Place
@@ -101,7 +101,7 @@ class CellGuard(Guard):
             shorten(exception[1], keep=1)
 
     def _begin(self, cell, args):
-        if not in_program():
+        if not STATE.in_program():
             if self._version != VERSION.n:
                 trained, rest = state_of(self.model)
                 self._state, self._version = [*trained.values(), *rest.values()], VERSION.n

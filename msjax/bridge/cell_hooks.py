@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.common.tensor_hooks import HookList
-from msjax.core.base.state import VERSION, programs_changed
+from msjax.core.base.state import VERSION
 from msjax.core.hooks.handle import new_hook_id
 from msjax.core.hooks.table import Hook
 
@@ -42,7 +42,7 @@ class HookSet:
         if before == self._off_at:
             VERSION.n = self._on_at
         else:
-            programs_changed()
+            VERSION.changed()
             self._off_at, self._on_at = before, VERSION.n
 
     def off(self) -> None:
@@ -56,7 +56,7 @@ class HookSet:
         if before == self._on_at:
             VERSION.n = self._off_at
         else:
-            programs_changed()
+            VERSION.changed()
 
 
 class _CellHooks:

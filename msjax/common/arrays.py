@@ -12,7 +12,7 @@ from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import DTypeLike, Type
 from msjax.core.base.arrays import TracedValueError, known_value
-from msjax.core.base.calls import on_host
+from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray
 
 
@@ -59,7 +59,7 @@ def as_array(data: Any, dtype: DTypeLike | None = None) -> JaxArray:
 
 
 def _made(data, dtype) -> JaxArray:
-    if on_host():
+    if STATE.on_host():
         # Within a callback of XLA even a copy by jax may wait for ever for a thread. numpy's array has the methods that are used there.
         return np.array(data, dtype)  # pyright: ignore[reportReturnType]
     if not isinstance(data, np.ndarray):

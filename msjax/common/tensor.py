@@ -21,7 +21,7 @@ from msjax.common.arrays import as_array, concrete
 from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
 from msjax.core.base.arrays import CONCRETE, is_tracer, known_value
-from msjax.core.base.calls import in_program, mark, on_host
+from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
 
 if TYPE_CHECKING:
@@ -375,7 +375,7 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
         if kind == "repr" and tensor.__dict__.get("_from_numpy") is tensor._value:
             kind = "numpy"
         return _format.value_text(known, kind, spec)
-    return mark(tensor, kind, spec) or f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
+    return STATE.mark(tensor, kind, spec) or f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
 
 def of_numpy(tensor: Tensor) -> Tensor:
@@ -423,7 +423,7 @@ def renewed(value: PyTree) -> PyTree:
 
 def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
     """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
-    return in_program() or on_host() or has_tracers(args, kwargs)
+    return STATE.in_program() or STATE.on_host() or has_tracers(args, kwargs)
 
 
 def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:

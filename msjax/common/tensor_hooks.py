@@ -11,13 +11,14 @@ import jax.numpy as jnp
 
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.flax_slots import when_copied
-from msjax.core.base.state import STATE, programs_changed
+from msjax.core.base.state import VERSION
 from msjax.core.base.weak import new_number
 from msjax.core.hooks.delivery import HookKind
 from msjax.core.hooks.handle import RemovableHandle, new_hook_id
@@ -58,7 +59,7 @@ class HookList(SlotOwner):
         # The second run of a recomputed call comes by again.
         if STATE.saving is None or not STATE.saving.again:
             self.put(added)
-            programs_changed()
+            VERSION.changed()
         return RemovableHandle(self, _remove, added.id)
 
     def put(self, hook: Hook) -> None:
@@ -111,7 +112,7 @@ class HookList(SlotOwner):
         before_change()
         self.hooks.clear()
         self._tell_copies()
-        programs_changed()
+        VERSION.changed()
 
     def run(self, grad: Tensor) -> Tensor:
         """Run all hooks on a gradient, each on the result of the one before; returns the final gradient."""
@@ -154,7 +155,7 @@ _GRADIENT = HookKind("gradient", "Tensor hook", _changed)
 
 def _remove(hook_list, id):
     hook_list.take(id)
-    programs_changed()
+    VERSION.changed()
 
 
 class _OfCopies:

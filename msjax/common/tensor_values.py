@@ -12,10 +12,9 @@ import jax
 from msjax.common.bases import CellBase
 from msjax.common.node import FunctionNode, place_on_tape, through_node
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, has_tracers, is_leaf, is_tensor, mark_used, wrap
 from msjax.core.base.arrays import CONCRETE
-from msjax.core.base.calls import at_level_of_program, msjax_compiles
-from msjax.core.base.state import STATE
 from msjax.core.hooks.nodes import through_custom_vjp, under_jax_transform
 from msjax.core.hooks.slots import Slot, SlotOwner
 from msjax.core.hooks.table import EMPTY, Hook
@@ -42,7 +41,7 @@ class TensorValues(Values):
 
     def is_fixed(self, leaf: Any) -> bool:
         # A Parameter is the same object in every run.
-        return isinstance(leaf, Parameter) and at_level_of_program()
+        return isinstance(leaf, Parameter) and STATE.at_level_of_program()
 
     def is_nothing(self, result: Any) -> bool:
         return result is None
@@ -71,7 +70,7 @@ class TensorValues(Values):
 
     def later(self, subject: Any) -> Callable[[], Any]:
         # A program that the network keeps must not keep the network.
-        weakly = isinstance(subject, CellBase) and msjax_compiles()
+        weakly = isinstance(subject, CellBase) and STATE.msjax_compiles()
         return weakref.ref(subject) if weakly else lambda: subject
 
     def slot(self, subject: Any, kind: str, number: int, hook: Hook) -> Slot | None:

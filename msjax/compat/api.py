@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.core.base.state import STATE
+from msjax.common.run_state import STATE
 from msjax.core.hooks.worker import synchronize
 from msjax.engine.autograd.modes import no_grad, set_grad_enabled
 from msjax.engine.compile.jit import jit as jit, ms_function as ms_function

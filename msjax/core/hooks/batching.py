@@ -12,7 +12,6 @@ from jax.interpreters import batching
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
-from msjax.core.base.calls import comes_to_callback, comes_to_event
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks import primitive
@@ -91,7 +90,7 @@ class Callbacks(TracedDelivery):
 
     def put(self, values: Values, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
         arrays = [jax.lax.stop_gradient(array) for array in arrays]
-        comes_to_callback()
+        STATE.comes_to_callback()
         batch = self.batch
         if batch is not None and batch.add(event, arrays):
             return carried
@@ -326,7 +325,7 @@ def put_event(event: Event, arrays: Sequence[Any], after_text: bool = False) -> 
         after_text: whether the text that was printed so far comes before it.
     """
     if after_text:
-        comes_to_event()
+        STATE.comes_to_event()
     if STATE.delivery.dropped:
         return
     event.collected = True

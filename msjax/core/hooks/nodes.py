@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.arrays import CONCRETE, is_tracer
-from msjax.core.base.calls import differentiated_by_jax
 from msjax.core.base.state import STATE, swap
 from msjax.core.hooks.batching import after_latest_call, tie_calls_to
 
@@ -21,7 +20,7 @@ def under_jax_transform(arrays: Iterable[Any]) -> bool:
     """Whether jax, not the tape, differentiates these arrays: under a jax transformation, also inside of a program."""
     for array in arrays:
         if array.__class__ not in CONCRETE and is_tracer(array):
-            return differentiated_by_jax()
+            return STATE.differentiated_by_jax()
     return False
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.core.base.calls import in_program
 from msjax.core.base.errors import where
 from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import CALLBACKS, tie_calls_to
@@ -220,7 +219,7 @@ def call_with_hooks(
     except Exception:
         if boundary is not None:
             boundary.end()
-        if boundary is None or not in_program():  # code that fails while msjax compiles it runs in PyNative mode
+        if boundary is None or not STATE.in_program():  # code that fails while msjax compiles it runs in PyNative mode
             for hook in table_of(subject).forward if pending is None else pending:
                 if hook.always_call:
                     given = (args, kwargs, out) if hook.with_kwargs else (args, out)

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from msjax.core.base.errors import callable_name, check_hook
 from msjax.core.base.held_state import held_state
-from msjax.core.base.state import programs_changed
+from msjax.core.base.state import VERSION
 from msjax.core.base.weak import LiveSet, identity
 from msjax.core.hooks.classify import observes
 from msjax.core.hooks.handle import RemovableHandle, new_hook_id
@@ -214,7 +214,7 @@ class GlobalHooks:
     def _set_hooks(self, table: HookTable) -> None:
         before_change()
         self.table = table
-        programs_changed()
+        VERSION.changed()
         self.changed(table)  # pyright: ignore[reportOptionalCall]
 
 

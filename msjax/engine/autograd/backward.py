@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 import jax.numpy as jnp
 
 from msjax.common.node import Leaf, RootLeaf
+from msjax.common.run_state import STATE
 from msjax.common.tape import Node
 from msjax.common.tensor import wrap
-from msjax.core.base.state import ACTIVITY, STATE
+from msjax.core.base.state import ACTIVITY
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.op import Op, apply

@@ -15,12 +15,12 @@ import jax
 import numpy as np
 
 from msjax.common.arrays import as_array
+from msjax.common.run_state import ROOT, STATE, Scope
 from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
 from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
 from msjax.core.base.arrays import CONCRETE, huge_ints_as_floats, is_tracer
-from msjax.core.base.calls import used
 from msjax.core.base.errors import where
-from msjax.core.base.state import ACTIVITY, ROOT, STATE, Scope
+from msjax.core.base.state import ACTIVITY
 from msjax.core.hooks.batching import CallsAsOutputs
 from msjax.core.hooks.values import ARRAYS
 from msjax.engine.autograd.monitor import current
@@ -127,7 +127,7 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
         A Tensor, or a tuple of Tensors.
     """
     if ACTIVITY.slow_dispatch:
-        used(operands)
+        STATE.used(operands)
         if STATE.cast is not None:
             operands = STATE.cast(op, operands)
     values = []

@@ -16,10 +16,11 @@ import jax
 from msjax.common.bases import is_cell
 from msjax.common.node import FunctionNode, RootLeaf, next_seq, place_on_tape
 from msjax.common.random import default_generator
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, is_tensor, renewed, tensors_in, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, describe
-from msjax.core.base.state import STATE, swap
+from msjax.core.base.state import swap
 
 __all__ = ["recompute"]
 

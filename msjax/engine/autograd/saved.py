@@ -11,9 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from msjax.common.run_state import ROOT
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.errors import callable_name, check_callable, describe
-from msjax.core.base.state import ROOT, swap
+from msjax.core.base.state import swap
 from msjax.engine.autograd.op import OpNode
 
 __all__ = ["saved_tensors_hooks"]

@@ -13,11 +13,11 @@ import jax.extend.core
 from flax import nnx
 
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import LOCK
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.state import LOCK
 from msjax.core.base.typing import PyTreeDef
 from msjax.core.hooks.batching import CallsAsOutputs, calls_are_outputs
 from msjax.core.hooks.delivery import HookNeedsValue

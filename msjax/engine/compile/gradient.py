@@ -16,9 +16,8 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.node import FunctionNode, place_on_tape
+from msjax.common.run_state import LOCK, ROOT, STATE
 from msjax.common.tensor import Tensor, tensors_in, wrap
-from msjax.core.base.calls import used
-from msjax.core.base.state import LOCK, ROOT, STATE
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.recording import GradientScope
 from msjax.engine.autograd.traced_tape import TracedTape
@@ -249,7 +248,7 @@ class _Backward(Compiled):
 
     def _body(self, _subject, args, _kwargs):
         forward, tape = self._forward  # pyright: ignore[reportGeneralTypeIssues]
-        used(forward.variables)
+        STATE.used(forward.variables)
         kept = forward.run_on([v._value for v in forward.variables], args[: self._n])
         return self._gradient.go_back(forward, tape, kept, args[self._n :], self._given)
 

@@ -17,8 +17,8 @@ import numpy as np
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.random import GeneratorState, beside
+from msjax.common.run_state import LOCK
 from msjax.common.tensor import Tensor, is_leaf, wrap
-from msjax.core.base.state import LOCK
 from msjax.core.base.typing import JaxArray
 from msjax.core.jaxprs.after_run import AfterRun
 from msjax.engine.autograd.inplace import rebind

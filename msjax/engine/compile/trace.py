@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
+from msjax.common.run_state import LOCK, STATE, Scope
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.code import goes_to_print
-from msjax.core.base.state import ACTIVITY, LOCK, STATE, ProgramUnderWay, Scope, swap
+from msjax.core.base.state import ACTIVITY, ProgramUnderWay, swap
 from msjax.core.hooks.batching import put_event
 from msjax.core.hooks.events import Event, OwnCall
 from msjax.core.hooks.template import Template

@@ -15,11 +15,12 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
+from msjax.common.run_state import LOCK, STATE, Scope
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
-from msjax.core.base.state import ACTIVITY, LOCK, STATE, ProgramUnderWay, Scope, swap
+from msjax.core.base.state import ACTIVITY, ProgramUnderWay, swap
 from msjax.core.hooks.batching import CallbackBatch
 from msjax.engine.autograd.recording import GradientScope
 from msjax.engine.autograd.traced_tape import TracedTape

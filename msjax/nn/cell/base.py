@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from flax import nnx
 
+from msjax.common.run_state import COMPILER, STATE
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import CONCRETE
-from msjax.core.base.calls import entered
 from msjax.core.base.checks import check_options
 from msjax.core.base.errors import cell_path, shorten
 from msjax.core.base.flax_slots import MODULE_STATE, ToldOfWrites, blank_like
-from msjax.core.base.state import ACTIVITY, COMPILER, STATE, programs_changed
+from msjax.core.base.state import ACTIVITY, VERSION
 from msjax.core.hooks import table as hook_table
 from msjax.core.hooks.batching import in_one_batch
 from msjax.core.hooks.protocol import call_with_hooks
@@ -120,7 +120,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
         owners.append(self)  # as `calling` does; written out, since every cell comes here
         try:
             if ACTIVITY.slow_dispatch:
-                entered(self)
+                STATE.entered(self)
             return self.construct(*args, **kwargs)
         except Exception as error:
             _name_cell(error, owners)
@@ -134,7 +134,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
         owners.append(self)
         try:
             if ACTIVITY.slow_dispatch:
-                entered(self)
+                STATE.entered(self)
             function = self.construct if self.bprop is None else self._call_bprop
             if self._recompute or self._hooks.saved_tensors:
                 function = partial(self._call_saving, function)
@@ -207,7 +207,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
         self._note_special()
 
     def _refresh_special(self):
-        programs_changed()
+        VERSION.changed()
         self._note_special()
 
     def _note_special(self):

@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.node import FunctionNode, place_on_tape
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, is_tensor, mark_used, renewed, wrap
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.calls import in_functional_run
 from msjax.core.base.errors import cell_path, describe
-from msjax.core.base.state import ACTIVITY, STATE, swap
+from msjax.core.base.state import ACTIVITY, swap
 from msjax.core.hooks.nodes import under_jax_transform
 from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.tensor_api import register_hook_list
@@ -64,7 +64,7 @@ def call_with_bprop(cell: CellPart, args: tuple[Any, ...], kwargs: dict[str, Any
 
 def _in_functional_program(tensors):
     # The forward of a functionalized network, off the tape: code that looks into it, as `capture` does, differentiates it.
-    return in_functional_run() and any(is_tracer(t._value) for t in tensors)
+    return STATE.in_functional_run() and any(is_tracer(t._value) for t in tensors)
 
 
 def _call_under_jax_transform(cell, args, kwargs, tensors):

@@ -18,7 +18,7 @@ from flax import nnx
 
 from msjax.core.base import jax_slots
 from msjax.core.base.flax_slots import delete_static, set_static, when_made, without_attribute
-from msjax.core.base.state import programs_changed
+from msjax.core.base.state import VERSION
 from msjax.core.hooks.sites import HookSite
 from msjax.core.hooks.slots import before_change
 from msjax.core.hooks.table import CALL_KINDS, EMPTY, Hook, HookTable
@@ -166,7 +166,7 @@ class _Place:
         if self.detached:
             tables = {method: left for method, table in tables.items() if (left := _left_of(table)) is not EMPTY}
         self.tables = tables
-        programs_changed()
+        VERSION.changed()
         site = _Site(self, tuple((method, table.key) for method, table in tables.items())) if tables else None
         module = self.module()
         if module is not None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from msjax.core.base.state import programs_changed
+from msjax.core.base.state import VERSION
 from msjax.core.base.weak import identity, new_number
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.core.hooks.sites import WITH_HOOKS, HookSite
@@ -151,7 +151,7 @@ class Registry:
         before_change()
         self._rows, self._tables = rows, {}
         (WITH_HOOKS.add if rows else WITH_HOOKS.discard)(self)
-        programs_changed()
+        VERSION.changed()
         _use(self.number, self.key)
 
     def present(self) -> dict[str, HookTable]:

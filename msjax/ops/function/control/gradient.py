@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS, hook_gradients
 from msjax.common.typing import TensorLike
-from msjax.core.base.calls import stops_gradients
 from msjax.core.base.errors import check_hook, describe, where
+from msjax.core.base.state import STATE
 from msjax.core.hooks.delivery import HookKind
 from msjax.core.hooks.handle import new_hook_id
 from msjax.core.hooks.protocol import Frame
@@ -36,7 +36,7 @@ def stop_gradient(value: TensorLike) -> Tensor:
     if isinstance(value, Tensor):
         stopped = wrap(jax.lax.stop_gradient(value._value))
         stopped._stopped = True
-        stops_gradients()
+        STATE.stops_gradients()
         return stopped
     if isinstance(value, (tuple, list)):
         return type(value)(stop_gradient(v) for v in value)
