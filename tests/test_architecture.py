@@ -46,6 +46,7 @@ TESTED_IN = {
     "__main__": "test_cli.py",
     "bridge": "tools/test_faults.py",
     "alias_path": "test_cli.py",
+    "door": "wings/test_wings.py",
     "context": "settings/test_context.py",
     "everything": "test_importing.py",
     "device_context": "settings/test_precision.py",

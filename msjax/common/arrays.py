@@ -12,8 +12,8 @@ from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import DTypeLike, Type
 from msjax.core.base.arrays import TracedValueError, known_value
-from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray
+from msjax.core.door import STATE
 
 
 def concrete(tensor: TensorBase, what: str) -> JaxArray:

@@ -17,7 +17,7 @@ from msjax.common.node import RootLeaf
 from msjax.common.tensor import ArrayLike, Tensor, TensorLike, defer_to_tensor, wrap
 from msjax.core.base.checks import check_bool, check_str
 from msjax.core.base.flax_slots import METADATA, RAW_VALUE
-from msjax.core.base.state import VERSION
+from msjax.core.door import VERSION
 
 _ANONYMOUS = itertools.count(1)
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
-from msjax.core.base.state import STATE as _STATE, State
+from msjax.core.door import STATE as _STATE, State
 
 
 class Scope:

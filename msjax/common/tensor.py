@@ -21,8 +21,8 @@ from msjax.common.arrays import as_array, concrete
 from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
 from msjax.core.base.arrays import CONCRETE, is_tracer, known_value
-from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
+from msjax.core.door import STATE
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.common.bases import SlotOwner
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import STATE
@@ -18,14 +19,8 @@ from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.flax_slots import when_copied
-from msjax.core.base.state import VERSION
 from msjax.core.base.weak import new_number
-from msjax.core.hooks.delivery import HookKind
-from msjax.core.hooks.handle import RemovableHandle, new_hook_id
-from msjax.core.hooks.nodes import through_custom_vjp
-from msjax.core.hooks.protocol import Frame
-from msjax.core.hooks.slots import SlotOwner, before_change, is_traced_now
-from msjax.core.hooks.table import Hook
+from msjax.core.door import VERSION, Frame, Hook, HookKind, HookTable, RemovableHandle
 
 
 class LateHookError(RuntimeError):
@@ -55,7 +50,7 @@ class HookList(SlotOwner):
 
     def add(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
         """Register `hook(grad)`; it runs after the hooks registered before."""
-        added = Hook(new_hook_id(), hook, fixed=is_traced_now())
+        added = Hook.registered(hook)
         # The second run of a recomputed call comes by again.
         if STATE.saving is None or not STATE.saving.again:
             self.put(added)
@@ -64,13 +59,13 @@ class HookList(SlotOwner):
 
     def put(self, hook: Hook) -> None:
         """Add a hook, without telling programs."""
-        before_change()
+        HookTable.before_change()
         self.hooks[hook.id] = hook
         self._tell_copies()
 
     def take(self, id: int) -> None:
         """Take the hook of this number off, if it is there, without telling programs."""
-        before_change()
+        HookTable.before_change()
         self.hooks.pop(id, None)
         self._tell_copies()
 
@@ -109,7 +104,7 @@ class HookList(SlotOwner):
 
     def clear(self) -> None:
         """Remove all hooks."""
-        before_change()
+        HookTable.before_change()
         self.hooks.clear()
         self._tell_copies()
         VERSION.changed()
@@ -195,7 +190,7 @@ def _share_hooks(parameter):
         trace = jax_slots.trace_of(value)
         if own.passed is None or own.passed() is not trace:
             parameter._metadata[_IN_METADATA] = _OfCopies(hooks, weakref.ref(trace))
-            parameter._value = through_custom_vjp(TENSORS, [parameter], hooks.run_each)[0]._value
+            parameter._value = TENSORS.through_custom_vjp([parameter], hooks.run_each)[0]._value
 
 
 _IN_METADATA = "gradient_hooks"

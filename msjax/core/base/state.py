@@ -48,6 +48,10 @@ class State(threading.local):
         for name, value in defaults.items():
             setattr(cls, name, value)  # of threads that have a state already
 
+    def swap(self, **values: Any) -> _Swap:
+        """A context in which fields have other values."""
+        return _Swap(**values)
+
     # ---- what program the code becomes part of
 
     def in_program(self) -> bool:
@@ -118,12 +122,12 @@ class State(threading.local):
 STATE = State()
 
 
-class swap:
+class _Swap:
     """A context manager that sets fields of STATE, and restores their values at the end.
 
     Example:
-        >>> from msjax.core.base.state import STATE, swap
-        >>> with swap(recording=False):
+        >>> from msjax.core.base.state import STATE
+        >>> with STATE.swap(recording=False):
         ...     STATE.recording
         False
         >>> STATE.recording

@@ -141,6 +141,15 @@ class CallbackBatch(Callbacks):
         self.events = []
         self.bytes: int = 0
 
+    @staticmethod
+    def of_call(values: Values, call: Callable[[], PyTree]) -> PyTree:
+        """The result of the outermost call of a Cell where jax traces a program, which depends on the calls of hooks within, also of those
+        that saw what no result depends on. Where the values are known, hooks are called at once."""
+        if STATE.delivery is not NOW or not staged():
+            return call()
+        with CallbackBatch() as calls:
+            return calls.add_dependency(values, call())
+
     @property
     def batch(self) -> CallbackBatch:
         return self
@@ -192,15 +201,6 @@ class CallbackBatch(Callbacks):
 
     def before_loop(self, values: Values, tree: PyTree) -> PyTree:
         return tree if jax_slots.trace_state() != self.world else self.add_dependency(values, tree)
-
-
-def in_one_batch(values: Values, call: Callable[[], PyTree]) -> PyTree:
-    """The result of the outermost call of a Cell where jax traces a program, which depends on the calls of hooks within, also of those
-    that saw what no result depends on. Where the values are known, hooks are called at once."""
-    if STATE.delivery is not NOW or not staged():
-        return call()
-    with CallbackBatch() as calls:
-        return calls.add_dependency(values, call())
 
 
 class _Tied(Callbacks):
@@ -305,33 +305,28 @@ class CallsAsOutputs(TracedDelivery):
         super().__exit__(*exception)
         self.key.__exit__(*exception)
 
+    @staticmethod
+    def put_event(event: Event, arrays: Sequence[Any], after_text: bool = False) -> None:
+        """Put an event into a program that is traced so, at this place; it is dropped if events are.
+
+        Args:
+            after_text: whether the text that was printed so far comes before it.
+        """
+        if after_text:
+            STATE.comes_to_event()
+        if STATE.delivery.dropped:
+            return
+        event.collected = True
+        _bind(arrays, _alone(event, arrays), None, kept=True)
+
     def put(self, values: Values, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
-        put_event(event, [jax.lax.stop_gradient(array) for array in arrays], after_text=True)
+        self.put_event(event, [jax.lax.stop_gradient(array) for array in arrays], after_text=True)
         return carried
 
     def boundary(self, values: Values) -> Boundary | None:
-        return Boundary(values, put_event)
+        return Boundary(values, self.put_event)
 
 
 # Part of the key of every cache of jax: a function with a jit of its own is traced apart for such programs. Made when msjax is
 # imported, since jax forgets all that it has traced so far when a context is added.
 _OUTPUTS = jax_slots.user_context(None)
-
-
-def put_event(event: Event, arrays: Sequence[Any], after_text: bool = False) -> None:
-    """Put an event into a program that is traced within `CallsAsOutputs`, at this place; it is dropped if events are.
-
-    Args:
-        after_text: whether the text that was printed so far comes before it.
-    """
-    if after_text:
-        STATE.comes_to_event()
-    if STATE.delivery.dropped:
-        return
-    event.collected = True
-    _bind(arrays, _alone(event, arrays), None, kept=True)
-
-
-def calls_are_outputs() -> bool:
-    """Whether this thread traces a program within `CallsAsOutputs`."""
-    return STATE.delivery.outputs

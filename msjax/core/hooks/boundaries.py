@@ -24,7 +24,7 @@ class Boundary:
 
     Args:
         values (Values): says what a value is.
-        put: puts an event into the program, see `msjax.core.hooks.batching.put_event`.
+        put: puts an event into the program, see `CallsAsOutputs.put_event`.
     """
 
     def __init__(self, values: Values, put: Callable[..., None]):

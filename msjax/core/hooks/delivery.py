@@ -68,6 +68,11 @@ class HookKind(NamedTuple):
     text: str
     check: Callable[..., Any] | None = None
 
+    @staticmethod
+    def check_gradients(*given: Any) -> tuple[Any, ...]:
+        """The check of hooks that may replace a tuple of gradients; see `gradients_result`."""
+        return gradients_result(*given)
+
 
 FORWARD_PRE = HookKind("forward_pre", "forward pre hook")
 FORWARD = HookKind("forward", "forward hook")

@@ -13,7 +13,7 @@ import numpy as np
 from jax.interpreters import ad, batching, mlir
 
 from msjax.core.base import jax_slots
-from msjax.core.base.state import ACTIVITY, ProgramUnderWay, swap
+from msjax.core.base.state import ACTIVITY, STATE, ProgramUnderWay
 from msjax.core.base.weak import new_number
 from msjax.core.hooks.emit import CallbackSite
 
@@ -143,7 +143,7 @@ class _HostOnly(ProgramUnderWay):
         self.what = what
 
     def __enter__(self) -> None:
-        self._swap = swap(trace=self)
+        self._swap = STATE.swap(trace=self)
         self._swap.__enter__()
         ACTIVITY.add(traces=1)
 

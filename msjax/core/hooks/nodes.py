@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.arrays import CONCRETE, is_tracer
-from msjax.core.base.state import STATE, swap
+from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import after_latest_call, tie_calls_to
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def through_custom_vjp(
             if flags[i] and not isinstance(ct, jax.custom_derivatives.SymbolicZero):
                 grads[i] = values.made(ct)
         # A hook may return gradients that don't depend on those that it, or one before it, has looked at.
-        with swap(recording=False, pulled=owners), tie_calls_to(values, grads):
+        with STATE.swap(recording=False, pulled=owners), tie_calls_to(values, grads):
             given = list(grads)
             grads[:] = function(grads)
             modified = any(new is not old for new, old in zip(grads, given))

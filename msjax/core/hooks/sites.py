@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from msjax.core.base.weak import LiveSet
 from msjax.core.hooks.table import Hook
@@ -16,6 +16,7 @@ class HookSite:
         path: of the module in its model.
         cls_name: the name of its class.
         tables: {name of a method: its present hooks}.
+        models_with_hooks: the models that have hooks now whose modules are made anew for each run.
     """
 
     __slots__ = ()
@@ -23,6 +24,7 @@ class HookSite:
     path: Any
     cls_name: Any
     tables: Any
+    models_with_hooks: ClassVar[LiveSet[HookedModel]]
     _owner_noun = "module"
 
     def _named_in(self, around: Sequence[Any]) -> tuple[str, str]:
@@ -52,3 +54,4 @@ class HookedModel(Protocol):
 
 # Those that have hooks now.
 WITH_HOOKS: LiveSet[HookedModel] = LiveSet()
+HookSite.models_with_hooks = WITH_HOOKS

@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from msjax.core.hooks.table import Hook, HookTable
 
 
-class SlotOwner:
-    """Base of owners of slots beside cells and modules."""
-
-    __slots__ = ()
-
-    def _hooks_around(self) -> Any:
-        """The current hook table, or another object with a tuple of hooks as attribute for each kind."""
-        raise NotImplementedError
-
-
 class Slot:
     """A position in one list of hooks.
 

@@ -10,13 +10,11 @@ import copy
 import functools
 import types
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from msjax.core.base.errors import callable_name, check_hook
 from msjax.core.base.held_state import held_state
-from msjax.core.base.state import VERSION
 from msjax.core.base.weak import LiveSet, identity
 from msjax.core.hooks.classify import observes
 from msjax.core.hooks.handle import RemovableHandle, new_hook_id
@@ -55,6 +53,16 @@ class Hook:
     traced: bool | None = None
     removed: bool = False
     fixed: bool = False
+
+    @classmethod
+    def new(cls, fn: Any, **options: Any) -> Hook:
+        """A hook with a number of its own."""
+        return cls(new_hook_id(), fn, **options)
+
+    @classmethod
+    def registered(cls, fn: Any, **options: Any) -> Hook:
+        """One that the user registers now: what jax traces registers hooks of that program alone."""
+        return cls(new_hook_id(), fn, fixed=is_traced_now(), **options)
 
     @property
     def name(self) -> str:
@@ -109,7 +117,12 @@ class HookTable:
 
     Attributes:
         owner: the `CellRef`, or None.
+        EMPTY: the one without hooks.
+        CALL_KINDS: the kinds of hooks around a call.
     """
+
+    EMPTY: ClassVar[HookTable]
+    CALL_KINDS: ClassVar[tuple[str, ...]] = CALL_KINDS
 
     forward_pre: tuple[Hook, ...] = ()
     forward: tuple[Hook, ...] = ()
@@ -121,6 +134,27 @@ class HookTable:
     load_state_dict_pre: tuple[Hook, ...] = ()
     load_state_dict_post: tuple[Hook, ...] = ()
     owner: CellRef | None = None
+
+    before_change = staticmethod(before_change)
+
+    @staticmethod
+    def register(
+        owner: HookOwner, kind: str, fn: Any, prepend: bool = False, who: str | None = None, **options: Any
+    ) -> RemovableHandle:
+        """Add a hook to `owner._hooks` and return its handle; of the kind saved_tensors, `fn` is the pair of functions.
+
+        Args:
+            who: the name of the function that the user has called; by default ``register_KIND_hook``.
+
+        Raises:
+            TypeError, ValueError: see `check_hook`.
+        """
+        who = who or f"register_{kind}_hook"
+        for each in fn if kind == "saved_tensors" else (fn,):
+            check_hook(each, who, options.get("observe"), options.get("traced"))
+        hook = Hook.registered(fn, **options)
+        owner._set_hooks(owner._hooks.add(kind, hook, prepend))
+        return RemovableHandle(owner, _remove, hook.id)
 
     def __bool__(self) -> bool:
         return self is not EMPTY
@@ -184,55 +218,15 @@ class HookTable:
         return replace(self, **kept) if any(kept.values()) else EMPTY
 
 
-EMPTY = HookTable()
+EMPTY = HookTable.EMPTY = HookTable()
 
 
 class HookOwner(Protocol):
-    """What hooks are registered on: a Cell, a module of another framework, or `GLOBAL`."""
+    """What hooks are registered on: a Cell, a module of another framework, or what stands for all cells."""
 
     @property
     def _hooks(self) -> HookTable: ...
     def _set_hooks(self, table: HookTable) -> None: ...
-
-
-class GlobalHooks:
-    """The owner of the hooks that run for all cells.
-
-    Attributes:
-        table: the HookTable, replaced as a whole.
-        changed: called with the new table after it was replaced.
-    """
-
-    def __init__(self):
-        self.table: HookTable = EMPTY
-        self.changed: Callable[[HookTable], None] | None = None
-
-    @property
-    def _hooks(self) -> HookTable:
-        return self.table
-
-    def _set_hooks(self, table: HookTable) -> None:
-        before_change()
-        self.table = table
-        VERSION.changed()
-        self.changed(table)  # pyright: ignore[reportOptionalCall]
-
-
-GLOBAL = GlobalHooks()
-
-
-def register(owner: HookOwner, kind: str, fn: Any, prepend: bool = False, **options: Any) -> RemovableHandle:
-    """Add a hook to `owner._hooks` and return its handle; of the kind saved_tensors, `fn` is the pair of functions.
-
-    Raises:
-        TypeError, ValueError: see `check_hook`.
-    """
-    who = f"register_{'cell_' if owner is GLOBAL else ''}{kind}_hook"
-    for each in fn if kind == "saved_tensors" else (fn,):
-        check_hook(each, who, options.get("observe"), options.get("traced"))
-    hook = Hook(new_hook_id(), fn, fixed=is_traced_now(), **options)
-    owner._set_hooks(owner._hooks.add(kind, hook, prepend))
-    return RemovableHandle(owner, _remove, hook.id)
 
 
 def _remove(owner: HookOwner, id: int):

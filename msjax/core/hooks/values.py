@@ -7,8 +7,8 @@ finds Tensors, for Cells, and knows the tape.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -54,8 +54,10 @@ class Values:
         noun: what a value is called in messages.
         reading: how a hook reads one.
         uncompiled: what else to do where a hook has to.
+        of_arrays: those of jax arrays, `ARRAYS`.
     """
 
+    of_arrays: ClassVar[Values]
     noun = "array"
     reading = "np.asarray"
     uncompiled = "call the model outside of jit"
@@ -115,6 +117,16 @@ class Values:
 
     # ---- nodes of the backward pass
 
+    def under_jax_transform(self, given: Iterable[Any]) -> bool:
+        """Whether jax, not the tape, differentiates these values."""
+        return under_jax_transform(map(self.raw, given))
+
+    def through_custom_vjp(
+        self, given: Sequence[Any], function: Callable[[list[Any]], Sequence[Any]], flags: list[bool] | None = None
+    ) -> list[Any]:
+        """Pass values through an identity of jax whose backward applies a function to their gradients; see `msjax.core.hooks.nodes`."""
+        return through_custom_vjp(self, given, function, flags)
+
     def on_inputs(self, hooks: CallFrame, args: Any) -> Any:
         """The positional arguments, whose values have passed the node on the inputs of a call."""
         leaves, treedef, at = self.find(args)
@@ -154,4 +166,4 @@ def _is_of_nnx(value):
     return nnx is not None and isinstance(value, (nnx.Module, nnx.Variable, nnx.Rngs, nnx.RngStream))
 
 
-ARRAYS = Values()
+ARRAYS = Values.of_arrays = Values()

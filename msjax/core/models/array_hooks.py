@@ -8,8 +8,8 @@ from typing import Any
 import jax
 
 from msjax.core.base.calls import calling
-from msjax.core.hooks.batching import in_one_batch
-from msjax.core.hooks.protocol import call_with_hooks
+from msjax.core.hooks.batching import CallbackBatch
+from msjax.core.hooks.protocol import CallFrame
 from msjax.core.hooks.table import HookTable
 from msjax.core.hooks.values import ARRAYS, ModuleSubject
 
@@ -46,6 +46,8 @@ def call_with_array_hooks(
     try:
         with calling(site):
             # All calls of hooks that a program of the user's makes within have one order, also on several devices.
-            return in_one_batch(ARRAYS, lambda: call_with_hooks(on_copies, args, kwargs, subject, lambda _: table(), ARRAYS))
+            return CallbackBatch.of_call(
+                ARRAYS, lambda: CallFrame(subject, lambda _: table(), ARRAYS).run(on_copies, args, kwargs)
+            )
     finally:
         subject.during = None

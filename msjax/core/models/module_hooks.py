@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.core.base.errors import check_hook
-from msjax.core.hooks.handle import new_hook_id
-from msjax.core.hooks.slots import is_traced_now
 from msjax.core.hooks.table import Hook
 from msjax.core.models.array_hooks import SITE
 from msjax.core.models.handle import ModuleHandle
@@ -176,7 +174,7 @@ def path(module: object) -> str:
 
 def _register(model, kind, fn, where, prepend, options):
     check_hook(fn, f"register_{kind}_hook", options["observe"], options["traced"])
-    return put_hook(model, kind, Hook(new_hook_id(), fn, fixed=is_traced_now(), **options), where, prepend)
+    return put_hook(model, kind, Hook.registered(fn, **options), where, prepend)
 
 
 def put_hook(model: Any, kind: str, hook: Hook, where: Where, prepend: bool = False) -> ModuleHandle:

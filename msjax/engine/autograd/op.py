@@ -20,9 +20,7 @@ from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
 from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
 from msjax.core.base.arrays import CONCRETE, huge_ints_as_floats, is_tracer
 from msjax.core.base.errors import where
-from msjax.core.base.state import ACTIVITY
-from msjax.core.hooks.batching import CallsAsOutputs
-from msjax.core.hooks.values import ARRAYS
+from msjax.core.door import ACTIVITY, CallsAsOutputs, Values
 from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.op_errors import raise_op_error
 from msjax.engine.autograd.residuals import Forward, ResidualSpec
@@ -315,7 +313,7 @@ class OpNode(Node):
         spec = self.spec
         if spec is None:
             if self.op.runs_cells:
-                cts = [None if ct is None else STATE.delivery.before_loop(ARRAYS, ct) for ct in cts]
+                cts = [None if ct is None else STATE.delivery.before_loop(Values.of_arrays, ct) for ct in cts]
             return self.pullback(cts, need)
         if self.nout == 1:
             key = _ONE, need

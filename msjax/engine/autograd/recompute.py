@@ -20,7 +20,6 @@ from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, is_tensor, renewed, tensors_in, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, describe
-from msjax.core.base.state import swap
 
 __all__ = ["recompute"]
 
@@ -125,7 +124,7 @@ class _Region:
         """The first run; its outputs get a node that runs the block again in the backward pass."""
         args, kwargs = self.given
         self.given = None
-        with swap(saving=self), context:
+        with STATE.swap(saving=self), context:
             out = self.block(*args, **kwargs)
         return _behind_node(out, self._enter, kept=True) if self.signature else _behind_node(out)
 
@@ -180,7 +179,7 @@ class _Region:
         try:
             for snapshot in self.outside.values():
                 snapshot.put_back()
-            with swap(scope=self.scope, recording=True, saving=self, owners=list(self.cells)), self.context:
+            with STATE.swap(scope=self.scope, recording=True, saving=self, owners=list(self.cells)), self.context:
                 self.block(*args, **kwargs)
             if len(self.store) != len(self.signature):
                 raise RuntimeError(

@@ -19,10 +19,7 @@ from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import PyTreeDef
-from msjax.core.hooks.batching import CallsAsOutputs, calls_are_outputs
-from msjax.core.hooks.delivery import HookNeedsValue
-from msjax.core.hooks.template import Template
-from msjax.core.jaxprs.observers import Observing
+from msjax.core.door import STATE, CallsAsOutputs, HookNeedsValue, Observing, Template
 from msjax.engine.compile.code_names import stored_globals
 from msjax.engine.compile.kept import tensors_kept
 from msjax.engine.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw
@@ -261,7 +258,7 @@ class _Attempt:
                 raise SignatureChanged
             # jax traces anew for other types, and for other settings of its own, which the jaxpr has from its first time. That the
             # program becomes part of another one is such a setting, too, but makes no difference.
-            if not calls_are_outputs():
+            if not STATE.delivery.outputs:
                 now = jax_slots.settings_token()
                 if settings and settings[0] is not now:
                     raise SignatureChanged

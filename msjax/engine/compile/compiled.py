@@ -9,8 +9,7 @@ from typing import Any
 import jax
 
 from msjax.core.base.arrays import TracedValueError
-from msjax.core.base.state import VERSION
-from msjax.core.hooks.delivery import HookNeedsValue, HostNeeded
+from msjax.core.door import VERSION, HookNeedsValue, HostNeeded
 from msjax.engine.autograd.imperative import BackwardError
 from msjax.engine.compile.attempt import FailedInBody, build
 from msjax.engine.compile.environment import Environments, objects_among

@@ -21,7 +21,7 @@ import numpy as np
 
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.core.hooks.table import Hook
+from msjax.core.door import Hook
 
 # numpy's numbers, dates and texts, which can't change; jax's own types such as bfloat16 included.
 _NAMED = [*np.sctypeDict.values(), *vars(ml_dtypes).values()]

@@ -20,7 +20,7 @@ from msjax.common.random import GeneratorState, beside
 from msjax.common.run_state import LOCK
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.core.base.typing import JaxArray
-from msjax.core.jaxprs.after_run import AfterRun
+from msjax.core.door import AfterRun
 from msjax.engine.autograd.inplace import rebind
 from msjax.engine.compile.guards import STATIC, static_key
 from msjax.engine.compile.trace import RunRejected

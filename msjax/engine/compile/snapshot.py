@@ -6,7 +6,7 @@ from typing import Any
 
 from msjax.common.bases import CellBase
 from msjax.common.op_seeds import OP_SEEDS
-from msjax.core.base.state import VERSION
+from msjax.core.door import VERSION
 from msjax.engine.compile.guards import Name
 from msjax.engine.compile.walk import Walk
 

@@ -19,15 +19,14 @@ import numpy as np
 from flax import nnx
 
 from msjax.common.bases import CellBase
+from msjax.common.global_hooks import GLOBAL
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.core.base.code import imported_modules, module_attributes, names_in
 from msjax.core.base.flax_slots import MODULE_STATE
 from msjax.core.base.libraries import is_library
 from msjax.core.base.weak import identity
-from msjax.core.hooks.delivery import observes
-from msjax.core.hooks.sites import WITH_HOOKS, HookSite
-from msjax.core.hooks.table import GLOBAL, Hook, HookTable
+from msjax.core.door import Hook, HookSite, HookTable
 from msjax.engine.compile.code_names import (
     WRAPPERS,
     class_attribute,
@@ -112,7 +111,7 @@ class Walk:
         self._names = set()
         self._namespaces = []
         self._hooks(GLOBAL.table)
-        for registry in sorted(WITH_HOOKS, key=lambda registry: registry.number):
+        for registry in sorted(HookSite.models_with_hooks, key=lambda registry: registry.number):
             self.found.append(Guard(registry.key, None))
             for hook in registry.hooks:
                 self._hook(hook.fn, hook.observe, hook.traced)
@@ -251,7 +250,7 @@ class Walk:
         while isinstance(method, functools.partial):
             method = method.func
         own = isinstance(method, types.MethodType) and is_library(type(method.__self__).__module__)
-        if not own and not observes(fn, observe, traced):
+        if not own and not Hook(0, fn, observe=observe, traced=traced).in_slot:
             self._visit(fn, 1)
 
     def _module(self, module):

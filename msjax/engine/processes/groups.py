@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msjax.core.base.checks import check_str
 from msjax.core.base.errors import describe
-from msjax.core.base.state import STATE, VERSION
+from msjax.core.door import STATE, VERSION
 from msjax.engine.processes import progress
 from msjax.engine.processes.joining import ALONE, Place, join, place_in_environment
 

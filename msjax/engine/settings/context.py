@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from msjax.core.base.checks import check_bool, check_known, check_options, check_positive_int, check_str
-from msjax.core.base.state import ACTIVITY, VERSION
+from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.programs import disk_cache
 from msjax.engine.settings import precision
 from msjax.engine.settings.current import GRAPH_MODE as GRAPH_MODE, PYNATIVE_MODE as PYNATIVE_MODE, SETTINGS

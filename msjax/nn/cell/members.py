@@ -11,7 +11,7 @@ from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.core.base.errors import describe
-from msjax.core.base.state import VERSION
+from msjax.core.door import VERSION
 from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
 from msjax.nn.cell.cell_type import Cell
 from msjax.nn.cell.tree import CellTree

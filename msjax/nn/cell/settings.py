@@ -11,7 +11,7 @@ from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_options
 from msjax.core.base.errors import describe
-from msjax.core.base.state import VERSION
+from msjax.core.door import VERSION
 from msjax.nn.cell.tree import CellTree
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from flax import nnx
 from msjax.common.bases import CellBase
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
-from msjax.core.base.state import VERSION
+from msjax.core.door import VERSION
 from msjax.nn.cell.cell_type import Cell
 from msjax.nn.cell.live import LiveMembers
 from msjax.nn.cell.parts import CellPart

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.interpreters import mlir
 
 from msjax.core.base import jax_slots
-from msjax.core.base.state import STATE
+from msjax.core.door import STATE
 
 _NAMES = {"cpu": "CPUs", "tpu": "TPUs", "cuda": "NVIDIA's GPUs", "rocm": "AMD's GPUs"}
 

@@ -14,8 +14,8 @@ from msjax.common.bases import attached_to
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.state import STATE
 from msjax.core.base.typing import Attribute, Axes, Number
+from msjax.core.door import STATE
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import casting
 from msjax.ops.function.math_func import (

@@ -13,8 +13,8 @@ from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.core.base.code import cell_contents, names_in
 from msjax.core.base.errors import callable_name, describe
-from msjax.core.base.state import swap
 from msjax.core.base.typing import JaxArray
+from msjax.core.door import STATE
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.autograd.recording import check_function
 from msjax.ops.function.array_func.joining import stack
@@ -98,7 +98,7 @@ class Lifted:
         try:
             for tensor, value in zip(self.reached, values[len(self.places) :]):
                 tensor._value = value
-            with swap(recording=False):
+            with STATE.swap(recording=False):
                 out = self.fn(*jax.tree.unflatten(self.structure, leaves))
         finally:
             for tensor, value in before:
