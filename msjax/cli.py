@@ -282,6 +282,7 @@ def _info(options) -> int:
 
     import msjax
     from msjax.engine.programs import disk_cache
+    from msjax.engine.programs.allocator import keep_freed_memory
     from msjax.engine.settings import precision
 
     folder = disk_cache.folder()
@@ -300,6 +301,7 @@ def _info(options) -> int:
         "hook dialect": msjax.get_context("hook_dialect"),
         "float32": f"{precision.described()} (`msjax run`: as MindSpore)",
         "64-bit types": "on" if x64 else "off (`msjax run` switches them on)",
+        "freed memory": keep_freed_memory(),
         "compile cache": "off" if disk_cache.is_off() else f"{folder} ({len(stored)} programs, {size / 2**20:.1f} MiB)",
     }
     for name, value in rows.items():

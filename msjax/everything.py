@@ -45,7 +45,11 @@ from msjax.engine.autograd.grad import grad as grad, value_and_grad as value_and
 from msjax.engine.autograd.return_ids import get_grad as get_grad
 from msjax.engine.autograd.vjp import jvp as jvp, vjp as vjp
 from msjax.engine.compile.jit import jit as jit, ms_function as ms_function
+from msjax.engine.programs.allocator import keep_freed_memory
 from msjax.ops.function.control.from_jax import from_jax as from_jax
+
+# Programs with Cells; `from msjax import hooks` alone leaves the allocator as it is.
+keep_freed_memory()
 
 # Only notebooks call it; the drawing code is on a higher floor, and is imported then.
 nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.bridge.cell_tree").cell_html(cell)

@@ -47,6 +47,7 @@ def as_array(data: Any, dtype: DTypeLike | None = None) -> JaxArray:
         data, inferred = _from_nested(data)
         return data.astype(target) if isinstance(data, jax.Array) and target is not None else _made(data, target or inferred)
     if isinstance(data, (np.ndarray, np.generic)):
+        data = in_native_order(data)
         if data.dtype.kind in "OSUMmV" and not mstype.has_counterpart(data.dtype):
             raise TypeError(f"For 'Tensor', the data should be numbers, but got a numpy array of dtype {data.dtype}.")
         return _made(data, target or mstype.to_jax(mstype.from_np(data.dtype)))
@@ -56,6 +57,11 @@ def as_array(data: Any, dtype: DTypeLike | None = None) -> JaxArray:
         "For 'Tensor', 'input_data' should be a number, list, tuple, numpy or jax array or Tensor, "
         f"but got {type(data).__name__}."
     )
+
+
+def in_native_order(array: Any) -> Any:
+    """A numpy array in this machine's order of bytes, itself where it has that: jax knows no other one."""
+    return array if array.dtype.isnative or array.dtype.kind not in "iufc" else array.astype(array.dtype.newbyteorder("="))
 
 
 def _made(data, dtype) -> JaxArray:
@@ -103,7 +109,7 @@ def _from_nested(data):
         is_leaf=lambda v: v is None or isinstance(v, TensorBase),
     )
     try:
-        array = np.array(plain)
+        array = in_native_order(np.array(plain))
     except ValueError as error:
         raise TypeError(f"For 'Tensor', nested lists should have equal lengths: {error}") from error
     if array.dtype.kind not in "biufc" and not mstype.has_counterpart(array.dtype):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pathlib
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,6 +15,21 @@ import numpy as np
 from msjax.core.base.checks import check_int
 from msjax.core.base.errors import describe
 from msjax.mindrecord import format
+
+# What reading meets in bytes that are no MindRecord file's. msgpack's own errors are of these, too.
+_DAMAGED = (
+    OSError,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    sqlite3.Error,
+    MemoryError,
+    OverflowError,
+    BufferError,
+)
 
 
 class MindRecordFile:
@@ -28,7 +45,7 @@ class MindRecordFile:
 
     Raises:
         ValueError: there is no such file.
-        RuntimeError: it is no MindRecord file.
+        RuntimeError: it is no MindRecord file, or it was cut or damaged.
     """
 
     def __init__(self, path: str):
@@ -42,7 +59,7 @@ class MindRecordFile:
             schema = self.header["schema"][0]
             self.fields: dict[str, dict[str, Any]] = schema["schema"]
             self.blobs: list[str] = schema["blob_fields"]
-            index = sqlite3.connect(f"file:{os.path.abspath(path)}.db?mode=ro", uri=True)
+            index = sqlite3.connect(f"{pathlib.Path(path).absolute().as_uri()}.db?mode=ro", uri=True)
             try:
                 self.places: list[tuple[int, ...]] = index.execute(
                     "SELECT PAGE_ID_RAW, PAGE_OFFSET_RAW, PAGE_OFFSET_RAW_END, PAGE_ID_BLOB, PAGE_OFFSET_BLOB, PAGE_OFFSET_BLOB_END "
@@ -50,41 +67,85 @@ class MindRecordFile:
                 ).fetchall()
             finally:
                 index.close()
-        except (OSError, ValueError, KeyError, IndexError, sqlite3.Error, MemoryError, OverflowError) as error:
-            raise RuntimeError(f"{path!r} is no MindRecord file: {type(error).__name__}: {error}") from error
+            self._check()
+        except _DAMAGED as error:
+            raise RuntimeError(f"{path!r} is no MindRecord file, or damaged: {type(error).__name__}: {error}") from error
         self._content: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_content": None}
 
-    def row(self, number: int, names: Sequence[str]) -> dict[str, Any]:
-        """The values of some fields of a row: numpy scalars, arrays, str and bytes."""
-        raw_page, raw_start, raw_end, page, start, end = self.places[number]
-        found: dict[str, Any] = {}
-        if any(name not in self.blobs for name in names):
-            import msgpack
+    def _check(self):
+        """Compare what the header and the index say, and the size of the file."""
+        if not all(isinstance(f, dict) and f.get("type") in format.TYPES for f in self.fields.values()):
+            raise ValueError("its schema has fields of unknown types")
+        if sorted(self.blobs) != sorted(name for name, field in self.fields.items() if format.is_blob(field)):
+            raise ValueError("its schema names other fields of bytes and arrays than it has")
+        self.header["shard_addresses"], self.header["index_fields"]  # pyright: ignore[reportUnusedExpression]
+        start, size = self.header["header_size"], self.header["page_size"]
+        pages = {page["page_id"]: page for page in self.header["page"]}
+        used = {number: page["page_size"] for number, page in pages.items()}
+        needed = max(start + size * number + length for number, length in used.items())
+        there = os.path.getsize(self.path)
+        if there < needed:
+            raise ValueError(f"it has {there} bytes of the {needed} that its header tells of")
+        rows = max(page["end_row_id"] for page in pages.values() if page["page_type"] == "BLOB_DATA")
+        if rows != len(self.places):
+            raise ValueError(f"its header tells of {rows} rows, and its index of {len(self.places)}")
+        for place in self.places:
+            for number, begin, end in (place[:3], place[3:]):
+                if not 0 <= begin <= end - 8 <= used[number] - 8:
+                    raise ValueError(f"a row lies at {begin} to {end} of page {number}, which has {used[number]} bytes")
 
-            plain = msgpack.unpackb(self._bytes(raw_page, raw_start, raw_end))
-            for name in names:
-                if name not in self.blobs:
-                    kind = self.fields[name]["type"]
-                    found[name] = plain[name] if kind == "string" else np.dtype(kind).type(plain[name])
-        if any(name in self.blobs for name in names):
-            parts = format.separated(self._bytes(page, start, end), len(self.blobs))
-            found.update((n, format.decoded(part, self.fields[n])) for n, part in zip(self.blobs, parts) if n in names)
-        return {name: found[name] for name in names}
+    def row(self, number: int, names: Sequence[str]) -> dict[str, Any]:
+        """The values of some fields of a row: numpy scalars, arrays, str and bytes.
+
+        Raises:
+            RuntimeError: the row is damaged.
+        """
+        with self._reading(number):
+            raw_page, raw_start, raw_end, page, start, end = self.places[number]
+            found: dict[str, Any] = {}
+            if any(name not in self.blobs for name in names):
+                plain = self._plain(raw_page, raw_start, raw_end)
+                for name in names:
+                    if name not in self.blobs:
+                        kind = self.fields[name]["type"]
+                        found[name] = plain[name] if kind == "string" else np.dtype(kind).type(plain[name])
+            if any(name in self.blobs for name in names):
+                parts = format.separated(self._bytes(page, start, end), len(self.blobs))
+                found.update((n, format.decoded(part, self.fields[n])) for n, part in zip(self.blobs, parts) if n in names)
+            return {name: found[name] for name in names}
 
     def stored(self, number: int) -> tuple[dict[str, Any], bytes]:
-        """A row as it is stored: the fields of numbers and text, and the bytes of the others, joined."""
+        """A row as it is stored: the fields of numbers and text, and the bytes of the others, joined.
+
+        Raises:
+            RuntimeError: the row is damaged.
+        """
+        with self._reading(number):
+            raw_page, raw_start, raw_end, page, start, end = self.places[number]
+            return self._plain(raw_page, raw_start, raw_end), self._bytes(page, start, end)
+
+    @contextlib.contextmanager
+    def _reading(self, number):
+        try:
+            yield
+        except _DAMAGED as error:
+            raise RuntimeError(f"{self.path!r} is damaged: row {number}: {type(error).__name__}: {error}") from error
+
+    def _plain(self, page, start, end):
         import msgpack
 
-        raw_page, raw_start, raw_end, page, start, end = self.places[number]
-        return msgpack.unpackb(self._bytes(raw_page, raw_start, raw_end)), self._bytes(page, start, end)
+        return dict(msgpack.unpackb(self._bytes(page, start, end)))
 
     def _bytes(self, page, start, end):
         if self._content is None:
             self._content = np.memmap(self.path, np.uint8, "r")
         at = self.header["header_size"] + self.header["page_size"] * page
+        length = int.from_bytes(self._content[at + start : at + start + 8].tobytes(), "little")
+        if length != end - start - 8:
+            raise ValueError(f"it has {length} bytes, and {end - start - 8} in the index")
         return self._content[at + start + 8 : at + end].tobytes()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import re
@@ -13,6 +15,7 @@ import numpy as np
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_int, check_str
 from msjax.core.base.errors import describe
+from msjax.core.base.whole_files import FileBeside, sync_folder
 from msjax.mindrecord import format
 from msjax.mindrecord.reader import open_files
 
@@ -53,7 +56,6 @@ class FileWriter:
             if os.path.exists(path):
                 if not check_bool(overwrite, "overwrite", "FileWriter"):
                     raise RuntimeError(f"For 'FileWriter', the file {path!r} exists; overwrite=True replaces it.")
-                os.remove(path)
 
     def _start(self):
         self._header_size, self._page_size = format.HEADER_SIZE, format.PAGE_SIZE
@@ -184,24 +186,51 @@ class FileWriter:
             self._rows.append((plain, format.joined(blobs)))
 
     def commit(self) -> None:
-        """Write the files."""
+        """Write the files.
+
+        They are written beside what is there, and replace it when all are complete. If the process ends before that, the old files stay.
+        Where it ends while they take their places, an index is missing, and readers say so.
+
+        Raises:
+            RuntimeError: the header or a row is too large.
+            OSError: the files can't be written, for example to a disk that is full.
+        """
         fields = self._schema()
         plain = [name for name in fields if not format.is_blob(fields[name])]
         indexed = plain[:1] if self._indexed is None else self._indexed
         counts = [len(self._rows) // len(self._paths) + (i < len(self._rows) % len(self._paths)) for i in range(len(self._paths))]
-        at = 0
-        for number, (path, count) in enumerate(zip(self._paths, counts)):
-            self._kept[number] += self._rows[at : at + count]
-            self._write(path, number, self._kept[number], indexed)
-            at += count
-        self._rows = []
+        ends = itertools.accumulate(counts)
+        kept = [[*rows, *self._rows[end - n : end]] for rows, n, end in zip(self._kept, counts, ends)]
+        files, indices = [], []
+        try:
+            for number, path in enumerate(self._paths):
+                files.append(FileBeside(path))
+                places = self._write(files[-1].file, path, number, kept[number], indexed)
+                indices.append(FileBeside(f"{path}.db"))
+                indices[-1].file.write(self._index(path, kept[number], places, indexed))
+            for file in [*files, *indices]:
+                file.complete()
+            # An old index beside a new file would name other places: it goes first.
+            for path in self._paths:
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(f"{path}.db")
+            for file in [*files, *indices]:
+                file.replace()
+        except BaseException:
+            for file in [*files, *indices]:
+                file.drop()
+            raise
+        for folder in {os.path.dirname(os.path.realpath(path)) for path in self._paths}:
+            sync_folder(folder)
+        self._kept, self._rows = kept, []
 
     def _schema(self):
         if self._fields is None:
             raise RuntimeError("For 'FileWriter', 'add_schema' has to come first.")
         return self._fields
 
-    def _write(self, path, number, rows, indexed):
+    def _write(self, file, path, number, rows, indexed):
+        """Write a file; returns where its rows lie."""
         import msgpack
 
         pages = _Pages(self._page_size, number)
@@ -233,14 +262,14 @@ class FileWriter:
             raise RuntimeError(
                 f"FileWriter: the header of {path!r} needs {len(text) + 8} bytes; set_header_size sets their number."
             )
-        with open(path, "wb") as f:
-            f.write(format.with_length(text))
-            for place, page in enumerate(pages.pages):
-                f.seek(self._header_size + place * self._page_size)
-                f.write(b"".join(page.parts))
-        self._write_index(path, rows, places, indexed)
+        file.write(format.with_length(text))
+        for place, page in enumerate(pages.pages):
+            file.seek(self._header_size + place * self._page_size)
+            file.write(b"".join(page.parts))
+        return places
 
-    def _write_index(self, path, rows, places, indexed):
+    def _index(self, path, rows, places, indexed):
+        """The content of the index."""
         fields = self._schema()
         columns = [f"INC_{i} INT, {name}_0 {_SQL_TYPES[fields[name]['type']]}" for i, name in enumerate(indexed)]
         fixed = (
@@ -248,9 +277,7 @@ class FileWriter:
             "ROW_GROUP_ID INT NOT NULL, PAGE_ID_BLOB INT NOT NULL, PAGE_OFFSET_BLOB INT NOT NULL, PAGE_OFFSET_BLOB_END INT NOT NULL"
         )
         key = ", ".join(["ROW_ID", *(f"INC_{i}" for i in range(len(indexed)))])
-        if os.path.exists(f"{path}.db"):  # of the rows that were there before
-            os.remove(f"{path}.db")
-        index = sqlite3.connect(f"{path}.db")
+        index = sqlite3.connect(":memory:")
         try:
             index.execute(f"CREATE TABLE INDEXES({', '.join([fixed, *columns])}, PRIMARY KEY({key}))")
             index.execute("CREATE TABLE SHARD_NAME(NAME TEXT NOT NULL)")
@@ -260,6 +287,7 @@ class FileWriter:
                 values = (i, raw_page, raw_start, raw_end, group, page, start, end, *extra)
                 index.execute(f"INSERT INTO INDEXES VALUES({','.join('?' * len(values))})", values)
             index.commit()
+            return index.serialize()
         finally:
             index.close()
 

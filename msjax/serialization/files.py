@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Iterator
 from typing import Any
+
+from msjax.core.base.whole_files import whole_file
 
 
 class CorruptCheckpoint(Exception):
@@ -39,32 +40,7 @@ def writing(path: str) -> Iterator[Any]:
 
     Whatever goes wrong before that leaves the old file as it was.
     """
-    # Through a symbolic link, the file that it names is written, and the link stays.
-    target = os.path.realpath(path)
-    folder = os.path.dirname(target)
     if os.path.isdir(path):
         raise IsADirectoryError(f"For 'save_checkpoint', {path} is a directory; give the name of a file.")
-    aside = os.path.join(folder, f".{os.path.basename(target)[:100]}.{secrets.token_hex(8)}.tmp")
-    try:
-        # Mode "x" takes the permissions that the process's umask allows, and refuses a file that is there.
-        with open(aside, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(aside)
-        raise
-    _sync_folder(folder)
-
-
-def _sync_folder(folder):
-    """Flush the folder, so that the new name survives a crash; skipped where folders can't be opened."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with whole_file(path) as file:
+        yield file

@@ -70,7 +70,7 @@ def read(data: memoryview, crc_check: bool = False) -> dict[str, Any]:
                 if info.flag_bits & 1:
                     raise CorruptCheckpoint(f"the entry {name!r} is encrypted")
                 with archive.open(info) as member:
-                    arrays[name] = _array(name, member.read(info.file_size + 1))
+                    arrays[name] = _array(name, member, info.file_size)
     except (
         zipfile.BadZipFile,
         zlib.error,
@@ -110,21 +110,24 @@ def _counted(data) -> int:
     return int.from_bytes(end[at + 10 : at + 12], "little")
 
 
-def _array(name, content) -> np.ndarray:
-    file = io.BytesIO(content)
+def _array(name, member, size) -> np.ndarray:
+    """An array from a binary file of a size: what its header says is compared with the size before the rest is read."""
     try:
-        version = np.lib.format.read_magic(file)
+        version = np.lib.format.read_magic(member)
         read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-        shape, fortran, dtype = read_header(file)
+        shape, fortran, dtype = read_header(member)
     except (ValueError, KeyError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError) as error:
         raise CorruptCheckpoint(f"the header of {name!r} can't be read: {str(error)[:80]}") from error
     if dtype.hasobject or not mstype.has_counterpart(dtype.newbyteorder("=")):
         raise CorruptCheckpoint(f"the tensor {name!r} is of type {dtype}, which there is not")
-    body = content[file.tell() :]
-    if any(not isinstance(d, int) or not 0 <= d < 2**47 for d in shape) or len(body) != math.prod(shape) * dtype.itemsize:
-        raise CorruptCheckpoint(f"the tensor {name!r} of shape {shape} and type {dtype} has {len(body)} bytes")
+    there = size - member.tell()
+    if any(not isinstance(d, int) or not 0 <= d < 2**47 for d in shape) or there != math.prod(shape) * dtype.itemsize:
+        raise CorruptCheckpoint(f"the tensor {name!r} of shape {shape} and type {dtype} has {there} bytes")
     if len(shape) > 32 or (0 in shape and any(d >= 2**31 for d in shape)):
         raise CorruptCheckpoint(f"the tensor {name!r} has an impossible shape")
+    body = member.read(there + 1)  # at the end the checksum is compared
+    if len(body) != there:
+        raise CorruptCheckpoint(f"the tensor {name!r} has {len(body)} bytes of {there}")
     return np.frombuffer(body, dtype).reshape(shape, order="F" if fortran else "C").astype(dtype.newbyteorder("="))
 
 

@@ -40,6 +40,7 @@ WAYS = [
     ((2, 20, 2, 2), (4, 20, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, "_columns"),
     ((2, 20, 4, 4), (4, 20, 3, 3), (2, 2), ((0, 1), (0, 1)), (1, 1), 1, "_columns"),
     ((2, 5, 6, 7), (4, 5, 1, 1), (2, 3), ((0, 0), (0, 0)), (1, 1), 1, "_tiles"),
+    ((2, 5, 6, 7), (4, 5, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, "_tiles"),
     ((2, 3, 7, 9), (4, 3, 3, 4), (3, 4), ((0, 1), (0, 0)), (1, 1), 1, "_tiles"),
     ((2, 3, 5, 5), (4, 3, 5, 5), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, "_tiles"),
     ((2, 4, 6, 6), (8, 1, 3, 3), (2, 1), ((1, 1), (1, 1)), (1, 1), 4, "_shifted_sums"),
@@ -60,15 +61,20 @@ def test_every_way_agrees_with_xla(way):
     x, w = jnp.asarray(RNG.normal(size=x_shape)), jnp.asarray(RNG.normal(size=w_shape))
     static = (stride, pads, dilation, group)
     want, gradients = value_and_gradients(plain, x, w, static)
-    got, own = value_and_gradients(convolution_kernels.convolve, x, w, static)
-    np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
-    for g, t in zip(own, gradients):
-        np.testing.assert_allclose(g, t, rtol=1e-9, atol=1e-9)
-    # Forward mode and vmap go through the rewritten ways, too.
-    tangent = jax.jit(lambda x: jax.jvp(lambda x: convolution_kernels.convolve(x, w, *static), (x,), (x,))[1])(x)
-    np.testing.assert_allclose(tangent, want, rtol=1e-9, atol=1e-9)
-    batched = jax.jit(jax.vmap(lambda x: convolution_kernels.convolve(x, w, *static)))(x[None])
-    np.testing.assert_allclose(batched[0], want, rtol=1e-9, atol=1e-9)
+
+    def every(x, w):
+        def convolve(x, w=w):
+            return convolution_kernels.convolve(x, w, *static)
+
+        out, pull = jax.vjp(convolve, x, w)
+        ct = jnp.cos(jnp.arange(out.size, dtype=out.dtype)).reshape(out.shape)
+        written = convolution_kernels._gradients(x, w, ct, (True, True), *static)
+        # Forward mode and vmap go through the rewritten ways, too.
+        return (out, jax.jvp(convolve, (x,), (x,))[1], jax.vmap(convolve)(x[None])[0]), pull(ct), written
+
+    values, own, written = jax.jit(every)(x, w)
+    for found, expected in zip((*values, *own, *written), (want, want, want, *gradients, *gradients), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("batch", [4, 7])

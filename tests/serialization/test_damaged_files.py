@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -230,3 +231,18 @@ def test_a_zip_directory_that_lies(tmp_path):
     path.write_bytes(data)
     with pytest.raises(ValueError, match="impossible"):
         ms.load_checkpoint(str(path), format="npz")
+
+
+def test_an_array_larger_than_its_header_says_is_not_inflated(tmp_path):
+    member = io.BytesIO()
+    np.lib.format.write_array_header_1_0(member, {"descr": "<f4", "fortran_order": False, "shape": (3,)})
+    path = tmp_path / "w.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("w.npy", member.getvalue() + bytes(1 << 26))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"the tensor 'w' of shape \(3,\) and type float32 has 67108864 bytes"):
+            ms.load_checkpoint(str(path), format="npz")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 23
+    finally:
+        tracemalloc.stop()

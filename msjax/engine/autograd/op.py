@@ -14,10 +14,11 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from msjax.common.arrays import as_array
+from msjax.common.arrays import as_array, in_native_order
 from msjax.common.run_state import ROOT, STATE, Scope
 from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
 from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
+from msjax.core.base import jax_slots
 from msjax.core.base.arrays import CONCRETE, huge_ints_as_floats, is_tracer
 from msjax.core.base.errors import where
 from msjax.core.door import ACTIVITY, CallsAsOutputs, Values
@@ -143,6 +144,8 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
             huge = True
         elif isinstance(operand, np.generic) and operand.dtype.kind in "biufc":
             operand = operand.item()  # a number of numpy's is a number: it widens no Tensor
+        elif operand.__class__ is np.ndarray:
+            operand = in_native_order(operand)
         values.append(operand)
         if operand.__class__ not in CONCRETE and is_tracer(operand):
             traced = True
@@ -194,8 +197,14 @@ def _record(op, operands, values, static, traced):
     slots, edges, base = [], [], None
     for i, operand in enumerate(operands):
         node = getattr(operand, "_node", None) if isinstance(operand, Tensor) else None
-        if node is None or not node.base.open or node.base.root is not root:
+        if node is None or not node.base.open:
             continue
+        if node.base.root is not root:
+            if node.base.root is root.outside:
+                raise _cut(operand)
+            continue
+        if traced and node.base.level is not None and node.base.level != jax_slots.trace_state():
+            raise _cut(operand)
         slots.append(i)
         edges.append((node, operand._oidx))
         if base is None or node.base.depth < base.depth:
@@ -236,6 +245,16 @@ def _record(op, operands, values, static, traced):
     if pull.single:
         return wrap(out[0], node)
     return tuple([wrap(o, node if carries else None, i) for i, (o, carries) in enumerate(zip(out, pull.carries))])
+
+
+def _cut(operand):
+    name = (
+        f"the Parameter '{operand.name}'" if hasattr(operand, "requires_grad_") else f"the Tensor of shape {list(operand.shape)}"
+    )
+    return RuntimeError(
+        f"The gradient of {name} is being recorded outside of a function that jax differentiates or compiles, and would be cut where that function "
+        "uses it. Pass it to the function as an argument, or stop its gradient with ops.stop_gradient before."
+    )
 
 
 _ONE = (True,)

@@ -12,6 +12,7 @@ from msjax.common.run_state import STATE, Scope
 from msjax.common.tape import Node
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.common.tensor_hooks import attach_hooks
+from msjax.core.base import jax_slots
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.backward import LeafGradients, run_backward
@@ -40,7 +41,7 @@ class GradientScope:
     def __enter__(self) -> Self:
         state = STATE
         self._before = (state.scope, state.recording)
-        self.scope = state.scope = Scope(state.scope)
+        self.scope = state.scope = Scope(state.scope, jax_slots.trace_state())
         state.recording = True
         return self
 

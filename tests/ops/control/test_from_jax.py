@@ -127,3 +127,108 @@ def test_errors():
 
     with pytest.raises(KeyError, match="mine"):
         ms.from_jax(mine)(X)
+
+
+# ---- Tensors that the function uses besides its arguments
+
+
+class Scaled(ms.nn.Cell):
+    """x * w, and a function after it."""
+
+    def __init__(self, after):
+        super().__init__()
+        self.after = after
+        self.w = Parameter(Tensor([1.0, 1.0]), name="w")
+
+    def construct(self, x):
+        return self.after(x * self.w)
+
+
+class Held:
+    """An object of the user's that is no cell."""
+
+    def __init__(self, net):
+        self.net = net
+
+    def __call__(self, v):
+        return self.net(Tensor(v))._value
+
+    def method(self, v):
+        return self(v)
+
+
+@jax.custom_vjp
+def doubled(v):
+    return v * 2
+
+
+doubled.defvjp(lambda v: (v * 2, None), lambda _, ct: (ct * 3,))
+
+
+class Inner(ms.nn.Cell):
+    def construct(self, x):
+        return x * 2
+
+
+def hooked_inner():
+    inner = Inner()
+    inner.register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * 100,))
+    return ms.from_jax(lambda v: inner(Tensor(v))._value)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("after, slope", [(ms.from_jax(doubled), 3.0), (hooked_inner(), 200.0)])
+@pytest.mark.parametrize("lifted", [lambda net: lambda v: net(Tensor(v))._value, Held, lambda net: Held(net).method])
+def test_rules_and_hooks_within_count_beside_gradients_of_weights(after, slope, lifted, compiled):
+    net = Scaled(after)
+    lift = ms.from_jax(lifted(net))
+    gradient = ms.grad(lift, 0, [net.w])
+    dx, (dw,) = (ms.jit(gradient) if compiled else gradient)(X)
+    assert dx.tolist() == [slope, slope] and dw.tolist() == [slope, slope * 2]
+    assert ms.grad(lift)(X).tolist() == [slope, slope]
+
+
+def test_present_values_of_weights_are_used():
+    net = Scaled(lambda x: x)
+    lift = ms.from_jax(lambda v: net(Tensor(v))._value)
+    assert lift(X).tolist() == [1.0, 2.0] and ms.grad(lift)(X).tolist() == [1.0, 1.0]
+    net.w.set_data(Tensor([3.0, 4.0]))
+    assert lift(X).tolist() == [3.0, 8.0] and ms.grad(lift)(X).tolist() == [3.0, 4.0]
+    assert ms.jit(lift)(X).tolist() == [3.0, 8.0]
+
+
+def test_a_tensor_of_a_closure_has_its_gradient():
+    def f(x):
+        y = x * x
+        return ms.from_jax(lambda v: (y * Tensor(v))._value)(x)
+
+    assert ms.grad(f)(X).tolist() == [3.0, 12.0]  # x ** 3
+
+
+def test_backward_reaches_weights():
+    net = Scaled(lambda x: x)
+    ms.from_jax(lambda v: net(Tensor(v))._value)(X).sum().backward()
+    assert net.w.grad.tolist() == [1.0, 2.0]
+
+
+def test_what_would_be_cut_is_an_error():
+    net = Scaled(lambda x: x)
+    hidden = [[[[[[[[net]]]]]]]]  # deeper than is looked
+
+    def use(v):
+        found = hidden
+        while isinstance(found, list):
+            found = found[0]
+        return found(Tensor(v))._value
+
+    text = "The gradient of the Parameter 'w' is being recorded outside of a function that jax differentiates or compiles"
+    for fn in (
+        ms.from_jax(use),
+        lambda x: ms.vmap(lambda t: Tensor(use(t._value)))(x),
+        lambda x: Tensor(jax.jit(use)(x.asnumpy())),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            ms.grad(lambda x, fn=fn: fn(x) * x, 0, [net.w])(X)
+    # jax's own transformation, called as it is: the tape doesn't see what it does.
+    with pytest.raises(RuntimeError, match=text):
+        ms.grad(lambda x: x * Tensor(jax.grad(lambda v: net(Tensor(v))._value.sum())(jnp.ones(2))), 0, [net.w])(X)

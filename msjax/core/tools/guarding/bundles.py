@@ -20,6 +20,7 @@ import numpy as np
 from flax import nnx
 
 from msjax.core.base.jax_slots import setting
+from msjax.core.base.whole_files import whole_file
 from msjax.core.hooks.values import ARRAYS
 from msjax.core.tools.checking import Check
 from msjax.core.tools.model_tools import added, values_of
@@ -54,12 +55,10 @@ class Bundle:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         state = {name: self._noted(value) for name, value in self.state.items()}
         text = json.dumps({"format": _FORMAT, **self.about, "args": self._args, "state": state, "types": self._types})
-        before = f"{os.fspath(path)}.part"
-        with open(before, "wb") as file:
+        with whole_file(path) as file:
             # The arrays as bytes: npz knows no BFloat16.
             arrays: dict[str, Any] = {str(i): a for i, a in enumerate(self._arrays)}
             np.savez(file, about=np.frombuffer(text.encode(), np.uint8), **arrays)
-        os.replace(before, path)
 
     def _noted(self, value):
         """What JSON can hold of a value, whose arrays are added to the file."""

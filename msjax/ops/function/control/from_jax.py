@@ -16,6 +16,7 @@ from msjax.core.base.errors import callable_name, check_callable
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.compile.walk import hooks_within
+from msjax.ops.function.control.lifted import Reached, captured
 
 
 class _Known:
@@ -71,12 +72,13 @@ def from_jax(
     known = _Known(fn)
 
     def flat(*operands):
-        *leaves, treedef, static_args, static_kwargs, key = operands
-        args, kwargs = jax.tree.unflatten(treedef, leaves)
+        *leaves, treedef, static_args, static_kwargs, reached, key = operands
+        args, kwargs = jax.tree.unflatten(treedef, leaves[: len(leaves) - len(reached)])
         args = list(args)
         for i, value in static_args:
             args.insert(i, value)
-        out, tree = jax.tree.flatten(fn(*args, **kwargs, **dict(static_kwargs)))
+        with reached.holding(leaves[len(leaves) - len(reached) :]):
+            out, tree = jax.tree.flatten(fn(*args, **kwargs, **dict(static_kwargs)))
         known.structures[key] = tree
         return tuple(out)
 
@@ -91,8 +93,11 @@ def from_jax(
         dynamic = tuple(a for i, a in enumerate(args) if i not in numbers)
         leaves, treedef = jax.tree.flatten((dynamic, kwargs), is_leaf=is_tensor)
         shapes = tuple((leaf.shape, str(leaf.dtype)) if hasattr(leaf, "shape") else type(leaf) for leaf in leaves)
-        key = (treedef, static_args, static_kwargs, shapes, known.hooks())
-        out = apply(op, STATE.delivery.before_loop(TENSORS, leaves), (treedef, static_args, static_kwargs, key))
+        tensors = captured(fn)
+        reached = Reached(tensors)
+        key = (treedef, static_args, static_kwargs, shapes, reached, known.hooks())
+        operands = STATE.delivery.before_loop(TENSORS, [*leaves, *tensors])
+        out = apply(op, operands, (treedef, static_args, static_kwargs, reached, key))
         if key not in known.structures:
             raise RuntimeError(f"The function {callable_name(fn)} left no trace of what it returns.")
         if ACTIVITY.callbacks and not any(is_tracer(v._value) for v in out):

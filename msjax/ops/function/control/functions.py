@@ -18,7 +18,7 @@ from msjax.core.base.arrays import known_value
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.autograd.recording import check_function
-from msjax.ops.function.control.transforms import Lifted
+from msjax.ops.function.control.lifted import Lifted
 from msjax.ops.primitive import Primitive
 
 __all__ = [

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.recording import check_function
-from msjax.ops.function.control.transforms import Lifted
+from msjax.ops.function.control.lifted import Lifted
 
 __all__ = ["derivative", "jet", "linearize"]
 

@@ -2,117 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import jax
-import jax.numpy as jnp
 
 from msjax.common.bases import is_cell
-from msjax.common.tensor import Tensor, is_tensor, wrap
-from msjax.core.base.code import cell_contents, names_in
+from msjax.common.tensor import Tensor, is_tensor
 from msjax.core.base.errors import callable_name, describe
-from msjax.core.base.typing import JaxArray
-from msjax.core.door import STATE
-from msjax.engine.autograd.op import Op, apply
 from msjax.engine.autograd.recording import check_function
 from msjax.ops.function.array_func.joining import stack
+from msjax.ops.function.control.lifted import Lifted
 
 __all__ = ["jacfwd", "jacrev", "vmap"]
-
-# ---- a function of Tensors as one operator
-
-
-def captured(fn: Callable[..., Any]) -> list[Any]:
-    """Tensors whose gradient is being recorded and that a function uses besides its arguments: through closures, globals and cells."""
-    found, seen = {}, set()
-
-    def visit(value, depth):
-        if id(value) in seen or depth > 6:
-            return
-        seen.add(id(value))
-        if isinstance(value, Tensor):
-            if value._node is not None:
-                found[id(value)] = value
-        elif isinstance(value, (list, tuple)):
-            for v in value:
-                visit(v, depth + 1)
-        elif isinstance(value, dict):
-            for v in value.values():
-                visit(v, depth + 1)
-        elif isinstance(value, functools.partial):
-            visit((value.func, value.args, value.keywords), depth + 1)
-        elif is_cell(value):
-            for _, parameter in value.parameters_and_names():
-                visit(parameter, depth)
-        elif hasattr(value, "__code__") and hasattr(value, "__globals__"):
-            visit([held for held in map(cell_contents, value.__closure__ or ()) if held is not None], depth)
-            visit(list(value.__defaults__ or ()), depth)
-            visit(
-                [
-                    value.__globals__[n]
-                    for n in names_in(value.__code__)
-                    if n in value.__globals__ and _of_user(value.__globals__[n])
-                ],
-                depth,
-            )
-        elif hasattr(value, "__func__"):
-            visit((value.__func__, value.__self__), depth + 1)
-
-    visit(fn, 0)
-    return list(found.values())
-
-
-def _of_user(value):
-    module = getattr(value, "__module__", None) or ""
-    return isinstance(value, Tensor) or not (
-        isinstance(value, type) or module.startswith(("msjax.ops", "msjax.engine.autograd", "numpy", "jax"))
-    )
-
-
-class Lifted:
-    """A call of a user's function, ready for a jax transformation.
-
-    Attributes:
-        tensors: the Tensors among the arguments.
-        values: their jax arrays, and those of the Tensors that the function uses besides them.
-        tree: the tree structure of the results, once `run` was called.
-    """
-
-    def __init__(self, fn: Callable[..., Any], args: Sequence[Any]):
-        self.fn = fn
-        self.leaves, self.structure = jax.tree.flatten(tuple(args), is_leaf=is_tensor)
-        self.places: list[int] = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
-        self.tensors = [self.leaves[i] for i in self.places]
-        own = {id(t) for t in self.tensors}
-        self.reached: list[Any] = [t for t in captured(fn) if id(t) not in own]
-        self.tree = None
-
-    def run(self, *values: Any) -> tuple[JaxArray | Any, ...]:
-        """The results' jax arrays, from the arrays of `tensors` and of what the function reaches."""
-        leaves = list(self.leaves)
-        for place, value in zip(self.places, values):
-            leaves[place] = wrap(value)
-        before = [(t, t._value) for t in self.reached]
-        try:
-            for tensor, value in zip(self.reached, values[len(self.places) :]):
-                tensor._value = value
-            with STATE.swap(recording=False):
-                out = self.fn(*jax.tree.unflatten(self.structure, leaves))
-        finally:
-            for tensor, value in before:
-                tensor._value = value
-        found, self.tree = jax.tree.flatten(out, is_leaf=is_tensor)
-        return tuple(leaf._value if isinstance(leaf, Tensor) else jnp.asarray(leaf) for leaf in found)
-
-    def apply(self, name: str, kernel: Callable[..., Any]) -> list[Tensor] | list[Any | Tensor]:
-        """The results of `kernel`, a function of all values, as a flat list of Tensors."""
-        # Not compiled, since the operator is made for this call only.
-        op = Op(f"{name} of {callable_name(self.fn)}", kernel, int_grad=True, jit=lambda function: function)
-        out = apply(op, [*self.tensors, *self.reached])
-        return list(out) if isinstance(out, tuple) else [out]
-
 
 # ---- vmap
 

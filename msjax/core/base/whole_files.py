@@ -1,0 +1,128 @@
+"""Files that are there whole or not at all: what is written lies beside the file until it is complete, and replaces it then."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where what a killed process has left beside a file stays
+    fcntl = None
+
+_NAME = ".{}.msjax-{}.tmp"
+_PATTERN = re.compile(r"\..*\.msjax-[0-9a-f]{16}\.tmp")
+
+
+class FileBeside:
+    """A file beside another one, which it replaces once it is complete.
+
+    While it is written, this process holds a lock on it. What a killed process has left is not locked, and goes when another file is
+    written in the folder.
+
+    Args:
+        path (str): the file that is going to be replaced, or made. Through a symbolic link, the file that it names is written, and the link
+            stays.
+
+    Attributes:
+        file: the binary file to write to.
+
+    Raises:
+        OSError: it can't be made.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self._target = os.path.realpath(path)
+        folder, name = os.path.split(self._target)
+        _remove_left_over(folder)
+        while True:
+            self._path = os.path.join(folder, _NAME.format(name[:100], secrets.token_hex(8)))
+            # Mode "x" takes the permissions that the process's umask allows, and refuses a file that is there.
+            self.file: Any = open(self._path, "xb")
+            if _lock(self.file) and os.path.exists(self._path):
+                return
+            self.file.close()  # another process took it for left over before it was locked, and has removed it
+
+    def complete(self) -> None:
+        """Bring what was written to the disk."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+
+    def replace(self) -> None:
+        """Take the place of the other file; `complete` came before."""
+        os.replace(self._path, self._target)
+        self.file.close()
+
+    def drop(self) -> None:
+        """Remove it; it may have taken the other's place already."""
+        with contextlib.suppress(OSError):
+            self.file.close()  # what was not written yet may not fit on the disk
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path)
+
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """A binary file to write to; it replaces the one at `path` when the block ends without an error.
+
+    Whatever goes wrong before that leaves the old file as it was.
+
+    Example:
+        >>> from msjax.core.base.whole_files import whole_file
+        >>> with whole_file("numbers.bin") as file:
+        ...     _ = file.write(bytes([1, 2]))
+        >>> open("numbers.bin", "rb").read()
+        b'\\x01\\x02'
+    """
+    beside = FileBeside(path)
+    try:
+        yield beside.file
+        beside.complete()
+        beside.replace()
+    except BaseException:
+        beside.drop()
+        raise
+    sync_folder(os.path.dirname(os.path.realpath(path)))
+
+
+def sync_folder(folder: str) -> None:
+    """Bring a folder to the disk, so that new names survive a crash; skipped where folders can't be opened."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _lock(file):
+    """Whether nobody else has locked the file; True where files can't be locked."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _remove_left_over(folder):
+    if fcntl is None:
+        return
+    try:
+        names = [entry.name for entry in os.scandir(folder) if _PATTERN.fullmatch(entry.name)]
+    except OSError:
+        return  # opening the new file says what is wrong
+    for name in names:
+        path = os.path.join(folder, name)
+        # Of a file that goes meanwhile, or that can't be opened or locked, nobody knows that it is left over.
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)

@@ -1,0 +1,143 @@
+"""A user's function as one operator, with the Tensors that it uses besides its arguments as further operands."""
+
+from __future__ import annotations
+
+import functools
+import types
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from msjax.common.bases import is_cell
+from msjax.common.run_state import STATE, Scope
+from msjax.common.tensor import Tensor, is_tensor, wrap
+from msjax.core.base.code import cell_contents, names_in
+from msjax.core.base.errors import callable_name
+from msjax.core.base.libraries import of_library
+from msjax.core.base.typing import JaxArray
+from msjax.core.base.weak import identity
+from msjax.engine.autograd.op import Op, apply
+
+_DEPTH = 6  # steps from a function to the objects and containers that are looked into
+
+
+def captured(fn: Callable[..., Any]) -> list[Tensor]:
+    """The Tensors that a function uses besides its arguments: through closures, globals, cells and the user's own objects."""
+    found, seen = {}, set()
+
+    def visit_all(values, depth):
+        for value in [*values]:
+            visit(value, depth)
+
+    def visit(value, depth):
+        if id(value) in seen or depth > _DEPTH:
+            return
+        if isinstance(value, functools.partial):
+            visit(value.func, depth)
+            visit_all([*value.args, *value.keywords.values()], depth + 1)
+            return
+        if hasattr(value, "__func__"):  # a method, made anew each time that it is asked for
+            visit(value.__self__, depth + 1)
+            visit(value.__func__, depth)
+            return
+        seen.add(id(value))
+        if isinstance(value, Tensor):
+            found[id(value)] = value
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            visit_all(value, depth + 1)
+        elif isinstance(value, dict):
+            visit_all(value.values(), depth + 1)
+        elif is_cell(value):
+            for _, cell in value.cells_and_names():
+                seen.add(id(cell))
+                visit_all(vars(cell).values(), depth)
+        elif isinstance(value, (types.ModuleType, type)) or of_library(value):
+            return
+        elif hasattr(value, "__code__") and hasattr(value, "__globals__"):
+            visit_all(map(cell_contents, value.__closure__ or ()), depth)
+            visit_all(value.__defaults__ or (), depth)
+            visit_all([value.__globals__[name] for name in names_in(value.__code__) if name in value.__globals__], depth)
+        elif not of_library(type(value)) and isinstance(getattr(value, "__dict__", None), dict):
+            visit_all(vars(value).values(), depth + 1)
+
+    visit(fn, 0)
+    return list(found.values())
+
+
+class Reached:
+    """Tensors that a function uses besides its arguments, as a static value of the operator that runs it; equal for the same Tensors.
+
+    Args:
+        tensors: these Tensors; they are not kept alive.
+    """
+
+    __slots__ = ("_key", "_tensors")
+
+    def __init__(self, tensors: Sequence[Tensor]):
+        self._key = tuple(map(identity, tensors))
+        self._tensors = [weakref.ref(t) for t in tensors]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reached) and other._key == self._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    @contextmanager
+    def holding(self, values: Sequence[JaxArray]) -> Iterator[None]:
+        """The Tensors have other values, and nothing is recorded of what is recorded outside: jax differentiates what runs here."""
+        tensors = [t for ref in self._tensors if (t := ref()) is not None]
+        before = [(t, t._value, t._node, t._oidx) for t in tensors]
+        scope = Scope(None, None, STATE.scope.root if STATE.recording else None)
+        try:
+            for tensor, value in zip(tensors, values):
+                tensor._value, tensor._node = value, None
+            with STATE.swap(scope=scope):
+                yield
+        finally:
+            scope.open = False
+            for tensor, value, node, oidx in before:
+                tensor._value, tensor._node, tensor._oidx = value, node, oidx
+
+
+class Lifted:
+    """A call of a user's function, ready for a jax transformation.
+
+    Attributes:
+        tensors: the Tensors among the arguments.
+        values: their jax arrays, and those of the Tensors that the function uses besides them.
+        tree: the tree structure of the results, once `run` was called.
+    """
+
+    def __init__(self, fn: Callable[..., Any], args: Sequence[Any]):
+        self.fn = fn
+        self.leaves, self.structure = jax.tree.flatten(tuple(args), is_leaf=is_tensor)
+        self.places: list[int] = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
+        self.tensors = [self.leaves[i] for i in self.places]
+        own = {id(t) for t in self.tensors}
+        self.reached: list[Tensor] = [t for t in captured(fn) if id(t) not in own and t._node is not None]
+        self.tree = None
+
+    def run(self, *values: Any) -> tuple[JaxArray | Any, ...]:
+        """The results' jax arrays, from the arrays of `tensors` and of what the function reaches."""
+        leaves = list(self.leaves)
+        for place, value in zip(self.places, values):
+            leaves[place] = wrap(value)
+        with Reached(self.reached).holding(values[len(self.places) :]):
+            out = self.fn(*jax.tree.unflatten(self.structure, leaves))
+        found, self.tree = jax.tree.flatten(out, is_leaf=is_tensor)
+        return tuple(leaf._value if isinstance(leaf, Tensor) else jnp.asarray(leaf) for leaf in found)
+
+    def apply(self, name: str, kernel: Callable[..., Any]) -> list[Tensor] | list[Any | Tensor]:
+        """The results of `kernel`, a function of all values, as a flat list of Tensors."""
+        # Not compiled, since the operator is made for this call only.
+        op = Op(f"{name} of {callable_name(self.fn)}", kernel, int_grad=True, jit=lambda function: function)
+        out = apply(op, [*self.tensors, *self.reached])
+        return list(out) if isinstance(out, tuple) else [out]
