@@ -7,7 +7,7 @@ from typing import Any
 
 from msjax.common.tensor_hooks import HookList
 from msjax.core.base.state import VERSION
-from msjax.core.hooks.table import Hook
+from msjax.core.hooks.hook import Hook
 
 
 class HookSet:

@@ -14,14 +14,16 @@ from msjax.core.base.state import (
     State as State,
 )
 from msjax.core.hooks.batching import CallbackBatch as CallbackBatch, CallsAsOutputs as CallsAsOutputs
-from msjax.core.hooks.delivery import HookKind as HookKind, HookNeedsValue as HookNeedsValue, HostNeeded as HostNeeded
+from msjax.core.hooks.delivery import HookNeedsValue as HookNeedsValue, HostNeeded as HostNeeded
 from msjax.core.hooks.events import Event as Event, OwnCall as OwnCall
 from msjax.core.hooks.handle import RemovableHandle as RemovableHandle
+from msjax.core.hooks.hook import Hook as Hook
 from msjax.core.hooks.protocol import CallFrame as CallFrame, Frame as Frame
+from msjax.core.hooks.returns import HookKind as HookKind
 from msjax.core.hooks.settings import HOOK_SETTINGS as HOOK_SETTINGS
 from msjax.core.hooks.sites import HookSite as HookSite
 from msjax.core.hooks.slots import Slot as Slot
-from msjax.core.hooks.table import Hook as Hook, HookTable as HookTable
+from msjax.core.hooks.table import HookTable as HookTable
 from msjax.core.hooks.template import Template as Template
 from msjax.core.hooks.values import Values as Values
 from msjax.core.hooks.worker import WORKER as WORKER

@@ -21,7 +21,7 @@ from msjax.core.hooks.events import BoundEvent, Event
 from msjax.core.hooks.primitive import hook_p
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.values import Values
+    from msjax.core.hooks.kinds import ValueKind
 
 
 def _batched(values, axes, *, bound, kept):
@@ -88,7 +88,7 @@ class Callbacks(TracedDelivery):
     tied: Any = None
     suspended: Any = None
 
-    def put(self, values: Values, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
+    def put(self, values: ValueKind, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
         arrays = [jax.lax.stop_gradient(array) for array in arrays]
         STATE.comes_to_callback()
         batch = self.batch
@@ -114,7 +114,7 @@ class Callbacks(TracedDelivery):
             STATE.latest_call = before  # nothing holds `done`: later calls come after the one before it
         return carried
 
-    def after(self, values: Values, tree: PyTree) -> PyTree:
+    def after(self, values: ValueKind, tree: PyTree) -> PyTree:
         return after_latest_call(values, tree)
 
 
@@ -142,7 +142,7 @@ class CallbackBatch(Callbacks):
         self.bytes: int = 0
 
     @staticmethod
-    def of_call(values: Values, call: Callable[[], PyTree]) -> PyTree:
+    def of_call(values: ValueKind, call: Callable[[], PyTree]) -> PyTree:
         """The result of the outermost call of a Cell where jax traces a program, which depends on the calls of hooks within, also of those
         that saw what no result depends on. Where the values are known, hooks are called at once."""
         if STATE.delivery is not NOW or not staged():
@@ -194,12 +194,12 @@ class CallbackBatch(Callbacks):
             self.done = _bind(self.values, tuple(self.events), self.done, kept)
         self._clear()
 
-    def add_dependency(self, values: Values, tree: PyTree) -> PyTree:
+    def add_dependency(self, values: ValueKind, tree: PyTree) -> PyTree:
         """Nested containers whose values depend on the calls."""
         self.flush(kept=not values.find(tree)[2])
         return tree if self.done is None else _depend(values, tree, self.done)
 
-    def before_loop(self, values: Values, tree: PyTree) -> PyTree:
+    def before_loop(self, values: ValueKind, tree: PyTree) -> PyTree:
         return tree if jax_slots.trace_state() != self.world else self.add_dependency(values, tree)
 
 
@@ -230,7 +230,7 @@ class tie_calls_to:
         group: a list of values and None.
     """
 
-    def __init__(self, values: Values, group: list[Any]):
+    def __init__(self, values: ValueKind, group: list[Any]):
         self.values, self.group = values, group
 
     def __enter__(self) -> None:
@@ -254,7 +254,7 @@ class tie_calls_to:
             batch.done = tied.done  # a later hook may drop what the group becomes
 
 
-def after_latest_call(values: Values, tree: PyTree) -> PyTree:
+def after_latest_call(values: ValueKind, tree: PyTree) -> PyTree:
     """Nested containers whose values depend on the calls so far, where they may not be computed from what these were given."""
     done = None if STATE.latest_call is None or STATE.delivery.outputs else STATE.latest_call()
     return tree if done is None or not _is_usable(done) else _depend(values, tree, done)
@@ -319,11 +319,11 @@ class CallsAsOutputs(TracedDelivery):
         event.collected = True
         _bind(arrays, _alone(event, arrays), None, kept=True)
 
-    def put(self, values: Values, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
+    def put(self, values: ValueKind, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
         self.put_event(event, [jax.lax.stop_gradient(array) for array in arrays], after_text=True)
         return carried
 
-    def boundary(self, values: Values) -> Boundary | None:
+    def boundary(self, values: ValueKind) -> Boundary | None:
         return Boundary(values, self.put_event)
 
 

@@ -18,13 +18,12 @@ from msjax.core.base.weak import new_number
 from msjax.core.hooks.emit import CallbackSite
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.delivery import HookKind
-    from msjax.core.hooks.protocol import Frame
-    from msjax.core.hooks.returns import HookLabel
+    from msjax.core.hooks.kinds import FrameKind
+    from msjax.core.hooks.returns import HookKind, HookLabel
 
 
 def call_on_host(
-    frame: Frame, kind: HookKind, fn: Callable[..., Any], args: tuple[Any, ...], carried: Any, what: HookLabel
+    frame: FrameKind, kind: HookKind, fn: Callable[..., Any], args: tuple[Any, ...], carried: Any, what: HookLabel
 ) -> Any:
     """Call a backward hook that needs concrete values and returns some, within the program, on numpy arrays.
 

@@ -13,7 +13,7 @@ from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import after_latest_call, tie_calls_to
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.values import Values
+    from msjax.core.hooks.kinds import ValueKind
 
 
 def under_jax_transform(arrays: Iterable[Any]) -> bool:
@@ -25,7 +25,7 @@ def under_jax_transform(arrays: Iterable[Any]) -> bool:
 
 
 def through_custom_vjp(
-    values: Values, given: Sequence[Any], function: Callable[[list[Any]], Sequence[Any]], flags: list[bool] | None = None
+    values: ValueKind, given: Sequence[Any], function: Callable[[list[Any]], Sequence[Any]], flags: list[bool] | None = None
 ) -> list[Any]:
     """Pass values through an identity whose backward applies a function to their gradients.
 

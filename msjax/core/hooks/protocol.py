@@ -14,10 +14,11 @@ from msjax.core.base.errors import where
 from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import CALLBACKS, tie_calls_to
 from msjax.core.hooks.boundaries import call_after_failure
-from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery, HookKind
-from msjax.core.hooks.returns import HookLabel, forward_pre_result
+from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery
+from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.returns import HookKind, HookLabel, forward_pre_result
 from msjax.core.hooks.settings import HOOK_SETTINGS
-from msjax.core.hooks.table import Hook, HookTable
+from msjax.core.hooks.table import HookTable
 from msjax.core.hooks.values import ARRAYS, ModuleSubject, Values
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 from msjax.core.base.weak import LiveSet
-from msjax.core.hooks.table import Hook
+from msjax.core.hooks.hook import Hook
 
 
 class HookSite:

@@ -11,10 +11,11 @@ import jax.numpy as jnp
 
 from msjax.core.base.errors import check_callable, check_hook, describe
 from msjax.core.hooks.classify import Adapter
-from msjax.core.hooks.delivery import HookKind
+from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.nodes import through_custom_vjp
 from msjax.core.hooks.protocol import CallFrame, Frame
-from msjax.core.hooks.table import EMPTY, Hook, HookTable
+from msjax.core.hooks.returns import HookKind
+from msjax.core.hooks.table import EMPTY, HookTable
 from msjax.core.hooks.values import ARRAYS, ModuleSubject
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.hooked import unhooked

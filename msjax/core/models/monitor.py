@@ -13,8 +13,8 @@ import numpy as np
 
 from msjax.core.base.code import cell_contents, names_in
 from msjax.core.base.errors import check_callable, on_behalf_of
+from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.protocol import observe
-from msjax.core.hooks.table import Hook
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.jit import jit
 from msjax.core.models.module_hooks import path, put_hook

@@ -19,9 +19,10 @@ from flax import nnx
 from msjax.core.base import jax_slots
 from msjax.core.base.flax_slots import delete_static, set_static, when_made, without_attribute
 from msjax.core.base.state import VERSION
+from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.sites import HookSite
 from msjax.core.hooks.slots import before_change
-from msjax.core.hooks.table import CALL_KINDS, EMPTY, Hook, HookTable
+from msjax.core.hooks.table import CALL_KINDS, EMPTY, HookTable
 from msjax.core.models.array_hooks import SITE, call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.core.models.frameworks.nnx_modules import callable_modules, nnx_modules

@@ -16,10 +16,11 @@ import jax
 
 from msjax.core.base.state import VERSION
 from msjax.core.base.weak import identity, new_number
+from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.core.hooks.sites import WITH_HOOKS, HookSite
 from msjax.core.hooks.slots import before_change
-from msjax.core.hooks.table import EMPTY, Hook, HookTable
+from msjax.core.hooks.table import EMPTY, HookTable
 from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.core.models.handle import ModuleHandle
