@@ -16,8 +16,7 @@ from msjax.core.base.state import (
 from msjax.core.hooks.batching import CallbackBatch as CallbackBatch, CallsAsOutputs as CallsAsOutputs
 from msjax.core.hooks.delivery import HookNeedsValue as HookNeedsValue, HostNeeded as HostNeeded
 from msjax.core.hooks.events import Event as Event, OwnCall as OwnCall
-from msjax.core.hooks.handle import RemovableHandle as RemovableHandle
-from msjax.core.hooks.hook import Hook as Hook
+from msjax.core.hooks.hook import Hook as Hook, RemovableHandle as RemovableHandle
 from msjax.core.hooks.protocol import CallFrame as CallFrame, Frame as Frame
 from msjax.core.hooks.returns import HookKind as HookKind
 from msjax.core.hooks.settings import HOOK_SETTINGS as HOOK_SETTINGS

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Protocol
 
 from msjax.core.base.errors import check_hook
 from msjax.core.base.weak import LiveSet
-from msjax.core.hooks.handle import RemovableHandle
-from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.slots import before_change
 
 CALL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
