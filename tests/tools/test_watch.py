@@ -82,6 +82,24 @@ def test_statistics_of_arrays_of_all_sizes():
     assert of_large[6:8].tolist() == [1, 129] and of_large[8:].sum() == 129 * 128 - 1 and np.isfinite(of_large[4:6]).all()
 
 
+def test_some_statistics_alone(tmp_path):
+    net, step = network()
+    watched = steps(net, ms.jit(step), 1, every=1, what="activation", statistics=("norm", "zeros"), to=str(tmp_path / "rows.csv"))
+    expected = steps(*network(), 1, every=1, what="activation").rows
+    assert [row.name for row in watched.rows] == [row.name for row in expected]
+    np.testing.assert_allclose([[row.norm, row.zeros] for row in watched.rows], [[r.norm, r.zeros] for r in expected], rtol=1e-6)
+    row = watched.rows[0]
+    assert row.statistics == ("norm", "zeros") and np.isnan(row.mean) and not row.histogram.counts.size
+    assert "norm" in str(watched) and "histogram" not in str(watched) and "from" not in str(watched)
+    with open(tmp_path / "rows.csv") as file:
+        read = next(csv.DictReader(file))
+    assert read["mean"] == "" and float(read["norm"]) == pytest.approx(row.norm)
+    with pytest.raises(ValueError, match="the rule dead needs statistics=\\['zeros'\\], but 'statistics' is \\['norm'\\]"):
+        watch(net, statistics="norm", rules=[rules.dead()])
+    with pytest.raises(ValueError, match="'statistics' should be some of mean, std"):
+        watch(net, statistics="median")
+
+
 def test_rows_of_infinite_values():
     """They have no edges of a histogram, and numpy warns of nothing."""
     table = np.float32([[np.nan, np.nan, np.inf, 0, np.nan, np.nan, 0, 2, 0, 0], [1.5, 0.5, 1.6, 0, 1, 2, 0, 0, 3, 3]])

@@ -14,6 +14,10 @@ from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 
 
+# Milliseconds of the processor to compile (jax 0.10.2), by default, with older code, in one piece, at level 1: a + b 60, 23, 17, 17; BatchNorm's
+# gradient 213, 114, 84, 82; that of a convolution 3x3 424, 122, 87, 78. Tried, and not worth it: level 0 (a quarter of the time again, but two to
+# four times as long to run, and other last bits); `xla_cpu_opt_preset` (no faster); no expensive passes, narrower vectors (within 10 %);
+# elementwise operators on flattened arrays, no locations of source lines, no Shardy (the same); jaxlib 0.12, which has no older code.
 @functools.cache
 def quick_options() -> dict[str, Any]:
     """The options for small programs: compiling takes a third of the time, results to the last bit and speed stay.

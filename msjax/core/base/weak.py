@@ -28,21 +28,29 @@ class LiveSet(Generic[T]):
         []
     """
 
+    __slots__ = ("_objects",)
+
     def __init__(self):
-        self._objects: weakref.WeakValueDictionary[int, T] = weakref.WeakValueDictionary()
+        # Made when it is needed: most sets stay empty.
+        self._objects: weakref.WeakValueDictionary[int, T] | None = None
 
     def add(self, value: T) -> None:
         """Put an object in, if it isn't there."""
+        if self._objects is None:
+            self._objects = weakref.WeakValueDictionary()
         self._objects[id(value)] = value
 
     def discard(self, value: T) -> None:
         """Take an object out, if it is there."""
-        self._objects.pop(id(value), None)
+        if self._objects is not None:
+            self._objects.pop(id(value), None)
 
     def __contains__(self, value: T) -> bool:
-        return self._objects.get(id(value)) is value
+        return self._objects is not None and self._objects.get(id(value)) is value
 
     def __iter__(self) -> Iterator[T]:
+        if self._objects is None:
+            return iter(())
         # `valuerefs` copies the table in one step of the interpreter.
         return iter([value for ref in self._objects.valuerefs() if (value := ref()) is not None])
 

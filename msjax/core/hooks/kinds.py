@@ -23,6 +23,20 @@ def replaces_nothing(result: object) -> bool:
     return all(leaf is None for leaf in jax.tree.leaves(result, is_leaf=lambda leaf: leaf is None))
 
 
+# Classes of values that are neither containers nor tracers; that of jax's arrays is added when the first of them comes.
+_KNOWN: set[type[Any]] = {bool, int, float, complex, str, type(None), np.ndarray}
+
+
+def are_known(args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> bool:
+    """Whether all arguments are arrays with values, and numbers, none of them in a container."""
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if value.__class__ not in _KNOWN:
+            if is_tracer(value) or not isinstance(value, jax.Array):
+                return False
+            _KNOWN.add(value.__class__)
+    return True
+
+
 class ValueKind:
     """A kind of values in nested containers: jax arrays in pytrees, unless a subclass says otherwise.
 
@@ -69,7 +83,7 @@ class ValueKind:
 
     def has_tracers(self, args: Any, kwargs: Any = None) -> bool:
         """Whether jax traces a value among the arguments of a call."""
-        if jax_slots.trace_state() == jax_slots.NO_TRACE:
+        if are_known(args, kwargs) or jax_slots.trace_state() == jax_slots.NO_TRACE:
             return False
         return any(map(is_tracer, jax.tree.leaves((args, kwargs), is_leaf=self.is_leaf)))
 

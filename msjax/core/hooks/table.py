@@ -28,17 +28,17 @@ KINDS = (
 )
 
 
-class CellRef(weakref.ref[Any]):
-    """A weak reference to the Cell that hooks were registered on.
+class OwnerRef(weakref.ref[Any]):
+    """A weak reference to the Cell, or nnx module, that hooks were registered on.
 
     Attributes:
-        copies: those that nnx has made of the Cell. They share its table until they get hooks of their own.
+        copies: those that nnx has made of it. They share its hooks until they get some of their own.
     """
 
     __slots__ = ("copies",)
 
-    def __init__(self, cell: Any):
-        super().__init__(cell)
+    def __init__(self, owner: Any):
+        super().__init__(owner)
         self.copies: LiveSet[Any] = LiveSet()
 
     __hash__ = object.__hash__
@@ -54,7 +54,7 @@ class HookTable:
     Tables of one owner are equal if they are the same for programs: to nnx they are parts of the Cell's definition.
 
     Attributes:
-        owner: the `CellRef`, or None.
+        owner: the `OwnerRef`, or None.
         EMPTY: the one without hooks.
         CALL_KINDS: the kinds of hooks around a call.
     """
@@ -71,7 +71,7 @@ class HookTable:
     state_dict_post: tuple[Hook, ...] = ()
     load_state_dict_pre: tuple[Hook, ...] = ()
     load_state_dict_post: tuple[Hook, ...] = ()
-    owner: CellRef | None = None
+    owner: OwnerRef | None = None
 
     before_change = staticmethod(before_change)
 
@@ -120,7 +120,7 @@ class HookTable:
         """The table as that of a Cell."""
         if self is EMPTY or (self.owner is not None and self.owner() is owner):
             return self
-        return replace(self, owner=CellRef(owner))
+        return replace(self, owner=OwnerRef(owner))
 
     @functools.cached_property
     def key(self) -> tuple[Any, ...]:

@@ -26,6 +26,7 @@ import numpy as np
 
 from msjax.core.base import jax_slots
 from msjax.core.base.state import ACTIVITY, STATE
+from msjax.core.hooks.failures import Failures
 from msjax.core.hooks.settings import HOOK_SETTINGS
 
 if TYPE_CHECKING:
@@ -46,19 +47,17 @@ _PAUSE, _PATIENCE = 0.002, 0.1
 _STUCK = 5.0
 
 # So many seconds of hooks may wait, as far as the latest ones tell: a thread whose programs outrun their hooks would have whoever
-# waits for these wait for as long as it has run.
-_BEHIND = 3.0
+# waits for these wait for as long as it has run. Where there are other threads, it is only the first number once a call waits in the queue
+# twice: they wait for two runs of a program that is not theirs, whatever that one is ahead.
+_SHORT, _BEHIND = 0.02, 3.0
 
 # So many calls may wait whose like has not been timed yet: a thread that makes thousands of steps a second would have queued half a
 # minute of hooks before the first one ends.
-_UNTIMED = 256
+_UNTIMED = 64
 
 # The first device of a sharded program calls back, perhaps several times, while the others wait for it: after 40 seconds they
 # end the process. So long its callbacks wait altogether, and half of the time that has passed since.
 _STUCK_SHARDED = 10.0
-
-# How many failures are reported on stderr, and kept as text, until the first one is raised.
-_REPORTED = 10
 
 
 class _Item(NamedTuple):
@@ -88,6 +87,7 @@ class _Worker:
         self._arrived = threading.Event()
         self._thread: threading.Thread | None = None
         self._count = 0  # of arrivals
+        self._alike: collections.Counter[int] = collections.Counter()  # how often each call waits
         self._bytes = 0  # of the values that wait, and of those whose hooks run
         self._root = 0  # of the item whose hooks run
         self._seconds: float | None = None  # that the hooks of an item take, on average over the latest ones
@@ -95,7 +95,7 @@ class _Worker:
         self._unlimited = 0  # threads that wait for programs, which must not wait for room then
         self._other_threads = False  # whether there were any since the last barrier
         self._waited = self._waited_at = 0.0  # how long programs have waited for room, and until when
-        self.failures = _Failures()
+        self.failures = Failures()
         self._seen_interrupt: BaseException | None = None
 
     # ---- arrivals
@@ -113,8 +113,8 @@ class _Worker:
         with self._room:
             if self._thread is None:
                 self._start()
-            if not from_hook and not self._has_room(size):
-                self._wait_for_room(size, sharded)
+            if not from_hook and not self._has_room(size, calls):
+                self._wait_for_room(size, calls, sharded)
             if self.failures.stopped:
                 return
             self._bytes += size
@@ -127,21 +127,25 @@ class _Worker:
             raise
         with self._room:
             self._count += 1
+            self._alike[id(calls[0])] += 1
             self._items.append(_Item(self._root if from_hook and self._root else self._count, calls, values, size))
         self._arrived.set()
 
-    def _has_room(self, size):
-        fits = self._bytes == 0 or self._bytes + size <= HOOK_SETTINGS.queue_bytes
-        waiting = len(self._items)
-        return fits and (waiting <= _UNTIMED if self._seconds is None else waiting * self._seconds <= _BEHIND)
+    def _has_room(self, size, calls):
+        if self._bytes and self._bytes + size > HOOK_SETTINGS.queue_bytes:
+            return False
+        if self._seconds is None:
+            return len(self._items) <= _UNTIMED
+        ahead = self._alike[id(calls[0])] >= 2 and self._are_there_other_threads()
+        return len(self._items) * self._seconds <= (_SHORT if ahead else _BEHIND)
 
-    def _wait_for_room(self, size, sharded):
+    def _wait_for_room(self, size, calls, sharded):
         self._arrived.set()
         start = time.monotonic()
         # What earlier callbacks have waited is forgotten with time: see _STUCK_SHARDED.
         self._waited = max(0.0, self._waited - (start - self._waited_at) / 2)
 
-        while not self._has_room(size) and not (self._unlimited and self._one_queue()) and not self.failures.stopped:
+        while not self._has_room(size, calls) and not (self._unlimited and self._one_queue()) and not self.failures.stopped:
             left = _STUCK_SHARDED - self._waited - (time.monotonic() - start) if sharded else _STUCK
             if left <= 0 or not self._room.wait(min(left, _STUCK)):
                 break
@@ -164,8 +168,11 @@ class _Worker:
 
     def look_for_other_threads(self) -> None:
         """Note whether there are threads that may start programs, besides the one that asks."""
-        if threading.active_count() > 1 + (self._thread is not None):
+        if self._are_there_other_threads():
             self._other_threads = True
+
+    def _are_there_other_threads(self):
+        return threading.active_count() > 1 + (self._thread is not None)
 
     def wait_for_other_threads(self) -> None:
         """Wait for the results that are held of programs that other threads have started."""
@@ -265,6 +272,7 @@ class _Worker:
             STATE.hooks_run, self._root = False, 0
             with self._room:
                 self._bytes -= item.size
+                self._forget(item)
                 taken = time.monotonic() - start
                 self._seconds = taken if self._seconds is None else self._seconds + (taken - self._seconds) / 8
                 self._room.notify_all()
@@ -295,8 +303,15 @@ class _Worker:
         with self._room:
             ACTIVITY.drops += 1
             while self._items:
-                self._bytes -= self._items.popleft().size
+                item = self._items.popleft()
+                self._bytes -= item.size
+                self._forget(item)
             self._room.notify_all()
+
+    def _forget(self, item):
+        self._alike[id(item.calls[0])] -= 1
+        if not self._alike[id(item.calls[0])]:
+            del self._alike[id(item.calls[0])]
 
     def interrupted_in_callback(self, frame: FrameType | None) -> None:
         """Ctrl-C came while the main thread ran a callback: drop the calls, and raise it once the main thread has left `frame`.
@@ -348,61 +363,6 @@ def _standing(calls):
             group.append(calls[i + len(group)])
         yield from zip(group, [call.present() for call in group] if len(group) > 1 else group)
         i += len(group)
-
-
-class _Failures:
-    """What hooks raised, until it is raised anew: the first exception, and of the others a few lines of text.
-
-    Attributes:
-        first: an exception, or None.
-        stopped: True once a hook raised KeyboardInterrupt, or the debugger was left in it: no hook is called before that has
-            been raised anew.
-    """
-
-    def __init__(self):
-        self.first: BaseException | None = None
-        self.stopped: bool = False
-        self._count = 0
-        self._lines: dict[str, int] = {}
-
-    def add(self, error, what, report):
-        error.add_note(f"raised by {what}, run by a compiled program")
-        line = f"{what} raised {type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        self.stopped = self.stopped or _is_interrupt(error)
-        self._count += 1
-        if line not in self._lines and len(self._lines) < _REPORTED:
-            if report:
-                print(f"msjax: {line} (raised anew by the next call of msjax, or by ms.hooks.barrier())", file=sys.stderr)
-            self._lines[line] = 0
-        if line in self._lines:
-            self._lines[line] += 1
-        if self.first is None or (self.stopped and not _is_interrupt(self.first)):
-            # The frames of msjax hold the values of all calls that arrived together.
-            self.first = error.with_traceback(_outside_msjax(error.__traceback__))
-
-    def raise_first(self):
-        error, count, lines = self.first, self._count, self._lines
-        if error is None:
-            return
-        self.first, self._count, self._lines, self.stopped = None, 0, {}, False
-        if count > 1:
-            error.add_note(f"{count} calls of hooks failed:")
-            for line, times in lines.items():
-                error.add_note(f"  {times} times: {line}" if times > 1 else f"  {line}")
-        raise error
-
-
-def _is_interrupt(error):
-    debugger = sys.modules.get("bdb")
-    return isinstance(error, KeyboardInterrupt) or (debugger is not None and isinstance(error, debugger.BdbQuit))
-
-
-def _outside_msjax(tb):
-    """A traceback from the hook's own frame on."""
-    first = tb
-    while tb is not None and tb.tb_frame.f_globals.get("__name__", "").startswith("msjax.core.hooks."):
-        tb = tb.tb_next
-    return tb if tb is not None else first
 
 
 WORKER = _Worker()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from msjax.core.models.same_program import run_same_program
 
 
 class Captured(NamedTuple):
-    """What `capture` found, in program order.
+    """What `capture` found, in program order; ``found["blocks.0"]`` is the activation of that name.
 
     Attributes:
         activations: {name: value}.
@@ -35,6 +35,13 @@ class Captured(NamedTuple):
     activations: dict[str, Any]
     gradients: dict[str, Any]
     counts: dict[str, jax.Array]
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return tuple.__getitem__(self, key)
+        if key not in self.activations:
+            raise KeyError(f"{key!r}; found are {', '.join(map(repr, list(self.activations)[:30]))}{near(key, self.activations)}")
+        return self.activations[key]
 
 
 def capture(
@@ -137,7 +144,7 @@ class Options(NamedTuple):
     total: Callable[[Any], Any]
     max_steps: object
     stop: Patterns | None = None
-    names: tuple[Any, ...] = ()  # those that `fn` has, beside those that its program shows
+    names: Sequence[Any] = ()  # those that `fn` has, beside those that its program shows
 
     @property
     def patterns(self):
@@ -153,7 +160,7 @@ class Options(NamedTuple):
         """The capturing function of a function of arrays."""
         return _capturing(fn, self)
 
-    def of_pure_call(self, names: tuple[str, ...], call: Callable[..., Any]) -> Callable[..., tuple[Any, Captured]]:
+    def of_pure_call(self, names: Sequence[str], call: Callable[..., Any]) -> Callable[..., tuple[Any, Captured]]:
         """The capturing function of one that returns (result, state), of which the result is differentiated.
 
         Args:

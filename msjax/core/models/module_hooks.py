@@ -8,7 +8,7 @@ from typing import Any
 from msjax.core.base.errors import check_hook
 from msjax.core.hooks.hook import Hook
 from msjax.core.models.array_hooks import SITE
-from msjax.core.models.handle import ModuleHandle
+from msjax.core.models.hook_registry import ModuleHandle
 from msjax.core.models.hooked import framework_with_hooks
 from msjax.core.models.where import Where
 

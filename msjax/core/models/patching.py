@@ -15,6 +15,7 @@ from msjax.core.base.weak import Same
 from msjax.core.hooks.places import WholeEdit
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept import run_kept
+from msjax.core.models.verbs import axis_of
 
 _AXES = ("layer", "position", "head")
 
@@ -67,7 +68,7 @@ def patch_sweep(
         A `PatchSweep`.
 
     Raises:
-        ValueError: no place is selected, or `over` names something else.
+        ValueError: no place is selected, `over` names something else, or places have no such axis or other numbers of positions or heads.
 
     Example:
         >>> import jax.numpy as jnp
@@ -93,9 +94,8 @@ def patch_sweep(
         values = dict(found.activations)
         depths = _depths(pure, state, corrupt, values)
         rows = [(name, step) for name in values for step in (range(values[name].shape[0]) if depths[name] else [None])]
-        first = next(iter(values))
-        shape = values[first].shape[1:] if depths[first] else values[first].shape
-        sizes = [len(rows) if name == "layer" else shape[axes[name]] for name in over]
+        shapes = {name: value.shape[1:] if depths[name] else value.shape for name, value in values.items()}
+        sizes = [len(rows) if name == "layer" else _size(shapes, axes[name], name) for name in over]
 
         def patched(numbers):
             chosen = dict(zip(over, numbers))
@@ -111,6 +111,15 @@ def patch_sweep(
     key = ("patch_sweep", at, over, Same(metric), position_axis, head_axis, chunk)
     values, layers, before, after = run_kept(model, key, program, _arguments(clean), _arguments(corrupt))
     return PatchSweep(values, over, layers, before, after)
+
+
+def _size(shapes, axis, name):
+    """How many positions, or heads, the values of all places have."""
+    sizes = {place: shape[axis_of(shape, axis, f"{name}_axis")] for place, shape in shapes.items()}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{place!r} {size}" for place, size in sizes.items())
+        raise ValueError(f"For 'patch_sweep', all places should have as many {name}s along 'over', but have: {told}.")
+    return next(iter(sizes.values()))
 
 
 def _arguments(given):

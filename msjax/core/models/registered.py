@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.table import CALL_KINDS
-from msjax.core.models.capture import capture
+from msjax.core.models.capture import capture_options
 from msjax.core.models.hooked import framework_with_hooks
+from msjax.core.models.kept import pure_of
 
 
 class Registered(NamedTuple):
@@ -123,7 +124,7 @@ def check(model: Any, *args: Any, **kwargs: Any) -> dict[str, str]:
     found = dict(framework.unhookable(model))
     if args or kwargs:
         # Where the model runs with values that nobody computes with, its calls are counted.
-        _, captured = framework.run(model, capture(model, "*", statistic=_nothing), args, kwargs)
+        _, captured = pure_of(model).once(capture_options(statistic=_nothing), args, kwargs)
         for path in framework.paths(model):
             if path not in captured.activations and path not in found:
                 found[path] = "this call of the model doesn't call it, or not by its __call__, or it returns no array"

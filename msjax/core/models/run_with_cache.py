@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from msjax.core.base.errors import on_behalf_of
-from msjax.core.models.capture import capture
+from msjax.core.models.capture import capture_options
 from msjax.core.models.frameworks.framework import framework_of_function
 from msjax.core.models.hooked import unhooked
-from msjax.core.models.kept import compile
+from msjax.core.models.kept import compile, pure_of
 
 
 @on_behalf_of("run_with_cache")
@@ -53,6 +53,5 @@ def run_with_cache(
     if stop_after is not None and (framework is not None or unhooked(model) is not None):
         # What isn't needed, the compiler leaves out; the program is kept. A plain function, which may close over other values each time, is traced.
         return None, compile(model, where, edit=edit, stop_after=stop_after)(*args, **kwargs)[1].activations
-    run = capture(model, where, edit=edit, stop_after=stop_after)
-    out, found = run(*args, **kwargs) if framework is None else framework.run(model, run, args, kwargs)
+    out, found = pure_of(model).once(capture_options(where, edit=edit, stop_after=stop_after), args, kwargs)
     return out, found.activations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import weakref
 from collections.abc import Callable
@@ -11,25 +12,28 @@ from typing import Any
 import jax
 
 
-def subclasses(namespace_of: Callable[[type, tuple[str, ...]], dict[str, Any]]) -> Callable[[type, tuple[str, ...]], type]:
-    """A decorator: from what gives the namespace for a class and names of its methods, to what gives the `subclass` with it.
+def subclasses(namespace_of: Callable[..., dict[str, Any]]) -> Callable[..., type]:
+    """A decorator that makes of ``namespace_of(cls, *key)`` a function that returns the subclass with that namespace, under the class's name.
 
-    Each is made once, so that modules of one class stay of one class, and jax finds its programs.
+    It is made once for each class and key, so that modules of one class stay of one class, and jax finds its programs.
     """
-    made: weakref.WeakKeyDictionary[type, dict[tuple[str, ...], type]] = weakref.WeakKeyDictionary()
+    made: weakref.WeakKeyDictionary[type, dict[tuple[Any, ...], type]] = weakref.WeakKeyDictionary()
 
     @functools.wraps(namespace_of)
-    def of(cls, methods):
+    def of(cls, *key):
         classes = made.setdefault(cls, {})
-        if methods not in classes:
-            classes[methods] = subclass(cls, namespace_of(cls, methods))
-        return classes[methods]
+        if key not in classes:
+            classes[key] = _subclass(cls, namespace_of(cls, *key))
+        return classes[key]
 
     return of
 
 
-def subclass(cls: type, namespace: dict[str, Any]) -> type:
-    """A subclass of a module's class under its name: Python looks ``__call__`` up in the class. It is a pytree if the class is one."""
-    is_pytree = not jax.tree_util.all_leaves([object.__new__(cls)])
+def _subclass(cls, namespace):
+    nnx = sys.modules.get("flax.nnx")
+    options = {}
+    if nnx is not None and issubclass(cls, nnx.Pytree):
+        # nnx asks of each class whether it is a pytree.
+        options["pytree"] = not jax.tree_util.all_leaves([object.__new__(cls)])
     namespace = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, **namespace}
-    return types.new_class(cls.__name__, (cls,), {"pytree": is_pytree}, lambda body: body.update(namespace))
+    return types.new_class(cls.__name__, (cls,), options, lambda body: body.update(namespace))

@@ -7,8 +7,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from msjax.core.base.errors import on_behalf_of
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.errors import called, describe, on_behalf_of
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept import pure_of
 
@@ -27,7 +29,8 @@ def ablate(
     Args:
         model: an nnx module, a Cell, or another model or function, as for `capture`.
         at (str or list of str): places, such as ``"blocks.3.mlp"`` or ``"blocks.*.attn.o_proj:in"``.
-        heads (int, or list or array of int, optional): which heads are ablated; they may be traced, for vmap. Default: the whole value.
+        heads (int, or list or array of int, optional): which heads are ablated, from the end if negative; they may be traced, for vmap: where
+            a traced one is out of range, the value is NaN. Default: the whole value.
         axis (int): the axis of the heads. Default: the last but one.
         n_heads (int, optional): of a value whose last axis holds all heads one after the other, how many there are; `axis` does not count
             then.
@@ -39,7 +42,8 @@ def ablate(
         and the like; jax.jit compiles it.
 
     Raises:
-        ValueError: no place is selected.
+        ValueError: no place, or no head, is selected; a head or the axis is out of range.
+        TypeError: `heads` are no integers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -51,14 +55,15 @@ def ablate(
     """
 
     def of_array(v):
+        if n_heads is not None and v.shape[-1] % n_heads:
+            raise ValueError(f"For 'ablate', 'n_heads' should divide the value's last axis, of {v.shape[-1]}, but got {n_heads}.")
         if heads is None:
             return jnp.broadcast_to(_mean(v, 1) if _is_mean(value) else jnp.asarray(value), v.shape).astype(v.dtype)
         split = v.reshape(*v.shape[:-1], n_heads, -1) if n_heads is not None else v
-        at_axis = (split.ndim - 2 if n_heads is not None else axis) % split.ndim
-        mask = jnp.isin(jnp.arange(split.shape[at_axis]), jnp.atleast_1d(jnp.asarray(heads)))
-        mask = mask.reshape([-1 if i == at_axis else 1 for i in range(split.ndim)])
+        at_axis = axis_of(split.shape, -2 if n_heads is not None else axis, "axis")
+        mask, missed = selected_along(split.shape, at_axis, heads, "heads")
         other = _mean(split, split.ndim - at_axis) if _is_mean(value) else jnp.asarray(value)
-        return jnp.where(mask, other.astype(v.dtype), split).reshape(v.shape)
+        return spoilt(missed, jnp.where(mask, other.astype(v.dtype), split).reshape(v.shape))
 
     return edited("ablate", model, {place: lambda v, index: jax.tree.map(of_array, v) for place in _places(at)})
 
@@ -82,11 +87,14 @@ def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: A
         model: see `ablate`.
         vectors (dict): {place: array that is added, of the value's last axis or broadcast}.
         scale (float): a factor of all of them; it may be traced.
-        positions (int, or list or array of int, optional): where along `axis` they are added. Default: everywhere.
+        positions (int, or list or array of int, optional): where along `axis` they are added; see `heads` of `ablate`. Default: everywhere.
         axis (int): the axis of positions. Default: the last but one.
 
     Returns:
         A function, called like the model; see `ablate`.
+
+    Raises:
+        ValueError, TypeError: see `ablate`; a vector doesn't broadcast to the value.
 
     Example:
         >>> import jax.numpy as jnp
@@ -105,15 +113,61 @@ def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: A
                     f"For 'steer', what is added at {place!r} should have the shape of the value, {value.shape}, or one that broadcasts to it, "
                     f"but has {more.shape}."
                 )
-            if positions is not None:
-                at_axis = axis % value.ndim
-                mask = jnp.isin(jnp.arange(value.shape[at_axis]), jnp.atleast_1d(jnp.asarray(positions)))
-                more = more * mask.reshape([-1 if i == at_axis else 1 for i in range(value.ndim)])
-            return value + jnp.broadcast_to(more, value.shape)
+            if positions is None:
+                return value + jnp.broadcast_to(more, value.shape)
+            mask, missed = selected_along(value.shape, axis_of(value.shape, axis, "axis"), positions, "positions")
+            return spoilt(missed, value + jnp.broadcast_to(more * mask, value.shape))
 
         return edit
 
     return edited("steer", model, {place: added(place, vector) for place, vector in vectors.items()})
+
+
+def axis_of(shape: tuple[int, ...], axis: int, name: str) -> int:
+    """The number of an axis, counted from 0; `name` is the argument that gives it. ValueError if there is no such axis."""
+    if not -len(shape) <= axis < len(shape):
+        raise ValueError(f"For '{called('ablate')}', {name!r} should be an axis of a value of shape {shape}, but got {axis}.")
+    return axis % len(shape)
+
+
+def selected_along(shape: tuple[int, ...], axis: int, numbers: Any, name: str) -> tuple[jax.Array, Any]:
+    """Which elements of an axis are selected.
+
+    Args:
+        shape: of the value.
+        axis: counted from 0.
+        numbers: one or several, from the end if negative; they may be traced.
+        name: the argument that gives them.
+
+    Returns:
+        (a mask that broadcasts to the value, whether a traced number is out of range).
+
+    Raises:
+        ValueError: there are none, or one that isn't traced is out of range.
+        TypeError: they are no integers.
+    """
+    size, who = shape[axis], f"For '{called('ablate')}', {name!r} should be"
+    known = not any(map(is_tracer, jax.tree.leaves(numbers)))
+    given = (np if known else jnp).atleast_1d((np if known else jnp).asarray(numbers))
+    if given.size == 0:
+        raise ValueError(f"{who} at least one number, but got {describe(numbers)}.")
+    if not jnp.issubdtype(given.dtype, jnp.integer):
+        raise TypeError(f"{who} integers, but got {describe(numbers)}.")
+    outside = ((given < -size) | (given >= size)).any()
+    if known and outside:
+        raise ValueError(
+            f"{who} from {-size} to {size - 1}, since axis {axis} of a value of shape {shape} is that long, but got {numbers}."
+        )
+    mask = jnp.isin(jnp.arange(size), jnp.where(given < 0, given + size, given))
+    return mask.reshape([-1 if i == axis else 1 for i in range(len(shape))]), False if known else outside
+
+
+def spoilt(missed: Any, value: jax.Array) -> jax.Array:
+    """A value that is NaN, or for integers the largest number, where a traced number selects nothing of it: that can't raise an error."""
+    if missed is False:
+        return value
+    loud = jnp.nan if jnp.issubdtype(value.dtype, jnp.inexact) else jnp.iinfo(value.dtype).max
+    return jnp.where(missed, jnp.asarray(loud, value.dtype), value)
 
 
 def _broadcasts(shape, to):

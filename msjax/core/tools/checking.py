@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import jax
@@ -12,6 +12,7 @@ import numpy as np
 from msjax.core.base.arrays import is_at_hand
 from msjax.core.base.errors import check_callable
 from msjax.core.base.typing import JaxArray
+from msjax.core.base.weak import identity
 
 On = str | Callable[[Any], Any]
 
@@ -53,6 +54,11 @@ class Check:
             check_callable(on, who)
             self.what = f"value for which {getattr(on, '__name__', 'the predicate')} holds"
         self.on = on
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for what looks for the same."""
+        return self.on if isinstance(self.on, str) else identity(self.on)
 
     def applies(self, value: Any) -> bool:
         """Whether a value is an array that can be wrong: one of floating-point or complex numbers."""
@@ -99,6 +105,10 @@ class Check:
     def mask_if(self, value: Any) -> np.ndarray:
         """Which elements of any value are wrong: none of one that can't be."""
         return self.mask(value) if self.applies(value) else np.zeros(np.shape(value), bool)
+
+    def fine(self, value: Any) -> bool:
+        """Whether a concrete array is seen at once to have neither NaN nor infinite values, and so nothing that is looked for by name."""
+        return isinstance(self.on, str) and self.applies(value) and is_at_hand(value) and bool(np.isfinite(value).all())
 
     def __call__(self, values: Iterable[JaxArray]) -> bool:
         """Whether one of several concrete arrays is wrong."""

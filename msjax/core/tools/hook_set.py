@@ -16,21 +16,20 @@ class ModuleHookSet:
     hooks, so that the program that was compiled with them is used again.
 
     Args:
-        model: the model.
         where: which modules; see `hooks.register_forward_hook`.
     """
 
-    def __init__(self, model: Any, where: Where = "*"):
-        self.model, self.where = model, where
+    def __init__(self, where: Where = "*"):
+        self.where = where
         self._hooks, self._handles = [], []
 
     def add(self, kind: str, fn: Callable[..., Any]) -> None:
         """A hook of all these modules; `kind` is "forward", "backward_pre" and so on."""
         self._hooks.append((kind, Hook.new(fn, observe=False, traced=True)))
 
-    def on(self) -> None:
-        """Put the hooks on."""
-        self._handles = [put_hook(self.model, kind, hook, self.where) for kind, hook in self._hooks]
+    def on(self, model: Any) -> None:
+        """Put the hooks on a model."""
+        self._handles = [put_hook(model, kind, hook, self.where) for kind, hook in self._hooks]
 
     def off(self) -> None:
         """Take the hooks off."""

@@ -65,8 +65,9 @@ def grad(
         return_ids (bool): True pairs each gradient with its position or its Parameter's name.
 
     Returns:
-        A function of `fn`'s arguments. For one position it returns the gradient itself, for several a tuple; arguments that are no
-        Tensors have none there, and where only one of several is a Tensor, its gradient comes without a tuple. For a single
+        A function of `fn`'s arguments. For one position it returns the gradient itself (of a list, tuple or dict, nested ones), for
+        several a tuple; beside Tensors, numbers, lists, tuples and dicts have none there, and where only one of several is a Tensor,
+        its gradient comes without a tuple. For a single
         Parameter the gradient itself, for a list of Parameters a tuple; with positions and weights, a pair of both. With
         `has_aux`, it returns a pair of that and the tuple of the other outputs.
 
@@ -220,7 +221,7 @@ class _Gradient:
         found = recording.backward(outputs, ones_like(outputs) if sens is None else _sens(sens, outputs))
         by_position = [found.gradient(place) for place in places]
         if position == "all":
-            by_position = tuple(g for g in by_position if not _is_empty(g))
+            by_position = _of_tensors(by_position)
         elif position == 0:
             by_position = by_position[0]
         if not weights:
@@ -343,14 +344,18 @@ def _check_range(positions, n, who):
 
 
 def _given(gradients):
-    """The gradients of several positions: as in MindSpore, those of numbers are left out, and a single one is no tuple then."""
-    given = tuple(g for g in gradients if not _is_empty(g))
+    """The gradients of several positions; a single one is no tuple."""
+    given = _of_tensors(gradients)
     return given[0] if len(given) == 1 else given
 
 
-def _is_empty(gradient) -> bool:
-    """Whether this is the empty tuple, the gradient of an argument that is not a Tensor."""
-    return isinstance(gradient, tuple) and not gradient
+def _of_tensors(gradients):
+    """The gradients of those arguments that are Tensors, as in MindSpore; of lists, tuples and dicts, if no argument is a Tensor.
+
+    The gradient of a number is an empty tuple.
+    """
+    given = tuple(g for g in gradients if not (isinstance(g, tuple) and not g))
+    return tuple(g for g in given if isinstance(g, Tensor)) or given
 
 
 def _sens(sens, outputs):

@@ -31,16 +31,23 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
     if new._value.shape != tensor._value.shape and not tensor._value.shape == ():
         raise ValueError(f"An in-place operation should keep the shape {tensor.shape}, but gave {new.shape}.")
     if isinstance(tensor, Parameter):
-        tensor._value = new._value
+        tensor._set_value(new._value)
         return
     if tensor._node.__class__ is RootLeaf:
         if STATE.recording and (STATE.scope is ROOT or new._node is not None):
             raise RuntimeError(_LEAF.format(shape=tensor.shape))
-        tensor._value = new._value
+        tensor._set_value(new._value)
+        return
+    own = tensor.__dict__
+    if "_view" in own:
+        own["_view"].write(tensor, new)
+        return
+    if not STATE.recording and tensor._node is not None and tensor._node.live():
+        tensor._set_value(new._value)
         return
     tensor._value = new._value
-    if not STATE.recording and tensor._node is not None and tensor._node.live():
-        return
+    if "_views" in own:
+        own["_views"].changed(recorded=True)
     if isinstance(tensor._node, Leaf) and not tensor._node.earlier:
         tensor._node.earlier = (tensor._hooks,)
     tensor._node, tensor._oidx = new._node, new._oidx
@@ -53,6 +60,19 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
         tensor._retains = False
         if tensor.requires_grad:
             retain_grad(tensor)
+
+
+def replace(tensor: Tensor, new: Tensor) -> None:
+    """Give a Tensor the value and the tape node of another one, of any shape and type; one of another shape or type is memory of its own."""
+    own = tensor.__dict__
+    if "_view" in own and new._value.shape == tensor._value.shape and new._value.dtype == tensor._value.dtype:
+        return own["_view"].write(tensor, new)
+    tensor._replace(new._value)
+    if isinstance(tensor, Parameter):
+        return
+    tensor._node, tensor._oidx = new._node, new._oidx
+    if "_views" in own:
+        own["_views"].changed(recorded=True)
 
 
 _LEAF = """A leaf Tensor (shape {shape}) that requires a gradient was written to in place. It would no longer be a leaf, and

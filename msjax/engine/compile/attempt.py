@@ -14,7 +14,7 @@ from flax import nnx
 
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import LOCK
-from msjax.common.tensor import Tensor, is_leaf, wrap
+from msjax.common.tensor import Tensor, is_leaf, root_of, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
@@ -132,12 +132,12 @@ class _Attempt:
             yield
         finally:
             for variable, (place, value) in zip(self.variables, places):
-                variable._value = value
+                variable._hold(value)
                 for name in ("_node", "_oidx"):
                     variable.__dict__.pop(name, None)
                 variable.__dict__.update(place)
             for tensor, value in self.trace.missing.values():
-                tensor._value = value
+                tensor._hold(value)
 
     def _pure(self, *values):
         n = len(self.variables)
@@ -145,7 +145,7 @@ class _Attempt:
         self.jax_trace = weakref.ref(jax_slots.trace_of(values[0]))
         with self._values_put_back(), trace:
             for variable, value in zip(self.variables, values):
-                variable._value = value
+                variable._hold(value)
             if isinstance(self.subject, nnx.Module):
                 trace.see_cell(self.subject)
             leaves = list(self.leaves)
@@ -211,7 +211,7 @@ class _Attempt:
         found = []
         for cell, before in self.trace.cells.values():
             for name, value in vars(cell).copy().items():
-                if not isinstance(value, Tensor) or id(value) in known or not is_tracer(value._value):
+                if not isinstance(value, Tensor) or id(root_of(value)) in known or not is_tracer(value._value):
                     continue
                 output = self._output(value._value)
                 if id(before.get(name)) in known:

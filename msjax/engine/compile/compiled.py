@@ -103,7 +103,7 @@ class Compiled:
             return self.body(self.subject(), args, kwargs)
         finally:
             for variable, value in values:
-                variable._value = value
+                variable._hold(value)
             before.restore()
 
     def execute(self, program: Program, leaves: Sequence[Any], place: Callable[..., Any] | None = None) -> Any:
@@ -141,6 +141,10 @@ class Compiled:
             if pattern != program.aliases:
                 key = (key, pattern)
                 program = environment.programs.get(key) or self._make(environment, key, leaves, treedef, objects, None)
+        if not program.eager and program.shares_memory(leaves):
+            fallback = Fallback("it writes to memory that several of its arguments share", key, None)
+            fallback.keep = lambda: None
+            return fallback, leaves
         return program, leaves
 
     def run_eagerly(self, program: Fallback, args: tuple, kwargs: dict[str, Any]) -> Any:

@@ -178,7 +178,7 @@ class _Gradient:
             finally:
                 tape.forget_values()
                 for variable, value in before:
-                    variable._value = value
+                    variable._hold(value)
         arrived = iter([tape.zeros(i) if grad is None else grad for i, grad in enumerate(found)])
         return tuple([next(arrived) if wanted else None for wanted in self.wanted])
 
@@ -204,7 +204,7 @@ class _Gradient:
             tape = TracedTape(scope, outputs, asked, [leaf for leaf in marks[len(program.variables) :] if leaf is not None])
             kept = [wrap(value) for value in tape.take_values()]
         for variable, value in before:
-            variable._value = value  # it writes nothing
+            variable._hold(value)  # it writes nothing
         self._tape = tape
         return kept
 

@@ -18,7 +18,7 @@ from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.random import GeneratorState, beside
 from msjax.common.run_state import LOCK
-from msjax.common.tensor import Tensor, is_leaf, wrap
+from msjax.common.tensor import Tensor, is_leaf, root_of, wrap
 from msjax.core.base.typing import JaxArray
 from msjax.core.door import AfterRun
 from msjax.engine.autograd.inplace import rebind
@@ -167,10 +167,25 @@ class Program:
 
     def __post_init__(self):
         self.by_identity = bool(self.written_arguments or self.aliases)
+        self._written = {id(v) for v, _ in self.writes}
         self.finish: Any = None
         self.observes = False
         self.generators = [i for i, v in enumerate(self.variables) if isinstance(v, GeneratorState)]
         self.trains: bool = any(isinstance(v, Parameter) and v.requires_grad for v, _ in self.writes)
+
+    def shares_memory(self, leaves: Sequence[Any]) -> bool:
+        """Whether what the program writes is memory of several arguments, or of one and a variable: then it reads what it has not written."""
+        roots = [root_of(leaf) for leaf in leaves if isinstance(leaf, Tensor) and "_view" in leaf.__dict__]
+        if not roots or not (self._written or self.written_arguments):
+            return False
+        if any(id(root) in self._written for root in roots):
+            return True
+        if not self.written_arguments:
+            return False
+        others = {id(v) for v in self.variables}
+        whole = {id(root_of(leaf)): leaf for leaf in leaves if isinstance(leaf, Tensor)}
+        distinct = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor)}
+        return len(whole) < len(distinct) or not others.isdisjoint(map(id, roots))
 
     def run(self, leaves: Sequence[Any], place: Callable[..., Any] | None = None) -> Any:
         """Run it on the leaves of its arguments, with the present values of its variables; returns its result.
@@ -188,7 +203,7 @@ class Program:
             return self.finish(outs)
         except RunRejected as rejected:
             for tensor, value in before:
-                tensor._value = value
+                tensor._set_value(value)
             return rejected.passed(lambda: self.finish(outs))
 
     def run_on(self, values: Sequence[JaxArray], leaves: Sequence[Any]) -> Any:
@@ -216,9 +231,9 @@ class Program:
                     values[i] = jnp.copy(values[i])
             outs = self._outs(values, leaves)
             for variable, i in self.writes:
-                variable._value = outs[i]
+                variable._set_value(outs[i])
         for cell, name, tensor, i in self.attributes:
-            tensor._value = outs[i]
+            tensor._set_value(outs[i])
             owner = cell()
             if owner is not None and owner.__dict__.get(name) is not tensor:
                 setattr(owner, name, tensor)

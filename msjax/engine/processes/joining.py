@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from typing import NamedTuple
@@ -81,8 +82,7 @@ def join(place: Place) -> None:
 
     if jax.distributed.is_initialized():
         return
-    if place.rank == 0:
-        _check_port(place.coordinator)
+    listen_at = listening_address(place.coordinator) if place.rank == 0 else None
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     # By itself, jax waits two minutes for a process that prepares something before it first computes, and then fails in another one; and five
     # minutes at the end for one that still works, as the first one does that evaluates the network alone.
@@ -98,21 +98,41 @@ def join(place: Place) -> None:
         place.size,
         place.rank,
         local_device_ids=gpus,
+        coordinator_bind_address=listen_at,
         initialization_timeout=number(("MS_TOPO_TIMEOUT",)) or 300,
         shutdown_timeout_seconds=_ENDING,
     )
 
 
-def _check_port(coordinator):
-    """Check that process 0 can listen at the port of "host:port": jax itself would crash."""
-    port = int(coordinator.rpartition(":")[2])
-    with socket.socket() as probe:
-        # As servers do: the connections of one that has just ended don't matter.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def listening_address(coordinator: str) -> str:
+    """The "address:port" at which process 0 listens: that of "host:port" alone, so that 127.0.0.1 is not to be seen by other machines.
+
+    The environment variable JAX_COORDINATOR_BIND_ADDRESS gives another one. If the host's address is none of this machine's, as behind a
+    gateway or a service, it listens at all of them.
+
+    Raises:
+        RuntimeError: the port is taken: jax itself would crash.
+    """
+    chosen = os.environ.get("JAX_COORDINATOR_BIND_ADDRESS")
+    host, _, port = (chosen or coordinator).rpartition(":")
+    found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    everywhere = (socket.AF_INET6 if socket.has_ipv6 else socket.AF_INET, "")
+    for family, address in [*((family, at[0]) for family, _, _, _, at in found), everywhere]:
         try:
-            probe.bind(("", port))
+            _try(family, address, int(port))
         except OSError as error:
+            if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT) and address:
+                continue
             raise RuntimeError(
                 f"Process 0 can't listen at port {port}, by which the processes find each other ({error.strerror}). "
                 "The environment variable MS_SCHED_PORT chooses another one, for all processes."
             ) from None
+        return f"[{address or '::'}]:{port}" if family == socket.AF_INET6 else f"{address or '0.0.0.0'}:{port}"
+    raise AssertionError("the last address is tried in any case")
+
+
+def _try(family, address, port):
+    with socket.socket(family) as probe:
+        # As servers do: the connections of one that has just ended don't matter.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((address, port))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import secrets
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import time
 from typing import IO, TextIO
 
 from msjax.engine.processes.launchers import ONE_HOST, Host
+from msjax.engine.processes.objects import VARIABLE as TOKEN
 from msjax.engine.processes.progress import VARIABLE, Progress
 
 # How long processes have to end after they were asked to, and how long a hung one has to say where it is.
@@ -50,8 +52,10 @@ class _Launcher:
         self.quiet = False
         self.lock = threading.Lock()
         address = host.coordinator or f"127.0.0.1:{_free_port()}"
+        # On several hosts, their commands would have to agree on it: whoever starts them sets it.
+        token = {} if host.count > 1 else {TOKEN: secrets.token_hex(32)}
         self.workers = [
-            _Worker(self.first + i, command, _environment(i, workers, host, address, path), self) for i in range(workers)
+            _Worker(self.first + i, command, _environment(i, workers, host, address, path) | token, self) for i in range(workers)
         ]
 
     def watch(self, timeout) -> int:

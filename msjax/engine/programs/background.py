@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 
 # One compilation, whose steps XLA hands from thread to thread, keeps less than a core busy: on two cores, three at a time (one of
 # them the program's own) take 0.87 of the time of two. A whole first step gains nothing there, and more where there are more cores.
+# Where no core is idle, compiling ahead takes 8 to 18 % more of the processor.
 _THREADS = 2
 
 

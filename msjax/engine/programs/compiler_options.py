@@ -127,6 +127,14 @@ def _bytes(aval):
     return aval.size * getattr(aval.dtype, "itemsize", 0)
 
 
+# Tried for the step of MobileNetV3-small, which LLVM compiles for 6 of 7 s of the processor, and not worth it:
+# * level 0 first and the optimized program later: without fused multiply-add, the last bits depend on when it is ready;
+# * XNNPACK's and YNNPACK's fusions (8.1 and 12.5 s where the options below take 7.4), newer code in four pieces (12.9), vectors of 128 bits
+#   (9.9); AVX2 only, 512 bits, no metadata on aliases, other numbers of pieces, no checks of emitted code: within the noise;
+# * loops not unrolled and `xla_cpu_optimize_for_size`, for the whole process only: 3.4 s, but steps of 10.2 to 11.3 ms instead of 8 to 9;
+# * small Parameters joined to one vector: 8 % less code, as taking it apart is nearly as long; updates as calls that XLA does not inline:
+#   each gets a copy of what it calls; flattened, or with the momentum as one reduction: taken apart again;
+# * updates as a program of their own, compiled meanwhile: each later step takes 5 to 6 % longer, and all gradients live at once.
 @functools.cache
 def large_options() -> dict[str, Any]:
     """The options for large programs: those for small ones, but in pieces that LLVM compiles in parallel."""

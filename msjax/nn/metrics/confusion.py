@@ -128,8 +128,8 @@ class ConfusionMatrixMetric(Metric):
     """A measure of true and false positives and negatives.
 
     Args:
-        skip_channel (bool): whether the first class is left out, if there are several. (MindSpore 2.10 does so where this is
-            False.) Default: True.
+        skip_channel (bool): False leaves the first class out, if there are several; True counts all. (The name says the opposite; this is what
+            MindSpore 2.10 computes.) Default: True.
         metric_name (str): such as "sensitivity", "specificity", "precision", "f1 score", "accuracy" or
             "matthews correlation coefficient". Default: "sensitivity".
         calculation_method (bool): True for the measure of each sample, then their mean; False for the measure of all
@@ -174,7 +174,7 @@ class ConfusionMatrixMetric(Metric):
                 "For 'ConfusionMatrixMetric.update', both inputs should have one shape of at least two axes, but got "
                 f"{pred.shape} and {label.shape}."
             )
-        if self.skip_channel and pred.shape[1] > 1:
+        if not self.skip_channel and pred.shape[1] > 1:
             pred, label = pred[:, 1:], label[:, 1:]
         pred, label = (a.reshape(*a.shape[:2], -1).astype(bool) for a in (pred, label))
         counts = np.stack([(a & b).sum(axis=2) for a, b in ((pred, label), (pred, ~label), (~pred, ~label), (~pred, label))], -1)

@@ -115,15 +115,17 @@ class MeanSurfaceDistance(_Surface):
 
 
 class RootMeanSquareDistance(MeanSurfaceDistance):
-    """The root of the mean square distance from the points of the predicted outline to the true one.
+    """The mean square distance from the points of the predicted outline to the true one; the root of it where both ways count.
 
     Args:
-        symmetric (bool): whether the mean square is that of both ways. Default: False.
+        symmetric (bool): whether the distance is the root of the mean square of both ways. If not, it is the mean square itself, as in
+            MindSpore 2.10. Default: False.
         distance_metric (str): "euclidean", "chessboard" or "taxicab". Default: "euclidean".
     """
 
     def eval(self) -> float:
-        return float(np.sqrt(super().eval()))
+        found = super().eval()
+        return float(np.sqrt(found)) if self.symmetric else found
 
     def _mean(self, distances):
         return np.square(distances.astype(np.float64)).mean() if distances.size else np.inf

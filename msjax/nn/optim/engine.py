@@ -195,16 +195,16 @@ class CompiledOptimizer(Cell):
             None if step is None else step._value,
         )
         for p, value in zip(parameters, values):
-            p._value = value
+            p._set_value(value)
         for state, new in zip(states, new_states):
             for s, value in zip(state, new):
                 if value is not None:
-                    s._value = value
+                    s._set_value(value)
         for group, new in zip(shared, new_shared):
             for name, value in new.items():
-                group[name]._value = value
+                group[name]._set_value(value)
         if step is not None:
-            step._value = now
+            step._set_value(now)
         return True
 
 

@@ -51,6 +51,7 @@ def _method(function: Callable[..., Any], operands: tuple[type, ...]) -> Callabl
                     raise_op_error(error, op, (self, other))
                 result = _new(Tensor)
                 result._value = value
+                result._node = None
                 return result
         elif not isinstance(other, operands):
             return _refused(function, other)
@@ -124,7 +125,8 @@ _le: Final = _comparison(comparison.less_equal)
 _neg: Final = _unary(elementary.neg)
 _pos: Final = _unary(elementary.positive)
 _abs: Final = _unary(elementary.abs)
-_invert: Final = _unary(logic.bitwise_not)
+# As in MindSpore, of numbers, too: `ops.bitwise_not` inverts bits.
+_invert: Final = _unary(logic.logical_not)
 _rand: Final = _swapped(logic.bitwise_and)
 _ror: Final = _swapped(logic.bitwise_or)
 _rxor: Final = _swapped(logic.bitwise_xor)

@@ -84,6 +84,7 @@ def test_method(call, want):
 def test_python_operators():
     x, i, b = ms.Tensor(X), ms.Tensor([5, 6]), ms.Tensor([True, False])
     assert str(i & 3) == "[1 2]" and str(3 | i) == "[7 7]" and str(i ^ i) == "[0 0]" and str(~b) == "[False  True]"
+    assert str(~ms.Tensor([0, 1, 2])) == str(~ms.Tensor([0.0, 1.0, 2.0])) == "[ True False False]"
     assert str(True & b) == "[ True False]"
     check(2**x, 2**X)
     check(7 % (x + 3), 7 % (X + 3))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import weakref
 
 import equinox
 import jax
@@ -13,7 +12,8 @@ import numpy as np
 
 from msjax.core.base.arrays import is_tracer
 from msjax.core.models.array_hooks import SITE
-from msjax.core.models.frameworks.registry import Registry, Site, key_name, named_leaves
+from msjax.core.models.frameworks.registry import ModuleAt, Registry, key_name, named_leaves
+from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import call_name, selected_calls, why_not_called
 
 
@@ -33,8 +33,7 @@ class _OfModules(Registry):
     complete = True
 
     def paths(self, model):
-        found = {}
-        _walk(model, (), lambda path, module: found.setdefault(".".join(path), module))
+        found = {".".join(path): module for path, module in _every(model, ()) if hasattr(module, SITE)}
         return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
 
     def unhookable(self, model):
@@ -54,11 +53,11 @@ class _OfModules(Registry):
         """The arrays in the model; trained are those of floating-point numbers."""
         return [(name, leaf, equinox.is_inexact_array(leaf)) for name, leaf in named_leaves(model)]
 
-    def _choose(self, row, modules):
+    def chosen(self, modules, where, who):
         # By the paths in the whole model, if only a part of it was given. Which paths there are tells them from methods.
         self.modules |= {getattr(module, SITE).path: None for module in modules.values()}
-        chosen = selected_calls(modules, row.where, row.who, why_not=why_not_hooked)
-        row.calls = {call_name(getattr(module, SITE).path, method) for _, module, method in chosen}
+        calls = selected_calls(modules, where, who, why_not=why_not_hooked)
+        return {call_name(getattr(module, SITE).path, method) for _, module, method in calls}
 
 
 # That of copies on which nobody registers hooks.
@@ -73,14 +72,6 @@ def _modules(value, path):
         return []
     leaves, _ = jax.tree.flatten_with_path(value, is_leaf=_is_module)
     return [((*path, *map(key_name, keys)), leaf) for keys, leaf in leaves if _is_module(leaf)]
-
-
-def _walk(module, path, visit):
-    if hasattr(module, SITE):
-        visit(path, module)
-    for name in _dynamic_fields(module):
-        for inner_path, inner in _modules(getattr(module, name), (*path, name)):
-            _walk(inner, inner_path, visit)
 
 
 def _every(module, path):
@@ -111,7 +102,7 @@ def _copy(module, path, registry):
             )
         object.__setattr__(new, name, value)
     if takes_hooks:
-        object.__setattr__(new, SITE, Site(registry, ".".join(path), cls.__name__))
+        object.__setattr__(new, SITE, registry.at(".".join(path), cls))
     return new
 
 
@@ -123,24 +114,17 @@ def _dynamic_fields(module):
     return [f.name for f in dataclasses.fields(module) if not f.metadata.get("static") and f.name in vars(module)]
 
 
-_CLASSES: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
-
-
+@subclasses
 def _hooked_class(cls):
     """The class of a hooked module: a subclass, since Python looks __call__ up in the class."""
-    if cls not in _CLASSES:
-        namespace = {
-            "__annotations__": {SITE: Site},
-            SITE: equinox.field(static=True, default=None),
-            "__module__": cls.__module__,
-            "__qualname__": cls.__qualname__,
-            "__doc__": cls.__doc__,
-            "__reduce_ex__": lambda self, protocol: (_plain, (cls, {k: v for k, v in vars(self).items() if k != SITE})),
-            "msjax_registry": property(lambda self: getattr(self, SITE).registry),
-        }
-        namespace |= {method: _with_hooks(cls, method) for method in _methods(cls)}
-        _CLASSES[cls] = type(cls)(cls.__name__, (cls,), namespace)
-    return _CLASSES[cls]
+    namespace = {
+        "__annotations__": {SITE: ModuleAt},
+        SITE: equinox.field(static=True, default=None),
+        "__doc__": cls.__doc__,
+        "__reduce_ex__": lambda self, protocol: (_plain, (cls, {k: v for k, v in vars(self).items() if k != SITE})),
+        "msjax_registry": property(lambda self: getattr(self, SITE).registry),
+    }
+    return namespace | {method: _with_hooks(cls, method) for method in _methods(cls)}
 
 
 def _methods(cls):
@@ -172,9 +156,9 @@ def _with_hooks(cls, method):
 
     @functools.wraps(getattr(cls, method))
     def call(self, *args, **kwargs):
-        site = getattr(self, SITE)
+        at = getattr(self, SITE)
         later = functools.partial(_without_values, self) if any(map(is_tracer, jax.tree.leaves(self))) else None
-        return site.registry.call(site.path, self, functools.partial(own, self), args, kwargs, later, method)
+        return at.registry.call(at, self, functools.partial(own, self), args, kwargs, later, method)
 
     return call
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.table import HookTable
-from msjax.core.models.handle import ModuleHandle
-from msjax.core.models.where import Where, why_not_called
+from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, take_off
+from msjax.core.models.where import Where, call_name, why_not_called
 
 
 class Pure(NamedTuple):
@@ -31,6 +31,13 @@ class Pure(NamedTuple):
     state: Any
     run: Callable[..., tuple[Any, Any, Any]]
     done: Callable[[Any], None]
+
+    def once(self, options: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """(the result, Captured) of a call like the model's, whose state changes."""
+        out, found, new = self.run(self.state, options, args, kwargs)
+        if new is not None:
+            self.done(new)
+        return out, found
 
 
 class Framework:
@@ -56,21 +63,26 @@ class Framework:
         """
         raise NotImplementedError
 
+    def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
+        """(path, registry) of what has the hooks of a model, or of a module in it."""
+        raise NotImplementedError
+
     def tables(self, model: Any) -> dict[str, HookTable]:
         """{path, or that of a method: its hooks} of the calls that have hooks."""
-        raise NotImplementedError
+        return {call_name(path, call): table for path, r in self.registries(model) for call, table in r.present().items()}
 
     def remove(self, model: Any, hook: Hook) -> None:
         """Take a hook off all modules."""
-        raise NotImplementedError
+        take_off(hook, [registry for _, registry in self.registries(model)])
 
     def take_off(self, model: Any) -> Any:
         """Take all hooks off, for a while; returns what `put_back` needs."""
-        raise NotImplementedError
+        return [(registry, registry.taken_off()) for _, registry in self.registries(model)]
 
     def put_back(self, model: Any, kept: Any) -> None:
         """Put the hooks on that were taken off, but for those that were removed meanwhile."""
-        raise NotImplementedError
+        for registry, rows in kept:
+            registry.put_back(rows)
 
     def unhookable(self, model: Any) -> dict[str, str]:
         """{path: why} of the modules that take no hooks."""
@@ -88,10 +100,6 @@ class Framework:
     def pure(self, model: Any) -> Pure | None:
         """A model with its state as an argument; None if what `as_function` of `msjax.core.models.hooked` makes of it has none."""
         return None
-
-    def run(self, model: Any, captured: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """Call what `capture` has returned for a model like the model; returns (result, what was captured)."""
-        return captured(*args, **kwargs)
 
 
 # Those of the frameworks that are imported, in the order in which they are asked.

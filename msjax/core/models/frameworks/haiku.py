@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 import haiku
 import jax
 
 from msjax.core.models.array_hooks import SITE
-from msjax.core.models.frameworks.registry import Registry, Site, named_leaves
+from msjax.core.models.frameworks.registry import Registry, named_leaves
 
 
 def hooked(model: Any) -> Any:
@@ -29,20 +30,43 @@ class _OfTransform(Registry):
 
 
 def _running(function, registry, with_hooks):
-    def intercept(call, args, kwargs, context):
-        module, method = context.module, context.method_name
-        if method.startswith("_") and method != "__call__":
-            return call(*args, **kwargs)
-        path = module.module_name.replace("/", ".")
-        vars(module)[SITE] = Site(registry, path, type(module).__name__)
-        registry.see(path, module)
-        return registry.call(path, module, call, args, kwargs, None, method) if with_hooks else call(*args, **kwargs)
-
     @functools.wraps(function)
     def run(*args, **kwargs):
+        def intercept(call, args, kwargs, context):
+            module, method = context.module, context.method_name
+            if (method.startswith("_") and method != "__call__") or not _in_run_of(intercept):
+                return call(*args, **kwargs)
+            path = module.module_name.replace("/", ".")
+            at = vars(module)[SITE] = registry.at(path, type(module))
+            registry.see(path, module)
+            return registry.call(at, module, call, args, kwargs, None, method) if with_hooks else call(*args, **kwargs)
+
         with haiku.intercept_methods(intercept):
             out = function(*args, **kwargs)
         registry.check()
         return out
 
     return run
+
+
+def _in_run_of(intercept):
+    """Whether the module that is called is one of the hooked transform, and not of another one that its function applies.
+
+    Transforms that haiku makes itself, as in layer_stack, are parts of the one around them. Only Python's frames tell.
+
+    Args:
+        intercept: the interceptor of the hooked transform's run.
+    """
+    frame, applied = sys._getframe(2), False
+    while frame is not None:
+        name = frame.f_globals["__name__"]
+        if name == __name__ and frame.f_code.co_name == "run":
+            return frame.f_locals["intercept"] is intercept
+        if name in ("haiku._src.transform", "haiku._src.multi_transform"):
+            applied = True
+        elif name == "haiku._src.layer_stack":
+            applied = False
+        elif applied and name.partition(".")[0] not in ("jax", "haiku", "contextlib"):
+            return False
+        frame = frame.f_back
+    return False

@@ -11,11 +11,11 @@ import threading
 import types
 
 import flax.linen as linen
-from flax.core import axes_scan
+from flax.core import axes_scan, freeze
 
 from msjax.core.hooks.places import HOOKED_WITH
 from msjax.core.models.array_hooks import SITE
-from msjax.core.models.frameworks.registry import Registry, Site, named_leaves
+from msjax.core.models.frameworks.registry import Registry, named_leaves
 
 
 def hooked(model: linen.Module) -> linen.Module:
@@ -65,8 +65,9 @@ class _Running(Registry):
 
     def __init__(self):
         super().__init__()
-        # The path of the hooked module while it runs; of each thread.
-        self._here = threading.local()
+        # The name of a flag of flax's scopes, which it passes on to all scopes within. Its value is the path of the hooked module.
+        self._flag = f"msjax_{self.number}"
+        self._running = threading.local()
 
     def weights(self, model, inputs):
         """Those of the variables, which come first; trained are the params."""
@@ -78,34 +79,55 @@ class _Running(Registry):
 
     @contextlib.contextmanager
     def running(self, module):
-        """Within, calls of modules run with their hooks."""
-        if hasattr(self._here, "root") or module.scope is None:  # flax says what is wrong with a module without variables
+        """Within, calls of the modules of a hooked one run with their hooks."""
+        if module.scope is None:  # flax says what is wrong with a module without variables
             yield
             return
-        self._here.root = module.path
+        if self._root(module.scope) is None:
+            self._mark(module.scope, module.path)
+        if hasattr(self._running, "now"):
+            yield
+            return
+        self._running.now = True
         try:
             with linen.intercept_methods(self._intercept):
                 yield
         finally:
-            del self._here.root
+            del self._running.now
         self.check()
+
+    def _mark(self, scope, root):
+        scope.flags = freeze({**scope.flags, self._flag: root})
+
+    def _root(self, scope):
+        """The path of the hooked module that a scope is in; None if it is that of another model, which the hooked one calls."""
+        root = scope.flags.get(self._flag)
+        if root is None and scope.parent is not None:
+            # It was there before the hooked module ran.
+            root = self._root(scope.parent)
+            if root is not None:
+                self._mark(scope, root)
+        return root
 
     def _intercept(self, call, args, kwargs, context):
         module = context.module
+        root = None if module.scope is None else self._root(module.scope)
+        if root is None:
+            return call(*args, **kwargs)
         if context.orig_method.func.__globals__ is vars(linen.transforms):
             # nn.scan, nn.remat, nn.jit: the module's own call is inside. nn.jit keeps its programs with the class, so one with
             # hooks has to differ from that of a module without.
-            with HOOKED_WITH(self.key):
+            with HOOKED_WITH((HOOKED_WITH.value, self.number)) if self.hooks else contextlib.nullcontext():
                 return call(*args, **kwargs)
         method = context.method_name
         if method == "setup" or (method.startswith("_") and method != "__call__"):
             return call(*args, **kwargs)
-        path = ".".join(module.path[len(self._here.root) :])
-        self.see(path, _unbound(module, self, path))
+        at = self.at(".".join(module.path[len(root) :]), type(module))
+        self.see(at.path, _unbound(module, at))
         if module.is_initializing() or _is_dry_run():
             return call(*args, **kwargs)
-        object.__setattr__(module, SITE, Site(self, path, type(module).__name__))
-        return self.call(path, module, call, args, kwargs, lambda: _unbound(module, self, path), method)
+        object.__setattr__(module, SITE, at)
+        return self.call(at, module, call, args, kwargs, lambda: _unbound(module, at), method)
 
 
 def _is_dry_run():
@@ -118,8 +140,8 @@ def _is_dry_run():
     return False
 
 
-def _unbound(module, registry, path):
+def _unbound(module, at):
     """The module without its variables, which are gone when the run is over."""
     copy = module.clone(parent=None)
-    object.__setattr__(copy, SITE, Site(registry, path, type(module).__name__))
+    object.__setattr__(copy, SITE, at)
     return copy

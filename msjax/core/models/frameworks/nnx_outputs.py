@@ -31,38 +31,41 @@ def module_and_method(fn: Any) -> tuple[nnx.Module, str]:
 
 
 def pure_call(
-    module: nnx.Module, method: str, named: Callable[[str], bool], texts: Iterable[object] = ()
-) -> tuple[Callable[..., Any], nnx.State]:
+    graphdef: Any, method: str, named: Callable[[str], bool], texts: Iterable[object] = (), names: list[str] | None = None
+) -> Callable[..., Any]:
     """A module's method as a pure function, on copies of its modules, of which some name their outputs.
 
     Args:
-        module: the nnx module; it is left as it is.
+        graphdef: of the nnx module.
         method: the name of the method.
         named: says of a path whether that module's output is a place.
         texts: patterns, of which those that end in the name of a method make that method's results places.
+        names: a list that a call fills with the paths of all modules.
 
     Returns:
-        (a function ``call(state, args, kwargs)`` that returns (out, the part of the state that has changed), the state).
+        A function ``call(state, args, kwargs)`` that returns (out, the part of the state that has changed).
     """
-    graphdef, state = nnx.split(module)
 
     def call(state, args, kwargs):
         # Read now: the copy's variables may be the state's own.
         before = _arrays(state)
         copy = nnx.merge(graphdef, state)
-        methods = [(path, inner, "__call__") for path, inner in _callable_modules(copy) if named(path)]
+        callables = [(path, inner) for path, inner in _modules(copy) if callable(inner)]
+        if names is not None:
+            names[:] = [path for path, _ in callables]
+        methods = [(path, inner, "__call__") for path, inner in callables if named(path)]
         places = {}
         for path, inner, name in [*methods, *named_methods(lambda: _modules(copy), texts)]:
             places.setdefault(path, (inner, []))[1].append(name)
-        for path, (inner, names) in places.items():
-            object.__setattr__(inner, "__class__", _naming_class(type(inner), tuple(names)))
+        for path, (inner, called) in places.items():
+            object.__setattr__(inner, "__class__", _naming_class(type(inner), tuple(called)))
             setattr(inner, _PATH, path)
         out = getattr(copy, method)(*args, **kwargs)
         if method != "__call__" and named(""):
             out = site("", out)
         return out, _changed(before, nnx.state(copy))
 
-    return call, state
+    return call
 
 
 def _arrays(state):
@@ -78,10 +81,6 @@ def _changed(before, after):
 
 def _modules(module):
     return ((".".join(path), inner) for path, inner in nnx_modules(module))
-
-
-def _callable_modules(module):
-    return ((path, inner) for path, inner in _modules(module) if callable(inner))
 
 
 @subclasses

@@ -1,7 +1,5 @@
-"""The hooks of one model of another framework, and the call of a module with them.
-
-The modules of such a model are made anew for each run (linen, haiku) or with each change (equinox). So hooks belong to paths,
-in a registry that all copies of the hooked model share.
+"""Hooks on models of linen, equinox and haiku, whose modules are made anew for each run, or with each change: by path, in one registry,
+which all copies of the hooked model share.
 """
 
 from __future__ import annotations
@@ -9,21 +7,19 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 
-from msjax.core.base.state import VERSION
-from msjax.core.base.weak import identity, new_number
+from msjax.core.base.weak import LiveSet, identity, new_number
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.core.hooks.sites import WITH_HOOKS, HookSite
-from msjax.core.hooks.slots import before_change
-from msjax.core.hooks.table import EMPTY, HookTable
+from msjax.core.hooks.table import HookTable
+from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
-from msjax.core.models.handle import ModuleHandle
+from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, Row, handle_of
 from msjax.core.models.static_leaves import is_equinox
 from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
 
@@ -32,7 +28,7 @@ _IN_USE: dict[int, tuple[Any, ...]] = {}
 
 
 def _use(number, key):
-    """Note the hooks of a Registry, on which all depends that jax has compiled."""
+    """Make the hooks of a Registry part of jax's cache key."""
     if key is None:
         _IN_USE.pop(number, None)
     else:
@@ -40,27 +36,13 @@ def _use(number, key):
     HOOKED_WITH.set_global(tuple(sorted(_IN_USE.items(), key=lambda item: item[0])) or None)
 
 
-@dataclass
-class _Row:
-    """One registered hook, and the names of the calls that it is on. `where` is for modules that have not run yet."""
+class ModuleAt(HookSite):
+    """A module of a hooked model, by its path. It stands on the module, as the attribute `array_hooks.SITE`.
 
-    kind: str
-    hook: Hook
-    prepend: bool
-    where: Where
-    calls: set[str] = field(default_factory=set)
-
-    @property
-    def who(self) -> str:
-        """The function that registered it."""
-        return f"register_{self.kind}_hook"
-
-
-class Site(HookSite):
-    """Stands on a module, as the attribute `array_hooks.SITE`, for its path and the hooks of its model.
+    In an equinox module it is part of the structure: it stays the same when hooks come and go, so that an optimizer's state fits.
 
     Attributes:
-        registry: the Registry.
+        registry: the hooks of its model.
         path: of the module in its model.
         cls_name: the name of its class.
     """
@@ -72,14 +54,6 @@ class Site(HookSite):
         self.path: str = path
         self.cls_name: str = cls
 
-    # Part of the structure of an equinox module; it stays equal when hooks come and go, so that an optimizer's state fits.
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Site) and (self.registry, self.path) == (other.registry, other.path)
-
-    def __hash__(self) -> int:
-        return hash((self.registry, self.path))
-
     @property
     def tables(self) -> dict[str, HookTable]:
         """{name of a method: its present hooks}."""
@@ -89,7 +63,7 @@ class Site(HookSite):
         return f"<hooks of {self.path or 'the model'} ({self.cls_name})>"
 
 
-class Registry:
+class Registry(HookRegistry):
     """The hooks of a hooked model.
 
     Attributes:
@@ -99,32 +73,31 @@ class Registry:
     """
 
     def __init__(self):
+        super().__init__()
         self.modules: dict[str, Any] = {}
         self.number = new_number()
-        self._rows: tuple[_Row, ...] = ()
-        self._tables: dict[str, HookTable] = {}
+        self._at: dict[tuple[str, str], ModuleAt] = {}
         weakref.finalize(self, _use, self.number, None).atexit = False
 
     # Whether all modules are known before the model runs: then two hooks on the same ones are on the same ones forever.
     complete = False
 
     @property
-    def hooks(self) -> list[Hook]:
-        """All of them, in the order of registration."""
-        return [row.hook for row in self._rows]
-
-    @property
     def key(self) -> tuple[Any, ...] | None:
         """Equal as long as programs with the hooks are the same; None without hooks."""
         if not self._rows:
             return None
-        return (
-            self.number,
-            *[
-                (row.kind, row.prepend, frozenset(row.calls) if self.complete else _where_key(row.where), row.hook.key)
-                for row in self._rows
-            ],
-        )
+        rows = self._in_order()
+        return self.number, *[(r.kind, frozenset(r.calls) if self.complete else _where_key(r.where), r.hook.key) for r in rows]
+
+    def changed(self) -> None:
+        (WITH_HOOKS.add if self._rows else WITH_HOOKS.discard)(self)
+        _use(self.number, self.key)
+
+    def at(self, path: str, cls: type) -> ModuleAt:
+        """The module at a path, which is of that class."""
+        name = cls.__name__
+        return self._at.get((path, name)) or self._at.setdefault((path, name), ModuleAt(self, path, name))
 
     def paths(self, model: object) -> dict[str, Any]:
         """{path: module} of a hooked model."""
@@ -134,42 +107,9 @@ class Registry:
         """(dotted name, array, whether it is trained) of what a hooked model computes with, which may be among its inputs."""
         raise NotImplementedError
 
-    def register(self, model: object, kind: str, hook: Hook, where: Where, prepend: bool) -> None:
-        """Add a hook; ValueError if `where` selects none of the modules that are known."""
-        row = _Row(kind, hook, prepend, where)
-        self._choose(row, self.paths(model))
-        self._set((*self._rows, row))
-
-    def _choose(self, row, modules):
-        if modules:
-            row.calls = {call_name(path, method) for path, _, method in selected_calls(modules, row.where, row.who)}
-
-    def remove(self, id: int) -> None:
-        """Take a hook off; nothing happens if it is gone already."""
-        self._set(tuple(row for row in self._rows if row.hook.id != id))
-
-    def _set(self, rows):
-        before_change()
-        self._rows, self._tables = rows, {}
-        (WITH_HOOKS.add if rows else WITH_HOOKS.discard)(self)
-        VERSION.changed()
-        _use(self.number, self.key)
-
-    def present(self) -> dict[str, HookTable]:
-        """{name of a call: its hooks}; hooks for modules that have not run yet are at what they were registered for."""
-        calls = dict.fromkeys(call for row in self._rows for call in sorted(row.calls))
-        waiting = {str(row.where): EMPTY.add(row.kind, row.hook) for row in self._rows if not row.calls}
-        return {call: self.table(call) for call in calls} | waiting
-
-    def taken_off(self) -> tuple[_Row, ...]:
-        """Take all hooks off; returns their rows."""
-        rows = self._rows
-        self._set(())
-        return rows
-
-    def put_back(self, rows: tuple[_Row, ...]) -> None:
-        """Put hooks on again that were taken off, before those that came meanwhile."""
-        self._set((*[row for row in rows if not row.hook.removed], *self._rows))
+    def chosen(self, modules: dict[str, Any], where: Where, who: str) -> set[str]:
+        """The names of the calls that `where` selects, of the modules that are known; ValueError if it selects none of them."""
+        return {call_name(path, method) for path, _, method in selected_calls(modules, where, who)} if modules else set()
 
     def unhookable(self, model: object) -> dict[str, str]:
         """{path: why} of the modules that take no hooks."""
@@ -183,7 +123,7 @@ class Registry:
         for row in self._rows:
             methods = named_methods(lambda: [(path, module)], row.where)
             row.calls |= {call_name(path, method) for _, _, method in methods}
-            if matches(path, module, row.where, row.who):
+            if matches(path, module, row.where, _who(row.kind)):
                 row.calls.add(path)
         self._tables.clear()
 
@@ -191,17 +131,7 @@ class Registry:
         """ValueError if a hook was registered for modules that the model, which has run, doesn't have."""
         for row in self._rows:
             if not row.calls:
-                raise no_match(self.modules, row.where, row.who)
-
-    def table(self, call: str) -> HookTable:
-        """The hooks of a call; see `call_name`."""
-        if call not in self._tables:
-            table = EMPTY
-            for row in self._rows:
-                if call in row.calls:
-                    table = table.add(row.kind, row.hook, row.prepend)
-            self._tables[call] = table
-        return self._tables[call]
+                raise no_match(self.modules, row.where, _who(row.kind))
 
     def tables(self, path: str) -> dict[str, HookTable]:
         """{name of a method: its hooks} of a module."""
@@ -212,7 +142,7 @@ class Registry:
 
     def call(
         self,
-        path: str,
+        at: ModuleAt,
         module: object,
         function: Callable[..., Any],
         args: tuple[Any, ...],
@@ -223,28 +153,29 @@ class Registry:
         """Call a module, or another method of it, with its hooks; within a capture, the module's output is a place.
 
         Args:
-            path: of the module.
+            at: says where in its model the module is.
             module: what hooks get as their module.
             function (callable): the call without hooks.
             args (tuple), kwargs (dict): the arguments.
             later (callable, optional): returns what hooks get as their module after the run, if `module` holds traced values.
             method: the name of the method.
         """
-        name = call_name(path, method)
-        if not is_tracing():
-            return self._call(path, module, function, args, kwargs, later, name)
-        called = functools.partial(self._called, path, module, function, later, name)
-        return module_call(name, called, args, kwargs, named=method == "__call__")
-
-    def _called(self, path, module, function, later, name, *args, **kwargs):
-        return self._call(path, module, function, args, kwargs, later, name)
-
-    def _call(self, path, module, function, args, kwargs, later, name):
+        name = call_name(at.path, method)
         if self.table(name):
-            kept = module if later is None else later()
-            own = Site(self, path, type(module).__name__)
-            return call_with_array_hooks(function, args, kwargs, module, lambda: kept, own, lambda: self.table(name))
-        return function(*args, **kwargs)
+            function = functools.partial(self._with_hooks, at, module, function, later, name)
+        if not is_tracing():
+            return function(*args, **kwargs)
+        return module_call(name, function, args, kwargs, named=method == "__call__")
+
+    def _with_hooks(self, at, module, function, later, name, *args, **kwargs):
+        kept = module if later is None else later()
+        subject = ModuleSubject(module, lambda: kept, functools.partial(self.table, name))
+        return call_with_array_hooks(function, args, kwargs, subject, at)
+
+
+def _who(kind):
+    """The function that registers hooks of a kind."""
+    return f"register_{kind}_hook"
 
 
 def _where_key(where):
@@ -271,14 +202,6 @@ def registry_of(model: object) -> Registry | None:
     return getattr(model, "msjax_registry", None)
 
 
-def _remove(ref, hook_ref):
-    registry, hook = ref(), hook_ref()
-    if hook is not None:
-        hook.removed = True
-        if registry is not None:
-            registry.remove(hook.id)
-
-
 class HookedModels(Framework):
     """What `hooked` makes of models of linen, equinox and haiku."""
 
@@ -288,22 +211,14 @@ class HookedModels(Framework):
     def paths(self, model: Any) -> dict[str, Any]:
         return model.msjax_registry.paths(model)
 
+    def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
+        return [("", model.msjax_registry)]
+
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
         registry = model.msjax_registry
-        registry.register(model, kind, hook, where, prepend)
-        return ModuleHandle(hook.id, [functools.partial(_remove, weakref.ref(registry), weakref.ref(hook))])
-
-    def tables(self, model: Any) -> dict[str, HookTable]:
-        return model.msjax_registry.present()
-
-    def remove(self, model: Any, hook: Hook) -> None:
-        model.msjax_registry.remove(hook.id)
-
-    def take_off(self, model: Any) -> Any:
-        return model.msjax_registry.taken_off()
-
-    def put_back(self, model: Any, kept: Any) -> None:
-        model.msjax_registry.put_back(kept)
+        row = Row(kind, hook, prepend, where, LiveSet(), registry.chosen(registry.paths(model), where, _who(kind)))
+        registry.add(row)
+        return handle_of(hook, row.registries)
 
     def unhookable(self, model: Any) -> dict[str, str]:
         return model.msjax_registry.unhookable(model)

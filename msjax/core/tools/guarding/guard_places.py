@@ -17,6 +17,7 @@ from msjax.core.models.functions import hook_gradient
 from msjax.core.tools.checking import Check
 from msjax.core.tools.examples import of_all_examples
 from msjax.core.tools.fault import Fault
+from msjax.core.tools.standing import Standing
 
 
 class Place(NamedTuple):
@@ -31,23 +32,23 @@ class Place(NamedTuple):
 
 
 class _Look:
-    """Looks at a flag when it has arrived; a hook with a name for messages."""
+    """Looks at a flag when it has arrived, in a program that jax compiled; a hook with a name for messages."""
 
-    def __init__(self, guard: Guard, place: Place):
-        self.guard, self.place = guard, place
+    def __init__(self, place: Place, check: Check):
+        self.place, self.check = place, check
         self.__qualname__ = "tools.guard"
 
     def __call__(self, flag: Any) -> None:
-        self.guard.arrived(self.place, flag)
+        # Of all places that are wrong in a run, the first is told.
+        if bool(flag) and not isinstance(WORKER.failures.first, Fault):
+            raise self.place.fault(self.check, _COMPILED_BY_JAX)
 
 
-class Guard:
-    """A guard of a model, whose subclasses put the hooks on.
+class Looks(Standing):
+    """Looks at the places of a guarded model; subclasses have the hooks.
 
     Args:
-        model: the model.
         check (Check): what counts as wrong.
-        gradients (bool): whether gradients are looked at.
 
     Attributes:
         kind: finds the values among the arguments of a call.
@@ -55,8 +56,8 @@ class Guard:
 
     kind: Values = ARRAYS
 
-    def __init__(self, model: Any, check: Check, gradients: bool):
-        self.model, self.check, self.gradients = model, check, gradients
+    def __init__(self, check: Check):
+        self.check = check
 
     def look(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None = None) -> None:
         """Look at the arrays of a place: now, or by a flag in the program."""
@@ -72,7 +73,7 @@ class Guard:
     def flag(self, place: Place, values: Sequence[Any]) -> None:
         """Look at traced arrays by a flag, as an observer: by a callback under jax.jit, as an output in hooks.jit."""
         flag = _any_example(functools.reduce(jnp.logical_or, map(self.check.traced, values)))
-        observe(_Look(self, place), (flag,), "hook")
+        observe(_Look(place, self.check), (flag,), "hook")
 
     def looked_at(self, place: Place, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The arguments of a call in a program that jax compiles, so that the gradients with respect to them are looked at, too: there,
@@ -87,12 +88,6 @@ class Guard:
     def passed_through(self, place: Place, leaf: Any) -> Any:
         """A value that is traced, whose gradient is looked at as that of a place."""
         return hook_gradient(lambda grad: self.look(place, [grad]), traced=True)(leaf)
-
-    def arrived(self, place: Place, flag: Any) -> None:
-        """Raise the fault of a place whose flag is raised, in a program that jax compiled."""
-        # Of all places that are wrong in a run, the first is told.
-        if bool(flag) and not isinstance(WORKER.failures.first, Fault):
-            raise place.fault(self.check, _COMPILED_BY_JAX)
 
     def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         """Raise the fault of a place that is wrong."""

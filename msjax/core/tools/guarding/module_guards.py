@@ -20,54 +20,77 @@ from msjax.core.tools.checks.finding import find_in_call, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import bundle_of_function
-from msjax.core.tools.guarding.guard_places import Guard, Place
+from msjax.core.tools.guarding.guard_places import Looks, Place
 from msjax.core.tools.hook_set import ModuleHookSet, names_in
 from msjax.core.tools.nan_search import models_of
 from msjax.core.tools.search.names import argument_names
 from msjax.core.tools.search.program import search, search_call
+from msjax.core.tools.standing import standing
 
 
-class ModuleGuard(Guard):
-    """The guard of an nnx module, or of a model that `hooks.hooked` made."""
+class ModuleGuard:
+    """The guard of an nnx module, or of a model that `hooks.hooked` made.
+
+    Args:
+        model: the model.
+        check (Check): what counts as wrong.
+        gradients (bool): whether gradients are looked at.
+    """
 
     def __init__(self, model: Any, check: Check, gradients: bool):
-        super().__init__(model, check, gradients)
-        self._hooks, self._name = ModuleHookSet(model), names_in(model)
-        self._hooks.add("forward", self._after)
-        if gradients:
-            self._hooks.add("backward_pre", self._before)
-            self._hooks.add("forward_pre", lambda module, args: self.looked_at(self._place("backward", module), args))
+        self.model, self._check, self._gradients = model, check, gradients
 
     def __enter__(self) -> ModuleGuard:
-        self._hooks.on()
+        make = functools.partial(_ModuleLooks, self._check, self._gradients)
+        self._looks = standing(self.model, ("guard", self._check.key, self._gradients), make, self)
+        self._looks.name = names_in(self.model)
+        self._looks.hooks.on(self.model)
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        self._hooks.off()
+        self._looks.hooks.off()
+        self._looks.user = None
         if isinstance(exception[1], Fault):
             shorten(exception[1], keep=1)
+
+
+class _ModuleLooks(Looks):
+    """Looks at modules: those of a model that is guarded.
+
+    Attributes:
+        name: from a module, as hooks get it, to its path.
+    """
+
+    name: Callable[[Any], str]
+
+    def __init__(self, check: Check, gradients: bool):
+        super().__init__(check)
+        self.hooks = ModuleHookSet()
+        self.hooks.add("forward", self._after)
+        if gradients:
+            self.hooks.add(
+                "backward_pre", lambda module, grads: self.look(self._place("backward", module), jax.tree.leaves(grads))
+            )
+            self.hooks.add("forward_pre", lambda module, args: self.looked_at(self._place("backward", module), args))
 
     def _after(self, module, args, output):
         self.look(self._place("forward", module), jax.tree.leaves(output), (module, args))
 
-    def _before(self, module, grads):
-        self.look(self._place("backward", module), jax.tree.leaves(grads))
-
     def _place(self, phase, module):
-        return Place(phase, self._name(module), type(module).__name__)
+        return Place(phase, self.name(module), type(module).__name__)
 
     def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
-        fault = None
-        if registry_of(self.model) is not None:
+        fault, model = None, self.user.model
+        if registry_of(model) is not None:
             raise place.fault(self.check, "tools.find_nan(model, ...) finds the operation")
         if args is not None:
             module, given = args
-            self._hooks.off()
+            self.hooks.off()
             try:
                 names = argument_names((module, *given), {})
                 _, fault = search(lambda m, *a: m(*a), (module, *given), {}, self.check, [module], names)
             finally:
-                self._hooks.on()
+                self.hooks.on(model)
         if fault is not None and fault.path is not None:
             fault.path = ".".join(filter(None, (place.path, fault.path)))
         raise fault or place.fault(self.check)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -12,32 +12,35 @@ import jax.numpy as jnp
 from msjax.core.base.arrays import is_tracer
 from msjax.core.hooks.protocol import observe
 from msjax.core.tools.examples import of_all_examples
+from msjax.core.tools.standing import Standing
 from msjax.core.tools.watching.statistics import statistics
 
 Names = Sequence[tuple[str, str]]
 
 
-class Collector:
+class Collector(Standing):
     """Takes arrays from hooks, and keeps them or their statistics until the end of a step.
 
     Args:
         bins (int): of a histogram.
-        tensors: a function that returns {name: Parameter} of those that are trained.
-        ran: called after each run of a program in which the network is called, with whether it has changed Parameters.
+        wanted: the names of the statistics.
 
     Attributes:
-        statistics: computes those of a list of arrays.
+        places: what is looked at, with the hooks that call `take`.
+        statistics: computes those of a list of arrays, less what a second list has in the same place; None for nothing.
         parameters: which of "parameter" and "update" a program adds to its statistics.
     """
 
-    def __init__(self, bins: int, tensors: Callable[[], dict[str, Any]], ran: Callable[[bool], None]):
-        self.bins, self.parameters = bins, frozenset[str]()
+    places: Any
+
+    def __init__(self, bins: int, wanted: Sequence[str]):
+        self._compute = functools.partial(statistics, bins=bins, wanted=wanted)
+        self.parameters = frozenset[str]()
         self._tables: list[tuple[Names, jax.Array]] = []
         self._values: list[tuple[tuple[str, str], jax.Array]] = []
-        self._tensors, self._ran = tensors, ran
         self._calls: dict[tuple[str, str], int] = {}
-        self.statistics = jax.jit(functools.partial(statistics, bins=bins))
-        self._of_all = of_all_examples(lambda value: statistics([value], bins))
+        self.statistics = jax.jit(lambda values, before: self._compute([_less(*both) for both in zip(values, before)]))
+        self._of_all = of_all_examples(lambda value: self._compute([value]))
 
     def __bool__(self) -> bool:
         return bool(self._tables or self._values)
@@ -47,7 +50,7 @@ class Collector:
         if self._values:
             # By one program: one for each array would take longer to start, and one for each shape to compile.
             names, values = zip(*self._values)
-            self._tables.append((names, self.statistics(values)))
+            self._tables.append((names, self.statistics(values, (None,) * len(values))))
         tables, self._tables, self._values, self._calls = self._tables, [], [], {}
         return tables
 
@@ -65,12 +68,22 @@ class Collector:
         """An array that jax traces: its statistics come by an observer."""
         observe(functools.partial(self._arrived, names), (self._of_all(value),), "watch")
 
+    def called(self, _model: Any, _args: Any) -> None:
+        """The network is called."""
+        if self.user is not None:
+            self.user.called()
+
     def program(self) -> Any:
         """The statistics of the program that is being traced; None if jax compiles it."""
 
     def _arrived(self, names: Names, table: jax.Array) -> None:
-        self._tables.append(([self._numbered(*name) for name in names], table))
+        if self.user is not None:  # not after the end of the block
+            self._tables.append(([self._numbered(*name) for name in names], table))
 
     def _numbered(self, kind: str, name: str) -> tuple[str, str]:
         count = self._calls[kind, name] = self._calls.get((kind, name), -1) + 1
         return kind, f"{name}#{count}" if count else name
+
+
+def _less(value, before):
+    return value if before is None else value - before

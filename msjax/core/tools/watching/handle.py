@@ -15,16 +15,17 @@ import numpy as np
 from msjax.core.base.checks import check_int
 from msjax.core.base.errors import describe
 from msjax.core.base.state import STATE
-from msjax.core.base.weak import LiveSet
+from msjax.core.base.weak import LiveSet, identity
 from msjax.core.hooks.worker import barrier
 from msjax.core.models.where import Where
 from msjax.core.tools.model_tools import tools_of
+from msjax.core.tools.standing import standing
 from msjax.core.tools.watching.behind import close, note_step, wait as wait_for
 from msjax.core.tools.watching.collecting import Collector, Names
 from msjax.core.tools.watching.places import ModulePlaces
 from msjax.core.tools.watching.report import WatchReport
 from msjax.core.tools.watching.rules import Rule
-from msjax.core.tools.watching.sinks import WatchRow, sink_of
+from msjax.core.tools.watching.sinks import STATISTICS, WatchRow, sink_of
 from msjax.core.tools.watching.statistics import rows_of
 
 KINDS = ("activation", "gradient", "parameter", "update")
@@ -39,6 +40,7 @@ def watch(
     where: Where = "*",
     bins: int = 30,
     rules: Iterable[Rule] = (),
+    statistics: str | Iterable[str] | None = None,
 ) -> Watch:
     """Compute statistics of a network while it trains: mean, deviation, norm, share of zeros, smallest and largest value, histogram.
 
@@ -60,6 +62,8 @@ def watch(
             be written a step or two later; files and plots in a thread of their own.
         where: which cells, as for `hooks.register_forward_hook`: a glob over paths, a type, a function, or a list. Default: all.
         bins (int): of a histogram. Default: 30.
+        statistics (str or iterable of str): which statistics: some of "mean", "std", "norm", "zeros", "min", "max", "nan", "inf" and "histogram",
+            which takes the most time by far. The others are NaN in the rows. Default: all.
         rules (iterable of Rule): those of `tools.rules`, each of which warns, raises or calls a function where it is broken: when the
             statistics of a step have come, which may be a step or two later.
 
@@ -81,7 +85,7 @@ def watch(
         [(2, 'activation', '1'), (4, 'activation', '1')]
     """
     tools = tools_of(model)
-    return (Watch if tools is None else tools.watch_class())(model, every, what, to, where, bins, rules)
+    return (Watch if tools is None else tools.watch_class())(model, every, what, to, where, bins, rules, statistics)
 
 
 class Watch(WatchReport):
@@ -104,6 +108,7 @@ class Watch(WatchReport):
         where: Where,
         bins: int,
         rules: Iterable[Rule] = (),
+        statistics: str | Iterable[str] | None = None,
     ):
         self.every: int = check_int(every, "every", "watch", low=1)
         self.model, self.step = model, 1
@@ -111,27 +116,46 @@ class Watch(WatchReport):
         self.what: tuple[str, ...] = (what,) if isinstance(what, str) else KINDS if what is None else tuple(what)
         if not self.what or not set(self.what) <= set(KINDS):
             raise ValueError(f"For 'watch', 'what' should be some of {', '.join(KINDS)}, but got {what!r}.")
-        self._collector: Any = self.collector(bins, lambda: self._places.tensors(), self._ran)
-        self._places: Any = self.places(model, where, self.what, self._collector.take, self._collector.program)
-        self.what = self._places.what(self.what, required=what is not None)
-        self._rules = list(rules)
-        for rule in self._rules:
-            if not isinstance(rule, Rule):
-                raise TypeError(f"For 'watch', 'rules' should be rules of tools.rules, but got {describe(rule)}.")
-            if not set(rule.needs) <= set(self.what):
-                raise ValueError(
-                    f"For 'watch', the rule {rule.name} needs what={list(rule.needs)}, but 'what' is {list(self.what)}."
-                )
+        wanted = (statistics,) if isinstance(statistics, str) else STATISTICS if statistics is None else tuple(statistics)
+        if not wanted or not set(wanted) <= set(STATISTICS):
+            raise ValueError(f"For 'watch', 'statistics' should be some of {', '.join(STATISTICS)}, but got {statistics!r}.")
+        # A histogram lies between the smallest and the largest value.
+        between = ("min", "max") if "histogram" in wanted else ()
+        self.statistics: tuple[str, ...] = tuple(name for name in STATISTICS if name in (*wanted, *between))
+        key = "watch", _key(where), self.what, bins, self.statistics, self.places.structure(model)
+        self._collector: Any = standing(model, key, lambda: self._made(model, where, bins), self)
+        self._places: Any = self._collector.places
+        self._collector.emptied()
+        try:
+            self.what = self._places.what(self.what, required=what is not None)
+            self._rules = [self._checked(rule) for rule in rules]
+        except Exception:
+            self._collector.user = None
+            raise
         # Whether next_step() was called; whether the network was called since the step began.
-        self._counted, self._called, self._armed = False, False, False
+        self._counted, self._called, self._armed, self._on = False, False, False, False
         self._old, self._waiting, self._settled = None, None, False
         self._rows: list[WatchRow] = []
         self._unwritten: list[tuple[int, list[tuple[Names, Any]]]] = []
         _OPEN.add(self)
-        self._count = self._places.counted(self._called_again)
+        if self._places.counting is not None:
+            self._places.counting.on()
         self._arm()
-        if self._count is None:
+        if self._places.counting is None:
             self._keep_old()
+
+    def _checked(self, rule):
+        if not isinstance(rule, Rule):
+            raise TypeError(f"For 'watch', 'rules' should be rules of tools.rules, but got {describe(rule)}.")
+        for name, needed, there in (("what", rule.needs, self.what), ("statistics", rule.reads, self.statistics)):
+            if not set(needed) <= set(there):
+                raise ValueError(f"For 'watch', the rule {rule.name} needs {name}={list(needed)}, but '{name}' is {list(there)}.")
+        return rule
+
+    def _made(self, model, where, bins):
+        found = self.collector(bins, self.statistics)
+        found.places = self.places(model, where, self.what, found.take, found.program, found.called)
+        return found
 
     @property
     def rows(self) -> list[WatchRow]:
@@ -141,16 +165,20 @@ class Watch(WatchReport):
 
     def remove(self) -> None:
         """Write what has come, and take all hooks off; the programs are those without `watch` again."""
-        if self._count is not None:
-            self._count.remove()
-        elif not self._counted and not self.rows and self.every > 1:
+        counting = self._places.counting
+        if counting is None and not self._counted and not self.rows and self.every > 1:
             warnings.warn("watch: next_step() was not called, so that no step was counted after the first", stacklevel=2)
         if self._counted:
             barrier()  # callbacks may bring what was computed
             self._counted = False  # what is left is no step, but where the network was called since
-        self._end_step()
-        self._disarm()
-        _OPEN.discard(self)
+        if self in _OPEN:
+            self._end_step()
+            self._disarm()
+            self._put_off()
+            if counting is not None:
+                counting.off()
+            _OPEN.discard(self)
+            self._collector.user = None
         self._write(wait=True)
         close(self._sink)
 
@@ -180,7 +208,7 @@ class Watch(WatchReport):
 
     # ---- steps
 
-    def _called_again(self, cell, args):
+    def called(self) -> None:
         """The network is called: in PyNative mode a step begins; in a program, a step ends with each of its runs."""
         if STATE.in_functional_run():
             return
@@ -196,7 +224,7 @@ class Watch(WatchReport):
             self._called = self._called or not self._counted
             self._keep_old()
 
-    def _ran(self, trains):
+    def ran(self, trains: bool) -> None:
         """A program has run in which the network is called; `trains` says whether it has changed Parameters."""
         if self._counted:
             return
@@ -228,7 +256,7 @@ class Watch(WatchReport):
         if self._waiting is not None:
             self._end_wait()
         if self._armed and (self._called or self._counted or self._collector):
-            if self._count is None:
+            if self._places.counting is None:
                 barrier()  # callbacks may bring what was computed
             self._disarm()
             self._wait_for_update()
@@ -242,23 +270,30 @@ class Watch(WatchReport):
         # step may still set up state that programs are compiled for.
         if self.step % self.every == 0 or self.step == 2:
             self._put_on()
+        else:
+            self._put_off()
 
     def _put_on(self):
-        if not self._armed:
-            self._armed = True
-            self._collector.parameters = frozenset(self.what)
-            self._places.on()
+        self._armed = True
+        self._collector.parameters = frozenset(self.what)
+        if not self._on:
+            self._on = True
+            self._places.on(self.model)
+
+    def _put_off(self):
+        if self._on:
+            self._on = False
+            self._places.off()
 
     def _disarm(self):
-        if self._armed:
-            self._armed = False
-            self._collector.parameters = frozenset()
-            self._places.off()
+        # The hooks stay where they are until it is known whether the next step has statistics, too.
+        self._armed = False
+        self._collector.parameters = frozenset()
 
     def _keep_old(self):
         """Copy the Parameters before a step, for its updates: a program may write the new values in their place."""
         if self._armed and self._old is None and "update" in self.what:
-            self._old = {name: jnp.copy(value) for name, value in self._places.parameters().items()}
+            self._old = _copied(self._places.parameters(self.model))
 
     # ---- what has come
 
@@ -286,10 +321,11 @@ class Watch(WatchReport):
 
     def _late(self, found, old):
         there = {name for names, _ in found for name in names}
-        now = self._places.parameters()
-        kinds = {"parameter": now, "update": {n: now[n] - value for n, value in old.items() if n in now}}
-        late = [(k, n, v) for k in kinds if k in self.what for n, v in kinds[k].items() if (k, n) not in there]
-        return [([(k, n) for k, n, _ in late], self._collector.statistics([v for _, _, v in late]))] if late else []
+        now = self._places.parameters(self.model)
+        kinds = {"parameter": dict.fromkeys(now), "update": {n: old[n] for n in now if n in old}}
+        late = [(k, n, now[n], v) for k in kinds if k in self.what for n, v in kinds[k].items() if (k, n) not in there]
+        names = [(k, n) for k, n, *_ in late]
+        return [(names, self._collector.statistics(*map(list, zip(*[both for _, _, *both in late]))))] if late else []
 
     def _write(self, wait: bool):
         """Write the statistics of earlier steps: all of them, or, not to wait for the device, those that have been computed."""
@@ -299,7 +335,7 @@ class Watch(WatchReport):
                 return  # without a destination, rows are made when somebody asks for them
             del self._unwritten[0]
             names = [name for names, _ in found for name in names]
-            rows = rows_of(step, names, np.concatenate([np.atleast_2d(np.asarray(table)) for _, table in found]))
+            rows = rows_of(step, names, np.concatenate([np.atleast_2d(np.asarray(table)) for _, table in found]), self.statistics)
             self._rows += rows
             if self._sink is not None:
                 self._send(step, rows)
@@ -319,6 +355,16 @@ class Watch(WatchReport):
         sink, self._sink = self._sink, None  # one that fails gets no more
         act(sink)
         self._sink = sink
+
+
+_copied = jax.jit(lambda values: jax.tree.map(jnp.copy, values))
+
+
+def _key(where):
+    """Equal for what selects the same modules; functions are told apart by identity."""
+    if isinstance(where, (list, tuple, set, frozenset)):
+        return tuple(map(_key, where))
+    return where if isinstance(where, (str, type)) else identity(where)
 
 
 def _is_ready(table: Any) -> bool:

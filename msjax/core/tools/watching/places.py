@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import jax
 from flax import nnx
 
+from msjax.core.base.weak import identity
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.module_paths import paths
 from msjax.core.models.where import Where, selected
@@ -25,24 +26,40 @@ class ModulePlaces:
         where: which modules.
         what: some of "activation", "gradient", "parameter", "update".
         take: called with "activation" or "gradient", a name, and arrays.
-        program: called in a program in which there are Parameters to look at.
-
-    Raises:
-        TypeError: the model is none of these.
     """
 
-    def __init__(self, model: Any, where: Where, what: tuple[str, ...], take: Take, program: Callable[[], Any]):
-        self._hooked = registry_of(model) is not None
-        if not self._hooked and not isinstance(model, nnx.Module):
-            raise not_hooked(model, "watch")
-        self._model, self._hooks, self._take = model, ModuleHookSet(model, where), take
-        modules, self._name = paths(model), names_in(model)
+    def __init__(self, model: Any, where: Where, what: tuple[str, ...], take: Take, *_: Any):
+        self._hooked, self._variables = registry_of(model) is not None, None
+        self._hooks, self._take = ModuleHookSet(where), take
+        modules = paths(model)
         self._inside = [f"{name}." if name else "" for name in (selected(modules, where, "watch") if modules else ())]
         if "activation" in what:
             self._hooks.add("forward", self._of_output)
         if "gradient" in what:
             self._hooks.add("backward_pre", self._of_gradient)
-        self.on, self.off = self._hooks.on, self._hooks.off
+
+    def off(self) -> None:
+        """Take the hooks off."""
+        self._variables = None  # a Standing keeps no part of the model
+        self._hooks.off()
+
+    @staticmethod
+    def structure(model: Any) -> Hashable:
+        """What the places depend on: the modules of an nnx module; those of other models are made anew for each run.
+
+        Raises:
+            TypeError: the model takes no hooks.
+        """
+        if registry_of(model) is not None:
+            return None
+        if not isinstance(model, nnx.Module):
+            raise not_hooked(model, "watch")
+        return tuple((name, identity(module)) for name, module in paths(model).items())
+
+    def on(self, model: Any) -> None:
+        """Put the hooks on the model."""
+        self._name, self._variables = names_in(model), None
+        self._hooks.on(model)
 
     def what(self, what: tuple[str, ...], required: bool) -> tuple[str, ...]:
         """What of `what` there is.
@@ -60,19 +77,21 @@ class ModulePlaces:
             )
         return there
 
-    def counted(self, called: Callable[..., Any]) -> Any:
-        """None: the user counts the steps, since calls of a module don't tell them."""
+    # The user counts the steps, since calls of a module don't tell them.
+    counting: Any = None
 
     def tensors(self) -> dict[str, Any]:
         """{name: Parameter}: a program of msjax changes none of such a model's."""
         return {}
 
-    def parameters(self) -> dict[str, jax.Array]:
+    def parameters(self, model: Any) -> dict[str, jax.Array]:
         """{name: present value} of the nnx.Params."""
-        if self._hooked:
-            return {}
-        flat = [(".".join(map(str, at)), v[...]) for at, v in nnx.to_flat_state(nnx.state(self._model, nnx.Param))]
-        return {name: value for name, value in flat if any(name.startswith(prefix) for prefix in self._inside)}
+        if self._variables is None:
+            named = [
+                (".".join(map(str, at)), v) for at, v in nnx.iter_graph(model) if isinstance(v, nnx.Param) and not self._hooked
+            ]
+            self._variables = [(name, v) for name, v in named if any(name.startswith(prefix) for prefix in self._inside)]
+        return {name: v[...] for name, v in self._variables}
 
     def _of_output(self, module, args, output):
         self._take("activation", self._name(module), jax.tree.leaves(output))

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from msjax.core.tools.texts import printed
-from msjax.core.tools.watching.sinks import WatchRow
+from msjax.core.tools.watching.sinks import STATISTICS, WatchRow
 
 _COLUMNS = ("kind", "name", "norm", "mean", "deviation", "zeros", "from", "to", "NaN", "inf", "histogram")
 _OF_WIDE_TABLES = ("deviation", "from", "to")
+_STATISTIC = {"deviation": "std", "from": "min", "to": "max"}
 _WIDE = 110  # characters
 _BARS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 15  # of a histogram, in characters
@@ -67,7 +68,8 @@ class WatchReport:
         none = {
             name for name, attribute in (("NaN", "nan"), ("inf", "inf")) if not any(getattr(r, attribute) for r in self._latest())
         }
-        return [name for name in _COLUMNS if name not in none]
+        there = {name for row in self._latest() for name in row.statistics} if self.rows else set(STATISTICS)
+        return [name for name in _COLUMNS if name not in none and _STATISTIC.get(name, name).lower() in ("kind", "name", *there)]
 
     def __str__(self) -> str:
         return printed(self, width=80)

@@ -35,6 +35,7 @@ class Rule:
     Args:
         name (str): what it is called in messages.
         needs: the kinds of statistics that it looks at: some of "activation", "gradient", "parameter", "update".
+        reads: the statistics that it reads, such as "norm".
         broken: from all rows of one step, of these kinds, to (row, message) pairs.
         then: "warn", "raise", or a function called as ``then(path, message, step)``.
     """
@@ -43,12 +44,13 @@ class Rule:
         self,
         name: str,
         needs: Sequence[str],
+        reads: Sequence[str],
         broken: Callable[[list[WatchRow]], Iterable[tuple[WatchRow, str]]],
         then: str | Callable[[str, str, int], Any] = "warn",
     ):
         if then not in ("warn", "raise") and not callable(then):
             raise ValueError(f"For 'rules.{name}', 'then' should be 'warn', 'raise' or a function, but got {describe(then)}.")
-        self.name, self.needs, self._broken, self._then = name, tuple(needs), broken, then
+        self.name, self.needs, self.reads, self._broken, self._then = name, tuple(needs), tuple(reads), broken, then
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
@@ -97,7 +99,7 @@ def dead(share: float = 1.0, steps: int = 3, then: str | Callable[[str, str, int
             if count == steps:
                 yield row, f"{row.zeros:.0%} of the values are 0, at {steps} steps in a row"
 
-    return Rule("dead", ("activation",), broken, then)
+    return Rule("dead", ("activation",), ("zeros",), broken, then)
 
 
 def gradient_norm(medians: float = 10.0, after: int = 5, then: str | Callable[[str, str, int], Any] = "warn") -> Rule:
@@ -122,7 +124,7 @@ def gradient_norm(medians: float = 10.0, after: int = 5, then: str | Callable[[s
             before.append(row.norm)
             del before[:-1000]
 
-    return Rule("gradient_norm", ("gradient",), broken, then)
+    return Rule("gradient_norm", ("gradient",), ("norm", "nan", "inf"), broken, then)
 
 
 def update_ratio(low: float = 1e-7, high: float = 0.1, then: str | Callable[[str, str, int], Any] = "warn") -> Rule:
@@ -144,7 +146,7 @@ def update_ratio(low: float = 1e-7, high: float = 0.1, then: str | Callable[[str
                         f"its norm is {ratio:.2g} times that of the Parameter, which should be between {low:g} and {high:g}",
                     )
 
-    return Rule("update_ratio", ("parameter", "update"), broken, then)
+    return Rule("update_ratio", ("parameter", "update"), ("norm",), broken, then)
 
 
 def float16_range(share: float = 0.5, then: str | Callable[[str, str, int], Any] = "warn") -> Rule:
@@ -163,4 +165,4 @@ def float16_range(share: float = 0.5, then: str | Callable[[str, str, int], Any]
             elif row.kind == "gradient" and 0 < largest < share * _FLOAT16_TINY:
                 yield row, f"no value is above {largest:.3g}: all become 0 in Float16"
 
-    return Rule("float16_range", ("activation", "gradient"), broken, then)
+    return Rule("float16_range", ("activation", "gradient"), ("min", "max", "inf"), broken, then)

@@ -20,6 +20,7 @@ from msjax.core.tools.watching.behind import Behind, close, wait
 
 _OTHERWISE = "A .csv file or a function as 'to' needs nothing."
 SCALARS = ("mean", "std", "norm", "zeros", "min", "max", "nan", "inf")
+STATISTICS = (*SCALARS, "histogram")
 
 
 # So often, in seconds, TensorBoard's files are brought to the disk: on some machines, all else stands still meanwhile.
@@ -47,6 +48,7 @@ class WatchRow(NamedTuple):
         min, max: of the finite values; NaN if there are none.
         nan, inf: how many values are NaN, and infinite.
         histogram: of the finite values.
+        statistics: the names of those of all these that were computed; the others are NaN, and the histogram has no counts.
     """
 
     step: int
@@ -61,6 +63,7 @@ class WatchRow(NamedTuple):
     nan: float
     inf: float
     histogram: Histogram
+    statistics: tuple[str, ...] = STATISTICS
 
     @property
     def tag(self) -> str:
@@ -70,7 +73,12 @@ class WatchRow(NamedTuple):
     @property
     def scalars(self) -> tuple[float, ...]:
         """The values of `SCALARS`, in their order."""
-        return self[3:-1]
+        return self[3:11]
+
+    @property
+    def computed(self) -> dict[str, float]:
+        """Those of `SCALARS` that were computed, by their names."""
+        return {name: value for name, value in zip(SCALARS, self.scalars) if name in self.statistics}
 
 
 Sink = Callable[[int, list[WatchRow]], Any]
@@ -126,7 +134,10 @@ class _Csv:
 
     def __call__(self, step, rows):
         with open(self.path, "a", newline="") as file:
-            csv.writer(file).writerows([step, row.kind, row.name, *(f"{value:.9g}" for value in row.scalars)] for row in rows)
+            csv.writer(file).writerows(
+                [step, row.kind, row.name, *(f"{v:.9g}" if n in row.statistics else "" for n, v in zip(SCALARS, row.scalars))]
+                for row in rows
+            )
 
 
 class _EventFiles:
@@ -147,7 +158,7 @@ class _EventFiles:
     def __call__(self, step, rows):
         for row in rows:
             whole = self._summary.Summary()
-            for name, value in zip(SCALARS, row.scalars):
+            for name, value in row.computed.items():
                 whole.value.extend(self._summary.scalar(f"{row.tag}/{name}", value).value)
             if row.histogram.counts.sum():
                 whole.value.extend(self._summary.histogram_raw(row.tag, **_raw(row)).value)
@@ -169,7 +180,7 @@ class _SummaryWriter:
 
     def __call__(self, step, rows):
         for row in rows:
-            for name, value in zip(SCALARS, row.scalars):
+            for name, value in row.computed.items():
                 self.writer.add_scalar(f"{row.tag}/{name}", value, step)
                 yield
             if row.histogram.counts.sum():
@@ -195,9 +206,11 @@ class _Function:
 
     def __call__(self, step, rows):
         tags = [row.tag for row in rows]
-        data = {f"{tag}/{name}": value for tag, row in zip(tags, rows) for name, value in zip(SCALARS, row.scalars)}
+        data = {f"{tag}/{name}": value for tag, row in zip(tags, rows) for name, value in row.computed.items()}
         wandb = sys.modules.get("wandb") if (getattr(self.fn, "__module__", None) or "").startswith("wandb") else None
         for tag, row in zip(tags, rows):
+            if "histogram" not in row.statistics:
+                continue
             counts, edges = row.histogram
             data[f"{tag}/histogram"] = row.histogram if wandb is None else wandb.Histogram(np_histogram=(counts, edges))
         self.fn(data, step=step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,47 +11,59 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from msjax.core.tools.watching.sinks import SCALARS, Histogram, WatchRow
+from msjax.core.tools.watching.sinks import SCALARS, STATISTICS, Histogram, WatchRow
 
 # Arrays of up to so many values are laid side by side, in rows of so many, and looked at together.
 _SMALL, _ROW = 16384, 256
 
 
-def statistics(values: Sequence[jax.Array], bins: int) -> jax.Array:
-    """mean, deviation, norm, share of zeros, min and max of the finite values, the numbers of NaN and infinite values, and the counts of
-    a histogram between min and max, of each of some arrays.
+def statistics(values: Sequence[jax.Array], bins: int, wanted: Sequence[str] = STATISTICS) -> jax.Array:
+    """Some of mean, deviation, norm, share of zeros, min and max of the finite values, the numbers of NaN and infinite values, and the counts
+    of a histogram between min and max, of each of some arrays.
 
     Small arrays are looked at together: if each had kernels of its own, these would take longer to start than to run.
 
     Args:
         values: arrays of floating-point or complex numbers; of the latter, the absolute values are looked at.
         bins: of the histograms.
+        wanted: some of `STATISTICS`, in their order.
 
     Returns:
-        Float32, shape (number of arrays, 8 + bins); zeros for an empty array.
+        Float32, shape (number of arrays, number of scalars, and `bins` if a histogram is wanted); zeros for an empty array.
     """
     meshes = [mesh for mesh in (jax.typeof(value).sharding.mesh for value in values) if _is_explicit(mesh)]
     if not meshes:
-        return _statistics(values, bins)
+        return _statistics(values, bins, wanted)
     # A histogram of values along explicit axes is a sum over devices, which jax asks for by name: here, it may guess.
     whole = NamedSharding(meshes[0], PartitionSpec())
-    return jax.sharding.auto_axes(lambda values: _statistics(values, bins), out_sharding=whole)(list(values))
+    return jax.sharding.auto_axes(lambda values: _statistics(values, bins, wanted), out_sharding=whole)(list(values))
 
 
 def _is_explicit(mesh):
     return any(kind == AxisType.Explicit for kind in mesh.axis_types)
 
 
-def _statistics(values, bins):
+def _statistics(values, bins, wanted):
     small = [i for i, value in enumerate(values) if 0 < value.size <= _SMALL]
-    found: list[Any] = [jnp.zeros(len(SCALARS) + bins, jnp.float32)] * len(values)
+    found: list[Any] = [jnp.zeros(_width(wanted, bins), jnp.float32)] * len(values)
     for i, value in enumerate(values):
         if value.size > _SMALL:
-            found[i] = _of_one(_real(value), bins)
+            found[i] = _wanted(_of_one(_real(value), bins), wanted, 0)
     if small:
-        for i, row in zip(small, _of_rows(*_side_by_side([_real(values[i]).ravel() for i in small]), bins)):
+        of_rows = _of_rows(*_side_by_side([_real(values[i]).ravel() for i in small]), bins, wanted)
+        for i, row in zip(small, _wanted(of_rows, wanted, 1)):
             found[i] = row
     return jnp.stack(found)
+
+
+def _width(wanted, bins):
+    return len(wanted) + (bins - 1 if "histogram" in wanted else 0)
+
+
+def _wanted(found, wanted, axis):
+    """The statistics that are wanted side by side; what the others alone need is no part of the program."""
+    columns = [found[name] if name == "histogram" else jnp.expand_dims(found[name], axis) for name in wanted]
+    return jnp.concatenate(columns, axis)
 
 
 def _real(value):
@@ -66,10 +79,17 @@ def _of_one(value, bins):
     place = jnp.clip(((value - low) * (bins / jnp.where(high > low, high - low, 1))).astype(jnp.int32), 0, bins - 1)
     place = jnp.where(finite, place, bins)
     counts = jnp.zeros(bins + 1, jnp.int32).at[place].add(1, mode="promise_in_bounds")[:-1]
-    scalars = [mean, deviation, jnp.sqrt((value * value).sum()), (value == 0).mean(dtype=jnp.float32)]
-    wrong = nan.sum(dtype=jnp.float32), (~finite & ~nan).sum(dtype=jnp.float32)
-    scalars += [_or_nan(low), _or_nan(high), *wrong]
-    return jnp.concatenate([jnp.stack(scalars), counts.astype(jnp.float32)])
+    return {
+        "mean": mean,
+        "std": deviation,
+        "norm": jnp.sqrt((value * value).sum()),
+        "zeros": (value == 0).mean(dtype=jnp.float32),
+        "min": _or_nan(low),
+        "max": _or_nan(high),
+        "nan": nan.sum(dtype=jnp.float32),
+        "inf": (~finite & ~nan).sum(dtype=jnp.float32),
+        "histogram": counts.astype(jnp.float32),
+    }
 
 
 def _or_nan(end):
@@ -88,38 +108,80 @@ def _side_by_side(values):
     return jnp.concatenate(parts).reshape(-1, _ROW), np.array(owner), np.array(lengths)
 
 
-def _of_rows(rows, owner, lengths, bins):
-    """The statistics of arrays whose values `_side_by_side` has brought together."""
+def _of_rows(rows, owner, lengths, bins, wanted):
+    """Those statistics that are wanted of arrays whose values `_side_by_side` has brought together."""
     count, size = int(owner[-1]) + 1, np.bincount(owner, lengths).astype(np.float32)
     there = jnp.arange(rows.shape[1]) < lengths[:, None]
-
-    def per_array(of_rows):
-        return jnp.zeros((count, *of_rows.shape[1:]), jnp.float32).at[owner].add(of_rows)
 
     def per_row(of_arrays):
         return of_arrays[owner][:, None]
 
-    infinite = jnp.full(count, jnp.inf, jnp.float32)
     finite, nan = there & jnp.isfinite(rows), jnp.isnan(rows)
-    low = infinite.at[owner].min(jnp.where(finite, rows, jnp.inf).min(1))
-    high = (-infinite).at[owner].max(jnp.where(finite, rows, -jnp.inf).max(1))
-    found = [there & (rows == 0), nan, there & ~finite & ~nan]
-    sums = [rows.sum(1), (rows * rows).sum(1), *(mask.sum(1, dtype=jnp.float32) for mask in found)]
-    total, squares, zeros, nan, infinite = per_array(jnp.stack(sums, 1)).T
-    mean = total / size
-    deviation = jnp.sqrt(per_array((jnp.where(there, rows - per_row(mean), 0) ** 2).sum(1)) / size)
+    sums = {"mean": rows, "norm": rows * rows, "zeros": there & (rows == 0), "nan": nan, "inf": there & ~finite & ~nan}
+    needed = {*wanted, *(["mean"] if "std" in wanted else [])}
+    found = _sums({name: of for name, of in sums.items() if name in needed}, owner)
+    if "mean" in found:
+        found["mean"] /= size
+        if "std" in wanted:
+            squares = jnp.where(there, rows - per_row(found["mean"]), 0) ** 2
+            found["std"] = jnp.sqrt(_sums({"std": squares}, owner)["std"] / size)
+    if "norm" in found:
+        found["norm"] = jnp.sqrt(found["norm"])
+    if "zeros" in found:
+        found["zeros"] /= size
+    ends = [jnp.where(finite, sign * rows, jnp.inf).min(1) for sign in (1, -1)]
+    # Computed once, and not for each value that the histogram counts.
+    low, high = jax.lax.optimization_barrier((_least(ends[0], owner), -_least(ends[1], owner)))
     scale = bins / jnp.where(high > low, high - low, 1)
     place = jnp.clip(((rows - per_row(low)) * per_row(scale)).astype(jnp.int32), 0, bins - 1) + bins * owner[:, None]
     place = jnp.where(finite, place, count * bins)  # the last is for all that isn't counted
     counts = jnp.zeros(count * bins + 1, jnp.int32).at[place.ravel()].add(1, mode="promise_in_bounds")
-    scalars = [mean, deviation, jnp.sqrt(squares), zeros / size, _or_nan(low), _or_nan(high), nan, infinite]
-    return jnp.concatenate([jnp.stack(scalars, 1), counts[:-1].reshape(count, bins).astype(jnp.float32)], 1)
+    histogram = counts[:-1].reshape(count, bins).astype(jnp.float32)
+    return {**found, "min": _or_nan(low), "max": _or_nan(high), "histogram": histogram}
 
 
-def rows_of(step: int, names: Sequence[tuple[str, str]], table: np.ndarray) -> list[WatchRow]:
-    """The rows of (kind, name) pairs, from an array of what `statistics` computed of each."""
-    low, high = table[:, 4], table[:, 5]
-    scalars, counts = table[:, : len(SCALARS)].tolist(), table[:, len(SCALARS) :]
+def _sums(of_rows, owner):
+    """{name: the sum over the rows of each array} of {name: numbers or truth values in rows}.
+
+    By products of matrices: XLA's additions at indices take several times as long on CPUs, and by a product a row is summed up once.
+    """
+    product = functools.partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
+    columns = []
+    for values in of_rows.values():
+        sums = product(values.astype(jnp.float32), jnp.ones(values.shape[1], jnp.float32))
+        if values.dtype == bool:
+            columns.append([sums])
+            continue
+        # What isn't finite is counted apart: it would get into the sums of all arrays.
+        columns.append([jnp.where(jnp.isfinite(sums), sums, 0), jnp.isnan(sums), sums == jnp.inf, sums == -jnp.inf])
+    of_array = np.eye(int(owner[-1]) + 1, dtype=np.float32)[owner].T
+    totals, found = iter(product(of_array, jnp.stack([c.astype(jnp.float32) for group in columns for c in group], 1)).T), {}
+    for name, group in zip(of_rows, columns):
+        found[name] = next(totals)
+        if len(group) > 1:
+            nan, more, less = next(totals), next(totals), next(totals)
+            infinite = jnp.where(more > 0, jnp.inf, 0) - jnp.where(less > 0, jnp.inf, 0)
+            found[name] += jnp.where(nan > 0, jnp.nan, infinite)
+    return found
+
+
+def _least(of_rows, owner):
+    """The smallest of the numbers of each array's rows, which lie side by side."""
+    first, after = (np.searchsorted(owner, np.arange(owner[-1] + 1), side) for side in ("left", "right"))
+    at = first[:, None] + np.arange((after - first).max())
+    return of_rows[np.minimum(at, after[:, None] - 1)].min(1)
+
+
+def rows_of(step: int, names: Sequence[tuple[str, str]], table: np.ndarray, wanted: Sequence[str] = STATISTICS) -> list[WatchRow]:
+    """The rows of (kind, name) pairs, from an array of what `statistics` computed of each; NaN where it has not."""
+    scalars = [name for name in wanted if name != "histogram"]
+    every = np.full((len(table), len(SCALARS)), np.nan)
+    every[:, [SCALARS.index(name) for name in scalars]] = table[:, : len(scalars)]
+    low, high, counts = every[:, 4], every[:, 5], table[:, len(scalars) :]
     with np.errstate(invalid="ignore"):  # infinite values have no edges
         edges = np.linspace(low, np.where(high > low, high, low + 1), counts.shape[1] + 1, axis=-1)
-    return [WatchRow(step, *name, *numbers, Histogram(*pair)) for name, numbers, *pair in zip(names, scalars, counts, edges)]
+    there = tuple(wanted)
+    return [
+        WatchRow(step, *name, *numbers, Histogram(*pair), there)
+        for name, numbers, *pair in zip(names, every.tolist(), counts, edges)
+    ]

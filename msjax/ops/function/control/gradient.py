@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, wrap
@@ -13,6 +12,7 @@ from msjax.common.tensor_values import TENSORS, hook_gradients
 from msjax.common.typing import TensorLike
 from msjax.core.base.errors import check_hook, describe, where
 from msjax.core.door import STATE, Frame, Hook, HookKind
+from msjax.engine.autograd.views import without_gradient
 from msjax.ops.primitive import Primitive
 
 
@@ -29,7 +29,7 @@ def stop_gradient(value: TensorLike) -> Tensor:
         3.0
     """
     if isinstance(value, Tensor):
-        stopped = wrap(jax.lax.stop_gradient(value._value))
+        stopped = without_gradient(value)
         stopped._stopped = True
         STATE.stops_gradients()
         return stopped

@@ -67,6 +67,8 @@ def gradient_of_weight(x: JaxArray, ct: JaxArray, windows: Windows) -> JaxArray:
 
 
 # ---- the kernels
+# Tried: one loop for both gradients takes as long to compile, and up to 2.6 times as long to run; all shifts stacked and summed at once, up
+# to ten times; the loop as one kernel, by XLA's mark for calls of small loops, is compiled without fusions.
 
 
 def _shifted_sums(x, weight, windows):

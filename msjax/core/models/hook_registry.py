@@ -1,0 +1,150 @@
+"""The hooks of one nnx module, or of a whole model of another framework, by the names of the calls that they run around."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from msjax.core.base.state import VERSION
+from msjax.core.base.weak import LiveSet
+from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.slots import before_change
+from msjax.core.hooks.table import CALL_KINDS, EMPTY, HookTable
+from msjax.core.models.where import Where
+
+
+@dataclass(eq=False)
+class Row:
+    """One hook in one registry.
+
+    Attributes:
+        kind, hook, prepend, where: as it was registered.
+        calls: the names of the calls that it is on.
+        registries: all that have the hook, from which its handle takes it.
+    """
+
+    kind: str
+    hook: Hook
+    prepend: bool
+    where: Where
+    registries: LiveSet[HookRegistry]
+    calls: set[str] = field(default_factory=set)
+
+
+class HookRegistry:
+    """Hooks by call.
+
+    An nnx module has one, whose calls are those of its methods. So has a model of another framework, whose modules are made anew for each
+    run or with each change: its calls are named by the paths of the modules.
+    """
+
+    def __init__(self):
+        self._rows: tuple[Row, ...] = ()
+        # {name of a call: its hooks} of those that were asked for since hooks came or went.
+        self._tables: dict[str, HookTable] = {}
+
+    def changed(self) -> None:
+        """Called when hooks have come or gone."""
+        raise NotImplementedError
+
+    @property
+    def hooks(self) -> list[Hook]:
+        """All of them, in the order of registration."""
+        return [row.hook for row in self._rows]
+
+    def table(self, call: str) -> HookTable:
+        """The present hooks of a call."""
+        table = self._tables.get(call)
+        if table is None:
+            hooks: dict[str, tuple[Hook, ...]] = {}
+            for row in self._in_order():
+                if call in row.calls:
+                    hooks[row.kind] = (*hooks.get(row.kind, ()), row.hook)
+            table = self._tables[call] = HookTable(**hooks) if hooks else EMPTY
+        return table
+
+    def present(self) -> dict[str, HookTable]:
+        """{name of a call: its hooks} of those with hooks; hooks for modules that have not run yet are at what they were registered for."""
+        calls = dict.fromkeys(call for row in self._rows for call in sorted(row.calls))
+        waiting = {str(row.where): EMPTY.add(row.kind, row.hook) for row in self._rows if not row.calls}
+        return {call: self.table(call) for call in calls} | waiting
+
+    def _in_order(self):
+        """The rows as their hooks run, kind by kind."""
+        if len(self._rows) < 2:
+            return self._rows
+        ordered: list[Row] = []
+        for kind in CALL_KINDS:
+            rows = [row for row in self._rows if row.kind == kind]
+            ordered += [row for row in reversed(rows) if row.prepend] + [row for row in rows if not row.prepend]
+        return ordered
+
+    def add(self, row: Row) -> None:
+        """Add a hook."""
+        row.registries.add(self)
+        self._set((*self._rows, row))
+
+    def remove(self, hook: Hook) -> None:
+        """Take a hook off; nothing happens if it is gone already."""
+        kept = tuple(row for row in self._rows if row.hook is not hook)
+        if len(kept) < len(self._rows):
+            self._set(kept)
+
+    def taken_off(self) -> tuple[Row, ...]:
+        """Take all hooks off; returns their rows."""
+        rows = self._rows
+        self._set(())
+        return rows
+
+    def put_back(self, rows: Iterable[Row]) -> None:
+        """Put hooks on again that were taken off, but for those that were removed meanwhile, before those that came meanwhile."""
+        self._set((*[row for row in rows if not row.hook.removed], *self._rows))
+
+    def _set(self, rows):
+        before_change()
+        self._rows, self._tables = rows, {}
+        VERSION.changed()
+        self.changed()
+
+
+class ModuleHandle:
+    """Stands for one hook on the modules that were selected; see `RemovableHandle`."""
+
+    __slots__ = ("_removes", "id")
+
+    def __init__(self, id: int, removes: list[Callable[[], Any]]):
+        self.id: int = id
+        self._removes = removes
+
+    def remove(self) -> None:
+        """Take the hook off all modules; nothing happens if it is gone already."""
+        removes, self._removes = self._removes, []
+        for remove in removes:
+            remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        self.remove()
+
+
+def handle_of(hook: Hook, registries: LiveSet[HookRegistry]) -> ModuleHandle:
+    """The handle of a registered hook. It keeps neither the hook nor what that refers to alive."""
+    ref = weakref.ref(hook)
+
+    def remove():
+        hook = ref()
+        if hook is not None:
+            take_off(hook, registries)
+
+    return ModuleHandle(hook.id, [remove])
+
+
+def take_off(hook: Hook, registries: Iterable[HookRegistry]) -> None:
+    """Remove a hook from registries."""
+    hook.removed = True
+    for registry in registries:
+        registry.remove(hook)

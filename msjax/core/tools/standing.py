@@ -1,0 +1,53 @@
+"""Hooks that stay ready beside a model: the next block of a tool like an earlier one finds that one's hooks, and so its programs.
+
+A program is found by its hooks. If each ``with tools.guard(net):`` made new ones, each would compile a program, which jax keeps.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+from msjax.core.base.recent import Recent
+from msjax.core.base.weak import identity
+from msjax.core.models.frameworks.registry import registry_of
+
+T = TypeVar("T", bound="Standing")
+
+# So many are kept of one model, those that were used last: a function as an option may be a new one each time.
+_MOST = 8
+_OF_MODELS: dict[Hashable, Recent[Any, Any]] = {}
+
+
+class Standing:
+    """The hooks of one tool for one model, and what programs with them refer to. It keeps the model alive only while a block uses it.
+
+    Attributes:
+        hooks: a set of hooks, with methods `on` and `off`.
+        user: the tool whose block it is; None between blocks.
+    """
+
+    hooks: Any
+    user: Any = None
+
+
+def standing(model: Any, key: Hashable, make: Callable[[], T], user: Any) -> T:
+    """What `make` gives for a model and a key, made once as long as the model lives, unless a block uses it already.
+
+    Args:
+        model: a Cell, an nnx module, or what `hooks.hooked` made, whose copies share it.
+        key: says what it depends on.
+        make: it must not refer to the model strongly.
+        user: becomes the user.
+    """
+    anchor = registry_of(model) or model
+    number = identity(anchor)
+    if number not in _OF_MODELS:
+        _OF_MODELS[number] = Recent()
+        weakref.finalize(anchor, _OF_MODELS.pop, number, None).atexit = False
+    found = _OF_MODELS[number].of(key, make, _MOST)
+    if found.user is not None:
+        found = make()
+    found.user = user
+    return found
