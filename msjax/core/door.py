@@ -20,9 +20,8 @@ from msjax.core.hooks.hook import Hook as Hook, RemovableHandle as RemovableHand
 from msjax.core.hooks.protocol import CallFrame as CallFrame, Frame as Frame
 from msjax.core.hooks.returns import HookKind as HookKind
 from msjax.core.hooks.settings import HOOK_SETTINGS as HOOK_SETTINGS
-from msjax.core.hooks.sites import HookSite as HookSite
 from msjax.core.hooks.slots import Slot as Slot
-from msjax.core.hooks.table import HookTable as HookTable
+from msjax.core.hooks.table import HookSite as HookSite, HookTable as HookTable
 from msjax.core.hooks.template import Template as Template
 from msjax.core.hooks.values import Values as Values
 from msjax.core.hooks.worker import WORKER as WORKER

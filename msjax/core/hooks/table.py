@@ -1,4 +1,4 @@
-"""The hooks of one Cell: an immutable table, replaced as a whole when a hook is registered or removed.
+"""The hooks of one owner: an immutable table, replaced as a whole when a hook is registered or removed; `HookSite` has a module's tables.
 
 An immutable table can be part of a compilation key, and a call that is running keeps the hooks
 that it started with.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
@@ -172,3 +173,51 @@ def _remove(owner: HookOwner, id: int):
         if hook.id == id:
             hook.removed = True
             owner._set_hooks(owner._hooks.without(id))
+
+
+class HookSite:
+    """What stands on a module that has hooks, as its attribute.
+
+    Attributes:
+        path: of the module in its model.
+        cls_name: the name of its class.
+        tables: {name of a method: its present hooks}.
+        models_with_hooks: the models that have hooks now whose modules are made anew for each run.
+    """
+
+    __slots__ = ()
+
+    path: Any
+    cls_name: Any
+    tables: Any
+    models_with_hooks: ClassVar[LiveSet[HookedModel]]
+    _owner_noun = "module"
+
+    def _named_in(self, around: Sequence[Any]) -> tuple[str, str]:
+        return self.path or "the model", self.cls_name
+
+    def cells_and_names(self) -> Sequence[tuple[str, Any]]:
+        """The Cells in the module by their paths: none are known."""
+        return ()
+
+
+class HookedModel(Protocol):
+    """The hooks of a model whose modules are made anew for each run.
+
+    Attributes:
+        number: no other such model has it.
+        key: equal as long as programs with the hooks are the same.
+        hooks: all of them.
+    """
+
+    number: int
+
+    @property
+    def key(self) -> tuple[Any, ...] | None: ...
+    @property
+    def hooks(self) -> list[Hook]: ...
+
+
+# Those that have hooks now.
+WITH_HOOKS: LiveSet[HookedModel] = LiveSet()
+HookSite.models_with_hooks = WITH_HOOKS
