@@ -189,11 +189,6 @@ def test_the_table_of_floors_names_what_there_is():
     assert set(_floors()) == {_room(module) for module in MODULES}
 
 
-def test_the_drawing_of_the_floors_names_what_there_is():
-    drawing = (ROOT / "docs/floors.svg").read_text()
-    assert not {_room(module) for module in MODULES} - set(re.findall(r"\w+", drawing))
-
-
 def _pointing_up(edges):
     """{(module, target): line} of the imports whose target lies on a higher floor."""
     floors = _floors()

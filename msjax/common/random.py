@@ -61,7 +61,10 @@ class Generator:
             # Created on first use, so that importing msjax initializes no jax backend.
             seed = random_seed() if self._seed is None else self._seed
             with jax.ensure_compile_time_eval():  # jax may be tracing
-                self._state = GeneratorState(jax.random.key_data(jax.random.key(seed)))
+                made = GeneratorState(jax.random.key_data(jax.random.key(seed)))
+            with LOCK:  # other threads may have made one meanwhile
+                if self._state is None:
+                    self._state = made
         return self._state
 
     def manual_seed(self, seed: int) -> Self:

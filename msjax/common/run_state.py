@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
@@ -39,8 +38,7 @@ class Scope:
 
 ROOT = Scope(None)
 
-# Held while a program is traced: variables then hold tracers, which other threads must not see.
-LOCK = threading.RLock()
+LOCK = _STATE.lock
 
 
 class Saving(Protocol):

@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common import _format, dtype as mstype
-from msjax.common.arrays import as_array, concrete
+from msjax.common.arrays import as_array, concrete, value_now
 from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
-from msjax.core.base.arrays import CONCRETE, is_tracer, known_value
+from msjax.core.base.arrays import CONCRETE, is_tracer
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.door import STATE
 
@@ -330,7 +330,7 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
 
     While a program is traced, the text of a traced value is a placeholder that each run of the program fills in.
     """
-    known = known_value(tensor._value)
+    known = value_now(tensor)
     if known is not None:
         if kind == "repr" and tensor.__dict__.get("_from_numpy") is tensor._value:
             kind = "numpy"
@@ -390,7 +390,7 @@ def renewed(value: PyTree) -> PyTree:
 
 def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
     """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
-    return STATE.in_program() or STATE.on_host() or has_tracers(args, kwargs)
+    return STATE.trace is not None or has_tracers(args, kwargs)
 
 
 def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:

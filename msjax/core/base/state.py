@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self
+
+from msjax.core.base import jax_slots
+
+# Held while a program is traced or a function differentiated: variables then hold tracers, and leaves of the tape, which are those of
+# one thread.
+LOCK = threading.RLock()
+
+
+@contextlib.contextmanager
+def without_lock() -> Iterator[None]:
+    """Lets other threads have `LOCK`, if this one holds it, while it waits for them."""
+    held = 0
+    with contextlib.suppress(RuntimeError):  # raised by the first release that is one too many
+        while True:
+            LOCK.release()
+            held += 1
+    try:
+        yield
+    finally:
+        for _ in range(held):
+            LOCK.acquire()
 
 
 class State(threading.local):
     """Per-thread state; `swap` sets fields temporarily.
 
     Attributes:
+        lock: of all threads, `LOCK`.
         recording: False under ``ms.no_grad()`` and while hooks run in a backward pass.
         owners: the owners of hooks that are being called, outermost first: cells, and modules of other frameworks by their hook
             sites. See `msjax.core.base.calls`.
@@ -27,6 +50,7 @@ class State(threading.local):
     """
 
     delivery: Any  # set on the class by `msjax.hooks.delivery`
+    lock: ClassVar[Any] = LOCK
     _added: ClassVar[dict[str, Any]] = {}
 
     def __init__(self):
@@ -69,6 +93,10 @@ class State(threading.local):
     def on_host(self) -> bool:
         """Whether it is a hook that runs within a callback of XLA, where new Tensors have numpy arrays."""
         return self.trace is not None and self.trace.on_host
+
+    def nothing_is_traced(self) -> bool:
+        """Whether this thread traces nothing."""
+        return self.trace is None and jax_slots.trace_state() == jax_slots.NO_TRACE
 
     def at_level_of_program(self) -> bool:
         """Whether values here belong to the program itself, not to a loop or transformation of jax within it."""

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from msjax.common.arrays import as_array, in_native_order
-from msjax.common.run_state import ROOT, STATE, Scope
+from msjax.common.run_state import LOCK, ROOT, STATE, Scope
 from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
 from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
 from msjax.core.base import jax_slots
@@ -153,6 +153,10 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
         values = huge_ints_as_floats(values)
     on_tape = on_tape and op.differentiable and STATE.recording
     if traced:
+        if STATE.nothing_is_traced():
+            with LOCK:  # a thread that traces the network has let go of it
+                if not any(is_tracer(v._value if isinstance(v, Tensor) else v) for v in operands):
+                    return apply(op, operands, static)
         mark_used(operands)
     try:
         return _run(op, operands, values, static, traced, on_tape)
