@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from msjax.core.models.functions import hook_gradient as hook_gradient, probe as probe, with_hooks as with_hooks
     from msjax.core.models.hooked import hooked as hooked
     from msjax.core.models.jit import jit as jit
-    from msjax.core.models.kept import compile as compile
+    from msjax.core.models.kept_programs import compile as compile
     from msjax.core.models.module_hooks import (
         path as path,
         register_backward_hook as register_backward_hook,

@@ -301,6 +301,27 @@ def test_private_slots_of_flax_are_used_in_one_file():
     assert not wrong, wrong
 
 
+def test_arrays_of_tensors_are_assigned_in_few_files():
+    """Elsewhere, `_set_value`, `_hold` and `rebind` tell the views of a Tensor that it holds another array."""
+    allowed = {
+        "msjax.common.random",
+        "msjax.common.tensor",
+        "msjax.common.tensor_hooks",
+        "msjax.common.uninitialized",
+        "msjax.dataset.iterators",  # no Tensor
+        "msjax.engine.autograd.inplace",
+        "msjax.engine.autograd.memory",
+        "msjax.engine.autograd.recompute",
+        "msjax.engine.autograd.tensor_api",
+        "msjax.engine.autograd.traced_tape",
+        "msjax.engine.autograd.views",
+        "msjax.nn.cell.custom_bprop",
+        "msjax.ops.methods.operators",
+    }
+    assignment = re.compile(r"\._value(, [\w.]+)* = ")
+    assert {module for module in MODULES if assignment.search(MODULES[module].read_text())} == allowed
+
+
 def test_files_are_of_a_readable_length():
     lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in [*MODULES.values(), *TESTS]}
     assert not {path: length for path, length in lengths.items() if length > LONGEST_FILE}

@@ -76,7 +76,7 @@ class Tensor(TensorMethods):
     has_init: bool = False
     init: Any = None
     init_flag: bool = False
-    _stands_for: Tensor  # of the input of a cell with backward hooks: the caller's Tensor
+    _stands_for: Tensor  # of the input of a cell with backward hooks the caller's Tensor, of the result of a write to a Parameter the Parameter
 
     # numpy's operators defer to Tensor's reflected ones.
     __array_priority__ = 1000
