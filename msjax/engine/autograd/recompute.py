@@ -103,13 +103,13 @@ class _Region:
         self.block = block
         self.context = context
         leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_tensor)
-        self.leaves = [_Snapshot(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        self.leaves = [_TensorState(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         self.given: Any = args, kwargs  # None after the first run
         self.scope = STATE.scope
         self.cells = tuple(STATE.owners)
         self.outside: dict[
-            int, _Snapshot
-        ] = {}  # id: _Snapshot of each Tensor from outside the block that a recorded operator read
+            int, _TensorState
+        ] = {}  # id: _TensorState of each Tensor from outside the block that a recorded operator read
         self.signature: list[
             tuple[Any, ...]
         ] = []  # (operator or what it is made of, static values, slots, name) of each recorded operator that keeps values
@@ -134,7 +134,7 @@ class _Region:
         if first:
             for operand in operands:
                 if isinstance(operand, Tensor) and operand._node is not None and self._is_outside(operand._node):
-                    self.outside.setdefault(id(operand), _Snapshot(operand))
+                    self.outside.setdefault(id(operand), _TensorState(operand))
         spec = node.spec
         if spec is None or not spec.sources:
             return
@@ -167,8 +167,8 @@ class _Region:
         were_open = [scope.open for scope in scopes]
         random = default_generator.state._value
         buffers = [(b, b._value) for b, _ in self.buffers]
-        now = [_Snapshot(snapshot.tensor) for snapshot in self.outside.values()]
-        args, kwargs = jax.tree.unflatten(self.treedef, [x.copy() if isinstance(x, _Snapshot) else x for x in self.leaves])
+        now = [_TensorState(snapshot.tensor) for snapshot in self.outside.values()]
+        args, kwargs = jax.tree.unflatten(self.treedef, [x.copy() if isinstance(x, _TensorState) else x for x in self.leaves])
         for scope in scopes:
             scope.open = True
         default_generator.state._set_value(self.random)
@@ -205,7 +205,7 @@ class _Region:
 
 
 class _Recomputed:
-    """The values of one node, for its `saved`, which the second run computes."""
+    """Residuals of one node that are recomputed on demand, for its `saved`."""
 
     __slots__ = ("region", "i")
 
@@ -220,7 +220,7 @@ class _Recomputed:
         return self.region.take(self.i)[1]
 
 
-class _Snapshot:
+class _TensorState:
     """A Tensor's value and node at one moment."""
 
     __slots__ = ("tensor", "value", "node", "oidx")

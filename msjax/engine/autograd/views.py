@@ -97,7 +97,7 @@ class View:
         root: the Tensor whose memory it shares, no view itself.
     """
 
-    __slots__ = ("root", "_before", "_step", "_operands", "detached")
+    __slots__ = ("root", "detached", "_before", "_rule", "_operands", "_static", "_output", "_shape")
 
     def __init__(
         self,
@@ -111,8 +111,7 @@ class View:
     ):
         before: View | None = base.__dict__.get("_view")
         self._before = before
-        self._step = Step(rule, static, len(operands), output, shape)
-        self._operands = operands
+        self._rule, self._operands, self._static, self._output, self._shape = rule, operands, static, output, shape
         if before is None:
             self.root: Tensor = base
             self.detached = detached
@@ -121,13 +120,14 @@ class View:
 
     def copies(self) -> bool:
         """Whether it is no view, since its step changes the shape of what doesn't lie in memory in order."""
-        if self._before is None or self._step.rule.layout is not None:
+        if self._before is None or self._rule.layout is not None:
             return False
         return laid(self.root.shape, type_of(self.root), self.steps()) is None
 
     def steps(self) -> _Steps:
         """All steps that do something, from the root on."""
-        own = [] if self._step.rule is _SAME else [self._step]
+        rule = self._rule
+        own = [] if rule is _SAME else [Step(rule, self._static, len(self._operands), self._output, self._shape)]
         return _Steps(own if self._before is None else [*self._before.steps(), *own])
 
     def operands(self) -> tuple[Any, ...]:
@@ -287,7 +287,11 @@ def pick(base: Tensor, out: Tensor, rule: Rule, operands: tuple[Any, ...], stati
 
     They are a copy. But as in MindSpore, what is assigned to items of them is written to that Tensor, too.
     """
-    out.__dict__["_picked"] = weakref.ref(base), rule, operands, static
+    place = View(base, rule, operands, static, None, None)
+    root, steps, operands = place.root, place.steps(), place.operands()
+    # Those that are copies themselves come first.
+    further = [(ref, _Steps([*s, *steps]), o + operands, d) for ref, s, o, d in root.__dict__.get("_picked", ())]
+    out.__dict__["_picked"] = [(weakref.ref(root), steps, operands, place.detached), *further]
     return out
 
 
@@ -314,16 +318,11 @@ def write_items(base: Tensor, value: Any, rule: Rule, operands: tuple[Any, ...],
     done = "_view" in base.__dict__ and (base._node is None or not base._node.is_leaf)
     if done:
         _put(root, steps, operands, value, place.detached)
-    while "_picked" in root.__dict__:
-        ref, *picked = root.__dict__["_picked"]
-        base = ref()
-        if base is None:
-            break
-        place = View(base, *picked, None, None)
-        root, steps, operands = place.root, _Steps([*place.steps(), *steps]), place.operands() + operands
-        if root._node.__class__ is RootLeaf and not isinstance(root, Parameter):
-            break  # in PyTorch's manner
-        _put(root, steps, operands, value, place.detached)
+    for ref, before, more, detached in root.__dict__.get("_picked", ()):
+        origin = ref()
+        # What requires a gradient in PyTorch's manner follows PyTorch's rule.
+        if origin is not None and (origin._node.__class__ is not RootLeaf or isinstance(origin, Parameter)):
+            _put(origin, _Steps([*before, *steps]), more + operands, value, detached)
     return done
 
 

@@ -82,7 +82,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
         for _ in range(8):
             known = {id(v) for v in variables}
             variables += [v for k, v in passed.items() if k not in known]
-            attempt = _Attempt(body, variables, leaves, treedef, inputs, draws)
+            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, draws)
             missing = attempt.trace_it()
             if not missing:
                 if body.again:
@@ -96,7 +96,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
         raise
 
 
-class _Attempt:
+class _TraceOfBody:
     """One try to trace a body with a set of variables."""
 
     def __init__(self, body: Body, variables, leaves, treedef, inputs, draws):

@@ -42,9 +42,9 @@ from msjax.engine.compile.guards import (
     INSIDE,
     STATIC,
     TABLES,
-    Again,
     ClassData,
     Contents,
+    FoundBefore,
     Guard,
     Guards,
     Hooks,
@@ -222,7 +222,7 @@ class Walk:
             self.found.append(Guard((type(container).__name__, len(container)), self._within))
         else:
             first.ways.append((attribute, self._within))
-            self.found.append(Again(None, self._within, first))
+            self.found.append(FoundBefore(None, self._within, first))
         return True
 
     def _tensor(self, tensor):
