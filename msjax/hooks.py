@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msjax.core.base.lazy import on_first_use
 
 # The contexts that these make are part of the keys of jax's caches, and jax forgets what it has traced when one is made: so now.
-from msjax.core.hooks.handle import RemovableHandle as RemovableHandle
+from msjax.core.hooks.hook import RemovableHandle as RemovableHandle
 from msjax.core.hooks.places import site as site
 
 if TYPE_CHECKING:

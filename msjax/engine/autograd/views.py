@@ -19,9 +19,9 @@ import jax.numpy as jnp
 
 from msjax.common.node import Leaf, RootLeaf
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.state import STATE, swap
 from msjax.engine.autograd.imperative import retain_grad
 from msjax.engine.autograd.inplace import rebind
 from msjax.engine.autograd.layouts import each, laid, memory, overlaps, type_of, walked
@@ -139,7 +139,7 @@ class View:
         if not steps:
             found = wrap(root._value) if self.detached else wrap(root._value, root._node, root._oidx)
         else:
-            with swap(cast=None, recording=not self.detached):
+            with STATE.swap(cast=None, recording=not self.detached):
                 found = apply(_READ, (root, *self.operands()), (steps,))
         if self.detached and is_tracer(found._value):
             found._value = jax.lax.stop_gradient(found._value)
@@ -342,7 +342,7 @@ def _attach(base, out, view):
 def _put(root, steps, operands, new, detached):
     if any(step.rule.repeats for step in steps) and overlaps(root, steps):
         raise RuntimeError(_REPEATED.format(shape=steps[-1].shape, base=root.shape))
-    with swap(cast=None, recording=STATE.recording and not detached):
+    with STATE.swap(cast=None, recording=STATE.recording and not detached):
         if steps or not isinstance(new, Tensor) or new._value.dtype != root._value.dtype:
             new = apply(_WRITE, (root, new, *operands), (steps,))
         rebind(root, new)
