@@ -205,7 +205,7 @@ class _Region:
 
 
 class _Recomputed:
-    """The values of one node, for its `saved`, which the second run computes."""
+    """The residuals and operands of one node, recomputed when its backward needs them; for `OpNode.saved`."""
 
     __slots__ = ("region", "i")
 

@@ -12,7 +12,7 @@ _NEVER = 2**31 - 1
 
 
 class _Waiting:
-    """How many are within `full_collections_wait` now, and the threshold before the first of them."""
+    """The number of blocks of `full_collections_wait` under way, and the threshold from before the first of them."""
 
     def __init__(self):
         self.lock = threading.Lock()
