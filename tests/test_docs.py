@@ -8,6 +8,7 @@ right behind it; a block without one has to print nothing. A block that raises s
 import contextlib
 import io
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,21 @@ def test_links_lead_somewhere(page):
             headings = re.findall(r"^#+ (.+)$", FENCE.sub("", linked.read_text()), re.MULTILINE)
             slugs = {re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", h).strip().lower()) for h in headings}
             assert anchor in slugs, f"{page.name} links to {target}"
+
+
+def test_the_drawing_of_the_packages_is_that_of_the_imports():
+    drawings = runpy.run_path(str(ROOT / "docs" / "_drawings.py"))
+    assert (ROOT / "docs" / "wings.svg").read_text() == drawings["draw"](), "draw it anew: python docs/_drawings.py"
+
+
+@pytest.mark.parametrize("page", [ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_files_that_pages_name_are_there(page):
+    """Written in full, or within a wing, or, for short, by its last name in a sentence that names its folder."""
+    named = set(re.findall(r"`((?:[\w.]+/)*\w+\.(?:py|md|json))(?::\d+)?`", page.read_text()))
+    files = {str(path.relative_to(ROOT)) for path in ROOT.glob("*/**/*.*")} | {path.name for path in ROOT.iterdir()}
+    assert len(named) > 10 and not [
+        name for name in named if "NAME" not in name and not any(f"/{file}".endswith(f"/{name}") for file in files)
+    ]
 
 
 def test_the_pages_are_all_in_the_menu():

@@ -98,7 +98,7 @@ class CellGuard:
     def left_out(self, fault: Fault) -> None:
         """A wrong step in PyNative mode ends: the state is as before it."""
         for tensor, value in self._before:
-            tensor._value = value
+            tensor._set_value(value)
         if self.bundle is not None:
             # Off the tape.
             args = jax.tree.map(lambda v: wrap(v._value) if isinstance(v, Tensor) else v, self._args, is_leaf=is_leaf)

@@ -61,7 +61,7 @@ def _run(found, net, inputs, gradients, loss, mode):
         for handle in handles:
             handle.remove()
         for tensor, value in values:
-            tensor._value = value
+            tensor._set_value(value)
     found.values("parameter", weights)
 
 

@@ -90,7 +90,7 @@ def replay(
                 raise ValueError(
                     f"For 'replay', {name} has the shape {list(variable._value.shape)}, but in {bundle.path!r} {list(state[name].shape)}."
                 )
-            variable._value = state[name]
+            variable._set_value(state[name])
         try:
             kinds = bundle.about.get("checks", ())
             if kinds:

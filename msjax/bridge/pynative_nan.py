@@ -69,4 +69,4 @@ def kept_state(models: Sequence[Cell]) -> Any:
         yield [tensor for tensor, _ in before]
     finally:
         for tensor, value in before:
-            tensor._value = value
+            tensor._set_value(value)

@@ -12,8 +12,18 @@ from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import DTypeLike, Type
 from msjax.core.base.arrays import TracedValueError, known_value
-from msjax.core.base.calls import on_host
+from msjax.core.base.calls import nothing_is_traced, on_host
+from msjax.core.base.state import LOCK
 from msjax.core.base.typing import JaxArray
+
+
+def value_now(tensor: TensorBase) -> JaxArray | None:
+    """The concrete array of a Tensor; None if a program is being traced that computes it."""
+    known = known_value(tensor._value)
+    if known is None and nothing_is_traced():
+        with LOCK:  # a thread that traces the network has let go of it
+            known = known_value(tensor._value)
+    return known
 
 
 def concrete(tensor: TensorBase, what: str) -> JaxArray:
@@ -22,7 +32,7 @@ def concrete(tensor: TensorBase, what: str) -> JaxArray:
     Raises:
         TracedValueError: the program is being traced, so there is no value for `what` yet.
     """
-    known = known_value(tensor._value)
+    known = value_now(tensor)
     if known is None:
         raise TracedValueError(
             f"{what} needs the value of a Tensor (shape {tensor.shape}, dtype {tensor.dtype}) while the program is being "

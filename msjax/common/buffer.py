@@ -17,6 +17,7 @@ class Buffer(Tensor, nnx.BatchStat[Any], metaclass=Kind):
     """A Tensor that a cell keeps with `Cell.register_buffer`; for flax, a BatchStat variable."""
 
     _value = RAW_VALUE
+    _node = None
     _metadata = METADATA
     if not TYPE_CHECKING:
         __setattr__ = object.__setattr__

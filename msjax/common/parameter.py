@@ -40,35 +40,6 @@ class Kind(type(nnx.Param)):
         __instancecheck__ = type.__instancecheck__
 
 
-class SharedData(Tensor):
-    """A Tensor without a place on the tape that reads and writes the data of a Parameter."""
-
-    def __init__(self, parameter: Parameter):
-        self._parameter = parameter
-
-    @property
-    def _value(self):
-        return self._parameter._value
-
-    @_value.setter
-    def _value(self, value):
-        self._parameter._value = value
-
-    def __reduce__(self) -> Any:
-        return wrap(self._value).__reduce__()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return memo.setdefault(id(self), wrap(self._value))
-
-
-jax.tree_util.register_pytree_with_keys(
-    SharedData,
-    lambda t: (((jax.tree_util.GetAttrKey("value"), t._value),), None),
-    lambda _, children: wrap(*children),  # pyright: ignore[reportArgumentType]  (a plain Tensor)
-    lambda t: ((t._value,), None),
-)
-
-
 class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
     """A Tensor that a Cell owns and an optimizer updates.
 
@@ -192,7 +163,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
     @property
     def data(self) -> Tensor:
         """A plain Tensor that shares the Parameter's data: writing to it in place writes to the Parameter."""
-        return SharedData(self)
+        return Tensor.data.__get__(self)
 
     @data.setter
     def data(self, data: TensorLike) -> None:
@@ -215,7 +186,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
             TypeError: `data` is not a Tensor or number.
         """
         if isinstance(data, (bool, int, float)) or isinstance(data, Tensor):
-            self._value = as_array(data, self.dtype)
+            self._replace(as_array(data, self.dtype))
             return self
         raise TypeError(
             f"For 'set_data', the data of Parameter {self.name!r} should be a Tensor or a number, but got {type(data).__name__}."

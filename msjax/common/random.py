@@ -61,14 +61,17 @@ class Generator:
             # Created on first use, so that importing msjax initializes no jax backend.
             seed = random_seed() if self._seed is None else self._seed
             with jax.ensure_compile_time_eval():  # jax may be tracing
-                self._state = GeneratorState(jax.random.key_data(jax.random.key(seed)))
+                made = GeneratorState(jax.random.key_data(jax.random.key(seed)))
+            with LOCK:  # other threads may have made one meanwhile
+                if self._state is None:
+                    self._state = made
         return self._state
 
     def manual_seed(self, seed: int) -> Self:
         """Restart from a seed; returns the generator."""
         self._seed = seed
         if self._state is not None:
-            self._state._value = jax.random.key_data(jax.random.key(seed))
+            self._state._set_value(jax.random.key_data(jax.random.key(seed)))
         return self
 
     def initial_seed(self) -> int | None:
@@ -192,7 +195,7 @@ def set_rng_state(state: Tensor) -> None:
             f"For 'set_rng_state', the state should be what 'get_rng_state' returned, of shape {here._value.shape}, but got "
             f"shape {state._value.shape} and {state.dtype}."
         )
-    here._value = state._value
+    here._set_value(state._value)
     OP_SEEDS.put_back(vars(state).get("_op_seeds", (None, {})))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax
 import jax.core
@@ -17,11 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common import _format, dtype as mstype
-from msjax.common.arrays import as_array, concrete
+from msjax.common.arrays import as_array, concrete, value_now
 from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
-from msjax.core.base.arrays import CONCRETE, is_tracer, known_value
-from msjax.core.base.calls import in_program, mark, on_host
+from msjax.core.base.arrays import CONCRETE, is_tracer
+from msjax.core.base.calls import mark
+from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Tensor(TensorMethods):
 
     _value: JaxArray
     # Defaults of what few tensors have: a place on the tape (see msjax.common.tape), hooks, a gradient.
-    _node: Node | None = None
+    _node: Node | None  # always there, but in views that have to be read anew
     _oidx: int = 0
     _hooks: Any = None  # a HookList, whose class lies above
     _post_hooks: Any = None  # those that run after its `grad` has changed
@@ -75,7 +76,7 @@ class Tensor(TensorMethods):
     has_init: bool = False
     init: Any = None
     init_flag: bool = False
-    _stands_for: Tensor  # of the input of a cell with backward hooks: the caller's Tensor
+    _stands_for: Tensor  # of the input of a cell with backward hooks the caller's Tensor, of the result of a write to a Parameter the Parameter
 
     # numpy's operators defer to Tensor's reflected ones.
     __array_priority__ = 1000
@@ -101,7 +102,7 @@ class Tensor(TensorMethods):
             made = Tensor.copy(input_data) if dtype is None else input_data.astype(dtype)
             self._value, self._node, self._oidx = made._value, made._node, made._oidx
             return
-        self._value = as_array(input_data, dtype)
+        self._value, self._node = as_array(input_data, dtype), None
 
     # ---- shape and type
 
@@ -135,24 +136,6 @@ class Tensor(TensorMethods):
         """Bytes of all elements."""
         return self._value.size * self._value.dtype.itemsize
 
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next along each axis, in C order."""
-        steps, step = [], self._value.dtype.itemsize
-        for n in reversed(self._value.shape):
-            steps.append(step)
-            step *= n
-        return tuple(reversed(steps))
-
-    @overload
-    def stride(self, dim: None = None) -> tuple[int, ...]: ...
-    @overload
-    def stride(self, dim: int) -> int: ...
-    def stride(self, dim: int | None = None) -> int | tuple[int, ...]:
-        """Elements from one to the next along each axis, or along axis `dim`."""
-        steps = tuple(s // self.itemsize for s in self.strides)
-        return steps if dim is None else steps[dim]
-
     def dim(self) -> int:
         """The number of axes."""
         return self._value.ndim
@@ -181,14 +164,6 @@ class Tensor(TensorMethods):
         """True if the data type has negative numbers."""
         return self.dtype.kind in "ifc"
 
-    def is_contiguous(self) -> bool:
-        """Always True: XLA keeps no strided views."""
-        return True
-
-    def contiguous(self) -> Tensor:
-        """The Tensor itself."""
-        return self
-
     def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: str | None = None) -> Tensor:
         """The Tensor with its numbers, which are drawn now if they weren't before. The arguments are without effect."""
         return self
@@ -198,31 +173,11 @@ class Tensor(TensorMethods):
         return self
 
     @property
-    def data(self) -> Tensor:
-        """A Tensor of the same data that no gradient passes through; setting it gives the Tensor other data."""
-        return wrap(self._value)
-
-    @data.setter
-    def data(self, data: ArrayLike) -> None:
-        self._value = as_array(data)
-
-    @property
     def device(self) -> str:
         """Where the data is: "CPU", "GPU" or "TPU"."""
         if is_tracer(self._value):
             return jax.default_backend().upper()
         return next(iter(self._value.devices())).platform.upper()
-
-    def storage_offset(self) -> int:
-        """Always 0: each Tensor has memory of its own."""
-        return 0
-
-    def set_dtype(self, dtype: Type) -> Type:
-        """Cast the Tensor in place; returns the new data type."""
-        if not isinstance(dtype, Type):
-            raise TypeError(f"For 'set_dtype', 'dtype' should be a data type such as ms.float32, but got {dtype!r}.")
-        self._value = as_array(self, dtype)
-        return self.dtype
 
     # ---- conversion to Python and numpy
 
@@ -330,6 +285,12 @@ class Tensor(TensorMethods):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
+            if name == "_value" or name == "_node":
+                view = self.__dict__.get("_view")
+                if view is not None:
+                    return view.read(self, name)
+                if name == "_node":
+                    return None
             raise AttributeError(
                 f"msjax's Tensor has no attribute {name!r}"
                 + (
@@ -370,7 +331,7 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
 
     While a program is traced, the text of a traced value is a placeholder that each run of the program fills in.
     """
-    known = known_value(tensor._value)
+    known = value_now(tensor)
     if known is not None:
         if kind == "repr" and tensor.__dict__.get("_from_numpy") is tensor._value:
             kind = "numpy"
@@ -388,9 +349,16 @@ def wrap(value: JaxArray | None, node: Node | None = None, oidx: int = 0, _new: 
     """A Tensor around a jax array, or None where a value comes later, without checks; on the tape, it is output number `oidx` of `node`."""
     tensor = _new(Tensor)
     tensor._value = value
-    if node is not None:
-        tensor._node, tensor._oidx = node, oidx
+    tensor._node = node
+    if oidx:
+        tensor._oidx = oidx
     return tensor
+
+
+def root_of(tensor: Tensor) -> Tensor:
+    """The Tensor whose memory a view shares; any other Tensor itself."""
+    view = tensor.__dict__.get("_view")
+    return tensor if view is None else view.root
 
 
 def mark_used(operands: Iterable[Any]) -> None:
@@ -423,7 +391,7 @@ def renewed(value: PyTree) -> PyTree:
 
 def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
     """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
-    return in_program() or on_host() or has_tracers(args, kwargs)
+    return STATE.trace is not None or has_tracers(args, kwargs)
 
 
 def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:

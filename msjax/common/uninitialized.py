@@ -32,6 +32,7 @@ class _WithoutData(Tensor):
 
     _sizes: tuple[int, ...]
     _type: Type
+    _node = None
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -174,7 +174,7 @@ def load_param_into_net(
     for parameter, value in found:
         _check(parameter, value, strict_load)
     for parameter, value in found:
-        parameter._value = as_array(value._value.reshape(parameter.shape), parameter.dtype)
+        parameter._set_value(as_array(value._value.reshape(parameter.shape), parameter.dtype))
     return [p.name for p in missing], unused
 
 

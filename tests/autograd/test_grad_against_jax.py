@@ -41,13 +41,13 @@ V, W, M, N = normal(3), normal(3, seed=7), normal(3, 4), normal(4, 2)
 
 
 def chain(x):
-    for _ in range(10):
+    for _ in range(5):
         x = ops.tanh(x * 1.5) + x * 0.1
     return x
 
 
 def chain_pure(x):
-    for _ in range(10):
+    for _ in range(5):
         x = jnp.tanh(x * 1.5) + x * 0.1
     return x
 
@@ -120,7 +120,7 @@ def aliases_pure(x):
 
 def power_iteration(m):
     v = ops.ones((3,), ms.float64)
-    for _ in range(4):
+    for _ in range(2):
         v = m @ (m.T @ v)
         v = v / ops.sqrt((v * v).sum())
     return v
@@ -128,7 +128,7 @@ def power_iteration(m):
 
 def power_iteration_pure(m):
     v = jnp.ones(3)
-    for _ in range(4):
+    for _ in range(2):
         v = m @ (m.T @ v)
         v = v / jnp.sqrt((v * v).sum())
     return v
@@ -238,6 +238,13 @@ CASES = {
 }
 
 
+# Those whose backward pass has something of its own to differentiate.
+TWICE = (
+    "diamond", "broadcast", "writes in place", "fills rows", "aliases", "picks", "normalizes", "inner gradient", "lifted from jax",
+    "hook that observes",
+)  # fmt: skip
+
+
 def scalar(out, weight):
     """A weighted sum, so that errors don't cancel out."""
     return (out * weight).sum()
@@ -266,7 +273,8 @@ def test_gradient(case):
     if case.smooth:
         if X64:  # a difference of float32 values has no digits left
             check_differences(own, case.inputs, grads)
-        check_second_order(own, pure, case.inputs)
+        if case in map(CASES.get, TWICE):
+            check_second_order(own, pure, case.inputs)
 
 
 def check_differences(own, inputs, grads):

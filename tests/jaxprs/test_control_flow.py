@@ -260,3 +260,16 @@ def test_under_transformations(case):
             _, expected, slopes = written_out(case, row)
             close(values, arranged(case, expected))
             close(grads, arranged(case, slopes))
+
+
+def test_while_loop_whose_examples_end_at_different_steps():
+    def doubled(n):
+        return jax.lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, ms.hooks.site("y", s[1] * 2)), (0, 1.0))[1]
+
+    steps = jnp.array([1, 3, 2])
+    out, found = ms.hooks.capture(jax.vmap(doubled), "y", max_steps=4)(steps)
+    close(out, [2.0, 8.0, 4.0])
+    # An example that has ended computes its last step again, as in jax.
+    close(found.activations["y"][:3], [[2, 2, 2], [4, 4, 4], [4, 8, 8]])
+    np.testing.assert_array_equal(found.counts["y"], [1, 1, 1, 0])
+    close(ms.hooks.capture(jax.vmap(doubled), edit={"y": lambda v, index: v + 1})(steps)[0], [3.0, 15.0, 7.0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import ops
+from msjax import nn, ops
 
 N = 4000
 
@@ -159,3 +159,31 @@ def test_errors():
         ops.multinomial(ms.Tensor([0.5, 0.5]), 3, False)
     with pytest.raises(ValueError, match="to"):
         ops.zeros(2).uniform_(2.0, 1.0)
+
+
+def test_a_seed_gives_the_same_numbers_in_each_call():
+    p, logits = ms.ops.full((50,), 0.5, dtype=ms.float32), ms.ops.zeros((2, 5))
+    for draw in (lambda: ops.bernoulli(p, seed=5), lambda: ops.random_categorical(logits, 20, seed=5)):
+        assert (draw() == draw()).all()
+    assert not (ops.bernoulli(p) == ops.bernoulli(p)).all()
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_operators_with_seeds_draw_one_sequence_in_each_network_and_mode(mode):
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.uniform = ops.UniformReal(10, 10)
+
+        def construct(self):
+            return self.uniform((3,))
+
+    ms.set_context(mode=mode)
+    first, second = Net(), Net()
+    drawn = [str(first()), str(first()), str(first())]
+    assert len({*drawn}) == 3 and drawn == [str(second()), str(second()), str(second())]
+    ms.set_seed(0)
+    assert drawn == [str(first()), str(first()), str(first())] == [str(second()), str(second()), str(second())]
+    # PyNative mode goes on with the same sequence.
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert str(first()) == str(second())

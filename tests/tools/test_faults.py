@@ -10,7 +10,7 @@ from flax import linen, nnx
 import msjax as ms
 from msjax import hooks, nn, ops
 from msjax.core.tools.checking import Check
-from msjax.core.tools.guarding.guard_places import Guard
+from msjax.core.tools.guarding.guard_places import _Look
 from msjax.tools import Fault, find_nan, guard, hooks_of
 
 # {name: (what a cell computes, pass, names of the operation)}: the first four in the forward pass, the others in the backward.
@@ -252,8 +252,8 @@ def test_hooked_model():
 
 def test_guard_of_a_model_under_vmap(monkeypatch):
     """One look for all examples."""
-    model, looks, arrived = hooks.hooked(linen.Dense(1)), [], Guard.arrived
-    monkeypatch.setattr(Guard, "arrived", lambda self, place, flag: (looks.append(flag), arrived(self, place, flag)))
+    model, looks, look = hooks.hooked(linen.Dense(1)), [], _Look.__call__
+    monkeypatch.setattr(_Look, "__call__", lambda self, flag: (looks.append(flag), look(self, flag)))
     params = {"params": {"kernel": jnp.ones((2, 1)), "bias": jnp.ones(1)}}
     x = jnp.ones((5, 2)).at[3, 1].set(np.nan)
     step = jax.jit(lambda params, x: jax.vmap(lambda row: model.apply(params, row))(x).sum())

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from msjax.core.base import jax_slots
 from msjax.core.base.state import ACTIVITY, STATE
 
 
@@ -66,6 +67,11 @@ def msjax_compiles() -> bool:
 def on_host() -> bool:
     """Whether it is a hook that runs within a callback of XLA, where new Tensors have numpy arrays."""
     return STATE.trace is not None and STATE.trace.on_host
+
+
+def nothing_is_traced() -> bool:
+    """Whether this thread traces nothing: a tracer in a Tensor is then that of another thread, until that lets go of `LOCK`."""
+    return STATE.trace is None and jax_slots.trace_state() == jax_slots.NO_TRACE
 
 
 def at_level_of_program() -> bool:

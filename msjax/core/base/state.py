@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, Self
 
 
@@ -38,8 +39,24 @@ class Scope:
 
 ROOT = Scope(None)
 
-# Held while a program is traced: variables then hold tracers, which other threads must not see.
+# Held while a program is traced or a function differentiated: variables then hold tracers, and leaves of the tape, which are those of
+# one thread.
 LOCK = threading.RLock()
+
+
+@contextlib.contextmanager
+def without_lock() -> Iterator[None]:
+    """Lets other threads have `LOCK`, if this one holds it, while it waits for them."""
+    held = 0
+    with contextlib.suppress(RuntimeError):  # raised by the first release that is one too many
+        while True:
+            LOCK.release()
+            held += 1
+    try:
+        yield
+    finally:
+        for _ in range(held):
+            LOCK.acquire()
 
 
 class Saving(Protocol):

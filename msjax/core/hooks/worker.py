@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base import jax_slots
-from msjax.core.base.state import ACTIVITY, STATE
+from msjax.core.base.state import ACTIVITY, STATE, without_lock
 from msjax.core.hooks.failures import Failures
 from msjax.core.hooks.settings import HOOK_SETTINGS
 
@@ -217,10 +217,15 @@ class _Worker:
             self._waiters += 1
         try:
             while True:
-                with self._calling:
+                if not self._calling.acquire(blocking=False):
+                    with without_lock():  # a hook that runs in another thread may trace or differentiate
+                        self._calling.acquire()
+                try:
                     if not self._owed(target):
                         break
                     self._call_next(report=False)
+                finally:
+                    self._calling.release()
         except KeyboardInterrupt:
             self.drop()
             raise

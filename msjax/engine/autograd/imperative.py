@@ -174,7 +174,7 @@ def add_grad(tensor: Tensor, grad: Tensor) -> None:
     if there is None:
         tensor._grad = wrap(grad._value, grad._node, grad._oidx)
     elif grad._node is None and there._node is None:
-        there._value = add_arrays(there._value, grad._value)
+        there._set_value(add_arrays(there._value, grad._value))
     else:
         tensor._grad = add_gradients(there, grad)
 

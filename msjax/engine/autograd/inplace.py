@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msjax.common.node import Leaf, RootLeaf
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor
+from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.state import ROOT, STATE
 from msjax.engine.autograd.imperative import retain_grad
 
@@ -31,16 +31,23 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
     if new._value.shape != tensor._value.shape and not tensor._value.shape == ():
         raise ValueError(f"An in-place operation should keep the shape {tensor.shape}, but gave {new.shape}.")
     if isinstance(tensor, Parameter):
-        tensor._value = new._value
+        tensor._set_value(new._value)
         return
     if tensor._node.__class__ is RootLeaf:
         if STATE.recording and (STATE.scope is ROOT or new._node is not None):
             raise RuntimeError(_LEAF.format(shape=tensor.shape))
-        tensor._value = new._value
+        tensor._set_value(new._value)
+        return
+    own = tensor.__dict__
+    if "_view" in own:
+        own["_view"].write(tensor, new)
+        return
+    if not STATE.recording and tensor._node is not None and tensor._node.live():
+        tensor._set_value(new._value)
         return
     tensor._value = new._value
-    if not STATE.recording and tensor._node is not None and tensor._node.live():
-        return
+    if "_views" in own:
+        own["_views"].changed(recorded=True)
     if isinstance(tensor._node, Leaf) and not tensor._node.earlier:
         tensor._node.earlier = (tensor._hooks,)
     tensor._node, tensor._oidx = new._node, new._oidx
@@ -53,6 +60,34 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
         tensor._retains = False
         if tensor.requires_grad:
             retain_grad(tensor)
+
+
+def written(tensor: Tensor, new: Tensor) -> Tensor:
+    """`rebind`, and what an operator that writes returns: the Tensor; of a Parameter, where gradients are recorded, a Tensor that shows how it was computed.
+
+    The Parameter stays a leaf, so that what reads it later has no gradient of what was written. What is written to the result, the Parameter
+    shows.
+    """
+    rebind(tensor, new)
+    node = new._node
+    if not isinstance(tensor, Parameter) or node is None or not node.live():
+        return tensor
+    result = wrap(tensor._value, node, new._oidx)
+    result._stands_for = tensor
+    return result
+
+
+def replace(tensor: Tensor, new: Tensor) -> None:
+    """Give a Tensor the value and the tape node of another one, of any shape and type; one of another shape or type is memory of its own."""
+    own = tensor.__dict__
+    if "_view" in own and new._value.shape == tensor._value.shape and new._value.dtype == tensor._value.dtype:
+        return own["_view"].write(tensor, new)
+    tensor._replace(new._value)
+    if isinstance(tensor, Parameter):
+        return
+    tensor._node, tensor._oidx = new._node, new._oidx
+    if "_views" in own:
+        own["_views"].changed(recorded=True)
 
 
 _LEAF = """A leaf Tensor (shape {shape}) that requires a gradient was written to in place. It would no longer be a leaf, and

@@ -19,9 +19,9 @@ from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
 from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import CONCRETE, huge_ints_as_floats, is_tracer
-from msjax.core.base.calls import used
+from msjax.core.base.calls import nothing_is_traced, used
 from msjax.core.base.errors import where
-from msjax.core.base.state import ACTIVITY, ROOT, STATE, Scope
+from msjax.core.base.state import ACTIVITY, LOCK, ROOT, STATE, Scope
 from msjax.core.hooks.batching import CallsAsOutputs
 from msjax.core.hooks.values import ARRAYS
 from msjax.engine.autograd.monitor import current
@@ -155,6 +155,10 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
         values = huge_ints_as_floats(values)
     on_tape = on_tape and op.differentiable and STATE.recording
     if traced:
+        if nothing_is_traced():
+            with LOCK:  # a thread that traces the network has let go of it
+                if not any(is_tracer(v._value if isinstance(v, Tensor) else v) for v in operands):
+                    return apply(op, operands, static)
         mark_used(operands)
     try:
         return _run(op, operands, values, static, traced, on_tape)

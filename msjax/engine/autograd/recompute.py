@@ -171,9 +171,9 @@ class _Region:
         args, kwargs = jax.tree.unflatten(self.treedef, [x.copy() if isinstance(x, _Snapshot) else x for x in self.leaves])
         for scope in scopes:
             scope.open = True
-        default_generator.state._value = self.random
+        default_generator.state._set_value(self.random)
         for buffer, value in self.buffers:
-            buffer._value = value
+            buffer._set_value(value)
         self.store = []
         again, self.again = self.again, True
         try:
@@ -190,11 +190,11 @@ class _Region:
             self.again = again
             for scope, was in zip(scopes, were_open):
                 scope.open = was
-            default_generator.state._value = random
+            default_generator.state._set_value(random)
             for snapshot in now:
                 snapshot.put_back()
             for buffer, value in buffers:
-                buffer._value = value
+                buffer._set_value(value)
 
     def take(self, i):
         """(residuals, operands) of an operator, removed from the store; another backward pass computes them again."""

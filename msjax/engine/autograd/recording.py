@@ -13,14 +13,14 @@ from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.common.tensor_hooks import attach_hooks
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import callable_name, describe
-from msjax.core.base.state import STATE, Scope
+from msjax.core.base.state import LOCK, STATE, Scope
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.backward import LeafGradients, run_backward
 from msjax.engine.settings.current import SETTINGS
 
 
 class GradientScope:
-    """Records a function that is being differentiated.
+    """Records a function that is being differentiated, by one thread at a time.
 
     Use it as a context manager around the call, and mark inputs and weights inside. On exit, marked Tensors get their
     earlier place on the tape back, even if the function raised.
@@ -39,6 +39,7 @@ class GradientScope:
         self._weights: Iterable[Leaf] = ()
 
     def __enter__(self) -> Self:
+        LOCK.acquire()
         state = STATE
         self._before = (state.scope, state.recording)
         self.scope = state.scope = Scope(state.scope, jax_slots.trace_state())
@@ -46,16 +47,19 @@ class GradientScope:
         return self
 
     def __exit__(self, *_exception: Any) -> None:
-        for tensor, leaf, node, oidx in reversed(self._marked):
-            self._ends.setdefault(id(tensor), (tensor._node, tensor._oidx))
-            # Written to in place with a value that is not from this run: it keeps that value's node.
-            if tensor._node is not leaf and not (tensor._node is not None and tensor._node.base is self.scope):
-                continue
-            tensor._node, tensor._oidx = node, oidx
-            if tensor._hooks is not None:
-                attach_hooks(tensor, tensor._hooks)  # those that came during the run see what arrives outside of it, too
-        self.scope.open = False
-        STATE.scope, STATE.recording = self._before
+        try:
+            for tensor, leaf, node, oidx in reversed(self._marked):
+                self._ends.setdefault(id(tensor), (tensor._node, tensor._oidx))
+                # Written to in place with a value that is not from this run: it keeps that value's node.
+                if tensor._node is not leaf and not (tensor._node is not None and tensor._node.base is self.scope):
+                    continue
+                tensor._node, tensor._oidx = node, oidx
+                if tensor._hooks is not None:
+                    attach_hooks(tensor, tensor._hooks)  # those that came during the run see what arrives outside of it, too
+            self.scope.open = False
+            STATE.scope, STATE.recording = self._before
+        finally:
+            LOCK.release()
 
     def inputs(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], positions: Iterable[int]

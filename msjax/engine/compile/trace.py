@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
-from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.code import goes_to_print
@@ -154,6 +154,7 @@ class Trace(ProgramUnderWay):
         """Operands of an operator: a Tensor whose value is known came from outside."""
         for operand in operands:
             if isinstance(operand, Tensor) and id(operand) not in self.variables and not is_tracer(operand._value):
+                operand = root_of(operand)
                 self.missing[id(operand)] = operand, operand._value
 
     def entered(self, owner: Any) -> None:
@@ -167,6 +168,7 @@ class Trace(ProgramUnderWay):
         self.cells[id(cell)] = cell, {name: value for name, value in vars(cell).copy().items() if isinstance(value, Tensor)}
         for tensor in list(cell_tensors(cell)):
             if id(tensor) not in self.variables and not is_tracer(tensor._value):
+                tensor = root_of(tensor)
                 self.missing[id(tensor)] = tensor, tensor._value
 
     # ---- events

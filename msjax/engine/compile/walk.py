@@ -20,7 +20,7 @@ from flax import nnx
 
 from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor
+from msjax.common.tensor import Tensor, root_of
 from msjax.core.base.code import imported_modules, module_attributes, names_in
 from msjax.core.base.flax_slots import MODULE_STATE
 from msjax.core.base.libraries import is_library
@@ -230,9 +230,14 @@ class Walk:
         key, modifiers = (hooks.key, hooks.of_programs) if hooks else ((), [])
         requires_grad = tensor.requires_grad if isinstance(tensor, Parameter) else None
         self.found.append(Variable(("tensor", id(tensor), requires_grad, key), self._within, tensor, key, modifiers))
-        if id(tensor) not in self._visited:
+        root = root_of(tensor)  # a part is read from the whole
+        if id(root) not in self._visited:
+            self._visited[id(root)] = None
+            self.variables.append(root)
+        elif root is tensor:
+            return
+        if root is tensor or id(tensor) not in self._visited:
             self._visited[id(tensor)] = None
-            self.variables.append(tensor)
             for hook in modifiers:
                 self._hook(hook.fn, hook.observe, hook.traced)
 

@@ -122,7 +122,7 @@ def write_back(net: Cell, params: dict[str, Any] | None = None, buffers: dict[st
                 raise ValueError(
                     f"For 'write_back', {name!r} should have shape {variables[name].shape}, but got {tuple(value.shape)}."
                 )
-            variables[name]._value = jnp.array(value, variables[name]._value.dtype)
+            variables[name]._set_value(jnp.array(value, variables[name]._value.dtype))
 
 
 def state_of(net: Cell) -> tuple[dict[Any, Any], dict[Any, Any]]:

@@ -83,12 +83,12 @@ class Installed:
         self._swap = swap(scope=Scope(None), recording=True, trace=self.run)
         self._swap.__enter__()
         for variable, value in zip(self.variables, self.values):
-            variable._value = value
+            variable._hold(value)
         return self
 
     def __exit__(self, *_exception: Any) -> None:
         for variable, value, place in zip(self.variables, self._held, self._places):
-            variable._value = value
+            variable._hold(value)
             for name in ("_node", "_oidx"):
                 variable.__dict__.pop(name, None)
             variable.__dict__.update(place)

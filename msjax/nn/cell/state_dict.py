@@ -119,7 +119,7 @@ class CellState(CellTree):
         if errors:
             raise RuntimeError(f"For 'load_state_dict' of {type(self).__name__}: " + "; ".join(errors) + ".")
         for target, value in writes:
-            target._value = Tensor(value)._value.astype(target._value.dtype)
+            target._set_value(Tensor(value)._value.astype(target._value.dtype))
         return keys
 
     def _plan_load(self, state, prefix, metadata, missing, unexpected, errors, writes):

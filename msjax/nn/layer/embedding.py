@@ -201,7 +201,7 @@ class EmbeddingExt(Cell):
         _check_ids(input, who)
         _check_range(input, self.num_embeddings, who)
         if self.max_norm is not None:
-            self.weight._value = _renorm(self.weight, input, self.max_norm, self.norm_type)._value
+            self.weight._set_value(_renorm(self.weight, input, self.max_norm, self.norm_type)._value)
         padding = None if self.padding_idx is None else self.padding_idx % self.num_embeddings
         return _lookup_ext(self.weight, input, padding, self.scale_grad_by_freq)
 

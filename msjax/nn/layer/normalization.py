@@ -88,8 +88,8 @@ class _BatchNorm(_MovingNorm):
         if self.use_batch_statistics if self.use_batch_statistics is not None else self.training:
             old = float(self.momentum)
             out, mean, variance = apply(ops.BATCH_NORM_TRAIN, (*operands, old, 1 - old))
-            self.moving_mean._value = mean._value
-            self.moving_variance._value = variance._value
+            self.moving_mean._set_value(mean._value)
+            self.moving_variance._set_value(variance._value)
             return out
         return apply(ops.BATCH_NORM_EVAL, operands)
 
@@ -198,8 +198,8 @@ class _InstanceNorm(_MovingNorm):
         operands = (x, self.gamma, self.beta, self.moving_mean, self.moving_variance, float(self.eps))
         old = 1 - float(self.momentum)
         out, mean, variance = apply(ops.INSTANCE_NORM_TRAIN, (*operands, old, 1 - old))
-        self.moving_mean._value = mean._value
-        self.moving_variance._value = variance._value
+        self.moving_mean._set_value(mean._value)
+        self.moving_variance._set_value(variance._value)
         return out
 
 

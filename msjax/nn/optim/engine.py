@@ -14,6 +14,7 @@ from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, filled_like, wrap
 from msjax.core.base.arrays import of_dtype
 from msjax.core.base.errors import describe
+from msjax.core.base.state import LOCK
 from msjax.core.base.typing import JaxArray, JaxArrays, JaxNumber
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
@@ -184,27 +185,28 @@ class CompiledOptimizer(Cell):
         """
         parameters = self.parameters
         grads = _arrays(gradients, parameters, type(self).__name__)
-        program, rates, decays, states, shared, step = self._prepare()
-        values, new_states, new_shared, now = program(
-            [p._value for p in parameters],
-            grads,
-            [[s._value for s in state] for state in states],
-            [_rate_now(rate, step) for rate in rates],
-            [decay(step)._value for decay in decays],
-            [{name: p._value for name, p in group.items()} for group in shared],
-            None if step is None else step._value,
-        )
-        for p, value in zip(parameters, values):
-            p._value = value
-        for state, new in zip(states, new_states):
-            for s, value in zip(state, new):
-                if value is not None:
-                    s._value = value
-        for group, new in zip(shared, new_shared):
-            for name, value in new.items():
-                group[name]._value = value
-        if step is not None:
-            step._value = now
+        with LOCK:  # no thread traces the network meanwhile
+            program, rates, decays, states, shared, step = self._prepare()
+            values, new_states, new_shared, now = program(
+                [p._value for p in parameters],
+                grads,
+                [[s._value for s in state] for state in states],
+                [_rate_now(rate, step) for rate in rates],
+                [decay(step)._value for decay in decays],
+                [{name: p._value for name, p in group.items()} for group in shared],
+                None if step is None else step._value,
+            )
+            for p, value in zip(parameters, values):
+                p._set_value(value)
+            for state, new in zip(states, new_states):
+                for s, value in zip(state, new):
+                    if value is not None:
+                        s._set_value(value)
+            for group, new in zip(shared, new_shared):
+                for name, value in new.items():
+                    group[name]._set_value(value)
+            if step is not None:
+                step._set_value(now)
         return True
 
 

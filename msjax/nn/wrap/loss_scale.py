@@ -185,7 +185,7 @@ def run_unless(skip: Tensor, optimizer: Callable[..., Any], grads: Sequence[Tens
     before = [p._value for p in state]
     optimizer(grads)
     for p, value in zip(state, _select(skip._value.reshape(()), before, [p._value for p in state])):
-        p._value = value
+        p._set_value(value)
 
 
 def to_float32(value: Tensor) -> Tensor:

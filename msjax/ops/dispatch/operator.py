@@ -6,6 +6,7 @@ operands (Tensors, numbers, arrays), the others static values that programs are 
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from msjax.common.typing import KernelDecorator
 from msjax.core.base.errors import describe, where
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.autograd.op_errors import raise_op_error
+from msjax.engine.autograd.views import Rule, view_of
 
 _PLAIN = (type(None), bool, int, str, Type)
 
@@ -72,6 +74,7 @@ def operator(
     differentiable: bool = True,
     shape_error: type[Exception] = ValueError,
     tensors: bool = False,
+    view: Rule | None = None,
 ) -> KernelDecorator:
     """Decorator: make a kernel an operator.
 
@@ -82,6 +85,7 @@ def operator(
         check: called with the values of all parameters before the kernel is; raises for wrong ones.
         name: as messages show it; by default the kernel's name.
         int_grad, differentiable, shape_error: see `msjax.engine.autograd.op.Op`.
+        view: of an operator whose results share the memory of its first operand, how they are written; see `msjax.engine.autograd.views`.
         tensors: whether the first operand has to be a Tensor or an array; a number or a list is a TypeError then.
 
     Returns:
@@ -101,6 +105,7 @@ def operator(
         op = Op(
             name or kernel.__name__.rstrip("_"), fn, int_grad=int_grad, differentiable=differentiable, shape_error=shape_error
         )
+        run = apply if view is None else _viewing(dataclasses.replace(view, read=fn))
         default_numbers = tuple([defaults[i] for i in given[operands:]])
         frozen_defaults = tuple([None if defaults[i] is inspect.Parameter.empty else freeze(defaults[i]) for i in rest])
 
@@ -133,13 +138,13 @@ def operator(
                     check(*values)
                 except Exception as error:
                     raise_op_error(error, op, values[:operands])
-            return apply(op, [values[i] for i in given], tuple([freeze(values[i]) for i in rest]))
+            return run(op, [values[i] for i in given], tuple([freeze(values[i]) for i in rest]))
 
         if required == operands:
 
             def call(*args, **kwargs):
                 if not kwargs and len(args) == operands and (not tensors or isinstance(args[0], Tensor)):
-                    return apply(op, args + default_numbers if numbers else args, frozen_defaults)
+                    return run(op, args + default_numbers if numbers else args, frozen_defaults)
                 return checked_call(args, kwargs)
 
         else:
@@ -157,6 +162,15 @@ def operator(
         return call
 
     return cast(KernelDecorator, decorate)
+
+
+def _viewing(rule):
+    """`apply` for an operator whose results are views."""
+
+    def run(op, operands, static):
+        return view_of(operands[0], apply(op, operands, static), rule, tuple(operands[1:]), static)
+
+    return run
 
 
 def _parameters(kernel):

@@ -8,38 +8,49 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.common.op_seeds import OP_SEEDS
 from msjax.common.random import Generator, default_generator
 from msjax.common.seeds import numpy_generator
 from msjax.common.typing import TensorLike
 from msjax.core.base.arrays import is_tracer
+from msjax.core.base.calls import at_level_of_program, used
 from msjax.core.base.recent import Recent
-from msjax.engine.programs.cache import ProgramCache, run_cached
 
 
 class SeededKeys:
     """The sequence of keys of one seed: the same in every run of the program, with a new key for each call.
 
-    While a program is being compiled, the keys come from the default generator, with the seed mixed in: what
-    is counted in Python would stay the same in every run of the compiled program.
+    Where msjax compiles, the sequence's state is a variable of the program, which goes on from run to run. Under jax's own transformations, the keys
+    come from the default generator, with the seed mixed in: a state of Python's would stay the same in every run.
     """
 
     def __init__(self, seed: int):
         self._seed = int(seed) % 2**31
-        self._count = 0
+        self._generator = Generator(self._seed)
+        self._state = self._generator.state  # made here: what a trace makes is gone with it
         self._epoch = None
         # Threads that draw at the same time get keys of their own.
         self._lock = threading.Lock()
+        OP_SEEDS.register(self)
+
+    def restart(self) -> None:
+        """Begin anew: the program's seed is set."""
+        with jax.ensure_compile_time_eval():
+            self._generator.manual_seed(self._seed)
 
     def next_key(self) -> Any:
-        if is_tracer(default_generator.state._value):
-            return _mixed(default_generator.next_key(), self._seed)
-        # Seeding the default generator replaces its numpy generator, and restarts this sequence.
-        with self._lock:
-            if self._epoch is not numpy_generator():
-                self._epoch, self._count = numpy_generator(), 0
-            self._count += 1
-            count = self._count
-        return run_cached(_MIXED, (), (_root(self._seed), count))
+        state = self._state
+        if not is_tracer(state._value):
+            if is_tracer(default_generator.state._value) and not at_level_of_program():
+                return _mixed(default_generator.next_key(), self._seed)
+            # Seeding the default generator replaces its numpy generator, and restarts this sequence.
+            with self._lock:
+                if self._epoch is not numpy_generator():
+                    if self._epoch is not None:
+                        self.restart()
+                    self._epoch = numpy_generator()
+            used((state,))
+        return self._generator.next_key()
 
 
 @jax.jit
@@ -47,11 +58,10 @@ def _mixed(key, number):
     return jax.random.key_data(jax.random.fold_in(jax.random.wrap_key_data(key), number))
 
 
-_MIXED = ProgramCache(lambda _: _mixed.__wrapped__)
-
-
-def _root(seed):
-    return jax.random.key_data(jax.random.key(seed))
+def fixed_key(seed: int) -> Any:
+    """The data of the one key of a seed, for operators whose numbers are the same in each call with that seed."""
+    with jax.ensure_compile_time_eval():
+        return jax.random.key_data(jax.random.key(_checked(seed)))
 
 
 # The sequences of the seeds used last. One that was dropped starts again.
@@ -65,13 +75,22 @@ def next_key(seed: Any = None, generator: Generator | None = None) -> Any:
         return generator.next_key()
     if seed is None:
         return default_generator.next_key()
-    return _SEQUENCES.of(seed, lambda: _sequence(seed), _LARGEST_NUMBER_OF_SEQUENCES).next_key()
+    return _shared(seed).next_key()
 
 
-def _sequence(seed):
+def sequence_of(seed: int) -> SeededKeys:
+    """A sequence of its own; that of all who have the seed while a program is traced, which may be traced again."""
+    return _shared(seed) if at_level_of_program() else SeededKeys(seed)
+
+
+def _shared(seed):
+    return _SEQUENCES.of(seed, lambda: SeededKeys(_checked(seed)), _LARGEST_NUMBER_OF_SEQUENCES)
+
+
+def _checked(seed):
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"A seed should be an int that is not negative, but got {seed!r}.")
-    return SeededKeys(seed)
+    return seed
 
 
 def wrap(key: TensorLike) -> Any:

@@ -51,7 +51,7 @@ class MaskStream:
     def restart(self) -> None:
         """Begin anew from the program's seed, with each shape."""
         for state in self._states.values():
-            state._value = self._first()
+            state._set_value(self._first())
 
     def _first(self):
         return jnp.uint32(minstd.first_state(OP_SEEDS.merged(self._count)))
@@ -64,7 +64,7 @@ class MaskStream:
                 with jax.ensure_compile_time_eval():
                     state = self._states[shape] = GeneratorState(self._first())
             now = wrap(state._value)
-            state._value = _after(state, int(np.prod(shape, dtype=np.int64)))._value
+            state._set_value(_after(state, int(np.prod(shape, dtype=np.int64)))._value)
         return now
 
 
@@ -124,7 +124,7 @@ def drawn(name: str, seed: int | None, numbers: Numbers) -> Tensor | None:
         return wrap(jnp.asarray(numbers.on_host(found)))
     state = _state_in_program((name, seed), lambda: numbers.first(found))
     values, after = apply(numbers.in_program, (state,), numbers.setting)
-    state._value = after._value
+    state._set_value(after._value)
     return values
 
 
@@ -138,7 +138,7 @@ def state_of_mask(seed: int | None, count: int) -> Tensor | JaxArray | None:
         return jnp.asarray(first)
     state = _state_in_program(("dropout", seed), lambda: first)
     now = wrap(state._value)
-    state._value = _after(state, count)._value
+    state._set_value(_after(state, count)._value)
     return now
 
 

@@ -51,6 +51,7 @@ def _method(function: Callable[..., Any], operands: tuple[type, ...]) -> Callabl
                     raise_op_error(error, op, (self, other))
                 result = _new(Tensor)
                 result._value = value
+                result._node = None
                 return result
         elif not isinstance(other, operands):
             return _refused(function, other)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msjax.common.bases import TensorBase
 from msjax.engine.autograd.imperative import GradientMethods
+from msjax.engine.autograd.memory import MemoryMethods
 from msjax.engine.autograd.tensor_api import HookMethods
 from msjax.ops.methods.array import ArrayMethods
 from msjax.ops.methods.elementwise import ElementwiseMethods
@@ -24,6 +25,7 @@ class TensorMethods(
     InplaceMethods,
     GradientMethods,
     HookMethods,
+    MemoryMethods,
     TensorBase,
 ):
     """What Tensor has besides what its own body defines."""

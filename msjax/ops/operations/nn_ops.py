@@ -232,7 +232,8 @@ class BatchNorm(Form):
         old = 1 - float(self.momentum)
         out = normalization.batch_norm_outputs(input_x, scale, bias, mean, variance, float(self.epsilon), old, 1 - old, training)
         if training:
-            mean._value, variance._value = out[1]._value, out[2]._value
+            mean._set_value(out[1]._value)
+            variance._set_value(out[2]._value)
         return out
 
 

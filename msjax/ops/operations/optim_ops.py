@@ -129,7 +129,7 @@ class _Step(Form):
                 )
         out = apply(self._op, given, tuple(getattr(self, key) for key in self._static))
         for operand, new in zip(given, out):
-            operand._value = new._value
+            operand._set_value(new._value)
         return out
 
 

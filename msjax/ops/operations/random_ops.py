@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
 
@@ -13,7 +15,7 @@ from msjax.core.base.typing import Axes
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.promotion import to_float
-from msjax.ops.dispatch.random_keys import SeededKeys, next_key, wrap
+from msjax.ops.dispatch.random_keys import next_key, sequence_of, wrap
 from msjax.ops.function.array_func import casting
 from msjax.ops.function.nn_func import dropouts
 from msjax.ops.function.random_func import choices, distributions, sampling
@@ -29,16 +31,23 @@ __all__ = [
 
 def _key(primitive, *names):
     """A key: from the object's own sequence if it has seeds, else from the default generator."""
-    sequence = primitive.__dict__.get("_keys")
-    if sequence is None:
+    if "_keys" not in primitive.__dict__:
         seeds = [int(getattr(primitive, name)) for name in names or ("seed", "seed2")]
-        sequence = primitive._keys = SeededKeys(seeds[0] * 1000003 + sum(seeds[1:])) if any(s > 0 for s in seeds) else False
-    return sequence.next_key() if sequence else next_key()
+        primitive._keys = sequence_of(seeds[0] * 1000003 + sum(seeds[1:])) if any(s > 0 for s in seeds) else None
+    return next_key() if primitive._keys is None else primitive._keys.next_key()
 
 
 class _Seeded(Form):
     seed: int = 0
     seed2: int = 0
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            if isinstance(self.seed, int) and isinstance(self.seed2, int) and (self.seed > 0 or self.seed2 > 0):
+                # Before a program is compiled that draws: what is made while it is traced is made anew in each trace.
+                self._keys = sequence_of(self.seed * 1000003 + self.seed2)
 
 
 shape_of = sampling.shape_of
@@ -220,10 +229,9 @@ class Bernoulli(Form):
     offset: int = 0
 
     def __call__(self, x: TensorLike, p: TensorLike) -> Tensor:
-        sequence = self.__dict__.get("_keys")
-        if sequence is None:
-            sequence = self._keys = SeededKeys(self.seed + self.offset) if self.seed != -1 else False
-        return apply(choices.BERNOULLI, (x, p, sequence.next_key() if sequence else next_key()))
+        if "_keys" not in self.__dict__:
+            self._keys = sequence_of(self.seed + self.offset) if self.seed != -1 else None
+        return apply(choices.BERNOULLI, (x, p, next_key() if self._keys is None else self._keys.next_key()))
 
 
 def _truncated(key, low, high, shape, dtype):

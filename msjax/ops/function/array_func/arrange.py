@@ -15,6 +15,7 @@ from msjax.common.typing import Shape, TensorLike
 from msjax.core.base.checks import check_axis, check_int
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Axes, JaxArray
+from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 
@@ -27,7 +28,11 @@ __all__ = [
 # ---- shape
 
 
-@operator(name="Reshape", int_grad=True)
+# Of operators that change the shape only.
+RESHAPED: Final = Rule(write=lambda x, value, *_: value.reshape(x.shape))
+
+
+@operator(name="Reshape", int_grad=True, view=RESHAPED)
 def _reshape(input, shape):
     if not all(isinstance(n, (int, np.integer)) for n in shape):
         raise TypeError(f"'shape' should be of ints, but got {shape}.")
@@ -65,7 +70,7 @@ def ravel(input: TensorLike) -> Tensor:
     return _reshape(input, (-1,))
 
 
-@operator(int_grad=True)
+@operator(int_grad=True, view=RESHAPED)
 def expand_dims(input_x: TensorLike, axis: int) -> JaxArray:
     """A new axis of size 1 at position `axis`.
 
@@ -84,7 +89,7 @@ def unsqueeze(input: TensorLike, dim: int) -> Tensor:
     return expand_dims(input, dim)
 
 
-@operator(int_grad=True)
+@operator(int_grad=True, view=RESHAPED)
 def squeeze(input: TensorLike, axis: Axes | None = None) -> JaxArray:
     """Without axes of size 1: all of them, or those named; a named axis of another size stays.
 
@@ -103,7 +108,7 @@ def squeeze(input: TensorLike, axis: Axes | None = None) -> JaxArray:
     return jnp.squeeze(input, tuple({a % input.ndim for a in axes if input.shape[a] == 1}) if input.ndim else None)
 
 
-@operator(int_grad=True)
+@operator(int_grad=True, view=Rule(write=RESHAPED.write, holds=lambda x, order, *_: order == "C"))
 def flatten(input: TensorLike, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> JaxArray:
     """The axes from `start_dim` to `end_dim` as one.
 
@@ -137,7 +142,7 @@ def flatten(input: TensorLike, order: str = "C", *, start_dim: int = 1, end_dim:
 
 
 def _atleast(name, fn, doc):
-    kernel = operator(name=name, int_grad=True)(lambda inputs: fn(inputs))
+    kernel = operator(name=name, int_grad=True, view=RESHAPED)(lambda inputs: fn(inputs))
 
     def function(inputs):
         return tuple(kernel(x) for x in inputs) if isinstance(inputs, (tuple, list)) else kernel(inputs)
@@ -163,7 +168,12 @@ atleast_3d: Final = _atleast(
 # ---- repetition
 
 
-@operator(name="BroadcastTo", int_grad=True)
+def _repeated(x, shape):
+    missing = len(shape) - x.ndim
+    return np.broadcast_to(x, tuple(x.shape[i - missing] if s == -1 and i >= missing else s for i, s in enumerate(shape)))
+
+
+@operator(name="BroadcastTo", int_grad=True, view=Rule(layout=_repeated, repeats=True))
 def _broadcast_to(input, shape):
     missing = len(shape) - input.ndim
     if missing < 0:

@@ -14,6 +14,7 @@ from msjax.common.tensor import Tensor, is_tensor
 from msjax.common.typing import DTypeLike, Shape, TensorLike
 from msjax.core.base.arrays import known_value
 from msjax.core.base.errors import describe
+from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import freeze, operator
 
 __all__ = [
@@ -29,7 +30,11 @@ def ints(values: Shape) -> tuple[Any, ...]:
     return frozen if isinstance(frozen, tuple) else (frozen,)
 
 
-@operator(name="Cast", int_grad=True)
+def _same_type(x, dtype):
+    return x.dtype == mstype.to_jax(dtype)
+
+
+@operator(name="Cast", int_grad=True, view=Rule(write=lambda x, value, _: value, layout=lambda x, _: x, holds=_same_type))
 def _cast(input, dtype):
     x, target = jnp.asarray(input), mstype.to_jax(dtype)
     if target.kind in "iu" and (target.itemsize < 4 or target.kind == "u") and mstype.from_np(x.dtype).kind == "f":

@@ -12,6 +12,7 @@ from msjax.common.arrays import as_array
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.typing import JaxArray, Number
+from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 
@@ -51,7 +52,7 @@ def diag_embed(input: TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -
     return jnp.moveaxis(out, (-2, -1), (dim1, dim2))
 
 
-@operator(int_grad=True)
+@operator(int_grad=True, view=Rule(layout=np.diagonal))
 def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> JaxArray:
     """The diagonal number `offset` of the matrices in the axes `dim1` and `dim2`, as the last axis."""
     if input.ndim < 2:

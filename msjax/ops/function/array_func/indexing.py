@@ -13,12 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.common.tensor import Tensor
+from msjax.common.tensor import Tensor, root_of
 from msjax.common.typing import TensorLike
 from msjax.core.base.arrays import TracedValueError, known_value
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.inplace import rebind
 from msjax.engine.autograd.op import Op, apply
+from msjax.engine.autograd.views import Rule, is_shared, pick, view_of, write_items
 
 __all__ = []
 
@@ -121,6 +122,11 @@ class _Index:
     @property
     def key(self):
         return tuple(self.parts), self.dynamic
+
+    @property
+    def basic(self):
+        """Whether it picks by numbers and slices only, so that the part is a view."""
+        return self.dynamic or all(not array.ndim for array in self.arrays)
 
     @property
     def operands(self):
@@ -237,7 +243,27 @@ def _set(x, value, starts, *rest):
     return jax.lax.dynamic_update_slice(x, jnp.broadcast_to(value, shape).reshape(size), first)
 
 
+def _laid(x, starts, *rest):
+    """What `_get` does to strides; where slices begin need not be known."""
+    *arrays, parts, _ = rest
+    starts, arrays = iter(() if starts is None else starts.tolist()), iter(arrays)
+    index = []
+    for kind, *bounds in parts:
+        if kind in (POINT, SPAN):
+            start = next(starts, 0)
+            index.append(start if kind == POINT else slice(start, start + bounds[0]))
+        elif kind == ARRAY:
+            at = next(arrays)
+            index.append(0 if at is None else int(at))
+        else:
+            index.append(slice(*bounds) if kind == STRIDED else None if kind == NEW else slice(None))
+    return x[tuple(index)]
+
+
 _GETITEM = Op("getitem", _get, int_grad=(0,))
+_VIEW = Rule(read=_get, write=_set, layout=_laid)
+# What comes twice is to be written once.
+_PICKED = Rule(read=_get)
 _SETITEM = Op("setitem", _set, int_grad=(0, 1))
 _SET_MASKED = Op(
     "setitem", lambda x, mask, value: jnp.where(_widen(mask, x), jnp.asarray(value).astype(x.dtype), x), int_grad=(0, 2)
@@ -251,7 +277,8 @@ def _widen(mask, x):
 def getitem(self: Tensor, index: Any) -> Tensor:
     """Part of a Tensor: ints, slices, None, ..., lists, integer and Bool Tensors, as in numpy."""
     parsed = _Index(index, self._value.shape)
-    return apply(_GETITEM, (self, *parsed.operands), parsed.key)
+    out = apply(_GETITEM, (self, *parsed.operands), parsed.key)
+    return (view_of if parsed.basic else pick)(self, out, _VIEW if parsed.basic else _PICKED, parsed.operands, parsed.key)
 
 
 def setitem(self: Tensor, index: Any, value: TensorLike | Sequence[Any]) -> None:
@@ -260,12 +287,15 @@ def setitem(self: Tensor, index: Any, value: TensorLike | Sequence[Any]) -> None
         value = Tensor(value)
     elif value is None or isinstance(value, str):
         raise TypeError(f"A part of a Tensor can be set to a number, a Tensor, a list or a tuple, but got {describe(value)}.")
-    if isinstance(index, Tensor) and index._value.dtype == bool and _scalar(value):
+    masked = isinstance(index, Tensor) and index._value.dtype == bool and _scalar(value)
+    if masked and "_picked" not in root_of(self).__dict__:
         if tuple(index.shape) != self.shape[: index.ndim]:
             raise IndexError(f"A Bool index of shape {index.shape} does not fit a Tensor of shape {self.shape}.")
         new = apply(_SET_MASKED, (self, index, value))
     else:
         parsed = _Index(index, self._value.shape)
+        if is_shared(self) and write_items(self, value, _VIEW, parsed.operands, parsed.key):
+            return
         new = apply(_SETITEM, (self, value, *parsed.operands), parsed.key)
     rebind(self, new)
 

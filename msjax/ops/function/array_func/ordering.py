@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import jax.numpy as jnp
+import numpy as np
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
 from msjax.core.base.checks import check_axis
 from msjax.core.base.typing import Axes, JaxArray
+from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
 
@@ -19,7 +21,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-@operator(name="Transpose", int_grad=True)
+@operator(
+    name="Transpose",
+    int_grad=True,
+    view=Rule(write=lambda x, value, axes: jnp.transpose(value, np.argsort([a % x.ndim for a in axes])), layout=np.transpose),
+)
 def _transpose(input, axes):
     return jnp.transpose(input, axes)
 
@@ -62,7 +68,7 @@ def t(input: Tensor) -> Tensor:
     return _transpose(input, (1, 0)) if input.ndim == 2 else input
 
 
-@operator(int_grad=True)
+@operator(int_grad=True, view=Rule(write=lambda x, value, *axes: jnp.swapaxes(value, *axes), layout=np.swapaxes))
 def swapaxes(input: TensorLike, axis0: int, axis1: int) -> JaxArray:
     """Two axes exchanged."""
     for axis in (axis0, axis1):
@@ -75,7 +81,7 @@ def swapdims(input: TensorLike, dim0: int, dim1: int) -> Tensor:
     return swapaxes(input, dim0, dim1)
 
 
-@operator(int_grad=True)
+@operator(int_grad=True, view=Rule(write=lambda x, value, source, to: jnp.moveaxis(value, to, source), layout=np.moveaxis))
 def moveaxis(x: TensorLike, source: Axes, destination: Axes) -> JaxArray:
     """Axes moved from the positions `source` (an int or tuple) to `destination`, the others in their order."""
     return jnp.moveaxis(x, source, destination)

@@ -13,6 +13,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_positive_int, is_int
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray
+from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import axis_of
 
@@ -22,13 +23,28 @@ __all__ = [
 ]  # fmt: skip
 
 
-@operator(name="Split", int_grad=True)
-def _split(input, cuts, axis):
-    # A cut may lie beyond the end or before the previous cut: the piece is empty then.
-    size = input.shape[axis]
+def _pieces(size, cuts):
+    """(start, stop) of each piece of an axis. A cut may lie beyond the end or before the previous cut: the piece is empty then."""
     cuts = [min(max(c + size if c < 0 else c, 0), size) for c in cuts]
-    ends = zip([0, *cuts], [*cuts, size])
-    return tuple([jax.lax.slice_in_dim(input, start, max(start, stop), axis=axis) for start, stop in ends])
+    return [(start, max(start, stop)) for start, stop in zip([0, *cuts], [*cuts, size])]
+
+
+def _at(x, axis, index):
+    return (builtins.slice(None),) * (axis % x.ndim) + (index,)
+
+
+def _put_piece(x, value, cuts, axis, number):
+    start, _ = _pieces(x.shape[axis], cuts)[number]
+    return jax.lax.dynamic_update_slice_in_dim(x, value, start, axis)
+
+
+def _laid_pieces(x, cuts, axis):
+    return [x[_at(x, axis, builtins.slice(*piece))] for piece in _pieces(x.shape[axis], cuts)]
+
+
+@operator(name="Split", int_grad=True, view=Rule(write=_put_piece, layout=_laid_pieces))
+def _split(input, cuts, axis):
+    return tuple([jax.lax.slice_in_dim(input, *piece, axis=axis) for piece in _pieces(input.shape[axis], cuts)])
 
 
 def split(tensor: TensorLike, split_size_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
@@ -138,7 +154,14 @@ def dsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple
     return tensor_split(input, indices_or_sections, 2)
 
 
-@operator(name="Unstack", int_grad=True)
+@operator(
+    name="Unstack",
+    int_grad=True,
+    view=Rule(
+        write=lambda x, value, axis, number: x.at[_at(x, axis, number)].set(value),
+        layout=lambda x, axis: [x[_at(x, axis, i)] for i in builtins.range(x.shape[axis])],
+    ),
+)
 def _unstack(input, axis):
     return tuple(jax.lax.index_in_dim(input, i, axis, keepdims=False) for i in builtins.range(input.shape[axis]))
 
@@ -163,7 +186,18 @@ def unbind(input: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
 # ---- slices
 
 
-@operator(name="Slice", int_grad=True)
+def _block(x, begin, size):
+    return tuple(builtins.slice(b, None if s == -1 else b + s) for b, s in zip(begin, size))
+
+
+@operator(
+    name="Slice",
+    int_grad=True,
+    view=Rule(
+        write=lambda x, value, begin, size: jax.lax.dynamic_update_slice(x, value, begin),
+        layout=lambda x, begin, size: x[_block(x, begin, size)],
+    ),
+)
 def _slice(input, begin, size):
     if len(begin) != input.ndim or len(size) != input.ndim:
         raise ValueError(
@@ -208,11 +242,19 @@ def narrow(input: TensorLike, axis: int, start: int | Tensor, length: int | Tens
     return _slice(input, begin, tuple(length if i == axis else n for i, n in enumerate(input.shape)))
 
 
-@operator(name="StridedSlice", int_grad=True)
+def _index(index):
+    return tuple(
+        [None if i is None else Ellipsis if i == "..." else i if isinstance(i, int) else builtins.slice(*i) for i in index]
+    )
+
+
+@operator(
+    name="StridedSlice",
+    int_grad=True,
+    view=Rule(write=lambda x, value, index: x.at[_index(index)].set(value), layout=lambda x, index: x[_index(index)]),
+)
 def _strided(input, index):
-    return input[
-        tuple(None if i is None else Ellipsis if i == "..." else i if isinstance(i, int) else builtins.slice(*i) for i in index)
-    ]
+    return input[_index(index)]
 
 
 def strided_slice(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, wrap
@@ -18,6 +17,7 @@ from msjax.core.hooks.handle import new_hook_id
 from msjax.core.hooks.protocol import Frame
 from msjax.core.hooks.returns import gradients_result
 from msjax.core.hooks.table import Hook
+from msjax.engine.autograd.views import without_gradient
 from msjax.ops.primitive import Primitive
 
 
@@ -34,7 +34,7 @@ def stop_gradient(value: TensorLike) -> Tensor:
         3.0
     """
     if isinstance(value, Tensor):
-        stopped = wrap(jax.lax.stop_gradient(value._value))
+        stopped = without_gradient(value)
         stopped._stopped = True
         stops_gradients()
         return stopped

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.bases import is_cell
-from msjax.common.tensor import Tensor, is_tensor, wrap
+from msjax.common.tensor import Tensor, is_tensor, root_of, wrap
 from msjax.core.base.code import cell_contents, names_in
 from msjax.core.base.errors import callable_name
 from msjax.core.base.libraries import of_library
@@ -46,6 +46,9 @@ def captured(fn: Callable[..., Any]) -> list[Tensor]:
             return
         seen.add(id(value))
         if isinstance(value, Tensor):
+            root = root_of(value)
+            # A part is read from the whole, unless it has a gradient of its own.
+            value = root if root._node is not None or value._node is None else value
             found[id(value)] = value
         elif isinstance(value, (list, tuple, set, frozenset)):
             visit_all(value, depth + 1)
@@ -98,13 +101,15 @@ class Reached:
         scope = Scope(None, None, STATE.scope.root if STATE.recording else None)
         try:
             for tensor, value in zip(tensors, values):
-                tensor._value, tensor._node = value, None
+                tensor._hold(value)
+                tensor._node = None
             with swap(scope=scope):
                 yield
         finally:
             scope.open = False
             for tensor, value, node, oidx in before:
-                tensor._value, tensor._node, tensor._oidx = value, node, oidx
+                tensor._hold(value)
+                tensor._node, tensor._oidx = node, oidx
 
 
 class Lifted:

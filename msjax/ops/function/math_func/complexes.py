@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from msjax.common.typing import TensorLike, UnaryOperator
 from msjax.core.base.typing import JaxArray
+from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of, promote, to_float
 from msjax.ops.function.math_func.tables import unary
@@ -15,8 +18,50 @@ __all__ = ["angle", "conj", "imag", "polar", "real", "view_as_real"]
 
 _Z = "ms.Tensor([1 + 2j, 3 - 1j], ms.complex64)"
 
-real: UnaryOperator = unary("real", jnp.real, "The real part.", (f"ops.real({_Z})", "[1. 3.]"))
-imag: UnaryOperator = unary("imag", jnp.imag, "The imaginary part; of real numbers 0.", (f"ops.imag({_Z})", "[ 2. -1.]"))
+
+def _complex(x, *_):
+    return x.dtype.kind == "c"
+
+
+@operator(
+    view=Rule(
+        write=lambda x, value: jax.lax.complex(value.astype(x.real.dtype), jnp.imag(x)) if _complex(x) else value,
+        layout=np.real,
+        parts=True,
+    )
+)
+def real(input: TensorLike) -> JaxArray:
+    """The real part.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.real(ms.Tensor([1 + 2j, 3 - 1j], ms.complex64)))
+        [1. 3.]
+    """
+    return jnp.real(input)
+
+
+@operator(
+    view=Rule(
+        write=lambda x, value: jax.lax.complex(jnp.real(x), value.astype(x.real.dtype)),
+        layout=np.imag,
+        parts=True,
+        holds=_complex,
+    )
+)
+def imag(input: TensorLike) -> JaxArray:
+    """The imaginary part; of real numbers 0.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.imag(ms.Tensor([1 + 2j, 3 - 1j], ms.complex64)))
+        [ 2. -1.]
+    """
+    return jnp.imag(input)
+
+
 conj: UnaryOperator = unary(
     "conj", jnp.conj, "The complex conjugate; of real numbers themselves.", (f"ops.conj({_Z})", "[1.-2.j 3.+1.j]"), int_grad=True
 )
@@ -52,7 +97,11 @@ def polar(abs: TensorLike, angle: TensorLike) -> JaxArray:
     return jax.lax.complex(size * jnp.cos(angle), size * jnp.sin(angle))
 
 
-@operator()
+def _pairs(x):
+    return as_strided(x.real, (*x.shape, 2), (*x.strides, x.real.itemsize), writeable=False)
+
+
+@operator(view=Rule(write=lambda x, value: jax.lax.complex(value[..., 0], value[..., 1]), layout=_pairs, parts=True))
 def view_as_real(input: TensorLike) -> JaxArray:
     """Complex numbers as pairs (real, imaginary) along a new last axis.
 

@@ -232,7 +232,8 @@ def batch_norm(
         return apply(BATCH_NORM_EVAL, (input_x, weight, bias, running_mean, running_var, float(eps)))
     old = 1 - float(momentum)
     out, mean, variance = apply(BATCH_NORM_TRAIN, (input_x, weight, bias, running_mean, running_var, float(eps), old, 1 - old))
-    running_mean._value, running_var._value = mean._value, variance._value
+    running_mean._set_value(mean._value)
+    running_var._set_value(variance._value)
     return out
 
 

@@ -13,7 +13,7 @@ from msjax.core.base.checks import check_positive_int
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.promotion import as_operand, to_float
-from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.ops.dispatch.random_keys import fixed_key, next_key, wrap
 from msjax.ops.function.random_func.sampling import seeded_units
 
 __all__ = [
@@ -36,7 +36,7 @@ def bernoulli(input: Tensor, p: Tensor | float = 0.5, seed: int | None = None) -
     Args:
         input (Tensor): gives shape and dtype.
         p (Tensor or float): how likely a one is, in [0, 1]. Default: 0.5.
-        seed (int, optional): makes the numbers the same in every run of the program. Default: None.
+        seed (int, optional): makes the numbers the same in every call; None and -1 don't. Default: None.
 
     Raises:
         ValueError: `p` is a number out of range.
@@ -49,7 +49,7 @@ def bernoulli(input: Tensor, p: Tensor | float = 0.5, seed: int | None = None) -
     """
     if isinstance(p, (int, float)) and not 0 <= p <= 1:
         raise ValueError(f"For 'bernoulli', 'p' should be in [0, 1], but got {p}.")
-    return apply(BERNOULLI, (input, p, next_key(None if seed == -1 else seed)))
+    return apply(BERNOULLI, (input, p, next_key() if seed in (None, -1) else fixed_key(seed)))
 
 
 def bernoulli_ext(input: TensorLike, *, generator: Generator | None = None) -> Tensor:
@@ -149,7 +149,7 @@ def random_categorical(logits: Tensor, num_sample: int, seed: int = 0, dtype: DT
     Args:
         logits (Tensor): shape (batch, classes), log weights.
         num_sample (int): how many to draw from each row.
-        seed (int): if not 0, makes the numbers the same in every run of the program. Default: 0.
+        seed (int): if not 0, makes the numbers the same in every call. Default: 0.
         dtype (ms.dtype): Default: Int64.
 
     Returns:
@@ -160,7 +160,7 @@ def random_categorical(logits: Tensor, num_sample: int, seed: int = 0, dtype: DT
         >>> print(ops.random_categorical(ops.zeros((2, 5)), 3).shape)
         (2, 3)
     """
-    return apply(_CATEGORICAL, (logits, next_key(seed or None)), (freeze(num_sample), mstype.as_dtype(dtype)))
+    return apply(_CATEGORICAL, (logits, fixed_key(seed) if seed else next_key()), (freeze(num_sample), mstype.as_dtype(dtype)))
 
 
 def _shuffle(x, key):

@@ -1,0 +1,425 @@
+"""Views: Tensors that are parts of others, or others in another shape, and share their memory.
+
+Arrays are immutable, so a view is a Tensor that knows the Tensor whose memory it shares, its root, and the steps that lead from it. Each
+step is an operator that reads from a Tensor and one that writes to it (`Rule`). A write to a view computes a new value of the root in one
+program. A write to the root makes its views stale: they have no value until they are read, and then read the root. What is
+never written costs a weak reference.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from msjax.common.node import Leaf, RootLeaf
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor, wrap
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.state import STATE, swap
+from msjax.engine.autograd.imperative import retain_grad
+from msjax.engine.autograd.inplace import rebind
+from msjax.engine.autograd.layouts import each, laid, memory, overlaps, type_of, walked
+from msjax.engine.autograd.op import Op, apply
+
+# Of the lists of views only.
+_LOCK = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """How an operator that makes views reads and writes. Its functions take jax arrays: the Tensor's, then the operator's other operands and
+    its settings.
+
+    Attributes:
+        read: the operator's own function; `operator` puts it in.
+        write (callable, optional): ``write(x, value, ...)`` returns x with `value` in the place of what is read; by default elements are
+            written one by one.
+        parts: whether the elements of the result are parts of numbers.
+        layout (callable, optional): does to a numpy array of the Tensor's strides what `read` does; by default the step keeps the order of
+            elements and changes the shape.
+        repeats: whether elements may be read more than once.
+        holds (callable, optional): for a Tensor and the other arguments, whether the result is a view at all.
+    """
+
+    read: Any = None
+    write: Callable[..., Any] | None = None
+    layout: Callable[..., Any] | None = None
+    repeats: bool = False
+    parts: bool = False
+    holds: Callable[..., bool] | None = None
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What programs with it depend on."""
+        return self.read, self.write
+
+
+class Step(NamedTuple):
+    """One step from a root to a view: a rule, its settings, the number of its operands and that of the result it takes, None for its only
+    one; and the shape of the view."""
+
+    rule: Rule
+    static: tuple[Any, ...]
+    count: int
+    output: int | None
+    shape: tuple[int, ...]
+
+
+class _Steps(tuple):
+    """The steps of a chain, as a setting of the operators that read and write it."""
+
+    __slots__ = ()
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What programs with it depend on."""
+        return tuple(self)
+
+
+class View:
+    """The place of a view.
+
+    Args:
+        base: the Tensor that it was taken from.
+        rule: the last step.
+        operands, static: its further arguments.
+        output: the number of the result, None for the only one.
+        shape: of the view.
+        detached: whether no gradient passes from the root to the view.
+
+    Attributes:
+        root: the Tensor whose memory it shares, no view itself.
+    """
+
+    __slots__ = ("root", "_before", "_step", "_operands", "detached")
+
+    def __init__(
+        self,
+        base: Tensor,
+        rule: Rule,
+        operands: tuple[Any, ...],
+        static: tuple[Any, ...],
+        output: int | None,
+        shape: tuple[int, ...],
+        detached: bool = False,
+    ):
+        before: View | None = base.__dict__.get("_view")
+        self._before = before
+        self._step = Step(rule, static, len(operands), output, shape)
+        self._operands = operands
+        if before is None:
+            self.root: Tensor = base
+            self.detached = detached
+        else:
+            self.root, self.detached = before.root, detached or before.detached
+
+    def copies(self) -> bool:
+        """Whether it is no view, since its step changes the shape of what doesn't lie in memory in order."""
+        if self._before is None or self._step.rule.layout is not None:
+            return False
+        return laid(self.root.shape, type_of(self.root), self.steps()) is None
+
+    def steps(self) -> _Steps:
+        """All steps that do something, from the root on."""
+        own = [] if self._step.rule is _SAME else [self._step]
+        return _Steps(own if self._before is None else [*self._before.steps(), *own])
+
+    def operands(self) -> tuple[Any, ...]:
+        """The operands of all steps."""
+        return self._operands if self._before is None else self._before.operands() + self._operands
+
+    def _read(self):
+        root, steps = self.root, self.steps()
+        if not steps:
+            found = wrap(root._value) if self.detached else wrap(root._value, root._node, root._oidx)
+        else:
+            with swap(cast=None, recording=not self.detached):
+                found = apply(_READ, (root, *self.operands()), (steps,))
+        if self.detached and is_tracer(found._value):
+            found._value = jax.lax.stop_gradient(found._value)
+        return found
+
+    def read(self, view: Tensor, name: str) -> Any:
+        """Give a stale view what the root holds now; returns its attribute `name`."""
+        own, root = view.__dict__, self.root
+        while True:
+            seen = root._value
+            found = self._read()
+            if "_node" not in own:
+                if found._node is None and root._node is not None and root._node.base.open and not self.detached:
+                    # Under a gradient function, which does not see what is recorded outside of it.
+                    own["_value"] = found._value
+                    return found._value if name == "_value" else None
+                own["_node"], own["_oidx"] = found._node, found._oidx
+                if view._retains:
+                    # `grad` should hold the gradient of what is there now.
+                    view._retains = False
+                    retained = found._node is not None and found._node.live()
+                else:
+                    retained = False
+            else:
+                retained = False
+            own["_value"] = found._value
+            if root._value is seen:
+                break
+            _make_stale(view, True)  # another thread has written meanwhile
+        if retained:
+            retain_grad(view)
+        return own[name]
+
+    def write(self, view: Tensor, new: Tensor) -> None:
+        """Write a new value of a view to the root.
+
+        Raises:
+            RuntimeError: several elements of the view are one in memory.
+        """
+        recording, root = STATE.recording, self.root
+        self.put(new)
+        if new._value.dtype == root._value.dtype:
+            own = view.__dict__
+            own["_value"] = new._value
+            if self.detached and recording:
+                own["_node"], own["_oidx"] = new._node, new._oidx
+            elif root._node is None:
+                own.setdefault("_node", None)
+
+    def put(self, new: Any) -> None:
+        """Write to the root what a view of this place would hold: a Tensor, number or array, whose shape is broadcast."""
+        _put(self.root, self.steps(), self.operands(), new, self.detached)
+
+
+class Views(list):
+    """Weak references to the views of a root."""
+
+    __slots__ = ("_most",)
+
+    def __init__(self):
+        self._most = 8
+
+    def add(self, view: Tensor) -> None:
+        """Add a view; what has died since is left out when the list has doubled."""
+        with _LOCK:
+            self.append(weakref.ref(view))
+            if len(self) > self._most:
+                self[:] = [ref for ref in self if ref() is not None]
+                self._most = max(8, 2 * len(self))
+
+    def move(self, root: Tensor) -> None:
+        """Make another Tensor, of the same value, the root."""
+        root.__dict__["_views"] = self
+        for ref in [*self]:
+            view = ref()
+            if view is not None and "_view" in view.__dict__:
+                view.__dict__["_view"].root = root
+
+    def changed(self, recorded: bool = False) -> None:
+        """Make the views stale, since the root has another value.
+
+        Args:
+            recorded: whether that has another place on the tape, too.
+        """
+        with _LOCK:
+            views = [ref() for ref in self]
+        for view in views:
+            if view is not None:
+                _make_stale(view, recorded)
+
+
+def _make_stale(view, recorded):
+    own = view.__dict__
+    place = own.get("_view")
+    if place is None:
+        return  # it has got memory of its own
+    node = own.get("_node")
+    # A scope that is over has recorded nothing that counts.
+    if node is not None and not place.detached and node.__class__ is not RootLeaf:
+        if recorded or not node.base.open:
+            hooks = own.get("_hooks")
+            if isinstance(node, Leaf) and not node.earlier:
+                node.earlier = (hooks,)
+            if hooks is not None:
+                # They get the gradient of what was there before; a program that has written it refers weakly to their list.
+                own["_hooks_of_earlier"], own["_hooks"] = hooks, None
+            own.pop("_node", None)
+            own.pop("_oidx", None)
+    elif recorded and node is None and not place.detached:
+        own.pop("_node", None)
+    own.pop("_value", None)
+
+
+def without_gradient(tensor: Tensor) -> Tensor:
+    """A Tensor of the same memory that no gradient passes through."""
+    out = wrap(jax.lax.stop_gradient(tensor._value) if is_tracer(tensor._value) else tensor._value)
+    _attach(tensor, out, View(tensor, _SAME, (), (), None, out._value.shape, detached=True))
+    return out
+
+
+def view_of(base: Any, out: Any, rule: Rule, operands: tuple[Any, ...] = (), static: tuple[Any, ...] = ()) -> Any:
+    """Make results of an operator views of its first operand, if they share its memory.
+
+    Args:
+        base: the operand.
+        out: a Tensor, or a tuple of them.
+        rule: the operator's.
+        operands, static: its further operands, and settings.
+
+    Returns:
+        `out`.
+    """
+    if not isinstance(base, Tensor) or (rule.holds is not None and not rule.holds(base._value, *operands, *static)):
+        return out
+    if out.__class__ is tuple:
+        for i, part in enumerate(out):
+            _attach(base, part, View(base, rule, operands, static, i, part._value.shape))
+    else:
+        _attach(base, out, View(base, rule, operands, static, None, out._value.shape))
+    return out
+
+
+def pick(base: Tensor, out: Tensor, rule: Rule, operands: tuple[Any, ...], static: tuple[Any, ...]) -> Tensor:
+    """Remember of which Tensor an index of lists, masks or Tensors has picked elements; returns them, `out`.
+
+    They are a copy. But as in MindSpore, what is assigned to items of them is written to that Tensor, too.
+    """
+    out.__dict__["_picked"] = weakref.ref(base), rule, operands, static
+    return out
+
+
+def is_shared(tensor: Tensor) -> bool:
+    """Whether what is written to items of a Tensor has to be written elsewhere."""
+    own = tensor.__dict__
+    return "_view" in own or "_picked" in own
+
+
+def write_items(base: Tensor, value: Any, rule: Rule, operands: tuple[Any, ...], static: tuple[Any, ...]) -> bool:
+    """Write to items of a Tensor for which `is_shared` holds.
+
+    Args:
+        base: the Tensor.
+        value: what is written: a Tensor, number or array, whose shape is broadcast to that of the items.
+        rule, operands, static: the items, as for `view_of`.
+
+    Returns:
+        Whether all is done; if not, the items of `base` itself are still to be written.
+    """
+    place = View(base, rule, operands, static, None, None)
+    root, steps, operands = place.root, place.steps(), place.operands()
+    # A leaf that is a view passes on its own gradient, not that of the root.
+    done = "_view" in base.__dict__ and (base._node is None or not base._node.is_leaf)
+    if done:
+        _put(root, steps, operands, value, place.detached)
+    while "_picked" in root.__dict__:
+        ref, *picked = root.__dict__["_picked"]
+        base = ref()
+        if base is None:
+            break
+        place = View(base, *picked, None, None)
+        root, steps, operands = place.root, _Steps([*place.steps(), *steps]), place.operands() + operands
+        if root._node.__class__ is RootLeaf and not isinstance(root, Parameter):
+            break  # in PyTorch's manner
+        _put(root, steps, operands, value, place.detached)
+    return done
+
+
+def _attach(base, out, view):
+    if STATE.cast is not None and base._value.dtype != out._value.dtype:
+        return  # computed from a copy of another type
+    root = view.root
+    if view.copies():
+        return
+    out.__dict__["_view"] = view
+    views = root.__dict__.get("_views")
+    if views is None:
+        views = root.__dict__["_views"] = Views()
+    views.add(out)
+
+
+def _put(root, steps, operands, new, detached):
+    if any(step.rule.repeats for step in steps) and overlaps(root, steps):
+        raise RuntimeError(_REPEATED.format(shape=steps[-1].shape, base=root.shape))
+    with swap(cast=None, recording=STATE.recording and not detached):
+        if steps or not isinstance(new, Tensor) or new._value.dtype != root._value.dtype:
+            new = apply(_WRITE, (root, new, *operands), (steps,))
+        rebind(root, new)
+
+
+def layout_of(view: Tensor) -> tuple[tuple[int, ...], int]:
+    """Of a view, the elements from one to the next along each axis of its root's memory, and how many come before its first one.
+
+    Raises:
+        TypeError: an index is not known yet, since the program is being compiled.
+    """
+    place = view.__dict__["_view"]
+    x = memory(place.root.shape, type_of(place.root))
+    first = walked(x, each(place.steps(), place.operands()))
+    offset = first.__array_interface__["data"][0] - x.__array_interface__["data"][0]
+    return tuple([step // first.itemsize for step in first.strides]), offset // first.itemsize
+
+
+# ---- programs
+
+
+def _read_one(x, step, operands):
+    out = step.rule.read(x, *operands, *step.static)
+    return out if step.output is None else out[step.output]
+
+
+def _read(x, *rest):
+    *arrays, steps = rest
+    return _read_steps(x, each(steps, arrays))
+
+
+def _read_steps(x, steps):
+    for step, operands in steps:
+        x = _read_one(x, step, operands)
+    return x
+
+
+def _write(x, value, *rest):
+    *arrays, steps = rest
+    return _written(x, jnp.asarray(value), each(steps, arrays))
+
+
+def _written(x, value, steps):
+    if not steps:
+        return _fitted(value, x.shape).astype(x.dtype)
+    if any(step.rule.write is None for step, _ in steps):
+        parts = [i for i, (step, _) in enumerate(steps) if step.rule.parts]
+        if parts:
+            # Elements of another type, up to the last step that shows parts of numbers; it is one by one behind it.
+            *before, last = steps[: parts[-1] + 1]
+            whole = _read_steps(x, before)
+            value = _written(_read_one(whole, *last), value, steps[parts[-1] + 1 :])
+            return _written(x, last[0].rule.write(whole, value, *last[1], *last[0].static), before)
+        positions = _read_steps(jnp.arange(x.size).reshape(x.shape), steps)
+        return x.ravel().at[positions].set(_fitted(value, positions.shape).astype(x.dtype)).reshape(x.shape)
+    (step, operands), *further = steps
+    if further:
+        value = _written(_read_one(x, step, operands), value, further)
+    elif step.shape is not None:
+        value = _fitted(value, step.shape)
+    if step.output is None:
+        return step.rule.write(x, value, *operands, *step.static)
+    return step.rule.write(x, value, *operands, *step.static, step.output)
+
+
+def _fitted(value, shape):
+    while value.ndim > len(shape) and value.shape[0] == 1:
+        value = value[0]
+    return jnp.broadcast_to(value, shape)
+
+
+# What no longer carries a gradient, or is a plain Tensor of a Parameter's memory.
+_SAME = Rule(read=lambda x: x, write=lambda x, value: value, layout=lambda x: x)
+_READ = Op("getitem", _read, int_grad=(0,))
+_WRITE = Op("setitem", _write, int_grad=(0, 1))
+
+
+_REPEATED = """A view of shape {shape} was written to in which several elements are one element of its base, a Tensor of shape {base}, since it
+was expanded. Ways out: write to the base, or to a copy: y = y.copy(), then y[...] = 0."""
