@@ -103,7 +103,10 @@ def reference(owner, log=None, extra=()):
             log.append((owner.name, kind, float(jnp.sum(jax.lax.stop_gradient(value)))))
 
     hooks = {hook.kind: hook for hook in owner.hooks}
-    see = {kind: functools.partial(note, kind) if kind in hooks and log is not None else None for kind in ("backward", "backward_pre")}
+    see = {
+        kind: functools.partial(note, kind) if kind in hooks and log is not None else None
+        for kind in ("backward", "backward_pre")
+    }
 
     def factor(kind):
         return 1.0 if kind not in hooks or hooks[kind].factor is None else hooks[kind].factor

@@ -14,7 +14,6 @@ import tempfile
 import threading
 import time
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -55,12 +54,14 @@ class Soak:
 
     def __init__(self, folder):
         self.folder = folder
-        self.x, self.y = jnp.ones((2, 4)), jnp.zeros((2, 1))
+        self.x, self.y = jnp.ones((2, 4), jnp.float32), jnp.zeros((2, 1), jnp.float32)
         self.model = _Mlp()
         self.optimizer = nnx.Optimizer(self.model, optax.sgd(1e-3), wrt=nnx.Param)
         self.net = nn.SequentialCell(nn.Dense(4, 8), nn.Tanh(), nn.Dense(8, 1))
         self.train = nn.TrainOneStepCell(nn.WithLossCell(self.net, nn.MSELoss()), nn.SGD(self.net.trainable_params(), 1e-3))
-        self.compiled = ms.jit(lambda x, y: self.train(x, y))
+        train = self.train
+        # Not through `self`: it would depend on all that this object holds.
+        self.compiled = ms.jit(lambda x, y: train(x, y))
         self.seen = 0
 
         def loss(model, x, y):
@@ -101,7 +102,9 @@ class Soak:
         dropped = nn.SequentialCell(nn.Dense(4, 8), nn.Tanh())
         dropped[0].register_forward_hook(self.look)
         ms.grad(dropped)(x)
-        for row in ds.NumpySlicesDataset({"x": np.ones((4, 2), np.float32)}, num_parallel_workers=2).batch(2).create_tuple_iterator():
+        for row in (
+            ds.NumpySlicesDataset({"x": np.ones((4, 2), np.float32)}, num_parallel_workers=2).batch(2).create_tuple_iterator()
+        ):
             assert row[0].shape == (2, 2)
         ms.save_checkpoint(self.net, os.path.join(self.folder, "net.ckpt"))
         ms.load_param_into_net(self.net, ms.load_checkpoint(os.path.join(self.folder, "net.ckpt")))

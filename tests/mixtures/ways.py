@@ -27,7 +27,7 @@ def _done(result):
 
 
 def call(built, x):
-    return built.call(x), None, {}
+    return _done(built.call(x)), None, {}
 
 
 def vjp(built, x):
