@@ -239,6 +239,7 @@ def compiled():
         return fn(*args, **kwargs), len(done)
 
     jax.monitoring.register_event_duration_secs_listener(listen)
+    assert run(jax.jit(lambda x: x * 2), CLEAN)[1] == 1
     yield run
     jax.monitoring.unregister_event_duration_listener(listen)
 
@@ -252,7 +253,7 @@ def test_a_model_that_stops_early_is_compiled_once(framework, compiled):
         assert out is None and list(cache) == ["a"]
         close(cache, jnp.tanh(x @ W[0]))
         counts.append(count)
-    assert counts[0] > 0 == counts[1]
+    assert counts[1] == 0  # the first one may find the program of an equal model
 
 
 def test_a_function_that_stops_early_is_compiled_once_for_what_it_closes_over(compiled):
@@ -276,7 +277,7 @@ def test_a_function_that_stops_early_is_compiled_once_for_what_it_closes_over(co
 
 def test_trained_weights_are_inputs_of_a_kept_program(compiled):
     model = NnxNet()
-    assert compiled(hooks.run_with_cache, model, CLEAN, stop_after="a")[1] > 0
+    hooks.run_with_cache(model, CLEAN, stop_after="a")
     model.a.w[...] = W[1]
     (_, cache), count = compiled(hooks.run_with_cache, model, CLEAN, stop_after="a")
     close(cache, jnp.tanh(CLEAN @ W[1]))
@@ -295,9 +296,9 @@ def test_compile_is_kept_and_changes_the_state(compiled):
     def double(value, index):
         return value * 2
 
-    first, again = (compiled(lambda: hooks.compile(model, "b:in", edit={"a": double})(CLEAN)) for _ in range(2))
-    (out, found), count = again
-    assert int(model.calls[...]) == 2 and first[1] > 0 == count
+    for _ in range(2):
+        (out, found), count = compiled(lambda: hooks.compile(model, "b:in", edit={"a": double})(CLEAN))
+    assert int(model.calls[...]) == 2 and count == 0
     close(out, by_hand(CLEAN, lambda n, v: v * 2 if n == "a" else v))
     close(found.activations, 2 * jnp.tanh(CLEAN @ W[0]))
     with hooks.register_forward_hook(model, lambda module, args, output: output * 0, "b"):

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from msjax.core.base.state import programs_changed
+from msjax.core.base.state import VERSION
+from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.slots import before_change
-from msjax.core.hooks.table import CALL_KINDS, EMPTY, Hook, HookTable
+from msjax.core.hooks.table import CALL_KINDS, EMPTY, HookTable
 from msjax.core.models.where import Where
 
 
@@ -103,7 +104,7 @@ class HookRegistry:
     def _set(self, rows):
         before_change()
         self._rows, self._tables = rows, {}
-        programs_changed()
+        VERSION.changed()
         self.changed()
 
 

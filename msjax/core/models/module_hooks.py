@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.core.base.errors import check_arity, check_hook
-from msjax.core.hooks.handle import new_hook_id
-from msjax.core.hooks.slots import is_traced_now
-from msjax.core.hooks.table import Hook
+from msjax.core.hooks.hook import Hook
 from msjax.core.models.array_hooks import SITE
 from msjax.core.models.hook_registry import ModuleHandle
 from msjax.core.models.hooked import framework_with_hooks
@@ -189,7 +187,7 @@ def _register(model, kind, fn, where, prepend, options):
     check_arity(
         fn, f"register_{kind}_hook", (*arguments[:2], "kwargs", *arguments[2:]) if options.get("with_kwargs") else arguments
     )
-    return put_hook(model, kind, Hook(new_hook_id(), fn, fixed=is_traced_now(), **options), where, prepend)
+    return put_hook(model, kind, Hook.registered(fn, **options), where, prepend)
 
 
 def put_hook(model: Any, kind: str, hook: Hook, where: Where, prepend: bool = False) -> ModuleHandle:

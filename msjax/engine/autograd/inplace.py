@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from msjax.common.node import Leaf, RootLeaf
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import ROOT, STATE
 from msjax.common.tensor import Tensor, wrap
-from msjax.core.base.state import ROOT, STATE
 from msjax.engine.autograd.imperative import retain_grad
 
 

@@ -14,16 +14,13 @@ import jax.extend.core
 from flax import nnx
 
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import LOCK
 from msjax.common.tensor import Tensor, is_leaf, root_of, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.state import LOCK
 from msjax.core.base.typing import PyTreeDef
-from msjax.core.hooks.batching import CallsAsOutputs, calls_are_outputs
-from msjax.core.hooks.delivery import HookNeedsValue
-from msjax.core.hooks.template import Template
-from msjax.core.jaxprs.observers import Observing
+from msjax.core.door import STATE, CallsAsOutputs, HookNeedsValue, Observing, Template
 from msjax.engine.autograd.recording import GradientScope
 from msjax.engine.autograd.traced_tape import TracedTape
 from msjax.engine.compile.code_names import stored_globals
@@ -82,7 +79,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
         for _ in range(8):
             known = {id(v) for v in variables}
             variables += [v for k, v in passed.items() if k not in known]
-            attempt = _Attempt(body, variables, leaves, treedef, inputs, draws)
+            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, draws)
             missing = attempt.trace_it()
             if not missing:
                 if body.again:
@@ -96,7 +93,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
         raise
 
 
-class _Attempt:
+class _TraceOfBody:
     """One try to trace a body with a set of variables."""
 
     def __init__(self, body: Body, variables, leaves, treedef, inputs, draws):
@@ -310,7 +307,7 @@ class _Attempt:
                 raise SignatureChanged
             # jax traces anew for other types, and for other settings of its own, which the jaxpr has from its first time. That the
             # program becomes part of another one is such a setting, too, but makes no difference.
-            if not calls_are_outputs():
+            if not STATE.delivery.outputs:
                 now = jax_slots.settings_token()
                 if settings and settings[0] is not now:
                     raise SignatureChanged

@@ -9,10 +9,10 @@ from typing import Any
 import jax
 
 from msjax.common.node import place_on_tape
+from msjax.common.run_state import ROOT, STATE
 from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import TracedValueError
-from msjax.core.base.state import ROOT, STATE, VERSION
-from msjax.core.hooks.delivery import HookNeedsValue, HostNeeded
+from msjax.core.door import VERSION, HookNeedsValue, HostNeeded
 from msjax.engine.autograd.imperative import BackwardError
 from msjax.engine.compile.attempt import Body, FailedInBody, build
 from msjax.engine.compile.environment import Environments, objects_among

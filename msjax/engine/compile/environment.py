@@ -10,7 +10,7 @@ import numpy as np
 
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
-from msjax.core.base.state import VERSION
+from msjax.core.door import VERSION
 from msjax.engine.compile.guards import STATIC, Guards
 from msjax.engine.compile.walk import Walk
 

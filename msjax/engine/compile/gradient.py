@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.common.node import FunctionNode
+from msjax.common.run_state import LOCK, Scope
 from msjax.common.tape import SEQUENCE, Edge, Grads, Need
 from msjax.common.tensor import Tensor, wrap
-from msjax.core.base.state import LOCK, Scope
 from msjax.core.base.typing import JaxArray
 from msjax.engine.compile.attempt import Body
 from msjax.engine.compile.environment import objects_among

@@ -8,8 +8,8 @@ from typing import Any
 from flax import nnx
 
 from msjax.common.bases import CellBase
-from msjax.core.base.state import COMPILER, ROOT, STATE
-from msjax.core.hooks.worker import WORKER
+from msjax.common.run_state import COMPILER, ROOT, STATE
+from msjax.core.door import WORKER
 from msjax.engine.compile.cache import compiled_for
 from msjax.engine.compile.compiled import Compiled
 from msjax.engine.compile.jit import inlined

@@ -12,10 +12,9 @@ from flax import nnx
 from msjax.common.tensor import being_traced
 from msjax.core.base.checks import check_options
 from msjax.core.base.errors import describe, shorten
-from msjax.core.base.state import ACTIVITY
 from msjax.core.base.typing import CompiledFunction
 from msjax.core.base.weak import LiveSet
-from msjax.core.hooks.worker import WORKER
+from msjax.core.door import ACTIVITY, WORKER
 from msjax.engine.autograd.monitor import current
 from msjax.engine.compile.cache import compiled_for
 from msjax.engine.compile.compiled import Compiled

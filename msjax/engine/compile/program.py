@@ -18,10 +18,10 @@ import numpy as np
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.random import GeneratorState, beside
+from msjax.common.run_state import LOCK
 from msjax.common.tensor import Tensor, is_leaf, root_of, tensors_in, wrap
-from msjax.core.base.state import LOCK
 from msjax.core.base.typing import JaxArray
-from msjax.core.jaxprs.after_run import AfterRun
+from msjax.core.door import AfterRun
 from msjax.engine.autograd.inplace import rebind
 from msjax.engine.autograd.traced_tape import TracedTape
 from msjax.engine.compile.guards import STATIC, static_key

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from msjax.core.hooks.table import Hook, HookTable
+from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.table import HookTable
 from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, Row, handle_of, take_off
 from msjax.core.models.where import Where, call_name, why_not_called
 
