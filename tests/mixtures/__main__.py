@@ -22,8 +22,8 @@ os.environ.setdefault(
 
 import jax
 
-from tests.mixtures.compare import differences
-from tests.mixtures.generate import case as make
+from tests.mixtures.mixture_cases import case as make
+from tests.mixtures.mixture_compare import differences
 
 
 def main():

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from tests.mixtures import compare, generate
+from tests.mixtures import mixture_cases as generate, mixture_compare as compare
 
 # So many cases have everything in them; the small ones of the first hundred run here, each in one way.
 CASES, RUN, BLOCK = 400, 100, 25

@@ -11,7 +11,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks, nn
-from tests.mixtures.plain import ACTS, within
+from tests.mixtures.plain_mixtures import ACTS, within
 
 REGISTER = {kind: getattr(hooks, f"register_{kind}_hook") for kind in ("forward_pre", "forward", "backward_pre", "backward")}
 

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tests.mixtures import plain, ways
-from tests.mixtures.models import Built
+from tests.mixtures import mixture_ways as ways, plain_mixtures as plain
+from tests.mixtures.mixture_models import Built
 
 X = jnp.array([0.3, -0.7], jnp.float32)
 
