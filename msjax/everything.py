@@ -116,7 +116,6 @@ if TYPE_CHECKING:
         reset_ps_context as reset_ps_context,
         set_ps_context as set_ps_context,
     )
-    from msjax.core.hooks.worker import synchronize as synchronize
     from msjax.engine.autograd.modes import (
         enable_grad as enable_grad,
         is_grad_enabled as is_grad_enabled,
@@ -143,6 +142,7 @@ if TYPE_CHECKING:
         set_algo_parameters as set_algo_parameters,
     )
     from msjax.profiler import Profiler as Profiler
+    from msjax.runtime import synchronize as synchronize
     from msjax.serialization import (
         async_ckpt_thread_status as async_ckpt_thread_status,
         ckpt_to_safetensors as ckpt_to_safetensors,

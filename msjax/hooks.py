@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msjax.core.base.lazy import on_first_use
 
 # The contexts that these make are part of the keys of jax's caches, and jax forgets what it has traced when one is made: so now.
-from msjax.core.hooks.handle import RemovableHandle as RemovableHandle
+from msjax.core.hooks.hook import RemovableHandle as RemovableHandle
 from msjax.core.hooks.places import site as site
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from msjax.core.models.functions import hook_gradient as hook_gradient, probe as probe, with_hooks as with_hooks
     from msjax.core.models.hooked import hooked as hooked
     from msjax.core.models.jit import jit as jit
-    from msjax.core.models.kept import compile as compile
+    from msjax.core.models.kept_programs import compile as compile
     from msjax.core.models.module_hooks import (
         path as path,
         register_backward_hook as register_backward_hook,

@@ -8,7 +8,7 @@ from typing import Any, Self
 import jax
 
 from msjax.core.base.checks import check_options
-from msjax.core.hooks.worker import synchronize
+from msjax.core.door import WORKER
 
 __all__ = ["Profiler", "ProfilerActivity", "ProfilerLevel", "profile", "schedule", "tensorboard_trace_handler"]
 
@@ -92,7 +92,7 @@ class Profiler:
     def stop(self) -> None:
         """Wait for what was computed, and write the trace."""
         if self._running:
-            synchronize()
+            WORKER.synchronize()
             jax.profiler.stop_trace()
             self._running = False
 

@@ -13,7 +13,7 @@ import jax
 
 from msjax.context import set_context
 from msjax.core.base.checks import check_options
-from msjax.core.hooks.worker import synchronize as synchronize
+from msjax.core.door import WORKER
 
 __all__ = [
     "Event", "Stream", "StreamCtx", "communication_stream", "current_stream", "default_stream", "dispatch_threads_num",
@@ -21,6 +21,15 @@ __all__ = [
     "memory_stats", "memory_summary", "reset_max_memory_allocated", "reset_max_memory_reserved", "reset_peak_memory_stats",
     "set_cpu_affinity", "set_cur_stream", "set_kernel_launch_capture", "set_kernel_launch_group", "set_memory", "synchronize",
 ]  # fmt: skip
+
+
+def synchronize() -> None:
+    """Wait until all that was computed so far is there.
+
+    Raises:
+        jax.errors.JaxRuntimeError: a program failed whose result is still held.
+    """
+    WORKER.synchronize()
 
 
 def launch_blocking() -> None:

@@ -48,7 +48,7 @@ def clean_state():
         yield
         return
     import msjax as ms
-    from msjax.core.base.state import ROOT, STATE
+    from msjax.common.run_state import ROOT, STATE
     from msjax.engine.settings.current import SETTINGS
 
     ms.set_seed(0)

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 
 from msjax.bridge.cell_hooks import HookSet
-from msjax.core.hooks.batching import put_event
+from msjax.core.hooks.batching import CallsAsOutputs
 from msjax.core.hooks.events import OwnCall
 from msjax.core.hooks.template import Template
 from msjax.core.hooks.values import ARRAYS
@@ -68,7 +68,9 @@ class CellChecks:
         def program(*inputs):
             outs, (record,) = checks.run(inputs)
             values = Template((record, list(inputs)), ARRAYS)
-            put_event(OwnCall(functools.partial(self._look, closed), values, "guard", _BEFORE_FLAGS), values.taken())
+            CallsAsOutputs.put_event(
+                OwnCall(functools.partial(self._look, closed), values, "guard", _BEFORE_FLAGS), values.taken()
+            )
             return outs
 
         inputs = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.in_avals]

@@ -16,12 +16,12 @@ from msjax.bridge.cell_checks import CellChecks, CheckRejected
 from msjax.bridge.cell_hooks import HookSet, structure_of
 from msjax.bridge.cell_steps import bundle_of_cells
 from msjax.bridge.pynative_search import Search
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
-from msjax.core.base.calls import in_program
 from msjax.core.base.errors import shorten
-from msjax.core.base.state import STATE, VERSION
+from msjax.core.base.state import VERSION
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.guard_places import Looks, Place
@@ -192,7 +192,7 @@ class _CellLooks(Looks):
                 hooks.add_of_parameter(parameter, functools.partial(self._of_parameter, place))
 
     def _entered(self, begins, place, cell, args):
-        if begins and not in_program():
+        if begins and not STATE.in_program():
             self.user.begin(args)
             self.search.forget()
         # What msjax compiles is run again, to find out whether a gradient was wrong before or behind a cell.

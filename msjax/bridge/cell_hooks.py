@@ -7,10 +7,9 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from msjax.common.tensor_hooks import HookList
-from msjax.core.base.state import VERSION, programs_changed
+from msjax.core.base.state import VERSION
 from msjax.core.base.weak import identity
-from msjax.core.hooks.handle import new_hook_id
-from msjax.core.hooks.table import Hook
+from msjax.core.hooks.hook import Hook
 
 
 class HookSet:
@@ -25,12 +24,12 @@ class HookSet:
 
     def add(self, cell: Any, kind: str, fn: Callable[..., Any], always_call: bool = False) -> None:
         """A hook of a cell; `kind` is "forward", "backward_pre" and so on."""
-        hook = Hook(new_hook_id(), fn, traced=True, always_call=always_call)
+        hook = Hook.new(fn, traced=True, always_call=always_call)
         self._of_cells.setdefault(id(cell), _CellHooks(cell)).hooks.append((kind, hook))
 
     def add_of_parameter(self, parameter: Any, fn: Callable[[Any], Any]) -> None:
         """A hook of a Parameter's gradient; it has to return the gradient, so that it is part of the program."""
-        self._of_parameters.append((parameter, Hook(new_hook_id(), fn, traced=True)))
+        self._of_parameters.append((parameter, Hook.new(fn, traced=True)))
 
     def on(self, _model: Any = None) -> None:
         """Put the hooks on."""
@@ -44,7 +43,7 @@ class HookSet:
         if before == self._off_at:
             VERSION.n = self._on_at
         else:
-            programs_changed()
+            VERSION.changed()
             self._off_at, self._on_at = before, VERSION.n
 
     def off(self) -> None:
@@ -58,7 +57,7 @@ class HookSet:
         if before == self._on_at:
             VERSION.n = self._off_at
         else:
-            programs_changed()
+            VERSION.changed()
 
 
 class _CellHooks:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -13,11 +12,12 @@ from flax import nnx
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in
 from msjax.core.base.weak import Same
+from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.places import scope_of, site, with_inputs, with_outputs
-from msjax.core.hooks.table import CALL_KINDS, Hook, HookTable
+from msjax.core.hooks.table import CALL_KINDS, HookTable
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.core.models.frameworks.nnx_modules import callable_modules
-from msjax.core.models.hook_registry import ModuleHandle
+from msjax.core.models.hook_registry import HookRegistry, Row
 from msjax.core.models.module_hooks import register_forward_hook
 from msjax.core.models.where import Where, selected, why_not_called
 from msjax.engine.functional.functionalize import functionalize, pure_apply, write_back
@@ -33,36 +33,14 @@ class CellModels(Framework):
     def paths(self, model: Any) -> dict[str, Any]:
         return dict(model.cells_and_names())
 
-    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
-        cells = selected(self.paths(model), where, f"register_{kind}_hook")
-        for cell in cells.values():
-            cell._set_hooks(cell._hooks.add(kind, hook, prepend))
+    def calls(self, model: Any, where: Where, who: str) -> list[tuple[str, Any, str]]:
+        return [(path, cell, "__call__") for path, cell in selected(self.paths(model), where, who).items()]
 
-        return ModuleHandle(hook.id, [partial(_remove, weakref.ref(hook), list(map(weakref.ref, cells.values())))])
+    def registry(self, module: Any, path: str) -> HookRegistry:
+        return CellRegistry(module)
 
-    def tables(self, model: Any) -> dict[str, HookTable]:
-        return {name: cell._hooks for name, cell in model.cells_and_names() if cell._hooks.in_calls}
-
-    def remove(self, model: Any, hook: Hook) -> None:
-        hook.removed = True
-        for _, cell in model.cells_and_names():
-            cell._set_hooks(cell._hooks.without(hook.id))
-
-    def take_off(self, model: Any) -> Any:
-        kept = [(cell, cell._hooks) for _, cell in model.cells_and_names() if cell._hooks.in_calls]
-        for cell, table in kept:
-            for hook in (h for kind in CALL_KINDS for h in getattr(table, kind)):
-                cell._set_hooks(cell._hooks.without(hook.id))
-        return kept
-
-    def put_back(self, model: Any, kept: Any) -> None:
-        for cell, table in kept:
-            now = cell._hooks
-            for kind in CALL_KINDS:
-                for hook in reversed(getattr(table, kind)):
-                    if not hook.removed:
-                        now = now.add(kind, hook, prepend=True)
-            cell._set_hooks(now)
+    def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
+        return [(path, CellRegistry(cell)) for path, cell in model.cells_and_names() if cell._hooks.in_calls]
 
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
         modules: dict[str, Any] = self.paths(model) | _modules_within(model)
@@ -101,12 +79,44 @@ class CellModels(Framework):
         return functionalize(model)[0], ()
 
 
-def _remove(hook_ref, cells):
-    hook = hook_ref()
-    if hook is not None:
-        hook.removed = True
-        for cell in filter(None, [ref() for ref in cells]):
+class CellRegistry(HookRegistry):
+    """The hooks of a cell, which are in its own table, as a registry."""
+
+    def __init__(self, cell: Any):
+        self._cell = weakref.ref(cell)
+
+    def present(self) -> dict[str, HookTable]:
+        cell = self._cell()
+        return {} if cell is None or not cell._hooks.in_calls else {"__call__": cell._hooks}
+
+    def add(self, row: Row) -> None:
+        if row.calls != {"__call__"}:
+            raise ValueError(
+                f"For 'register_{row.kind}_hook', hooks of a cell are around its call, not around {sorted(row.calls)[0]!r}."
+            )
+        cell: Any = self._cell()
+        row.registries.append(lambda: self)
+        cell._set_hooks(cell._hooks.add(row.kind, row.hook, row.prepend))
+
+    def remove(self, hook: Hook) -> None:
+        cell = self._cell()
+        if cell is not None:
             cell._set_hooks(cell._hooks.without(hook.id))
+
+    def taken_off(self) -> Any:
+        cell: Any = self._cell()
+        rows = [(kind, hook) for kind in CALL_KINDS for hook in getattr(cell._hooks, kind)]
+        for _, hook in rows:
+            self.remove(hook)
+        return rows
+
+    def put_back(self, rows: Any) -> None:
+        cell = self._cell()
+        if cell is not None:
+            table = cell._hooks
+            for kind, hook in reversed(rows):
+                table = table if hook.removed else table.add(kind, hook, prepend=True)
+            cell._set_hooks(table)
 
 
 def _modules_within(net):

@@ -9,8 +9,8 @@ from typing import Any
 
 from msjax.common.bases import is_cell
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import STATE
 from msjax.common.tensor_values import TENSORS
-from msjax.core.base.state import STATE
 from msjax.core.tools.describing import function_name, names_of
 from msjax.core.tools.model_tools import ModelTools, add_model_tools
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.state import STATE
 from msjax.core.base.typing import PyTree
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault, Passed, Statistics

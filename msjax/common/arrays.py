@@ -11,16 +11,16 @@ import numpy as np
 from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import DTypeLike, Type
+from msjax.common.run_state import LOCK
 from msjax.core.base.arrays import TracedValueError, known_value
-from msjax.core.base.calls import nothing_is_traced, on_host
-from msjax.core.base.state import LOCK
 from msjax.core.base.typing import JaxArray
+from msjax.core.door import STATE
 
 
 def value_now(tensor: TensorBase) -> JaxArray | None:
     """The concrete array of a Tensor; None if a program is being traced that computes it."""
     known = known_value(tensor._value)
-    if known is None and nothing_is_traced():
+    if known is None and STATE.nothing_is_traced():
         with LOCK:  # a thread that traces the network has let go of it
             known = known_value(tensor._value)
     return known
@@ -75,7 +75,7 @@ def in_native_order(array: Any) -> Any:
 
 
 def _made(data, dtype) -> JaxArray:
-    if on_host():
+    if STATE.on_host():
         # Within a callback of XLA even a copy by jax may wait for ever for a thread. numpy's array has the methods that are used there.
         return np.array(data, dtype)  # pyright: ignore[reportReturnType]
     if not isinstance(data, np.ndarray):

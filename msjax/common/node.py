@@ -6,9 +6,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msjax.common.run_state import ROOT, STATE, Scope
 from msjax.common.tape import SEQUENCE as SEQUENCE, Edge as Edge, Grads, Need, Node as Node, RecordedGrads, next_seq as next_seq
 from msjax.common.tensor import Tensor, wrap
-from msjax.core.base.state import ROOT, STATE, Scope
 from msjax.core.base.typing import JaxArray
 
 
@@ -151,7 +151,8 @@ def place_on_tape(tensors: Sequence[Tensor]) -> tuple[list[Edge | None], Scope |
     edges, base = [], None
     for tensor in tensors:
         node = tensor._node
-        if node is None or not node.live():
+        # As its `live` does; written out, since compiled networks have many.
+        if node is None or not (state.scope is ROOT if node.__class__ is RootLeaf else node.live()):
             edges.append(None)
             continue
         edges.append((node, tensor._oidx))

@@ -17,7 +17,7 @@ from msjax.common.node import RootLeaf
 from msjax.common.tensor import ArrayLike, Tensor, TensorLike, defer_to_tensor, wrap
 from msjax.core.base.checks import check_bool, check_str
 from msjax.core.base.flax_slots import METADATA, RAW_VALUE
-from msjax.core.base.state import programs_changed
+from msjax.core.door import VERSION
 
 _ANONYMOUS = itertools.count(1)
 
@@ -124,7 +124,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
     def requires_grad(self, value: bool) -> None:
         check_bool(value, "requires_grad")
         self._metadata["requires_grad"] = value
-        programs_changed()
+        VERSION.changed()
         vars(self).pop("_node", None)
 
     @property

@@ -12,13 +12,13 @@ import numpy as np
 
 from msjax.common.buffer import Buffer
 from msjax.common.op_seeds import OP_SEEDS
+from msjax.common.run_state import LOCK
 from msjax.common.seeds import follow_numpy, random_seed, seed_numpy_generator
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_int
 from msjax.core.base.errors import describe
-from msjax.core.base.state import LOCK
 from msjax.core.base.typing import JaxArray
 from msjax.engine.programs.cache import ProgramCache, run_cached
 

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msjax.core.base.state import STATE, Scope
+from msjax.common.run_state import STATE, Scope
 from msjax.core.base.typing import JaxArray
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ from msjax.common.arrays import as_array, concrete, value_now
 from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
 from msjax.core.base.arrays import CONCRETE, is_tracer
-from msjax.core.base.calls import mark
-from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
+from msjax.core.door import STATE
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -76,7 +75,7 @@ class Tensor(TensorMethods):
     has_init: bool = False
     init: Any = None
     init_flag: bool = False
-    _stands_for: Tensor  # of the input of a cell with backward hooks: the caller's Tensor
+    _stands_for: Tensor  # of the input of a cell with backward hooks the caller's Tensor, of the result of a write to a Parameter the Parameter
 
     # numpy's operators defer to Tensor's reflected ones.
     __array_priority__ = 1000
@@ -336,7 +335,7 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
         if kind == "repr" and tensor.__dict__.get("_from_numpy") is tensor._value:
             kind = "numpy"
         return _format.value_text(known, kind, spec)
-    return mark(tensor, kind, spec) or f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
+    return STATE.mark(tensor, kind, spec) or f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
 
 def of_numpy(tensor: Tensor) -> Tensor:

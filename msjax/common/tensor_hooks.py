@@ -9,22 +9,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.common.bases import SlotOwner
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.flax_slots import when_copied
-from msjax.core.base.state import STATE, programs_changed
 from msjax.core.base.weak import new_number
-from msjax.core.hooks.delivery import HookKind
-from msjax.core.hooks.handle import RemovableHandle, new_hook_id
-from msjax.core.hooks.nodes import through_custom_vjp
-from msjax.core.hooks.protocol import Frame
-from msjax.core.hooks.slots import SlotOwner, before_change, is_traced_now
-from msjax.core.hooks.table import Hook
+from msjax.core.door import VERSION, Frame, Hook, HookKind, HookTable, RemovableHandle
 
 
 class LateHookError(RuntimeError):
@@ -54,22 +50,22 @@ class HookList(SlotOwner):
 
     def add(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
         """Register `hook(grad)`; it runs after the hooks registered before."""
-        added = Hook(new_hook_id(), hook, fixed=is_traced_now())
+        added = Hook.registered(hook)
         # The second run of a recomputed call comes by again.
         if STATE.saving is None or not STATE.saving.again:
             self.put(added)
-            programs_changed()
+            VERSION.changed()
         return RemovableHandle(self, _remove, added.id)
 
     def put(self, hook: Hook) -> None:
         """Add a hook, without telling programs."""
-        before_change()
+        HookTable.before_change()
         self.hooks[hook.id] = hook
         self._tell_copies()
 
     def take(self, id: int) -> None:
         """Take the hook of this number off, if it is there, without telling programs."""
-        before_change()
+        HookTable.before_change()
         self.hooks.pop(id, None)
         self._tell_copies()
 
@@ -108,10 +104,10 @@ class HookList(SlotOwner):
 
     def clear(self) -> None:
         """Remove all hooks."""
-        before_change()
+        HookTable.before_change()
         self.hooks.clear()
         self._tell_copies()
-        programs_changed()
+        VERSION.changed()
 
     def run(self, grad: Tensor) -> Tensor:
         """Run all hooks on a gradient, each on the result of the one before; returns the final gradient."""
@@ -154,7 +150,7 @@ _GRADIENT = HookKind("gradient", "Tensor hook", _changed)
 
 def _remove(hook_list, id):
     hook_list.take(id)
-    programs_changed()
+    VERSION.changed()
 
 
 class _OfCopies:
@@ -194,7 +190,7 @@ def _share_hooks(parameter):
         trace = jax_slots.trace_of(value)
         if own.passed is None or own.passed() is not trace:
             parameter._metadata[_IN_METADATA] = _OfCopies(hooks, weakref.ref(trace))
-            parameter._value = through_custom_vjp(TENSORS, [parameter], hooks.run_each)[0]._value
+            parameter._value = TENSORS.through_custom_vjp([parameter], hooks.run_each)[0]._value
 
 
 _IN_METADATA = "gradient_hooks"

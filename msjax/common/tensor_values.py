@@ -9,20 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import jax
 
-from msjax.common.bases import CellBase
+from msjax.common.bases import CellBase, SlotOwner
 from msjax.common.node import FunctionNode, place_on_tape, through_node
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, has_tracers, is_leaf, is_tensor, mark_used, wrap
 from msjax.core.base.arrays import CONCRETE
-from msjax.core.base.calls import at_level_of_program, msjax_compiles
-from msjax.core.base.state import STATE
-from msjax.core.hooks.nodes import through_custom_vjp, under_jax_transform
-from msjax.core.hooks.slots import Slot, SlotOwner
-from msjax.core.hooks.table import EMPTY, Hook
-from msjax.core.hooks.values import Values
+from msjax.core.door import Hook, HookTable, Slot, Values
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.protocol import CallFrame
+    from msjax.core.door import CallFrame
 
 
 class TensorValues(Values):
@@ -42,7 +38,7 @@ class TensorValues(Values):
 
     def is_fixed(self, leaf: Any) -> bool:
         # A Parameter is the same object in every run.
-        return isinstance(leaf, Parameter) and at_level_of_program()
+        return isinstance(leaf, Parameter) and STATE.at_level_of_program()
 
     def is_nothing(self, result: Any) -> bool:
         return result is None
@@ -71,7 +67,7 @@ class TensorValues(Values):
 
     def later(self, subject: Any) -> Callable[[], Any]:
         # A program that the network keeps must not keep the network.
-        weakly = isinstance(subject, CellBase) and msjax_compiles()
+        weakly = isinstance(subject, CellBase) and STATE.msjax_compiles()
         return weakref.ref(subject) if weakly else lambda: subject
 
     def slot(self, subject: Any, kind: str, number: int, hook: Hook) -> Slot | None:
@@ -100,10 +96,10 @@ class TensorValues(Values):
         edges, base = place_on_tape(tensors)
         node = hooks.inputs = FunctionNode(base or STATE.scope, edges, len(tensors), hooks.call_hooks, hooks)
         outputs = tensors
-        if under_jax_transform(map(_value, tensors)):
+        if self.under_jax_transform(tensors):
             hooks.flags = []
             mark_used(tensors)
-            outputs = _as_stopped(through_custom_vjp(self, tensors, hooks.call_hooks, hooks.flags), tensors)
+            outputs = _as_stopped(self.through_custom_vjp(tensors, hooks.call_hooks, hooks.flags), tensors)
         elif base is None:
             if len(set(map(id, tensors))) == len(tensors):
                 return args
@@ -131,9 +127,9 @@ class TensorValues(Values):
         if not pre:
             hooks.n_outputs = len(tensors)
         outputs = tensors
-        if under_jax_transform(map(_value, tensors)):
+        if self.under_jax_transform(tensors):
             mark_used(tensors)
-            outputs = through_custom_vjp(self, tensors, hooks.call_pre_hooks if pre else hooks.keep_under_jax)
+            outputs = self.through_custom_vjp(tensors, hooks.call_pre_hooks if pre else hooks.keep_under_jax)
             outputs = _as_stopped(outputs, tensors)
         elif base is None:
             return out
@@ -151,7 +147,7 @@ class TensorValues(Values):
 
 def _present_hooks(ref):
     owner = ref()
-    return EMPTY if owner is None else owner._hooks_around()
+    return HookTable.EMPTY if owner is None else owner._hooks_around()
 
 
 TENSORS = TensorValues()
@@ -167,9 +163,9 @@ def hook_gradients(tensors: Sequence[Tensor], function: Callable[[list[Any]], li
     """
     edges, base = place_on_tape(tensors)
     outputs = list(tensors)
-    if under_jax_transform(map(_value, tensors)):
+    if TENSORS.under_jax_transform(tensors):
         mark_used(tensors)
-        outputs = through_custom_vjp(TENSORS, tensors, function)
+        outputs = TENSORS.through_custom_vjp(tensors, function)
     if base is not None:
         node = FunctionNode(base, edges, len(tensors), function, label)
         outputs = outputs_of(node, outputs, [e is not None for e in edges])

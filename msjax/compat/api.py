@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.core.base.state import STATE
-from msjax.core.hooks.worker import synchronize
+from msjax.common.run_state import STATE
+from msjax.core.door import WORKER
 from msjax.engine.autograd.modes import no_grad, set_grad_enabled
 from msjax.engine.compile.jit import jit as jit, ms_function as ms_function
 from msjax.engine.compile.noop import jit_class as jit_class
@@ -20,7 +20,7 @@ class _PyNativeExecutor:
 
     def sync(self) -> None:
         """Wait until all that was computed so far is there; an operator's error on the device is raised here at the latest."""
-        synchronize()
+        WORKER.synchronize()
 
     def enable_grad(self) -> bool:
         """Whether operators are recorded."""

@@ -1,6 +1,6 @@
 """``mindspore.common.hook_handle``."""
 
-from msjax.core.hooks.handle import RemovableHandle
+from msjax.core.door import RemovableHandle
 
 HookHandle = _TensorHookHandle = RemovableHandle
 

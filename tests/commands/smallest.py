@@ -43,6 +43,7 @@ COMMANDS = {
 ELSEWHERE = {
     "tests.accelerators": ".ci/run, with the compilers",
     "tests.commands": ".ci/run",
+    "tests.wings": "tests/wings/test_wings.py, of which it is the whole",
     "msjax": "tests/test_cli.py",
     "zensical": "not used yet",
     "pip": "not ours",

@@ -369,7 +369,7 @@ def test_a_container_that_is_found_again_is_the_same_one():
     shared, equal = [1.0], [1.0]
     assert found([shared, equal, shared]).key != found([shared, equal, equal]).key == found([equal, shared, shared]).key
     assert found([shared, equal, shared]).key == found([equal, shared, equal]).key
-    assert len(of_kind(found([shared, shared]), kinds.Again)) == 1
+    assert len(of_kind(found([shared, shared]), kinds.FoundBefore)) == 1
     endless = [1.0]
     endless.append(endless)
     guards = found(endless)

@@ -18,7 +18,7 @@ class Loop(nn.Cell):
         self.tap = ops.HookBackward(lambda grads: None)
 
     def construct(self, x):
-        step = lambda carry, _: (self.within(ms.Tensor(carry))._value * 2, None)  # noqa: E731
+        step = lambda carry, _: (jax.numpy.asarray(self.within(ms.Tensor(carry))) * 2, None)  # noqa: E731
         x = ms.from_jax(lambda value: jax.lax.scan(step, value, None, length=2)[0])(x)
         print("after the loop")
         return self.tap(x)
@@ -60,7 +60,7 @@ class Passing(nn.Cell):
     def construct(self, x):
         x = x * 1
         x.register_hook(lambda grad: self.log.append("tensor"))
-        return ms.from_jax(self.loop(lambda value: self.inner(ms.Tensor(value))._value))(x)
+        return ms.from_jax(self.loop(lambda value: jax.numpy.asarray(self.inner(ms.Tensor(value)))))(x)
 
 
 LOOPS = {
@@ -83,6 +83,6 @@ def test_hooks_before_a_loop_s_gradient_leave_no_tracer_in_it():
     log = []
     net = Passing(log, LOOPS["scan"])
     apply, params, buffers = ms.functionalize(nn.SequentialCell(net, net))
-    grad = jax.jit(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))(ms.Tensor(ROW)._value)
+    grad = jax.jit(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))(jax.numpy.asarray(ms.Tensor(ROW)))
     ms.hooks.barrier()
     assert grad.tolist() == [[1.0, 1.0, 1.0]] and log == ["forward"] * 2 + ["backward", "tensor"] * 2

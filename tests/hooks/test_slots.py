@@ -33,7 +33,7 @@ class Model(nnx.Module):
         self.cell = nn.Dense(3, 1)
 
     def __call__(self, x):
-        return self.cell(ms.Tensor(x))._value
+        return jnp.asarray(self.cell(ms.Tensor(x)))
 
 
 def gradient_of(net, jit):
@@ -44,7 +44,7 @@ def gradient_of(net, jit):
     if jit is ms.jit:
         run = ms.jit(ms.value_and_grad(lambda x: net(x).sum(), None, net.trainable_params()))
         return lambda: run(ms.Tensor(X)), net
-    run = jit(nnx.grad(lambda net, x: net(ms.Tensor(x)).sum()._value))
+    run = jit(nnx.grad(lambda net, x: jnp.asarray(net(ms.Tensor(x)).sum())))
     return lambda: run(net, X), net
 
 
@@ -83,7 +83,7 @@ def test_another_observer_compiles_nothing(case, compiled):
 def test_two_cells_and_two_kinds_of_hooks_have_programs_of_their_own():
     """Equal tables of hooks are only those of one cell."""
     nets, log = [nn.Tanh(), nn.Tanh()], []
-    run = nnx.jit(lambda net, x: net(ms.Tensor(x))._value)
+    run = nnx.jit(lambda net, x: jnp.asarray(net(ms.Tensor(x))))
     for net in nets:
         net.register_forward_hook(lambda cell, args, out: log.append(nets.index(cell)))
     for net in (*nets, *nets):
@@ -102,7 +102,7 @@ def test_a_hook_that_code_registers_while_nnx_traces_stays_with_the_cell():
     def run(net, x):
         if not log:
             net.register_forward_hook(lambda cell, args, out: log.append("traced"))
-        return net(ms.Tensor(x))._value
+        return jnp.asarray(net(ms.Tensor(x)))
 
     net.register_forward_hook(lambda cell, args, out: log.append("before")).remove()
     run(net, X)
@@ -152,7 +152,7 @@ def test_an_observer_that_removes_itself_under_jax_jit_leaves_those_behind_it(ki
     handle = register(once)
     register(lambda *_: log.append("second"))
     register(lambda *_: log.append("third"))
-    gradient = jax.jit(jax.grad(lambda v: net(ms.Tensor(v)).sum()._value))
+    gradient = jax.jit(jax.grad(lambda v: jnp.asarray(net(ms.Tensor(v)).sum())))
     for _ in range(2):
         gradient(X)
         ms.hooks.barrier()
@@ -166,6 +166,6 @@ def test_an_observer_that_removes_itself_under_jax_jit_is_not_called_in_the_next
 
     log, net = [], nn.Tanh()
     handle = net.register_forward_hook(once)
-    jax.jit(lambda v: net(net(ms.Tensor(v)))._value)(X)
+    jax.jit(lambda v: jnp.asarray(net(net(ms.Tensor(v)))))(X)
     ms.hooks.barrier()
     assert log == ["once"]

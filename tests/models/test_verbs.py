@@ -11,7 +11,6 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks, nn, ops
-from msjax.core.models import kept, same_program
 
 W = [jnp.asarray(np.random.default_rng(i).normal(size=(4, 4)), "float32") for i in range(2)]
 CLEAN = jnp.asarray(np.random.default_rng(8).normal(size=(2, 3, 4)), "float32")
@@ -226,21 +225,39 @@ def test_errors_of_attribute():
 # ---- programs that are kept
 
 
+@pytest.fixture
+def compiled():
+    """A function that calls what it is given, and returns (the result, how many programs were compiled meanwhile)."""
+    done = []
+
+    def listen(event, seconds, **more):
+        if event == "/jax/core/compile/backend_compile_duration":
+            done.append(seconds)
+
+    def run(fn, *args, **kwargs):
+        done.clear()
+        return fn(*args, **kwargs), len(done)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    assert run(jax.jit(lambda x: x * 2), CLEAN)[1] == 1
+    yield run
+    jax.monitoring.unregister_event_duration_listener(listen)
+
+
 @pytest.mark.parametrize("framework", [name for name in MODELS if name != "function"])
-def test_a_model_that_stops_early_is_compiled_once(framework, monkeypatch):
+def test_a_model_that_stops_early_is_compiled_once(framework, compiled):
     model, given = MODELS[framework]()
-    kept._KEPT.clear()
+    counts = []
     for x in (CLEAN, CORRUPT):
-        out, cache = hooks.run_with_cache(model, *given, x, stop_after="a")
+        (out, cache), count = compiled(hooks.run_with_cache, model, *given, x, stop_after="a")
         assert out is None and list(cache) == ["a"]
         close(cache, jnp.tanh(x @ W[0]))
-    [program] = kept._KEPT.values()
-    assert program._cache_size() == 1
+        counts.append(count)
+    assert counts[1] == 0  # the first one may find the program of an equal model
 
 
-def test_a_function_that_stops_early_is_compiled_once_for_what_it_closes_over():
-    same_program._KEPT.clear()
-    weights, factor = list(W), 1
+def test_a_function_that_stops_early_is_compiled_once_for_what_it_closes_over(compiled):
+    weights, factor, counts = list(W), 1, []
 
     def model(x):
         return hooks.site("a", jnp.tanh(x @ weights[0]) * factor) @ weights[1]
@@ -248,35 +265,40 @@ def test_a_function_that_stops_early_is_compiled_once_for_what_it_closes_over():
     for w in (W[0], W[0] + 1):  # an array that it closes over comes in, a number is part of the program
         weights[0] = w
         for x in (CLEAN, CORRUPT):
-            close(hooks.run_with_cache(model, x, stop_after="a")[1], jnp.tanh(x @ w))
-    assert len(same_program._KEPT) == 1
+            (_, cache), count = compiled(hooks.run_with_cache, model, x, stop_after="a")
+            close(cache, jnp.tanh(x @ w))
+            counts.append(count)
+    assert counts[0] > 0 and not any(counts[1:])
     factor = 2
-    close(hooks.run_with_cache(model, CLEAN, stop_after="a")[1], jnp.tanh(CLEAN @ w) * 2)
-    assert len(same_program._KEPT) == 2
+    (_, cache), count = compiled(hooks.run_with_cache, model, CLEAN, stop_after="a")
+    close(cache, jnp.tanh(CLEAN @ w) * 2)
+    assert count > 0
 
 
-def test_trained_weights_are_inputs_of_a_kept_program():
-    kept._KEPT.clear()
+def test_trained_weights_are_inputs_of_a_kept_program(compiled):
     model = NnxNet()
     hooks.run_with_cache(model, CLEAN, stop_after="a")
     model.a.w[...] = W[1]
-    close(hooks.run_with_cache(model, CLEAN, stop_after="a")[1], jnp.tanh(CLEAN @ W[1]))
-    changed = equinox.tree_at(lambda net: net.a.w, EquinoxNet(*map(EquinoxLayer, W)), W[1])
-    for net, w in ((EquinoxNet(*map(EquinoxLayer, W)), W[0]), (changed, W[1])):
-        close(hooks.run_with_cache(net, CLEAN, stop_after="a")[1], jnp.tanh(CLEAN @ w))
-    assert [program._cache_size() for program in kept._KEPT.values()] == [1, 1]
+    (_, cache), count = compiled(hooks.run_with_cache, model, CLEAN, stop_after="a")
+    close(cache, jnp.tanh(CLEAN @ W[1]))
+    assert count == 0
+    net = EquinoxNet(*map(EquinoxLayer, W))
+    hooks.run_with_cache(net, CLEAN, stop_after="a")
+    changed = equinox.tree_at(lambda net: net.a.w, net, W[1])
+    (_, cache), count = compiled(hooks.run_with_cache, changed, CLEAN, stop_after="a")
+    close(cache, jnp.tanh(CLEAN @ W[1]))
+    assert count == 0
 
 
-def test_compile_is_kept_and_changes_the_state():
-    kept._KEPT.clear()
+def test_compile_is_kept_and_changes_the_state(compiled):
     model = NnxNet()
 
     def double(value, index):
         return value * 2
 
     for _ in range(2):
-        out, found = hooks.compile(model, "b:in", edit={"a": double})(CLEAN)
-    assert int(model.calls[...]) == 2 and len(kept._KEPT) == 1
+        (out, found), count = compiled(lambda: hooks.compile(model, "b:in", edit={"a": double})(CLEAN))
+    assert int(model.calls[...]) == 2 and count == 0
     close(out, by_hand(CLEAN, lambda n, v: v * 2 if n == "a" else v))
     close(found.activations, 2 * jnp.tanh(CLEAN @ W[0]))
     with hooks.register_forward_hook(model, lambda module, args, output: output * 0, "b"):

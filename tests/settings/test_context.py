@@ -11,7 +11,7 @@ import pytest
 
 import msjax as ms
 from msjax import Tensor, nn
-from msjax.core.base.state import STATE
+from msjax.common.run_state import STATE
 from msjax.engine.programs import disk_cache
 from msjax.engine.settings.context import force_mode
 from msjax.engine.settings.current import SETTINGS

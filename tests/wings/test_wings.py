@@ -1,9 +1,57 @@
 """The two wings: hooks for JAX use nothing of MindSpore's side, and are used by it through one door."""
 
+import ast
 import subprocess
 import sys
 
-from tests.wings.__main__ import copy_of_the_wing, run_in_copy, wing_tests
+from msjax.core import door
+from tests.wings.__main__ import ROOT, copy_of_the_wing, run_in_copy, wing_tests
+
+# What is free to use beside the door: what has no state of hooks.
+NEUTRAL = "msjax.core.base."
+STATE = ("msjax.core.base.calls", "msjax.core.base.state")
+# Above both wings: `bridge` makes Cells known to hooks for JAX, and these offer names of both.
+OF_BOTH = ("bridge", "__init__.py", "hooks.py", "tools.py")
+
+
+def test_few_names_pass_the_door():
+    tree = ast.parse((ROOT / "msjax/core/door.py").read_text())
+    names = [alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert len(names) <= 25 and all(hasattr(door, name) for name in names)
+
+
+def _imports(path):
+    """(line, module, name) of what a file imports from msjax.core."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("msjax.core"):
+            yield from ((node.lineno, node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name, "") for alias in node.names if alias.name.startswith("msjax.core"))
+
+
+def test_all_else_is_used_through_the_door():
+    files = [path for path in sorted((ROOT / "msjax").rglob("*.py*")) if path.suffix in (".py", ".pyi")]
+    files = [path for path in files if path.relative_to(ROOT / "msjax").parts[0] not in ("core", *OF_BOTH)]
+    wrong = []
+    for path in files:
+        for line, module, name in _imports(path):
+            full = f"{module}.{name}"
+            neutral = full.startswith(NEUTRAL) and not any(full == one or full.startswith(f"{one}.") for one in STATE)
+            if module != "msjax.core.door" and not neutral:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {full}")
+    assert len(files) > 300 and not wrong, "\n".join(wrong)
+
+
+def test_hooks_for_jax_import_nothing_of_the_rest():
+    offered = ("msjax.core", "msjax.hooks", "msjax.version")
+    wrong = []
+    for path in sorted((ROOT / "msjax/core").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else [getattr(node, "module", None) or ""]
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                names = [name for name in names if name.partition(".")[0] == "msjax" and not name.startswith(offered)]
+                wrong += [f"{path.relative_to(ROOT)}:{node.lineno} imports {name}" for name in names]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_hooks_for_jax_work_where_the_rest_is_deleted(tmp_path):

@@ -111,6 +111,20 @@ def check_callable(fn: object, who: str, what: str = "function") -> None:
         raise TypeError(f"For '{called(who)}', the {what} must be callable, but got {describe(fn)}.")
 
 
+def check_arity(fn: Callable[..., Any], who: str, arguments: Sequence[str], what: str = "hook") -> None:
+    """TypeError unless `fn`, which messages call `what`, takes these positional arguments; what has no signature is not looked at."""
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        raise TypeError(
+            f"For '{called(who)}', the {what} is called as {what}({', '.join(arguments)}), but {callable_name(fn)} takes {signature}: {error}."
+        ) from None
+
+
 def check_hook(fn: Callable[..., Any], who: str, observe: bool | None = None, traced: bool | None = None) -> None:
     """Check a hook and what its user says of it.
 

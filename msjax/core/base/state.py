@@ -1,4 +1,4 @@
-"""Per-thread state: the running cells, the gradient scope and whether operators are recorded; and process-wide counters."""
+"""The state of a thread: the owners of hooks that are being called, the program that their code becomes part of; and counters of the process."""
 
 from __future__ import annotations
 
@@ -6,38 +6,9 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Self
 
-
-class Scope:
-    """One run of a gradient function; `ROOT` is the scope of the program outside of all gradient functions.
-
-    Attributes:
-        depth: 0 for ROOT, plus one for each nested gradient function.
-        parent: the enclosing scope; None for ROOT.
-        root: the outermost gradient function, or a function that is being compiled; ROOT for itself. Nodes recorded under
-            another root are treated as plain values.
-        open: False once the gradient function has returned; its nodes are then ignored.
-        nested: True once something here depends on what an outer scope differentiates, so that
-            this scope's backward pass has to be recorded, too.
-        level: the trace of jax in which the scope was opened; None if that makes no difference. What is recorded at this level
-            can't be used at another one: jax differentiates there, and the tape does not see it.
-        outside: of the scope of a function that runs as an operator, the root of what is recorded around it; None if nothing is.
-    """
-
-    __slots__ = ("depth", "parent", "root", "open", "nested", "level", "outside")
-
-    def __init__(self, parent: Scope | None, level: Any = None, outside: Scope | None = None):
-        self.parent: Scope | None = parent
-        self.root: Scope = self if parent is None or parent is ROOT else parent.root
-        self.depth: int = 0 if parent is None else parent.depth + 1
-        self.open: bool = True
-        self.nested: bool = False
-        self.level: Any = level
-        self.outside: Scope | None = outside
-
-
-ROOT = Scope(None)
+from msjax.core.base import jax_slots
 
 # Held while a program is traced or a function differentiated: variables then hold tracers, and leaves of the tape, which are those of
 # one thread.
@@ -59,30 +30,14 @@ def without_lock() -> Iterator[None]:
             LOCK.acquire()
 
 
-class Saving(Protocol):
-    """An object for `State.saving`.
-
-    Attributes:
-        again: whether a recomputed call runs for the second time, see msjax.engine.autograd.recompute.
-    """
-
-    again: bool
-
-    def save(self, node: Any, operands: Sequence[Any], values: Sequence[Any]) -> None:
-        """Called with the node of an operator that has just been recorded, its operands and their arrays."""
-        ...
-
-
 class State(threading.local):
     """Per-thread state; `swap` sets fields temporarily.
 
     Attributes:
-        scope: the scope of the innermost running gradient function; ROOT outside of all.
+        lock: of all threads, `LOCK`.
         recording: False under ``ms.no_grad()`` and while hooks run in a backward pass.
         owners: the owners of hooks that are being called, outermost first: cells, and modules of other frameworks by their hook
             sites. See `msjax.core.base.calls`.
-        saving: packs the residuals of recorded operators (msjax.engine.autograd.saved), or None to keep them unpacked.
-        cast: converts the operands of operators while a cell set with `to_float` runs (msjax.engine.autograd.precision), or None.
         trace: the `ProgramUnderWay` in progress in this thread, or None.
         delivery: how hooks are called here, a `msjax.hooks.delivery.Delivery`.
         latest_call: a weak reference to the result of the latest hook call of the program that this thread traces, or None. The tracer
@@ -95,13 +50,12 @@ class State(threading.local):
     """
 
     delivery: Any  # set on the class by `msjax.hooks.delivery`
+    lock: ClassVar[Any] = LOCK
+    _added: ClassVar[dict[str, Any]] = {}
 
     def __init__(self):
-        self.scope: Scope = ROOT
         self.recording: bool = True
         self.owners: list[Any] = []
-        self.saving: Saving | None = None
-        self.cast: Callable[[Any, Sequence[Any]], Sequence[Any]] | None = None
         self.trace: Any = None  # a ProgramUnderWay; some of its users ask more of the subclass of theirs
         self.latest_call: weakref.ref[Any] | None = None
         self.capture: Any = None
@@ -109,17 +63,99 @@ class State(threading.local):
         self.hooks_run: bool = False
         self.pulled: tuple[Any, ...] | None = None
         self.monitor: Any = None  # its class lies above
+        self.__dict__.update(self._added)
+
+    @classmethod
+    def add_fields(cls, **defaults: Any) -> None:
+        """Give the state of each thread more fields: those of code above that `swap` is to set, too."""
+        cls._added.update(defaults)
+        for name, value in defaults.items():
+            setattr(cls, name, value)  # of threads that have a state already
+
+    def swap(self, **values: Any) -> _Swap:
+        """A context in which fields have other values."""
+        return _Swap(**values)
+
+    # ---- what program the code becomes part of
+
+    def in_program(self) -> bool:
+        """Whether the code becomes part of a program: msjax compiles it, or it is that of a functionalized network."""
+        return self.trace is not None and not self.trace.on_host
+
+    def in_functional_run(self) -> bool:
+        """Whether it is the code of a functionalized network."""
+        return self.trace is not None and self.trace.functional
+
+    def msjax_compiles(self) -> bool:
+        """Whether msjax compiles it."""
+        return self.trace is not None and self.trace.falls_back
+
+    def on_host(self) -> bool:
+        """Whether it is a hook that runs within a callback of XLA, where new Tensors have numpy arrays."""
+        return self.trace is not None and self.trace.on_host
+
+    def nothing_is_traced(self) -> bool:
+        """Whether this thread traces nothing."""
+        return self.trace is None and jax_slots.trace_state() == jax_slots.NO_TRACE
+
+    def at_level_of_program(self) -> bool:
+        """Whether values here belong to the program itself, not to a loop or transformation of jax within it."""
+        return self.trace is not None and self.trace.here()
+
+    def differentiated_by_jax(self) -> bool:
+        """Whether jax, not the tape, differentiates what it traces here: under its transformations, also inside of a program."""
+        return self.trace.differentiated_by_jax() if self.at_level_of_program() else True
+
+    # ---- what the program is told
+
+    def entered(self, owner: Any) -> None:
+        """The call of an owner of hooks has begun."""
+        if self.trace is not None:
+            self.trace.entered(owner)
+        if self.monitor is not None:
+            self.monitor.entered(owner)
+
+    def used(self, operands: Sequence[Any]) -> None:
+        """An operator is called with these operands."""
+        if self.trace is not None:
+            self.trace.see(operands)
+
+    def stops_gradients(self) -> None:
+        """`ops.stop_gradient` is called."""
+        if self.trace is not None:
+            self.trace.stops_gradients = True
+
+    def communicates_in(self, group: Any) -> None:
+        """The code communicates in a group of processes."""
+        if self.trace is not None:
+            self.trace.groups.add(group)
+
+    def mark(self, tensor: Any, kind: str, spec: str) -> str | None:
+        """A placeholder for a Tensor's text, filled in after the run of the program; None if no program fills in texts here."""
+        return self.trace.mark(tensor, kind, spec) if self.at_level_of_program() else None
+
+    def comes_to_event(self) -> None:
+        """An event (see `msjax.hooks.events`) is going to be put into the program."""
+        if self.trace is not None:
+            self.trace.comes_to_event()
+
+    def comes_to_callback(self) -> None:
+        """The same of an event that is a host callback."""
+        if self.trace is not None:
+            self.trace.comes_to_callback()
+        else:
+            ACTIVITY.callbacks = True
 
 
 STATE = State()
 
 
-class swap:
+class _Swap:
     """A context manager that sets fields of STATE, and restores their values at the end.
 
     Example:
-        >>> from msjax.core.base.state import STATE, swap
-        >>> with swap(recording=False):
+        >>> from msjax.core.base.state import STATE
+        >>> with STATE.swap(recording=False):
         ...     STATE.recording
         False
         >>> STATE.recording
@@ -132,9 +168,8 @@ class swap:
         self._values = values
 
     def __enter__(self) -> Self:
-        fields = STATE.__dict__
-        self._before = {name: fields[name] for name in self._values}
-        fields.update(self._values)
+        self._before = {name: getattr(STATE, name) for name in self._values}
+        STATE.__dict__.update(self._values)
         return self
 
     def __exit__(self, *_exception: Any) -> None:
@@ -275,26 +310,10 @@ class Version:
         self.latest: int = 0
         self.classes: int = 0
 
+    def changed(self) -> None:
+        """Make compiled programs check their guards at the next call, since something they may depend on has changed."""
+        self.latest += 1
+        self.n = self.latest
+
 
 VERSION = Version()
-
-
-def programs_changed() -> None:
-    """Make compiled programs check their guards at the next call, since something they may depend on has changed."""
-    VERSION.latest += 1
-    VERSION.n = VERSION.latest
-
-
-class Compiler:
-    """The entry points of msjax.engine.compile for lower floors; msjax.engine.compile sets them when it is imported.
-
-    Attributes:
-        whole: in graph mode, runs a gradient function as one program; see msjax.engine.compile.graph_mode.
-        call_cell: in graph mode, runs the call of a cell as one program.
-    """
-
-    whole: Callable[..., tuple[bool, Any]]
-    call_cell: Callable[..., tuple[bool, Any]]
-
-
-COMPILER = Compiler()

@@ -12,7 +12,6 @@ from jax.interpreters import batching
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
-from msjax.core.base.calls import comes_to_callback, comes_to_event
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks import primitive
@@ -22,7 +21,7 @@ from msjax.core.hooks.events import BoundEvent, Event
 from msjax.core.hooks.primitive import hook_p
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.values import Values
+    from msjax.core.hooks.kinds import ValueKind
 
 
 def _batched(values, axes, *, bound, kept):
@@ -89,9 +88,9 @@ class Callbacks(TracedDelivery):
     tied: Any = None
     suspended: Any = None
 
-    def put(self, values: Values, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
+    def put(self, values: ValueKind, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
         arrays = [jax.lax.stop_gradient(array) for array in arrays]
-        comes_to_callback()
+        STATE.comes_to_callback()
         batch = self.batch
         if batch is not None and batch.add(event, arrays):
             return carried
@@ -115,7 +114,7 @@ class Callbacks(TracedDelivery):
             STATE.latest_call = before  # nothing holds `done`: later calls come after the one before it
         return carried
 
-    def after(self, values: Values, tree: PyTree) -> PyTree:
+    def after(self, values: ValueKind, tree: PyTree) -> PyTree:
         return after_latest_call(values, tree)
 
 
@@ -141,6 +140,15 @@ class CallbackBatch(Callbacks):
         self.numbers = {}
         self.events = []
         self.bytes: int = 0
+
+    @staticmethod
+    def of_call(values: ValueKind, call: Callable[[], PyTree]) -> PyTree:
+        """The result of the outermost call of a Cell where jax traces a program, which depends on the calls of hooks within, also of those
+        that saw what no result depends on. Where the values are known, hooks are called at once."""
+        if STATE.delivery is not NOW or not staged():
+            return call()
+        with CallbackBatch() as calls:
+            return calls.add_dependency(values, call())
 
     @property
     def batch(self) -> CallbackBatch:
@@ -186,22 +194,13 @@ class CallbackBatch(Callbacks):
             self.done = _bind(self.values, tuple(self.events), self.done, kept)
         self._clear()
 
-    def add_dependency(self, values: Values, tree: PyTree) -> PyTree:
+    def add_dependency(self, values: ValueKind, tree: PyTree) -> PyTree:
         """Nested containers whose values depend on the calls."""
         self.flush(kept=not values.find(tree)[2])
         return tree if self.done is None else _depend(values, tree, self.done)
 
-    def before_loop(self, values: Values, tree: PyTree) -> PyTree:
+    def before_loop(self, values: ValueKind, tree: PyTree) -> PyTree:
         return tree if jax_slots.trace_state() != self.world else self.add_dependency(values, tree)
-
-
-def in_one_batch(values: Values, call: Callable[[], PyTree]) -> PyTree:
-    """The result of the outermost call of a Cell where jax traces a program, which depends on the calls of hooks within, also of those
-    that saw what no result depends on. Where the values are known, hooks are called at once."""
-    if STATE.delivery is not NOW or not staged():
-        return call()
-    with CallbackBatch() as calls:
-        return calls.add_dependency(values, call())
 
 
 class _Tied(Callbacks):
@@ -231,7 +230,7 @@ class tie_calls_to:
         group: a list of values and None.
     """
 
-    def __init__(self, values: Values, group: list[Any]):
+    def __init__(self, values: ValueKind, group: list[Any]):
         self.values, self.group = values, group
 
     def __enter__(self) -> None:
@@ -255,7 +254,7 @@ class tie_calls_to:
             batch.done = tied.done  # a later hook may drop what the group becomes
 
 
-def after_latest_call(values: Values, tree: PyTree) -> PyTree:
+def after_latest_call(values: ValueKind, tree: PyTree) -> PyTree:
     """Nested containers whose values depend on the calls so far, where they may not be computed from what these were given."""
     done = None if STATE.latest_call is None or STATE.delivery.outputs else STATE.latest_call()
     return tree if done is None or not _is_usable(done) else _depend(values, tree, done)
@@ -306,33 +305,28 @@ class CallsAsOutputs(TracedDelivery):
         super().__exit__(*exception)
         self.key.__exit__(*exception)
 
-    def put(self, values: Values, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
-        put_event(event, [jax.lax.stop_gradient(array) for array in arrays], after_text=True)
+    @staticmethod
+    def put_event(event: Event, arrays: Sequence[Any], after_text: bool = False) -> None:
+        """Put an event into a program that is traced so, at this place; it is dropped if events are.
+
+        Args:
+            after_text: whether the text that was printed so far comes before it.
+        """
+        if after_text:
+            STATE.comes_to_event()
+        if STATE.delivery.dropped:
+            return
+        event.collected = True
+        _bind(arrays, _alone(event, arrays), None, kept=True)
+
+    def put(self, values: ValueKind, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
+        self.put_event(event, [jax.lax.stop_gradient(array) for array in arrays], after_text=True)
         return carried
 
-    def boundary(self, values: Values) -> Boundary | None:
-        return Boundary(values, put_event)
+    def boundary(self, values: ValueKind) -> Boundary | None:
+        return Boundary(values, self.put_event)
 
 
 # Part of the key of every cache of jax: a function with a jit of its own is traced apart for such programs. Made when msjax is
 # imported, since jax forgets all that it has traced so far when a context is added.
 _OUTPUTS = jax_slots.user_context(None)
-
-
-def put_event(event: Event, arrays: Sequence[Any], after_text: bool = False) -> None:
-    """Put an event into a program that is traced within `CallsAsOutputs`, at this place; it is dropped if events are.
-
-    Args:
-        after_text: whether the text that was printed so far comes before it.
-    """
-    if after_text:
-        comes_to_event()
-    if STATE.delivery.dropped:
-        return
-    event.collected = True
-    _bind(arrays, _alone(event, arrays), None, kept=True)
-
-
-def calls_are_outputs() -> bool:
-    """Whether this thread traces a program within `CallsAsOutputs`."""
-    return STATE.delivery.outputs

@@ -16,7 +16,7 @@ from msjax.core.hooks.events import Event
 from msjax.core.hooks.template import Template
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.values import Values
+    from msjax.core.hooks.kinds import ValueKind
 
 
 class Boundary:
@@ -24,10 +24,10 @@ class Boundary:
 
     Args:
         values (Values): says what a value is.
-        put: puts an event into the program, see `msjax.core.hooks.batching.put_event`.
+        put: puts an event into the program, see `CallsAsOutputs.put_event`.
     """
 
-    def __init__(self, values: Values, put: Callable[..., None]):
+    def __init__(self, values: ValueKind, put: Callable[..., None]):
         self._values = values
         self._put_event = put
 

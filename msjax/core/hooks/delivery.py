@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import jax
 
@@ -22,7 +22,7 @@ from msjax.core.base.typing import PyTree
 from msjax.core.hooks.classify import computes, observes
 from msjax.core.hooks.events import Event, HookCall
 from msjax.core.hooks.host import call_on_host
-from msjax.core.hooks.returns import HookLabel, check_observer_result, gradients_result
+from msjax.core.hooks.returns import HookKind, HookLabel, check_observer_result, gradients_result
 from msjax.core.hooks.slots import SlotCall
 from msjax.core.hooks.template import Template
 from msjax.core.hooks.trial_run import TrialRun
@@ -30,10 +30,9 @@ from msjax.core.hooks.worker import barrier
 
 if TYPE_CHECKING:
     from msjax.core.hooks.boundaries import Boundary
-    from msjax.core.hooks.protocol import Frame
+    from msjax.core.hooks.hook import Hook
+    from msjax.core.hooks.kinds import FrameKind, ValueKind
     from msjax.core.hooks.slots import Slot
-    from msjax.core.hooks.table import Hook
-    from msjax.core.hooks.values import Values
 
 # What jax raises when code asks a traced array for its value.
 _NEEDS_VALUE = (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
@@ -53,20 +52,6 @@ class HostNeeded(Exception):
     def __init__(self, what: HookLabel, error: Exception):
         self.why: str = f"{what} returns a value, for which it needs concrete values ({str(error).splitlines()[0]})"
         super().__init__(self.why)
-
-
-class HookKind(NamedTuple):
-    """One kind of hook.
-
-    Attributes:
-        name: the attribute of a HookTable that has the hooks; "" of functions that stand in no table.
-        text: how messages name a hook of this kind.
-        check: of hooks of gradients, a function of (values, hook function, text, what it returned, the gradients, owners) to the new ones.
-    """
-
-    name: str
-    text: str
-    check: Callable[..., Any] | None = None
 
 
 FORWARD_PRE = HookKind("forward_pre", "forward pre hook")
@@ -95,7 +80,7 @@ class Delivery:
         STATE.delivery = self.around
 
     def run(
-        self, frame: Frame, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
+        self, frame: FrameKind, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
     ) -> tuple[Any, Any]:
         """Run one hook.
 
@@ -112,13 +97,13 @@ class Delivery:
         """
         raise NotImplementedError
 
-    def after(self, values: Values, tree: PyTree) -> PyTree:
+    def after(self, values: ValueKind, tree: PyTree) -> PyTree:
         """Nested containers whose values depend on the calls so far, where they may not be computed from what these were given."""
         return tree
 
     def observe(
-        self, values: Values, fn: Callable[..., Any], given: Sequence[Any], what: HookLabel, carried: PyTree = (),
-        frame: Frame | None = None, slot: Slot | None = None,
+        self, values: ValueKind, fn: Callable[..., Any], given: Sequence[Any], what: HookLabel, carried: PyTree = (),
+        frame: FrameKind | None = None, slot: Slot | None = None,
     ) -> PyTree:  # fmt: skip
         """Call an observer: now if its values are known, else when the program runs.
 
@@ -139,11 +124,11 @@ class Delivery:
         check_observer_result(fn(*given) if frame is None else frame.call(fn, given), what)
         return carried
 
-    def before_loop(self, values: Values, tree: PyTree) -> PyTree:
+    def before_loop(self, values: ValueKind, tree: PyTree) -> PyTree:
         """Nested containers for a loop or transformation of jax, such that the calls within it come after those before it."""
         return tree
 
-    def boundary(self, values: Values) -> Boundary | None:
+    def boundary(self, values: ValueKind) -> Boundary | None:
         """The `Boundary` of a call that begins, where its hooks may be called after the run of a program."""
         return None
 
@@ -155,7 +140,7 @@ class _Now(Delivery):
     """Hooks are called at once: the values are there."""
 
     def run(
-        self, frame: Frame, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
+        self, frame: FrameKind, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
     ) -> tuple[Any, Any]:
         if ACTIVITY.callbacks:
             barrier()  # hooks of a loop before this one
@@ -172,7 +157,7 @@ NOW = State.delivery = _Now()
 class TracedDelivery(Delivery):
     """Hooks of a program that is being traced."""
 
-    def put(self, values: Values, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
+    def put(self, values: ValueKind, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
         """Let an event happen with the values that arrays get when the program runs.
 
         Args:
@@ -187,8 +172,8 @@ class TracedDelivery(Delivery):
         raise NotImplementedError
 
     def observe(
-        self, values: Values, fn: Callable[..., Any], given: Sequence[Any], what: HookLabel, carried: PyTree = (),
-        frame: Frame | None = None, slot: Slot | None = None,
+        self, values: ValueKind, fn: Callable[..., Any], given: Sequence[Any], what: HookLabel, carried: PyTree = (),
+        frame: FrameKind | None = None, slot: Slot | None = None,
     ) -> PyTree:  # fmt: skip
         leaves, treedef, at = values.find(given)
         unknown = [i for i in at if is_tracer(values.raw(leaves[i]))]
@@ -204,7 +189,7 @@ class TracedDelivery(Delivery):
         return self.put(values, event, template.taken(), carried)
 
     def run(
-        self, frame: Frame, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
+        self, frame: FrameKind, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
     ) -> tuple[Any, Any]:
         values, fn = frame.values, hook.fn
         what = HookLabel(kind.text, fn, frame.owners)

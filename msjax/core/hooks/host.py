@@ -13,18 +13,17 @@ import numpy as np
 from jax.interpreters import ad, batching, mlir
 
 from msjax.core.base import jax_slots
-from msjax.core.base.state import ACTIVITY, ProgramUnderWay, swap
+from msjax.core.base.state import ACTIVITY, STATE, ProgramUnderWay
 from msjax.core.base.weak import new_number
 from msjax.core.hooks.emit import CallbackSite
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.delivery import HookKind
-    from msjax.core.hooks.protocol import Frame
-    from msjax.core.hooks.returns import HookLabel
+    from msjax.core.hooks.kinds import FrameKind
+    from msjax.core.hooks.returns import HookKind, HookLabel
 
 
 def call_on_host(
-    frame: Frame, kind: HookKind, fn: Callable[..., Any], args: tuple[Any, ...], carried: Any, what: HookLabel
+    frame: FrameKind, kind: HookKind, fn: Callable[..., Any], args: tuple[Any, ...], carried: Any, what: HookLabel
 ) -> Any:
     """Call a backward hook that needs concrete values and returns some, within the program, on numpy arrays.
 
@@ -143,7 +142,7 @@ class _HostOnly(ProgramUnderWay):
         self.what = what
 
     def __enter__(self) -> None:
-        self._swap = swap(trace=self)
+        self._swap = STATE.swap(trace=self)
         self._swap.__enter__()
         ACTIVITY.add(traces=1)
 

@@ -9,24 +9,23 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.arrays import CONCRETE, is_tracer
-from msjax.core.base.calls import differentiated_by_jax
-from msjax.core.base.state import STATE, swap
+from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import after_latest_call, tie_calls_to
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.values import Values
+    from msjax.core.hooks.kinds import ValueKind
 
 
 def under_jax_transform(arrays: Iterable[Any]) -> bool:
     """Whether jax, not the tape, differentiates these arrays: under a jax transformation, also inside of a program."""
     for array in arrays:
         if array.__class__ not in CONCRETE and is_tracer(array):
-            return differentiated_by_jax()
+            return STATE.differentiated_by_jax()
     return False
 
 
 def through_custom_vjp(
-    values: Values, given: Sequence[Any], function: Callable[[list[Any]], Sequence[Any]], flags: list[bool] | None = None
+    values: ValueKind, given: Sequence[Any], function: Callable[[list[Any]], Sequence[Any]], flags: list[bool] | None = None
 ) -> list[Any]:
     """Pass values through an identity whose backward applies a function to their gradients.
 
@@ -61,7 +60,7 @@ def through_custom_vjp(
             if flags[i] and not isinstance(ct, jax.custom_derivatives.SymbolicZero):
                 grads[i] = values.made(ct)
         # A hook may return gradients that don't depend on those that it, or one before it, has looked at.
-        with swap(recording=False, pulled=owners), tie_calls_to(values, grads):
+        with STATE.swap(recording=False, pulled=owners), tie_calls_to(values, grads):
             given = list(grads)
             grads[:] = function(grads)
             modified = any(new is not old for new, old in zip(grads, given))

@@ -209,7 +209,13 @@ def site(name: str, value: _T) -> _T:
         return value
     edits = capture.edits.of(name)
     if edits:
-        value = edited(name, value, edits, LoopIndex(name, value))
+        # An edit that calls the model gets it without edits.
+        STATE.capture = None
+        try:
+            with TRACED_FOR(None):
+                value = edited(name, value, edits, LoopIndex(name, value))
+        finally:
+            STATE.capture = capture
     leaves, treedef = jax.tree.flatten(value)
     at = [i for i, leaf in enumerate(leaves) if is_array(leaf) or isinstance(leaf, (bool, int, float, complex))]
     if not at:

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
-
-import jax
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msjax.core.base.errors import callable_name, describe, owner_named
+from msjax.core.hooks.kinds import ValueKind, replaces_nothing
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.table import Hook
-    from msjax.core.hooks.values import Values
-
-
-def replaces_nothing(result: object) -> bool:
-    """Whether a hook of arrays returned None, or a container of nothing but None, as ``jax.tree.map(log.append, output)`` does."""
-    if result is None:
-        return True
-    if not isinstance(result, (list, tuple, dict)) or not result:
-        return False
-    return all(leaf is None for leaf in jax.tree.leaves(result, is_leaf=lambda leaf: leaf is None))
+    from msjax.core.hooks.hook import Hook
 
 
 def forward_pre_result(
-    values: Values, hook: Hook, result: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+    values: ValueKind, hook: Hook, result: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """(args, kwargs) after a forward pre hook."""
     if values.is_nothing(result):
@@ -46,7 +35,7 @@ def forward_pre_result(
 
 
 def gradients_result(
-    values: Values, fn: Callable[..., Any], kind: str, result: Any, grads: tuple[Any, ...], owners: Sequence[Any] | None = None
+    values: ValueKind, fn: Callable[..., Any], kind: str, result: Any, grads: tuple[Any, ...], owners: Sequence[Any] | None = None
 ) -> tuple[Any, ...]:
     """The gradients after a backward hook, backward pre hook or HookBackward function.
 
@@ -117,3 +106,22 @@ def check_observer_result(result: object, what: HookLabel | str) -> None:
             f"In a compiled program, {what} was called after the run, as an observer, but returned {describe(result)}. "
             "Register it with traced=True if it is to change what the network computes."
         )
+
+
+class HookKind(NamedTuple):
+    """One kind of hook.
+
+    Attributes:
+        name: the attribute of a HookTable that has the hooks; "" of functions that stand in no table.
+        text: how messages name a hook of this kind.
+        check: of hooks of gradients, a function of (values, hook function, text, what it returned, the gradients, owners) to the new ones.
+    """
+
+    name: str
+    text: str
+    check: Callable[..., Any] | None = None
+
+    @staticmethod
+    def check_gradients(*given: Any) -> tuple[Any, ...]:
+        """The check of hooks that may replace a tuple of gradients; see `gradients_result`."""
+        return gradients_result(*given)

@@ -39,5 +39,9 @@ class HookSettings:
         self.rules: Rules = Rules()
         self.queue_bytes: int = 256 << 20
 
+    def follow(self, **rules: bool) -> None:
+        """Have calls from now on follow `Rules` with these attributes."""
+        self.rules = Rules(**rules)
+
 
 HOOK_SETTINGS = HookSettings()

@@ -16,17 +16,7 @@ from msjax.core.hooks.returns import HookLabel, check_observer_result
 from msjax.core.hooks.worker import WORKER, wait_for_programs
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.table import Hook, HookTable
-
-
-class SlotOwner:
-    """Base of owners of slots beside cells and modules."""
-
-    __slots__ = ()
-
-    def _hooks_around(self) -> Any:
-        """The current hook table, or another object with a tuple of hooks as attribute for each kind."""
-        raise NotImplementedError
+    from msjax.core.hooks.hook import Hook
 
 
 class Slot:
@@ -41,7 +31,7 @@ class Slot:
 
     __slots__ = ("_key", "_kind", "_number", "_present")
 
-    def __init__(self, present: Callable[[], HookTable], kind: str, number: int, hook: Hook):
+    def __init__(self, present: Callable[[], Any], kind: str, number: int, hook: Hook):
         self._present, self._kind, self._number, self._key = present, kind, number, hook.key
 
     def follows(self, other: Slot) -> bool:
@@ -108,8 +98,3 @@ def before_change() -> None:
     if ACTIVITY.late_slots and not STATE.hooks_run and jax_slots.trace_state() == jax_slots.NO_TRACE:
         wait_for_programs()
         WORKER.wait()
-
-
-def is_traced_now() -> bool:
-    """Whether a hook that is registered now is registered by code that jax traces: it belongs to that program alone."""
-    return jax_slots.trace_state() != jax_slots.NO_TRACE

@@ -1,4 +1,4 @@
-"""The hooks of one Cell: an immutable table, replaced as a whole when a hook is registered or removed.
+"""The hooks of one owner: an immutable table, replaced as a whole when a hook is registered or removed; `HookSite` has a module's tables.
 
 An immutable table can be part of a compilation key, and a call that is running keeps the hooks
 that it started with.
@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import copy
 import functools
-import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
-from msjax.core.base.errors import callable_name, check_hook
-from msjax.core.base.held_state import held_state
-from msjax.core.base.state import programs_changed
-from msjax.core.base.weak import LiveSet, identity
-from msjax.core.hooks.classify import observes
-from msjax.core.hooks.handle import RemovableHandle, new_hook_id
-from msjax.core.hooks.slots import before_change, is_traced_now
+from msjax.core.base.errors import check_hook
+from msjax.core.base.weak import LiveSet
+from msjax.core.hooks.hook import Hook, RemovableHandle
+from msjax.core.hooks.slots import before_change
 
 CALL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
 _KINDS_IN_CALLS = (*CALL_KINDS, "saved_tensors")
@@ -31,55 +27,6 @@ KINDS = (
     "load_state_dict_pre",
     "load_state_dict_post",
 )
-
-
-@dataclass(eq=False)
-class Hook:
-    """One registered function and how to call it.
-
-    Attributes:
-        id: the number of its handle.
-        fn: the function; for the kind saved_tensors, the pair of functions.
-        with_kwargs: True if it also gets the keyword arguments of the call.
-        always_call: a forward hook that runs even if the call fails.
-        observe, traced: whether the user declared the hook an observer, or part of compiled programs; None if not declared.
-        removed: whether `remove()` was called: no program that runs the hook is used again.
-        fixed: whether it belongs to the program that is traced when it is registered, so that it is no observer in a slot.
-    """
-
-    id: int
-    fn: Any
-    with_kwargs: bool = False
-    always_call: bool = False
-    observe: bool | None = None
-    traced: bool | None = None
-    removed: bool = False
-    fixed: bool = False
-
-    @property
-    def name(self) -> str:
-        return callable_name(self.fn)
-
-    @functools.cached_property
-    def in_slot(self) -> bool:
-        """Whether it is an observer, which takes a slot of a program."""
-        return not self.fixed and observes(self.fn, self.observe, self.traced)
-
-    @functools.cached_property
-    def key(self) -> tuple[Any, ...]:
-        """What programs with the hook are found by: all observers are alike, and modifiers of the same function, which holds the same
-        when it is registered, and options."""
-        if self.in_slot:
-            return "observer", self.with_kwargs, self.always_call
-        return _function_key(self.fn), self.with_kwargs, self.always_call, self.observe, self.traced
-
-
-def _function_key(fn):
-    if isinstance(fn, tuple):  # of the kind saved_tensors
-        return tuple(map(_function_key, fn))
-    if isinstance(fn, types.MethodType):
-        return identity(fn.__self__), identity(fn.__func__), held_state(fn)
-    return identity(fn), held_state(fn)
 
 
 class OwnerRef(weakref.ref[Any]):
@@ -109,7 +56,12 @@ class HookTable:
 
     Attributes:
         owner: the `OwnerRef`, or None.
+        EMPTY: the one without hooks.
+        CALL_KINDS: the kinds of hooks around a call.
     """
+
+    EMPTY: ClassVar[HookTable]
+    CALL_KINDS: ClassVar[tuple[str, ...]] = CALL_KINDS
 
     forward_pre: tuple[Hook, ...] = ()
     forward: tuple[Hook, ...] = ()
@@ -121,6 +73,27 @@ class HookTable:
     load_state_dict_pre: tuple[Hook, ...] = ()
     load_state_dict_post: tuple[Hook, ...] = ()
     owner: OwnerRef | None = None
+
+    before_change = staticmethod(before_change)
+
+    @staticmethod
+    def register(
+        owner: HookOwner, kind: str, fn: Any, prepend: bool = False, who: str | None = None, **options: Any
+    ) -> RemovableHandle:
+        """Add a hook to `owner._hooks` and return its handle; of the kind saved_tensors, `fn` is the pair of functions.
+
+        Args:
+            who: the name of the function that the user has called; by default ``register_KIND_hook``.
+
+        Raises:
+            TypeError, ValueError: see `check_hook`.
+        """
+        who = who or f"register_{kind}_hook"
+        for each in fn if kind == "saved_tensors" else (fn,):
+            check_hook(each, who, options.get("observe"), options.get("traced"))
+        hook = Hook.registered(fn, **options)
+        owner._set_hooks(owner._hooks.add(kind, hook, prepend))
+        return RemovableHandle(owner, _remove, hook.id)
 
     def __bool__(self) -> bool:
         return self is not EMPTY
@@ -184,55 +157,15 @@ class HookTable:
         return replace(self, **kept) if any(kept.values()) else EMPTY
 
 
-EMPTY = HookTable()
+EMPTY = HookTable.EMPTY = HookTable()
 
 
 class HookOwner(Protocol):
-    """What hooks are registered on: a Cell, a module of another framework, or `GLOBAL`."""
+    """What hooks are registered on: a Cell, a module of another framework, or what stands for all cells."""
 
     @property
     def _hooks(self) -> HookTable: ...
     def _set_hooks(self, table: HookTable) -> None: ...
-
-
-class GlobalHooks:
-    """The owner of the hooks that run for all cells.
-
-    Attributes:
-        table: the HookTable, replaced as a whole.
-        changed: called with the new table after it was replaced.
-    """
-
-    def __init__(self):
-        self.table: HookTable = EMPTY
-        self.changed: Callable[[HookTable], None] | None = None
-
-    @property
-    def _hooks(self) -> HookTable:
-        return self.table
-
-    def _set_hooks(self, table: HookTable) -> None:
-        before_change()
-        self.table = table
-        programs_changed()
-        self.changed(table)  # pyright: ignore[reportOptionalCall]
-
-
-GLOBAL = GlobalHooks()
-
-
-def register(owner: HookOwner, kind: str, fn: Any, prepend: bool = False, **options: Any) -> RemovableHandle:
-    """Add a hook to `owner._hooks` and return its handle; of the kind saved_tensors, `fn` is the pair of functions.
-
-    Raises:
-        TypeError, ValueError: see `check_hook`.
-    """
-    who = f"register_{'cell_' if owner is GLOBAL else ''}{kind}_hook"
-    for each in fn if kind == "saved_tensors" else (fn,):
-        check_hook(each, who, options.get("observe"), options.get("traced"))
-    hook = Hook(new_hook_id(), fn, fixed=is_traced_now(), **options)
-    owner._set_hooks(owner._hooks.add(kind, hook, prepend))
-    return RemovableHandle(owner, _remove, hook.id)
 
 
 def _remove(owner: HookOwner, id: int):
@@ -240,3 +173,51 @@ def _remove(owner: HookOwner, id: int):
         if hook.id == id:
             hook.removed = True
             owner._set_hooks(owner._hooks.without(id))
+
+
+class HookSite:
+    """What stands on a module that has hooks, as its attribute.
+
+    Attributes:
+        path: of the module in its model.
+        cls_name: the name of its class.
+        tables: {name of a method: its present hooks}.
+        models_with_hooks: the models that have hooks now whose modules are made anew for each run.
+    """
+
+    __slots__ = ()
+
+    path: Any
+    cls_name: Any
+    tables: Any
+    models_with_hooks: ClassVar[LiveSet[HookedModel]]
+    _owner_noun = "module"
+
+    def _named_in(self, around: Sequence[Any]) -> tuple[str, str]:
+        return self.path or "the model", self.cls_name
+
+    def cells_and_names(self) -> Sequence[tuple[str, Any]]:
+        """The Cells in the module by their paths: none are known."""
+        return ()
+
+
+class HookedModel(Protocol):
+    """The hooks of a model whose modules are made anew for each run.
+
+    Attributes:
+        number: no other such model has it.
+        key: equal as long as programs with the hooks are the same.
+        hooks: all of them.
+    """
+
+    number: int
+
+    @property
+    def key(self) -> tuple[Any, ...] | None: ...
+    @property
+    def hooks(self) -> list[Hook]: ...
+
+
+# Those that have hooks now.
+WITH_HOOKS: LiveSet[HookedModel] = LiveSet()
+HookSite.models_with_hooks = WITH_HOOKS

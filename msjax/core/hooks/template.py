@@ -11,7 +11,7 @@ import jax
 from msjax.core.base.arrays import is_tracer
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.values import Values
+    from msjax.core.hooks.kinds import ValueKind
 
 
 class Template:
@@ -29,7 +29,7 @@ class Template:
 
     __slots__ = ("_root", "arrays", "values")
 
-    def __init__(self, tree: Any, values: Values, weakly: tuple[type, ...] = ()):
+    def __init__(self, tree: Any, values: ValueKind, weakly: tuple[type, ...] = ()):
         self.values = values
         self.arrays: list[Any] = []
         self._root = self._part(tree, weakly)

@@ -6,23 +6,19 @@ finds Tensors, for Cells, and knows the tape.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
-from msjax.core.base import jax_slots
-from msjax.core.base.arrays import is_tracer
+from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.kinds import ValueKind
 from msjax.core.hooks.nodes import through_custom_vjp, under_jax_transform
-from msjax.core.hooks.returns import replaces_nothing
 from msjax.core.hooks.slots import Slot
+from msjax.core.hooks.table import HookTable
 
 if TYPE_CHECKING:
     from msjax.core.hooks.protocol import CallFrame
-    from msjax.core.hooks.table import Hook, HookTable
 
 
 class ModuleSubject:
@@ -47,70 +43,14 @@ class ModuleSubject:
         return Slot(self.present, kind, number, hook) if self.present is not None and hook.in_slot else None
 
 
-# Classes of values that are neither containers nor tracers; that of jax's arrays is added when the first of them comes.
-_KNOWN: set[type[Any]] = {bool, int, float, complex, str, type(None), np.ndarray}
-
-
-def are_known(args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> bool:
-    """Whether all arguments are arrays with values, and numbers, none of them in a container."""
-    for value in (*args, *kwargs.values()) if kwargs else args:
-        if value.__class__ not in _KNOWN:
-            if is_tracer(value) or not isinstance(value, jax.Array):
-                return False
-            _KNOWN.add(value.__class__)
-    return True
-
-
-class Values:
-    """jax arrays in pytrees.
+class Values(ValueKind):
+    """The values that hooks get, the first argument of hooks, and the nodes of the backward pass.
 
     Attributes:
-        noun: what a value is called in messages.
-        reading: how a hook reads one.
-        uncompiled: what else to do where a hook has to.
+        of_arrays: those of jax arrays, `ARRAYS`.
     """
 
-    noun = "array"
-    reading = "np.asarray"
-    uncompiled = "call the model outside of jit"
-
-    # ---- values in containers
-
-    def is_leaf(self, value: Any) -> bool:
-        """For jax.tree's `is_leaf`: what is not taken apart. Modules and variables go through as they are; None is no empty tree."""
-        return value is None or _is_of_nnx(value)
-
-    def is_value(self, leaf: Any) -> TypeGuard[Any]:
-        """Whether a leaf is a value: hooks of gradients count these."""
-        return isinstance(leaf, (jax.Array, np.ndarray)) and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-    def is_fixed(self, leaf: Any) -> bool:
-        """Whether an observer is to get the leaf itself, although it is a value."""
-        return False
-
-    def raw(self, leaf: Any) -> Any:
-        """The array of a value."""
-        return leaf
-
-    def made(self, array: Any) -> Any:
-        """A value of an array."""
-        return array
-
-    def is_nothing(self, result: Any) -> bool:
-        """Whether what a hook returned replaces nothing; see `replaces_nothing`."""
-        return replaces_nothing(result)
-
-    def find(self, tree: Any) -> tuple[list[Any], Any, list[int]]:
-        """(leaves, treedef, the numbers of the leaves that are values)."""
-        leaves, treedef = jax.tree.flatten(tree, is_leaf=self.is_leaf)
-        return leaves, treedef, [i for i, leaf in enumerate(leaves) if self.is_value(leaf)]
-
-    def has_tracers(self, args: Any, kwargs: Any = None) -> bool:
-        """Whether jax traces a value among the arguments of a call."""
-        if are_known(args, kwargs) or jax_slots.trace_state() == jax_slots.NO_TRACE:
-            return False
-        return any(map(is_tracer, jax.tree.leaves((args, kwargs), is_leaf=self.is_leaf)))
-
+    of_arrays: ClassVar[Values]
     # ---- the first argument of hooks
 
     def during(self, subject: Any) -> Any:
@@ -128,6 +68,16 @@ class Values:
         return subject.slot(kind, number, hook) if isinstance(subject, ModuleSubject) else None
 
     # ---- nodes of the backward pass
+
+    def under_jax_transform(self, given: Iterable[Any]) -> bool:
+        """Whether jax, not the tape, differentiates these values."""
+        return under_jax_transform(map(self.raw, given))
+
+    def through_custom_vjp(
+        self, given: Sequence[Any], function: Callable[[list[Any]], Sequence[Any]], flags: list[bool] | None = None
+    ) -> list[Any]:
+        """Pass values through an identity of jax whose backward applies a function to their gradients; see `msjax.core.hooks.nodes`."""
+        return through_custom_vjp(self, given, function, flags)
 
     def on_inputs(self, hooks: CallFrame, args: Any) -> Any:
         """The positional arguments, whose values have passed the node on the inputs of a call."""
@@ -157,15 +107,5 @@ class Values:
             leaves[i] = value
         return jax.tree.unflatten(treedef, leaves)
 
-    def depending(self, array: Any, value: Any) -> Any:
-        """A value of an array, in the place of another one that has the same gradient."""
-        return array
 
-
-def _is_of_nnx(value):
-    # flax is not imported for that: without it, there are no modules of it.
-    nnx: Any = sys.modules.get("flax.nnx")
-    return nnx is not None and isinstance(value, (nnx.Module, nnx.Variable, nnx.Rngs, nnx.RngStream))
-
-
-ARRAYS = Values()
+ARRAYS = Values.of_arrays = Values()

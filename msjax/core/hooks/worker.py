@@ -180,8 +180,26 @@ class _Worker:
         if self._other_threads:
             # Where a program failed, who holds its result learns of it.
             with contextlib.suppress(jax.errors.JaxRuntimeError):
-                synchronize()
+                self.synchronize()
             self._other_threads = False
+
+    def synchronize(self) -> None:
+        """Wait until all that was computed so far is there.
+
+        Raises:
+            jax.errors.JaxRuntimeError: a program failed whose result is still held.
+        """
+        with self.unlimited():
+            # Another thread may donate an array to its next program in the meantime; that program's results are there in a
+            # second listing.
+            for _ in range(2):
+                arrays = [a for a in jax.live_arrays() if not a.is_deleted()]
+                try:
+                    jax.block_until_ready(arrays)
+                    return
+                except RuntimeError:
+                    if not any(a.is_deleted() for a in arrays):
+                        raise
 
     # ---- calls
 
@@ -436,25 +454,6 @@ def wait_for_programs() -> None:
     except KeyboardInterrupt:
         WORKER.drop()
         raise
-
-
-def synchronize() -> None:
-    """Wait until all that was computed so far is there.
-
-    Raises:
-        jax.errors.JaxRuntimeError: a program failed whose result is still held.
-    """
-    with WORKER.unlimited():
-        # Another thread may donate an array to its next program in the meantime; that program's results are there in a
-        # second listing.
-        for _ in range(2):
-            arrays = [a for a in jax.live_arrays() if not a.is_deleted()]
-            try:
-                jax.block_until_ready(arrays)
-                return
-            except RuntimeError:
-                if not any(a.is_deleted() for a in arrays):
-                    raise
 
 
 def flush() -> None:

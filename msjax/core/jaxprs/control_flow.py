@@ -153,6 +153,12 @@ def scan_parts(eqn: jex.JaxprEqn, ins: Sequence[Any]) -> tuple[Sequence[Any], Se
     return ins[:n], ins[n : n + m], ins[n + m :]
 
 
+def scan_steps(eqn: jex.JaxprEqn) -> range:
+    """The numbers of a scan's steps, in the order in which they run."""
+    steps = range(eqn.params["length"])
+    return steps[::-1] if eqn.params["reverse"] else steps
+
+
 def while_parts(eqn: jex.JaxprEqn, ins: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
     """The inputs of a while_loop: (constants of its condition, of its body, the state at first)."""
     n, m = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
@@ -387,6 +393,11 @@ FINAL_RULES: dict[str, Rule] = {
     **dict.fromkeys(("remat2", "checkpoint"), Rule(_checkpoint_bodies, _checkpoint_again, groups=True)),
     **dict.fromkeys(("custom_jvp_call", "custom_vjp_call"), Rule(one_body("call_jaxpr"), inline, groups=True)),
 }
+
+
+def bodies_of(eqn: jex.JaxprEqn) -> list[jex.ClosedJaxpr]:
+    """The jaxprs of an equation that has a rule, in program order."""
+    return [body.closed for body in FINAL_RULES[eqn.primitive.name].bodies(eqn)]
 
 
 def body_in_place_of(eqn: jex.JaxprEqn) -> jex.ClosedJaxpr | None:

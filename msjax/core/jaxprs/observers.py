@@ -15,7 +15,7 @@ from msjax.core.hooks.places import Edits, Measure
 from msjax.core.hooks.primitive import hook_p
 from msjax.core.hooks.template import Template
 from msjax.core.jaxprs.after_run import AfterRun, FromCallbacks, Happens, Loop
-from msjax.core.jaxprs.control_flow import FINAL_RULES, Once, devices
+from msjax.core.jaxprs.control_flow import FINAL_RULES, Once, devices, scan_steps
 from msjax.core.jaxprs.evaluate import Plain
 from msjax.core.jaxprs.interpreter import Interpreter, Program
 from msjax.core.jaxprs.plan import Block, Found, Here, Inside, Planner, Shape, inner_equations
@@ -126,15 +126,14 @@ def _happening(eqn, values):
 
 
 def _inside(step, numbers):
-    name, params = step.eqn.primitive.name, step.eqn.params
+    name = step.eqn.primitive.name
     events, at = [], 0
     for block in step.blocks:
         n = len(block.found)
         events += _events(block, numbers[at : at + n])
         at += n
     if name == "scan":
-        steps = range(params["length"])
-        return [Loop(steps[::-1] if params["reverse"] else steps, events)]
+        return [Loop(scan_steps(step.eqn), events)]
     if name == "shard_map":
         return [Loop(range(devices(step.eqn)[1]), events)]
     return events

@@ -282,7 +282,8 @@ class Planner:
             barrier: why no value can leave it, or None.
             hidden: True if what it computes has been computed before, so that its places are no places.
         """
-        block, key = Block(closed), [id(closed)]
+        block = Block(closed)
+        key: list[Any] = [id(closed)]
         around = self.module
         ending = self.sources.ending(closed.jaxpr.eqns) if self.operations else []
 

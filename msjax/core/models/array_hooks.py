@@ -10,11 +10,13 @@ from typing import Any
 import jax
 
 from msjax.core.base import jax_slots
-from msjax.core.base.calls import CalledOwner, entered
+from msjax.core.base.calls import CalledOwner
+from msjax.core.base.errors import owner_named
 from msjax.core.base.state import ACTIVITY, STATE
-from msjax.core.hooks.batching import in_one_batch
-from msjax.core.hooks.protocol import call_with_hooks
-from msjax.core.hooks.values import ARRAYS, ModuleSubject, are_known
+from msjax.core.hooks.batching import CallbackBatch
+from msjax.core.hooks.kinds import are_known
+from msjax.core.hooks.protocol import CallFrame
+from msjax.core.hooks.values import ARRAYS, ModuleSubject
 
 _PRESENT = operator.methodcaller("present")
 
@@ -41,14 +43,28 @@ def call_with_array_hooks(
     owners.append(owner)  # as `calling` does; written out, since every module comes here
     try:
         if ACTIVITY.slow_dispatch:
-            entered(owner)
+            STATE.entered(owner)
         if eager:
-            return call_with_hooks(function, args, kwargs, subject, _PRESENT, ARRAYS)
+            return CallFrame(subject, _PRESENT, ARRAYS).run(function, args, kwargs)
         # All calls of hooks that a program of the user's makes within have one order, also on several devices.
-        return in_one_batch(ARRAYS, lambda: call_with_hooks(function, args, kwargs, subject, _PRESENT, ARRAYS))
+        return CallbackBatch.of_call(ARRAYS, lambda: CallFrame(subject, _PRESENT, ARRAYS).run(function, args, kwargs))
+    except RecursionError as error:
+        raise_if_endless(error, owner, owners)
+        raise
     finally:
         owners.pop()
         subject.during = None
+
+
+def raise_if_endless(error: RecursionError, owner: CalledOwner, owners: list[CalledOwner]) -> None:
+    """Raise an error of a few lines at the outermost call of a module that has called itself again and again."""
+    depth = owners.count(owner)
+    error.calls = max(depth, getattr(error, "calls", 0))  # pyright: ignore[reportAttributeAccessIssue]
+    if depth == 1 and error.calls > 8:  # pyright: ignore[reportAttributeAccessIssue]
+        raise RecursionError(
+            f"The {owner_named(owners)} called itself without end: does one of its hooks call the model, which calls the hook again? "
+            "Call it within `with hooks.without(model):`."
+        ) from None
 
 
 def _on_copies(function, *args, **kwargs):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import called, check_callable, describe, near
+from msjax.core.base.errors import called, check_arity, check_callable, describe, near
 from msjax.core.hooks.place_names import split_part
 from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.control_flow import rules
@@ -185,6 +185,7 @@ def _edits(edit):
         raise TypeError(f"For '{called('capture')}', 'edit' should be a dict of functions, but got {describe(edit)}.")
     for fn in edit.values():
         check_callable(fn, "capture")
+        check_arity(fn, "capture", ("value", "index"), "edit")
     return Edits(tuple((Patterns(pattern, "edit"), fn) for pattern, fn in edit.items()))
 
 
@@ -223,7 +224,12 @@ def _capturing(fn, options):
         def probed(probes):
             outs, got = interpreter.run(block, program.inputs, (), probes)
             result = program.result(outs)
-            return options.total(result), (result, got)
+            total = options.total(result)
+            if jnp.shape(total):
+                raise ValueError(
+                    f"For '{called('capture')}', what is differentiated should be a number, but the loss or metric returned {describe(total)}."
+                )
+            return total, (result, got)
 
         probes = [shape.zeros() for found in block.found for shape in found.probes]
         grads, (result, got) = jax.grad(probed, has_aux=True)(probes)
@@ -257,6 +263,9 @@ def _check_selected(options, planner):
             more = f" and {len(names) - 50} more" if len(names) > 50 else ""
             by = ", ".join(map(repr, unmatched or [patterns.given]))
             close = near(split_part(str(unmatched[0]))[0], names) if unmatched else ""
+            function = str(unmatched[0]) if unmatched else ""
+            if any(hasattr(module, function) for module in (jax.nn, jnp, jax.lax)):
+                close += f"; results of {function} are places named '*/{function}', as hooks.ops lists them"
             raise ValueError(f"For '{called('capture')}', {what} {by}; {there}{more}{close}.")
 
 

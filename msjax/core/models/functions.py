@@ -11,11 +11,11 @@ import jax.numpy as jnp
 
 from msjax.core.base.errors import check_callable, check_hook, describe
 from msjax.core.hooks.classify import Adapter
-from msjax.core.hooks.delivery import HookKind
-from msjax.core.hooks.handle import new_hook_id
+from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.nodes import through_custom_vjp
 from msjax.core.hooks.protocol import CallFrame, Frame
-from msjax.core.hooks.table import EMPTY, Hook, HookTable
+from msjax.core.hooks.returns import HookKind
+from msjax.core.hooks.table import EMPTY, HookTable
 from msjax.core.hooks.values import ARRAYS, ModuleSubject
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.hooked import unhooked
@@ -50,7 +50,7 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
         leaves, treedef = jax.tree.flatten(value)
         arrays = [jnp.asarray(leaf) for leaf in leaves]
         avals = [(a.shape, a.dtype) for a in arrays]
-        hook = Hook(new_hook_id(), _OnLeaves(fn, (treedef,), treedef), observe=observe, traced=traced)
+        hook = Hook.new(_OnLeaves(fn, (treedef,), treedef), observe=observe, traced=traced)
 
         def back(grads):
             # jax has no gradient where none arrives; the function sees zeros there.
@@ -180,7 +180,7 @@ def with_hooks(
 def _hooks(fn, treedefs, answer):
     if fn is None:
         return ()
-    return (Hook(new_hook_id(), _OnLeaves(fn, treedefs, answer, skip=1)),)
+    return (Hook.new(_OnLeaves(fn, treedefs, answer, skip=1)),)
 
 
 def _forward(fn, kind, before, value):

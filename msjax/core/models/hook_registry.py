@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from msjax.core.base.state import programs_changed
-from msjax.core.base.weak import LiveSet
+from msjax.core.base.state import VERSION
+from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.slots import before_change
-from msjax.core.hooks.table import CALL_KINDS, EMPTY, Hook, HookTable
+from msjax.core.hooks.table import CALL_KINDS, EMPTY, HookTable
 from msjax.core.models.where import Where
 
 
@@ -21,14 +21,14 @@ class Row:
     Attributes:
         kind, hook, prepend, where: as it was registered.
         calls: the names of the calls that it is on.
-        registries: all that have the hook, from which its handle takes it.
+        registries: references to all that have the hook, from which its handle takes it.
     """
 
     kind: str
     hook: Hook
     prepend: bool
     where: Where
-    registries: LiveSet[HookRegistry]
+    registries: list[Callable[[], HookRegistry | None]]
     calls: set[str] = field(default_factory=set)
 
 
@@ -57,7 +57,7 @@ class HookRegistry:
         """The present hooks of a call."""
         table = self._tables.get(call)
         if table is None:
-            hooks: dict[str, tuple[Hook, ...]] = {}
+            hooks: dict[str, Any] = {}
             for row in self._in_order():
                 if call in row.calls:
                     hooks[row.kind] = (*hooks.get(row.kind, ()), row.hook)
@@ -82,7 +82,7 @@ class HookRegistry:
 
     def add(self, row: Row) -> None:
         """Add a hook."""
-        row.registries.add(self)
+        row.registries.append(weakref.ref(self))
         self._set((*self._rows, row))
 
     def remove(self, hook: Hook) -> None:
@@ -104,7 +104,7 @@ class HookRegistry:
     def _set(self, rows):
         before_change()
         self._rows, self._tables = rows, {}
-        programs_changed()
+        VERSION.changed()
         self.changed()
 
 
@@ -130,14 +130,14 @@ class ModuleHandle:
         self.remove()
 
 
-def handle_of(hook: Hook, registries: LiveSet[HookRegistry]) -> ModuleHandle:
+def handle_of(hook: Hook, registries: list[Callable[[], HookRegistry | None]]) -> ModuleHandle:
     """The handle of a registered hook. It keeps neither the hook nor what that refers to alive."""
     ref = weakref.ref(hook)
 
     def remove():
         hook = ref()
         if hook is not None:
-            take_off(hook, registries)
+            take_off(hook, [registry for there in registries if (registry := there()) is not None])
 
     return ModuleHandle(hook.id, [remove])
 

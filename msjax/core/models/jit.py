@@ -86,7 +86,7 @@ class _Jitted:
         kind = self._kind(args, kwargs)
         if kind == "equinox":
             args, kwargs = split((args, kwargs))
-        return _Lowered(self._jitted(kind, True).lower(*args, **kwargs), kind)
+        return _ObservedLowered(self._jitted(kind, True).lower(*args, **kwargs), kind)
 
     def _kind(self, args, kwargs):
         """What is among the arguments: "nnx" modules, "equinox" models, or only "arrays"."""
@@ -116,7 +116,7 @@ class _Jitted:
         return self._made[key]
 
 
-class _Stage:
+class _ObservedStage:
     """A `Lowered` or `Compiled` of jax.jit or nnx.jit, of which it passes on what it has not itself."""
 
     def __init__(self, stage, kind):
@@ -127,12 +127,12 @@ class _Stage:
         return getattr(self._stage, name)
 
 
-class _Lowered(_Stage):
+class _ObservedLowered(_ObservedStage):
     def compile(self, *args, **kwargs):
-        return _Compiled(self._stage.compile(*args, **kwargs), self._kind)
+        return _ObservedCompiled(self._stage.compile(*args, **kwargs), self._kind)
 
 
-class _Compiled(_Stage):
+class _ObservedCompiled(_ObservedStage):
     """Its calls tell the observers."""
 
     def __call__(self, *args, **kwargs):

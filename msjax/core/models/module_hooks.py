@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.core.base.errors import check_hook
-from msjax.core.hooks.handle import new_hook_id
-from msjax.core.hooks.slots import is_traced_now
-from msjax.core.hooks.table import Hook
+from msjax.core.base.errors import check_arity, check_hook
+from msjax.core.hooks.hook import Hook
 from msjax.core.models.array_hooks import SITE
 from msjax.core.models.hook_registry import ModuleHandle
 from msjax.core.models.hooked import framework_with_hooks
@@ -39,7 +37,7 @@ def register_forward_pre_hook(
 
     Raises:
         ValueError: no module matches `where` (the message lists the paths); `observe` and `traced` contradict each other.
-        TypeError: `model` takes no hooks; `hook` can't be called.
+        TypeError: `model` takes no hooks; `hook` can't be called, or not with these arguments.
 
     Example:
         >>> import jax.numpy as jnp
@@ -174,9 +172,22 @@ def path(module: object) -> str:
     return site.path
 
 
+# What a hook of each kind is called with.
+_ARGUMENTS = {
+    "forward_pre": ("module", "args"),
+    "forward": ("module", "args", "output"),
+    "backward_pre": ("module", "grad_output"),
+    "backward": ("module", "grad_input", "grad_output"),
+}
+
+
 def _register(model, kind, fn, where, prepend, options):
     check_hook(fn, f"register_{kind}_hook", options["observe"], options["traced"])
-    return put_hook(model, kind, Hook(new_hook_id(), fn, fixed=is_traced_now(), **options), where, prepend)
+    arguments = _ARGUMENTS[kind]
+    check_arity(
+        fn, f"register_{kind}_hook", (*arguments[:2], "kwargs", *arguments[2:]) if options.get("with_kwargs") else arguments
+    )
+    return put_hook(model, kind, Hook.registered(fn, **options), where, prepend)
 
 
 def put_hook(model: Any, kind: str, hook: Hook, where: Where, prepend: bool = False) -> ModuleHandle:

@@ -13,9 +13,8 @@ import numpy as np
 
 from msjax.core.base.code import cell_contents, names_in
 from msjax.core.base.errors import check_callable, on_behalf_of
-from msjax.core.hooks.handle import new_hook_id
+from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.protocol import observe
-from msjax.core.hooks.table import Hook
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.jit import jit
 from msjax.core.models.module_hooks import path, put_hook
@@ -103,9 +102,9 @@ class _Monitor:
         self._hooks = []
         # Made once, so that their program is found again.
         if forward is not None:
-            self._hooks.append(("forward", Hook(new_hook_id(), self._of_output(forward), traced=True)))
+            self._hooks.append(("forward", Hook.new(self._of_output(forward), traced=True)))
         if backward is not None:
-            self._hooks.append(("backward_pre", Hook(new_hook_id(), self._of_gradient(backward), traced=True)))
+            self._hooks.append(("backward_pre", Hook.new(self._of_gradient(backward), traced=True)))
         self.history: list[Monitored] = []
 
     @property

@@ -14,7 +14,7 @@ from msjax.core.base.errors import check_callable, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.hooks.places import WholeEdit
 from msjax.core.models.capture import capture_options
-from msjax.core.models.kept import run_kept
+from msjax.core.models.kept_programs import run_kept
 from msjax.core.models.verbs import axis_of
 
 _AXES = ("layer", "position", "head")

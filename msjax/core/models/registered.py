@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from msjax.core.hooks.table import CALL_KINDS, Hook
+from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.table import CALL_KINDS
 from msjax.core.models.capture import capture_options
 from msjax.core.models.hooked import framework_with_hooks
-from msjax.core.models.kept import pure_of
+from msjax.core.models.kept_programs import pure_of
 
 
 class Registered(NamedTuple):

@@ -9,7 +9,7 @@ from msjax.core.base.errors import on_behalf_of
 from msjax.core.models.capture import capture_options
 from msjax.core.models.frameworks.framework import framework_of_function
 from msjax.core.models.hooked import unhooked
-from msjax.core.models.kept import compile, pure_of
+from msjax.core.models.kept_programs import compile, pure_of
 
 
 @on_behalf_of("run_with_cache")

@@ -12,7 +12,7 @@ import numpy as np
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import called, describe, on_behalf_of
 from msjax.core.models.capture import capture_options
-from msjax.core.models.kept import pure_of
+from msjax.core.models.kept_programs import pure_of
 
 
 def ablate(

@@ -26,6 +26,8 @@ def no_match(modules: dict[str, Any], where: Where, who: str) -> ValueError:
     there = ", ".join(map(repr, list(modules)[:30])) + (", ..." if len(modules) > 30 else "")
     texts = [text for text in (where if isinstance(where, (list, tuple)) else [where]) if isinstance(text, str)]
     close = near(texts[0], modules) if texts else ""
+    if any(sign in text for text in texts for sign in ":/@"):
+        close += "; hooks are on modules: what goes into them and operations in them are places of hooks.capture, whose edit= changes them"
     return ValueError(f"For '{called(who)}', no module matches where={where!r}; the paths are {there}{close}.")
 
 

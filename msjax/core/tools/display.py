@@ -11,7 +11,7 @@ import treescope
 from treescope import rendering_parts as parts
 
 from msjax.core.base.errors import describe
-from msjax.core.hooks.sites import HookSite
+from msjax.core.hooks.table import HookSite
 from msjax.core.tools.describing import site_in_words
 from msjax.core.tools.model_tools import tools_of
 from msjax.core.tools.modules import takes_hooks

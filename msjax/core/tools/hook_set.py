@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.core.hooks.handle import new_hook_id
-from msjax.core.hooks.table import Hook
+from msjax.core.hooks.hook import Hook
 from msjax.core.models.module_hooks import path, put_hook
 from msjax.core.models.module_paths import paths
 from msjax.core.models.where import Where
@@ -26,7 +25,7 @@ class ModuleHookSet:
 
     def add(self, kind: str, fn: Callable[..., Any]) -> None:
         """A hook of all these modules; `kind` is "forward", "backward_pre" and so on."""
-        self._hooks.append((kind, Hook(new_hook_id(), fn, observe=False, traced=True)))
+        self._hooks.append((kind, Hook.new(fn, observe=False, traced=True)))
 
     def on(self, model: Any) -> None:
         """Put the hooks on a model."""

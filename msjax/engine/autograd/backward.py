@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 import jax.numpy as jnp
 
 from msjax.common.node import Leaf, RootLeaf
+from msjax.common.run_state import STATE
 from msjax.common.tape import Node
 from msjax.common.tensor import wrap
-from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.base.typing import JaxArray
+from msjax.core.door import ACTIVITY
 from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.programs.cache import run_cached

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 
 from msjax.common.bases import CellBase, is_cell
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import COMPILER
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool
 from msjax.core.base.errors import describe
-from msjax.core.base.state import COMPILER
 from msjax.engine.autograd.recording import GradientScope, check_function, flatten_tensors, ones_like
 from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
 

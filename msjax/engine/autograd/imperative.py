@@ -14,15 +14,15 @@ import numpy as np
 
 from msjax.common.bases import attached_to, computed, settable
 from msjax.common.node import RootLeaf
+from msjax.common.run_state import ROOT, STATE
 from msjax.common.tape import Node
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_hooks import HookList
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_bool
 from msjax.core.base.errors import check_hook, describe
-from msjax.core.base.state import ROOT, STATE
 from msjax.core.base.typing import Attribute, SettableAttribute
-from msjax.core.hooks.handle import RemovableHandle
+from msjax.core.door import RemovableHandle
 from msjax.engine.autograd.backward import add_arrays, add_gradients, run_backward
 from msjax.engine.autograd.tensor_api import register_hook_list
 

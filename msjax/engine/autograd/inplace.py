@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from msjax.common.node import Leaf, RootLeaf
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor
-from msjax.core.base.state import ROOT, STATE
+from msjax.common.run_state import ROOT, STATE
+from msjax.common.tensor import Tensor, wrap
 from msjax.engine.autograd.imperative import retain_grad
 
 
@@ -60,6 +60,21 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
         tensor._retains = False
         if tensor.requires_grad:
             retain_grad(tensor)
+
+
+def written(tensor: Tensor, new: Tensor) -> Tensor:
+    """`rebind`, and what an operator that writes returns: the Tensor; of a Parameter, where gradients are recorded, a Tensor that shows how it was computed.
+
+    The Parameter stays a leaf, so that what reads it later has no gradient of what was written. What is written to the result, the Parameter
+    shows.
+    """
+    rebind(tensor, new)
+    node = new._node
+    if not isinstance(tensor, Parameter) or node is None or not node.live():
+        return tensor
+    result = wrap(tensor._value, node, new._oidx)
+    result._stands_for = tensor
+    return result
 
 
 def replace(tensor: Tensor, new: Tensor) -> None:

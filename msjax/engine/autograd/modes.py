@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Self, TypeVar, overload
 
-from msjax.core.base.state import STATE
+from msjax.common.run_state import STATE
 
 __all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.common.run_state import STATE
 from msjax.common.tape import Need, Node
 from msjax.core.base.arrays import is_at_hand, is_tracer
 from msjax.core.base.errors import cell_path
-from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.base.typing import PyTree
 from msjax.core.base.user_lines import Line, user_lines
+from msjax.core.door import ACTIVITY
 from msjax.engine.autograd.op_errors import Operator
 
 

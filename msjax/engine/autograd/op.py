@@ -15,15 +15,13 @@ import jax
 import numpy as np
 
 from msjax.common.arrays import as_array, in_native_order
+from msjax.common.run_state import LOCK, ROOT, STATE, Scope
 from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
 from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import CONCRETE, huge_ints_as_floats, is_tracer
-from msjax.core.base.calls import nothing_is_traced, used
 from msjax.core.base.errors import where
-from msjax.core.base.state import ACTIVITY, LOCK, ROOT, STATE, Scope
-from msjax.core.hooks.batching import CallsAsOutputs
-from msjax.core.hooks.values import ARRAYS
+from msjax.core.door import ACTIVITY, CallsAsOutputs, Values
 from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.op_errors import raise_op_error
 from msjax.engine.autograd.residuals import Forward, ResidualSpec
@@ -128,7 +126,7 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
         A Tensor, or a tuple of Tensors.
     """
     if ACTIVITY.slow_dispatch:
-        used(operands)
+        STATE.used(operands)
         if STATE.cast is not None:
             operands = STATE.cast(op, operands)
     values = []
@@ -155,7 +153,7 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
         values = huge_ints_as_floats(values)
     on_tape = on_tape and op.differentiable and STATE.recording
     if traced:
-        if nothing_is_traced():
+        if STATE.nothing_is_traced():
             with LOCK:  # a thread that traces the network has let go of it
                 if not any(is_tracer(v._value if isinstance(v, Tensor) else v) for v in operands):
                     return apply(op, operands, static)
@@ -338,7 +336,7 @@ class OpNode(Node):
         spec = self.spec
         if spec is None:
             if self.op.runs_cells:
-                cts = [None if ct is None else STATE.delivery.before_loop(ARRAYS, ct) for ct in cts]
+                cts = [None if ct is None else STATE.delivery.before_loop(Values.of_arrays, ct) for ct in cts]
             return self.pullback(cts, need)
         if self.nout == 1:
             key = _ONE, need

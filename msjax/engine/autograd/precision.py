@@ -12,7 +12,7 @@ from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike
-from msjax.core.base.state import ACTIVITY, swap
+from msjax.core.door import ACTIVITY, STATE
 from msjax.engine.autograd.op import Op, apply
 
 _CAST = Op("Cast", lambda x, dtype: x.astype(dtype), int_grad=True)
@@ -53,7 +53,7 @@ def computing_in(dtype: Type) -> Iterator[None]:
     """Make the operators of this thread convert their floating operands to `dtype`."""
     ACTIVITY.add(casts=1)
     try:
-        with swap(cast=_Caster(dtype)):
+        with STATE.swap(cast=_Caster(dtype)):
             yield
     finally:
         ACTIVITY.add(casts=-1)

@@ -16,10 +16,10 @@ import jax
 from msjax.common.bases import is_cell
 from msjax.common.node import FunctionNode, RootLeaf, next_seq, place_on_tape
 from msjax.common.random import default_generator
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, is_tensor, renewed, tensors_in, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, describe
-from msjax.core.base.state import STATE, swap
 
 __all__ = ["recompute"]
 
@@ -103,13 +103,13 @@ class _Region:
         self.block = block
         self.context = context
         leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_tensor)
-        self.leaves = [_Snapshot(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        self.leaves = [_TensorState(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         self.given: Any = args, kwargs  # None after the first run
         self.scope = STATE.scope
         self.cells = tuple(STATE.owners)
         self.outside: dict[
-            int, _Snapshot
-        ] = {}  # id: _Snapshot of each Tensor from outside the block that a recorded operator read
+            int, _TensorState
+        ] = {}  # id: _TensorState of each Tensor from outside the block that a recorded operator read
         self.signature: list[
             tuple[Any, ...]
         ] = []  # (operator or what it is made of, static values, slots, name) of each recorded operator that keeps values
@@ -124,7 +124,7 @@ class _Region:
         """The first run; its outputs get a node that runs the block again in the backward pass."""
         args, kwargs = self.given
         self.given = None
-        with swap(saving=self), context:
+        with STATE.swap(saving=self), context:
             out = self.block(*args, **kwargs)
         return _behind_node(out, self._enter, kept=True) if self.signature else _behind_node(out)
 
@@ -134,7 +134,7 @@ class _Region:
         if first:
             for operand in operands:
                 if isinstance(operand, Tensor) and operand._node is not None and self._is_outside(operand._node):
-                    self.outside.setdefault(id(operand), _Snapshot(operand))
+                    self.outside.setdefault(id(operand), _TensorState(operand))
         spec = node.spec
         if spec is None or not spec.sources:
             return
@@ -167,8 +167,8 @@ class _Region:
         were_open = [scope.open for scope in scopes]
         random = default_generator.state._value
         buffers = [(b, b._value) for b, _ in self.buffers]
-        now = [_Snapshot(snapshot.tensor) for snapshot in self.outside.values()]
-        args, kwargs = jax.tree.unflatten(self.treedef, [x.copy() if isinstance(x, _Snapshot) else x for x in self.leaves])
+        now = [_TensorState(snapshot.tensor) for snapshot in self.outside.values()]
+        args, kwargs = jax.tree.unflatten(self.treedef, [x.copy() if isinstance(x, _TensorState) else x for x in self.leaves])
         for scope in scopes:
             scope.open = True
         default_generator.state._set_value(self.random)
@@ -179,7 +179,7 @@ class _Region:
         try:
             for snapshot in self.outside.values():
                 snapshot.put_back()
-            with swap(scope=self.scope, recording=True, saving=self, owners=list(self.cells)), self.context:
+            with STATE.swap(scope=self.scope, recording=True, saving=self, owners=list(self.cells)), self.context:
                 self.block(*args, **kwargs)
             if len(self.store) != len(self.signature):
                 raise RuntimeError(
@@ -205,7 +205,7 @@ class _Region:
 
 
 class _Recomputed:
-    """The residuals and operands of one node, recomputed when its backward needs them; for `OpNode.saved`."""
+    """Residuals of one node that are recomputed on demand, for its `saved`."""
 
     __slots__ = ("region", "i")
 
@@ -220,7 +220,7 @@ class _Recomputed:
         return self.region.take(self.i)[1]
 
 
-class _Snapshot:
+class _TensorState:
     """A Tensor's value and node at one moment."""
 
     __slots__ = ("tensor", "value", "node", "oidx")

@@ -8,12 +8,12 @@ from typing import Any, Self
 import jax.numpy as jnp
 
 from msjax.common.node import Leaf, place_on_tape
+from msjax.common.run_state import LOCK, STATE, Scope
 from msjax.common.tape import Node
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.common.tensor_hooks import attach_hooks
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import callable_name, describe
-from msjax.core.base.state import LOCK, STATE, Scope
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.backward import LeafGradients, run_backward
 from msjax.engine.settings.current import SETTINGS

@@ -11,9 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from msjax.common.run_state import ROOT
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.errors import callable_name, check_callable, describe
-from msjax.core.base.state import ROOT, swap
+from msjax.core.door import STATE
 from msjax.engine.autograd.op import OpNode
 
 __all__ = ["saved_tensors_hooks"]
@@ -51,10 +52,10 @@ class saved_tensors_hooks:
         check_callable(unpack_hook, "saved_tensors_hooks")
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
-        self._before: list[swap] = []
+        self._before: list[Any] = []
 
     def __enter__(self) -> Self:
-        self._before.append(swap(saving=self).__enter__())
+        self._before.append(STATE.swap(saving=self).__enter__())
         return self
 
     def __exit__(self, *_exception: Any) -> None:
@@ -90,14 +91,14 @@ class _Packed:
         if not hasattr(value, "shape"):
             return value, None, None  # a Python number or None
         # Operators inside the user's functions are neither recorded nor packed.
-        with swap(recording=False, saving=None):
+        with STATE.swap(recording=False, saving=None):
             return self.hooks.pack_hook(wrap(value)), value.shape, value.dtype
 
     def _unpack(self, packed, shape, dtype):
         if shape is None:
             return packed
         # Operators inside the user's functions are neither recorded nor packed.
-        with swap(recording=False, saving=None):
+        with STATE.swap(recording=False, saving=None):
             tensor = self.hooks.unpack_hook(packed)
         name = callable_name(self.hooks.unpack_hook)
         if not isinstance(tensor, Tensor):

@@ -10,8 +10,7 @@ from msjax.common.tensor_values import TENSORS
 from msjax.common.typing import TensorHook
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import check_hook, where
-from msjax.core.hooks.handle import RemovableHandle
-from msjax.core.hooks.nodes import through_custom_vjp, under_jax_transform
+from msjax.core.door import RemovableHandle
 
 
 def register_hook(self: Tensor, hook: TensorHook) -> RemovableHandle:
@@ -68,10 +67,10 @@ def register_hook_list(tensor: Tensor, given: HookList | None = None) -> HookLis
     if hooks is None:
         # What the code of a transformation registers on nnx's copy of a Parameter is that call's.
         hooks = tensor._hooks = HookList(None if is_tracer(tensor._value) else tensor) if given is None else given
-        if under_jax_transform([tensor._value]):
+        if TENSORS.under_jax_transform([tensor]):
             # jax differentiates: from now on, the Tensor's value passes through a custom_vjp that runs the hooks.
             run = _refuse_late(tensor) if used(tensor) else hooks.run_each
-            tensor._value = through_custom_vjp(TENSORS, [tensor], run)[0]._value
+            tensor._value = TENSORS.through_custom_vjp([tensor], run)[0]._value
     return attach_hooks(tensor, hooks)
 
 

@@ -1,4 +1,4 @@
-"""TracedTape: a tape that moves from the trace of the forward pass to that of the backward pass, or to PyNative mode.
+"""A tape that moves to another trace: that of a traced forward pass, for a backward pass that is traced, or runs, elsewhere.
 
 What the nodes keep of the forward pass is taken out of them, to become results of the traced forward pass, and is put back where the
 backward pass runs: as the values of another trace, or as concrete ones.

@@ -36,7 +36,7 @@ class VJP:
     carries: tuple[bool, ...]
 
     def without_values(self) -> VJP:
-        """A copy of the metadata only, without tracers."""
+        """A copy of the metadata only."""
         copy = VJP()
         copy.__dict__.update({name: self.__dict__[name] for name in VJP.__annotations__})
         return copy

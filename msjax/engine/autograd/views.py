@@ -19,9 +19,9 @@ import jax.numpy as jnp
 
 from msjax.common.node import Leaf, RootLeaf
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.state import STATE, swap
 from msjax.engine.autograd.imperative import retain_grad
 from msjax.engine.autograd.inplace import rebind
 from msjax.engine.autograd.layouts import each, laid, memory, overlaps, type_of, walked
@@ -68,7 +68,7 @@ class Step(NamedTuple):
     static: tuple[Any, ...]
     count: int
     output: int | None
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] | None
 
 
 class _Steps(tuple):
@@ -90,14 +90,14 @@ class View:
         rule: the last step.
         operands, static: its further arguments.
         output: the number of the result, None for the only one.
-        shape: of the view.
+        shape: of the view; None for a part that is only written.
         detached: whether no gradient passes from the root to the view.
 
     Attributes:
         root: the Tensor whose memory it shares, no view itself.
     """
 
-    __slots__ = ("root", "_before", "_step", "_operands", "detached")
+    __slots__ = ("root", "detached", "_before", "_rule", "_operands", "_static", "_output", "_shape")
 
     def __init__(
         self,
@@ -106,13 +106,12 @@ class View:
         operands: tuple[Any, ...],
         static: tuple[Any, ...],
         output: int | None,
-        shape: tuple[int, ...],
+        shape: tuple[int, ...] | None,
         detached: bool = False,
     ):
         before: View | None = base.__dict__.get("_view")
         self._before = before
-        self._step = Step(rule, static, len(operands), output, shape)
-        self._operands = operands
+        self._rule, self._operands, self._static, self._output, self._shape = rule, operands, static, output, shape
         if before is None:
             self.root: Tensor = base
             self.detached = detached
@@ -121,13 +120,14 @@ class View:
 
     def copies(self) -> bool:
         """Whether it is no view, since its step changes the shape of what doesn't lie in memory in order."""
-        if self._before is None or self._step.rule.layout is not None:
+        if self._before is None or self._rule.layout is not None:
             return False
         return laid(self.root.shape, type_of(self.root), self.steps()) is None
 
     def steps(self) -> _Steps:
         """All steps that do something, from the root on."""
-        own = [] if self._step.rule is _SAME else [self._step]
+        rule = self._rule
+        own = [] if rule is _SAME else [Step(rule, self._static, len(self._operands), self._output, self._shape)]
         return _Steps(own if self._before is None else [*self._before.steps(), *own])
 
     def operands(self) -> tuple[Any, ...]:
@@ -139,7 +139,7 @@ class View:
         if not steps:
             found = wrap(root._value) if self.detached else wrap(root._value, root._node, root._oidx)
         else:
-            with swap(cast=None, recording=not self.detached):
+            with STATE.swap(cast=None, recording=not self.detached):
                 found = apply(_READ, (root, *self.operands()), (steps,))
         if self.detached and is_tracer(found._value):
             found._value = jax.lax.stop_gradient(found._value)
@@ -287,7 +287,11 @@ def pick(base: Tensor, out: Tensor, rule: Rule, operands: tuple[Any, ...], stati
 
     They are a copy. But as in MindSpore, what is assigned to items of them is written to that Tensor, too.
     """
-    out.__dict__["_picked"] = weakref.ref(base), rule, operands, static
+    place = View(base, rule, operands, static, None, None)
+    root, steps, operands = place.root, place.steps(), place.operands()
+    # Those that are copies themselves come first.
+    further = [(ref, _Steps([*s, *steps]), o + operands, d) for ref, s, o, d in root.__dict__.get("_picked", ())]
+    out.__dict__["_picked"] = [(weakref.ref(root), steps, operands, place.detached), *further]
     return out
 
 
@@ -314,16 +318,11 @@ def write_items(base: Tensor, value: Any, rule: Rule, operands: tuple[Any, ...],
     done = "_view" in base.__dict__ and (base._node is None or not base._node.is_leaf)
     if done:
         _put(root, steps, operands, value, place.detached)
-    while "_picked" in root.__dict__:
-        ref, *picked = root.__dict__["_picked"]
-        base = ref()
-        if base is None:
-            break
-        place = View(base, *picked, None, None)
-        root, steps, operands = place.root, _Steps([*place.steps(), *steps]), place.operands() + operands
-        if root._node.__class__ is RootLeaf and not isinstance(root, Parameter):
-            break  # in PyTorch's manner
-        _put(root, steps, operands, value, place.detached)
+    for ref, before, more, detached in root.__dict__.get("_picked", ()):
+        origin = ref()
+        # What requires a gradient in PyTorch's manner follows PyTorch's rule.
+        if origin is not None and (origin._node.__class__ is not RootLeaf or isinstance(origin, Parameter)):
+            _put(origin, _Steps([*before, *steps]), more + operands, value, detached)
     return done
 
 
@@ -343,7 +342,7 @@ def _attach(base, out, view):
 def _put(root, steps, operands, new, detached):
     if any(step.rule.repeats for step in steps) and overlaps(root, steps):
         raise RuntimeError(_REPEATED.format(shape=steps[-1].shape, base=root.shape))
-    with swap(cast=None, recording=STATE.recording and not detached):
+    with STATE.swap(cast=None, recording=STATE.recording and not detached):
         if steps or not isinstance(new, Tensor) or new._value.dtype != root._value.dtype:
             new = apply(_WRITE, (root, new, *operands), (steps,))
         rebind(root, new)

@@ -11,7 +11,7 @@ from msjax.common.node import place_on_tape
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.core.base.errors import describe
-from msjax.core.base.state import swap
+from msjax.core.door import STATE
 from msjax.engine.autograd.grad import Weights
 from msjax.engine.autograd.recording import GradientScope, check_function, flatten_tensors
 
@@ -118,7 +118,7 @@ def jvp(
     tree = []
 
     def pure(*values):
-        with swap(recording=False):
+        with STATE.swap(recording=False):
             out = fn(*(wrap(value) for value in values))
         main, aux = _main_and_aux(out, "jvp") if has_aux else (out, ())
         leaves, treedef = jax.tree.flatten(main, is_leaf=is_tensor)

@@ -5,70 +5,87 @@ from __future__ import annotations
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.extend.core
 from flax import nnx
 
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import LOCK
 from msjax.common.tensor import Tensor, is_leaf, root_of, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.state import LOCK
 from msjax.core.base.typing import PyTreeDef
-from msjax.core.hooks.batching import CallsAsOutputs, calls_are_outputs
-from msjax.core.hooks.delivery import HookNeedsValue
-from msjax.core.hooks.template import Template
-from msjax.core.jaxprs.observers import Observing
+from msjax.core.door import STATE, CallsAsOutputs, HookNeedsValue, Observing, Template
+from msjax.engine.autograd.recording import GradientScope
+from msjax.engine.autograd.traced_tape import TracedTape
 from msjax.engine.compile.code_names import stored_globals
 from msjax.engine.compile.kept import tensors_kept
-from msjax.engine.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw
+from msjax.engine.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw, results
 from msjax.engine.compile.snapshot import Snapshot
 from msjax.engine.compile.trace import NeedsPyNative, Trace
 from msjax.engine.compile.walk import Walk
 from msjax.engine.processes.groups import PROCESSES
 from msjax.engine.programs.compiler_options import compile_program
 
-if TYPE_CHECKING:
-    from msjax.engine.compile.compiled import Compiled
-
 
 class FailedInBody(Exception):
     """The Python code that was traced raised an exception, the cause of this one."""
 
 
-def build(
-    body: Callable[..., Any],
-    compiled: Compiled,
-    environment: Any,
-    leaves: Sequence[Any],
-    treedef: PyTreeDef,
-    before: Snapshot,
-) -> Program:
+@dataclass
+class Body:
+    """What is traced.
+
+    Attributes:
+        call: called as ``call(subject, args, kwargs)``.
+        subject: the function or cell; None if there is none.
+        name: as messages show it.
+        again: True for code that has run before, and whose effects on Python's state have happened.
+        draws: the states of the random operators of such code; see `Trace.draws`.
+        wanted: from a variable to whether its gradient is recorded; None where no gradient is.
+        wanted_arguments: whether it is, for each Tensor among the arguments.
+    """
+
+    call: Callable[..., Any]
+    subject: Any
+    name: str
+    again: bool = False
+    draws: Sequence[tuple[Any, Any]] = ()
+    wanted: Callable[[Tensor], bool] | None = None
+    wanted_arguments: Sequence[bool] = ()
+
+
+def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTreeDef, before: Snapshot) -> Program:
     """Trace and compile a function for the arguments of one call.
 
-    Variables that turn out to be missing join the environment, and the code is traced again, from the Python state `before`.
+    Variables that turn out to be missing join the others, and the code is traced again, from the Python state `before`.
+
+    Args:
+        variables: the Tensors that it is known to use.
+        leaves, treedef: of the arguments.
 
     Raises:
         FailedInBody, NeedsPyNative: it can't be compiled as it stands. The Python state is as before.
     """
     inputs = [i for i, leaf in enumerate(leaves) if is_input(leaf)]
     passed = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Parameter)}
-    draws = compiled.draws_before()
+    draws = list(body.draws)  # what one trace makes, the next one finds there
     try:
         for _ in range(8):
-            known = {id(v) for v in environment.variables}
-            environment.variables += [v for k, v in passed.items() if k not in known]
-            attempt = _Attempt(body, compiled, environment.variables, leaves, treedef, inputs, draws)
+            known = {id(v) for v in variables}
+            variables += [v for k, v in passed.items() if k not in known]
+            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, draws)
             missing = attempt.trace_it()
             if not missing:
-                if compiled.again:
+                if body.again:
                     before.restore()
                 return attempt.program()
-            environment.variables += missing
+            variables += missing
             before.restore()
         raise NeedsPyNative("it uses new Tensors from outside at every run")
     except BaseException:
@@ -76,19 +93,24 @@ def build(
         raise
 
 
-class _Attempt:
+class _TraceOfBody:
     """One try to trace a body with a set of variables."""
 
-    def __init__(self, body, compiled, variables, leaves, treedef, inputs, draws):
-        self.body: Any = body
-        self.subject = compiled.subject()
+    def __init__(self, body: Body, variables, leaves, treedef, inputs, draws):
+        self.body: Any = body.call
+        self.subject = body.subject
         self.variables = list(variables)
         self.leaves: Any = leaves
         self.treedef = treedef
         self.inputs = inputs
         self.aliases = aliases(leaves, variables)
-        self.name = compiled.name
-        self.again, self.drops_events = compiled.again, compiled.drops_events
+        self.name = body.name
+        self.again = body.again
+        self.wanted_of: Any = body.wanted
+        self.wanted_arguments = body.wanted_arguments
+        self.tape: TracedTape | None = None
+        self.kept: list[int] = []
+        self.wanted: list[bool] = []
         self.trace = Trace(self.variables, draws)
         self.in_body = False
 
@@ -100,7 +122,7 @@ class _Attempt:
             of_arguments = [leaf._hooks for leaf in self.leaves if isinstance(leaf, Tensor) and leaf._hooks is not None]
             hooks, done = [dict(hooks.hooks) for hooks in of_arguments], False
             try:
-                with CallsAsOutputs(self.drops_events):
+                with CallsAsOutputs():
                     self.jaxpr = jax.make_jaxpr(self._pure, axis_env=PROCESSES.axes())(*values)
                 done = True
             except (Exception, NeedsPyNative) as error:
@@ -159,9 +181,14 @@ class _Attempt:
             args, kwargs = (tuple(leaves), {}) if self.treedef is None else jax.tree.unflatten(self.treedef, leaves)
             stored = stored_globals(self.subject)
             self.in_body = True
-            out = _collected(self.body(self.subject, args, kwargs))
+            with nullcontext() if self.wanted_of is None else GradientScope() as scope:
+                marks = [] if scope is None else self._mark(scope, leaves)
+                out = _collected(self.body(self.subject, args, kwargs))
+                if scope is not None:
+                    self._make_tape(scope, marks, leaves, values[n:], out)
             trace.finish()
             self.in_body = False
+            self.carries = not trace.stops_gradients and all(t.is_floating_point() or t.is_complex() for t in results(out))
             may_change = [*zip(self.variables, values), *((leaves[i], v) for i, v in zip(self.inputs, values[n:]))]
             trace.end([(t, v) for t, v in may_change if isinstance(t, Tensor) and t._value is not v])
             self._check_containers(leaves, args, kwargs)
@@ -173,17 +200,37 @@ class _Attempt:
                 for variable, value in zip(self.variables, values)
                 if variable._value is not value
             ]
-            aliased = {i for i, _ in self.aliases}
             self.written_arguments = [
                 (i, self._output(leaves[i]._value))
                 for i, value in zip(self.inputs, values[n:])
-                if i not in aliased and isinstance(leaves[i], Tensor) and leaves[i]._value is not value
+                if self._is_written(leaves, i, value)
             ]
             self.attributes = self._attributes()
             self._write_globals(*stored)
+            if self.tape is not None:
+                self.kept = [self._output(value) for value in self.tape.take_values()]
         outputs, self.outputs = self.outputs, None
         trace.forget()  # jax.checking_leaks counts what still refers to the trace's values when this returns
         return outputs
+
+    def _mark(self, scope, leaves):
+        """Mark the variables and arguments whose gradients are recorded; None for the others."""
+        inputs = [*self.variables, *(leaves[i] for i in self.inputs if isinstance(leaves[i], Tensor))]
+        self.wanted = [*map(self.wanted_of, self.variables), *self.wanted_arguments]
+        marks = [scope.mark(t) if wanted else None for t, wanted in zip(inputs, self.wanted)]
+        for leaf in marks[: len(self.variables)]:
+            if leaf is not None:
+                leaf.earlier = (None,)  # a variable's hooks get its whole gradient, outside
+        return marks
+
+    def _make_tape(self, scope, marks, leaves, values, out):
+        written = [leaves[i] for i, value in zip(self.inputs, values) if self._is_written(leaves, i, value)]
+        n = len(self.variables)
+        asked = [leaf for leaf in marks if leaf is not None]
+        self.tape = TracedTape(scope, [*written, *results(out)], asked, [leaf for leaf in marks[n:] if leaf is not None])
+
+    def _is_written(self, leaves, i, value):
+        return all(i != other for other, _ in self.aliases) and isinstance(leaves[i], Tensor) and leaves[i]._value is not value
 
     def _output(self, value):
         self.outputs.append(value)
@@ -193,7 +240,7 @@ class _Attempt:
         if not isinstance(leaf, Tensor):
             return value
         tensor = wrap(value)
-        if leaf._hooks is not None:
+        if leaf._hooks is not None and self.wanted_of is None:
             tensor._hooks = leaf._hooks
         return tensor
 
@@ -250,7 +297,7 @@ class _Attempt:
     def program(self):
         trace, layout = self.trace, Layout()
         for rewrite in trace.rewrites:
-            with CallsAsOutputs(self.drops_events):
+            with CallsAsOutputs():
                 self.jaxpr = rewrite(self.jaxpr)
         observing = Observing(self.jaxpr)
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
@@ -261,7 +308,7 @@ class _Attempt:
                 raise SignatureChanged
             # jax traces anew for other types, and for other settings of its own, which the jaxpr has from its first time. That the
             # program becomes part of another one is such a setting, too, but makes no difference.
-            if not calls_are_outputs():
+            if not STATE.delivery.outputs:
                 now = jax_slots.settings_token()
                 if settings and settings[0] is not now:
                     raise SignatureChanged
@@ -287,9 +334,13 @@ class _Attempt:
             jitted=self._jitted(program, donated),
             layout=layout,
             donated=donated,
-            stops_gradients=trace.stops_gradients,
+            stops_gradients=not self.carries,
             may_be_rejected=trace.may_be_rejected,
+            uses_callbacks=trace.uses_callbacks,
             draws=trace.draws,
+            tape=self.tape,
+            kept=self.kept,
+            wanted=self.wanted,
         )
 
     def _jitted(self, program, donated):

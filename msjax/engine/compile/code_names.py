@@ -14,7 +14,7 @@ from msjax.common.bases import CellBase
 from msjax.core.base.code import assigned_globals, names_in
 from msjax.core.base.flax_slots import is_module_state
 from msjax.core.base.libraries import FRAMEWORKS, is_library
-from msjax.core.base.state import VERSION
+from msjax.core.door import VERSION
 
 # Those of the standard library that keep what they hold in an attribute which only their own methods name.
 WRAPPERS = (

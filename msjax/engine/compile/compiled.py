@@ -8,15 +8,19 @@ from typing import Any
 
 import jax
 
+from msjax.common.node import place_on_tape
+from msjax.common.run_state import ROOT, STATE
+from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import TracedValueError
-from msjax.core.base.state import VERSION
-from msjax.core.hooks.delivery import HookNeedsValue, HostNeeded
+from msjax.core.door import VERSION, HookNeedsValue, HostNeeded
 from msjax.engine.autograd.imperative import BackwardError
-from msjax.engine.compile.attempt import FailedInBody, build
+from msjax.engine.compile.attempt import Body, FailedInBody, build
 from msjax.engine.compile.environment import Environments, objects_among
-from msjax.engine.compile.program import Program, SignatureChanged, aliases, signature
+from msjax.engine.compile.gradient import CallNode
+from msjax.engine.compile.program import Program, SignatureChanged, aliases, results, signature, tensors_among
 from msjax.engine.compile.snapshot import Snapshot
 from msjax.engine.compile.trace import NeedsPyNative, RunRejected
+from msjax.engine.compile.walk import Walk
 from msjax.engine.programs.collector import full_collections_wait
 from msjax.engine.programs.limits import CACHE_LIMIT, warn_of_shapes
 
@@ -39,21 +43,19 @@ _CANT_BE_TRACED = (
 class Compiled:
     """A function or cell as a family of programs, one for each environment and signature.
 
+    Where a gradient is recorded, a call is an operator on the tape: its program returns what the backward pass needs, too
+    (`msjax.engine.compile.gradient`).
+
     Args:
         body: the function that is compiled, called as ``body(subject, args, kwargs)``.
         subject: a function that returns what is compiled: a function or a cell. It may be a weak reference.
         name: as messages show it.
         roots: further objects in which Tensors and settings are looked for.
         fullgraph: True raises where it can't be compiled; False runs it in PyNative mode then.
-        again: True for code that has run before, and whose effects on Python's state have happened.
 
     Attributes:
         compilations: how often it was compiled.
-        ways_back: {(program, which gradients are wanted): its gradient} of `compile.gradient`.
-        drops_events: whether its programs have no events: of code that another program has run.
     """
-
-    drops_events = False
 
     def __init__(
         self,
@@ -62,10 +64,8 @@ class Compiled:
         name: str,
         roots: tuple[Any, ...] = (),
         fullgraph: bool = False,
-        again: bool = False,
     ):
         self.fullgraph = fullgraph
-        self.again = again
         self.body = body
         self.name = name
         self.subject = subject
@@ -73,29 +73,54 @@ class Compiled:
         self._environments = Environments(subject, self.roots)
         self._used = {}  # {program: (environment, key)}, the one used last at the end
         self._latest = None
-        self.ways_back = {}
         self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
         self.compilations: int = 0
         self._unused = set()  # the programs that have not been used since the last call of `evict_unused`
         CACHE_LIMIT.register(self)
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Run the program for these arguments; it is compiled if it is not there yet."""
+        """Run the program for these arguments; it is compiled if it is not there yet. No gradient is recorded."""
         program, leaves = self.find(args, kwargs)
-        return self.run(program, leaves, args, kwargs)
+        return self._run(program, leaves, args, kwargs, None)
 
-    def run(self, program: Program | Fallback, leaves: Sequence[Any], args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Run a program that `find` found."""
-        if isinstance(program, Fallback):
+    def call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The same, as an operator of the tape if a gradient of one of its inputs is recorded."""
+        state = STATE
+        scope = state.scope
+        if not state.recording:
+            return self(args, kwargs)
+        program, leaves = self.find(args, kwargs, scope.depth == 1)
+        node = None
+        # A step of training differentiates within itself.
+        if not (program.eager or (program.trains and scope is ROOT)):
+            given = leaves if program.inputs is None else tensors_among(leaves)
+            edges, base = place_on_tape([*program.variables, *given])
+            if base is not None:
+                if scope.depth > 1:
+                    # An outer gradient function also differentiates the backward: it has to see each operator.
+                    return self.body(self.subject(), args, kwargs)
+                if program.tape is None and not program.differentiable_later:
+                    program = self.with_tape(program, edges, leaves)
+                    edges, base = place_on_tape([*program.variables, *given])
+                node = CallNode(base, edges, self, program, leaves)
+        return self._run(program, leaves, args, kwargs, node)
+
+    def _run(self, program, leaves, args, kwargs, node):
+        if program.eager:
             return self.run_eagerly(program, args, kwargs)
         try:
-            return self.execute(program, leaves)
+            result = program.run(leaves, node)
+            if program.look_after:
+                self._look_after(program)
         except SignatureChanged:
             self.forget(program)
-            return self(args, kwargs)
+            return self(args, kwargs) if node is None else self.call(args, kwargs)
         except RunRejected as rejected:
             rejected.call = self.subject(), args, kwargs
             return rejected.again(lambda: self.run_again(program, args, kwargs))
+        if node is not None:
+            node.place((result,) if result.__class__ is Tensor else results(result))
+        return result
 
     def run_again(self, program: Program, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run in PyNative mode what a program has run, and put back what that changes."""
@@ -107,29 +132,27 @@ class Compiled:
                 variable._hold(value)
             before.restore()
 
-    def execute(self, program: Program, leaves: Sequence[Any], place: Callable[..., Any] | None = None) -> Any:
-        """Run a program, and notice what that changed; `place` is that of `Program.run`."""
-        result = program.run(leaves, place)
-        if program.look_after:
-            self._look_after(program)
-        return result
-
     def _look_after(self, program):
         first, program.first = program.first, False
         self.after_run(first)
         program.look_after = program.observes and bool(self._environments.now.guards.contents)
 
-    def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Sequence[Any]]:
-        """(program, leaves of the arguments) of a call."""
+    def find(self, args: tuple, kwargs: dict[str, Any], recorded: bool = False) -> tuple[Any, Sequence[Any]]:
+        """(program, leaves of the arguments) of a call.
+
+        Args:
+            recorded: whether a gradient of its inputs may be recorded.
+        """
         key, leaves, treedef = signature(args, kwargs)
         objects = objects_among(leaves) if treedef is not None else []
-        environments = self._environments
-        environment, walk = environments.now, None
+        environment, walk, body = self._environments.now, None, None
         if objects or environment.version != VERSION.n or (environment.guards.checks and not environment.guards.hold()):
-            environment, walk = environments.find(objects)
+            environment, walk = self._environments.find(objects)
+        if recorded:
+            key, body = self._recorded(key, leaves, treedef, environment.variables)
         program = environment.programs.get(key)
         if program is None:
-            program = self._make(environment, key, leaves, treedef, objects, walk)
+            program = self._make(environment, key, body, leaves, treedef, objects, walk)
         elif program is not self._latest:
             self._used[program] = self._used.pop(program)
             self._latest = program
@@ -141,12 +164,67 @@ class Compiled:
             pattern = aliases(leaves, program.variables)
             if pattern != program.aliases:
                 key = (key, pattern)
-                program = environment.programs.get(key) or self._make(environment, key, leaves, treedef, objects, None)
-        if not program.eager and program.shares_memory(leaves):
-            fallback = Fallback("it writes to memory that several of its arguments share", key, None)
-            fallback.keep = lambda: None
-            return fallback, leaves
+                program = environment.programs.get(key) or self._make(environment, key, body, leaves, treedef, objects, None)
+        if isinstance(program, Program) and program.writes_memory and program.shares_memory(leaves):
+            return Fallback(NeedsPyNative("it writes to memory that several of its arguments share")), leaves
         return program, leaves
+
+    def with_tape(self, program: Program, edges: Sequence[Any], leaves: Sequence[Any]) -> Program:
+        """The program that serves a call as this one does, and returns what a gradient of its inputs needs.
+
+        Args:
+            edges: of its variables and the Tensors among the arguments, None for those whose gradients are not wanted.
+            leaves: of the arguments.
+
+        Raises:
+            RuntimeError: it can be traced, but not while it is recorded.
+        """
+        n = len(program.variables)
+        wanted = [edge is not None for edge in edges]
+        known = {id(v) for v, is_wanted in zip(program.variables, wanted) if is_wanted}
+        body = Body(self.body, self.subject(), self.name, True, program.draws, lambda v: id(v) in known, wanted[n:])
+        treedef = program.arguments
+        found = self.derived(program, tuple(wanted), body, leaves, treedef, objects_among(leaves) if treedef is not None else ())
+        if found.eager:
+            raise RuntimeError(
+                f"The gradient of {self.name}, which is compiled, can't be traced: {found.why}. Run it in PyNative mode."
+            ) from found.error
+        return found
+
+    def derived(
+        self, program: Program, purpose: Hashable, body: Body, leaves: Sequence[Any], treedef: Any, objects: Sequence[Any]
+    ) -> Any:
+        """A program for the gradient of another one, or a `Fallback`.
+
+        Args:
+            program: the other one.
+            purpose: what it is for.
+            body, leaves, treedef, objects: see `build`.
+        """
+        key = purpose, self._environments.present(objects)
+        found = program.derived.get(key)
+        if found is None:
+            found: Any = self.build(body, list(program.variables), leaves, treedef, objects)
+            if found.eager:
+                found.keep = lambda: program.derived.update({key: found})
+            else:
+                program.derived[key], found.of = found, program
+        return found
+
+    def _recorded(self, key, leaves, treedef, variables):
+        """(the key of the program that serves a gradient of its inputs, what is traced for it); the same key and None where none is recorded."""
+        n, root = len(variables), STATE.scope.root
+        edges, base = place_on_tape([*variables, *(leaves if treedef is None else tensors_among(leaves))])
+        if base is None:
+            return key, None
+        wanted = [edge is not None for edge in edges]
+
+        def is_wanted(variable):
+            node = variable._node
+            return node is not None and node.base.open and node.base.root is root
+
+        body = Body(self.body, self.subject(), self.name, wanted=is_wanted, wanted_arguments=wanted[n:])
+        return (key, tuple([i for i in range(n) if wanted[i]]), tuple(wanted[n:])), body
 
     def run_eagerly(self, program: Fallback, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run what can't be compiled in PyNative mode; where it works, say why it is not compiled, once."""
@@ -173,6 +251,7 @@ class Compiled:
 
     def forget(self, program: Program) -> None:
         """Drop a program: a variable has another shape or dtype than when it was made."""
+        program = program.of or program
         if program in self._used:
             self._take_out(program)
         self._latest = None
@@ -183,40 +262,57 @@ class Compiled:
 
     # ---- programs
 
-    def draws_before(self) -> list[tuple[Any, Any]]:
-        """The states of the random operators of code that has run before; see `Trace.draws`."""
-        return []
-
-    def _make(self, environment, key, leaves, treedef, objects, walk):
+    def _make(self, environment, key, body, leaves, treedef, objects, walk):
         if not environment.programs:
             self._drop_stale()
         if key in self._never:
             return self._never[key]
+        body = body or Body(self.body, self.subject(), self.name)
+        changes = self._environments.own_changes >= _PATIENCE
+        self.compilations += not changes
+        made = self.build(body, environment.variables, leaves, treedef, objects, walk, changes)
+        if isinstance(made, Fallback):
+            made.key, made.keep = key, lambda: self._keep(environment, key, made)
+            return made
+        self._keep(environment, key, made)
+        if treedef is None:
+            environment.shapes += 1
+            if environment.shapes == _MANY_SHAPES:
+                warn_of_shapes(self.name)
+        return made
+
+    def build(
+        self, body: Body, variables: list[Any], leaves: Sequence[Any], treedef: Any, objects: Sequence[Any], walk: Walk | None = None,
+        changes: bool = False,
+    ) -> Program | Fallback:  # fmt: skip
+        """Trace and compile; a `Fallback` where it can't be.
+
+        Args:
+            variables, leaves, treedef: see `msjax.engine.compile.attempt.build`.
+            objects: those among the arguments that have a state.
+            walk: the one that has just found the environment.
+            changes: whether each run changes a Python value that it is compiled for.
+
+        Raises:
+            Exception: it is a fault of the user's, or `fullgraph` was asked for.
+        """
         try:
-            if self._environments.own_changes >= _PATIENCE:
+            if changes:
                 raise NeedsPyNative("each run changes a Python value that it was compiled for")
-            self.compilations += 1
             with full_collections_wait():
-                before = Snapshot([*self._environments.roots(), *objects], walk)
-                program = build(self.body, self, environment, leaves, treedef, before)
+                return build(body, variables, leaves, treedef, Snapshot([*self._environments.roots(), *objects], walk))
         except (HookNeedsValue, BackwardError):
             raise
         except NeedsPyNative as error:
             if self.fullgraph:
                 raise RuntimeError(f"{self.name} can't be compiled: {error.why}") from error
-            return self._fallback(environment, key, error)
+            return Fallback(error)
         except FailedInBody as failed:
             error: Any = failed.__cause__
             if self.fullgraph or isinstance(error, (HookNeedsValue, BackwardError)):
                 raise error from error.__cause__
             # In PyNative mode it either raises where it should, having printed and called what comes before, or it works.
-            return self._fallback(environment, key, error)
-        self._keep(environment, key, program)
-        if treedef is None:
-            environment.shapes += 1
-            if environment.shapes == _MANY_SHAPES:
-                warn_of_shapes(self.name)
-        return program
+            return Fallback(error)
 
     def _keep(self, environment, key, program):
         CACHE_LIMIT.count()
@@ -240,8 +336,6 @@ class Compiled:
     def _take_out(self, program):
         environment, key = self._used.pop(program)
         environment.programs.pop(key, None)
-        for way in [way for way in self.ways_back if way[0] is program]:
-            del self.ways_back[way]
         return environment
 
     def evict_unused(self) -> None:
@@ -251,35 +345,29 @@ class Compiled:
         self._unused = set(self._used)
         self._latest = None
 
-    def _fallback(self, environment, key, error):
-        why = getattr(error, "why", None) or f"{type(error).__name__}: {_first_line(error)}"
-        fallback = Fallback(why, key, None if _needs_values(error) else error)
-        fallback.keep = lambda: self._keep(environment, key, fallback)
-        return fallback
-
 
 class Fallback:
     """A call that runs in PyNative mode, in the place of a program that can't be made.
 
     Args:
-        why: the reason.
-        key: of the call's signature.
-        error: an exception that has nothing to do with tracing; if the code works in PyNative mode, it is an error of msjax.
+        error: what tracing raised. One that has nothing to do with tracing is an error of msjax if the code works in PyNative mode.
 
     Attributes:
         why: the reason; None once it has been told.
+        error: such an error of msjax; None for others.
+        key: of the call's signature.
         keep: a function that files it among the programs, so that later calls of the signature are not traced again. It is called when the
             code has worked in PyNative mode.
     """
 
     eager = True
     by_identity = False
-    keep: Any = None
+    key: Hashable = None
+    keep: Any = staticmethod(lambda: None)
 
-    def __init__(self, why: str, key: Hashable, error: BaseException | None):
-        self.why: str | None = why
-        self.key = key
-        self.error = error
+    def __init__(self, error: BaseException):
+        self.why: str | None = getattr(error, "why", None) or f"{type(error).__name__}: {_first_line(error)}"
+        self.error = None if _needs_values(error) else error
 
 
 def _needs_values(error):

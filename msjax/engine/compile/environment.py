@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import jax
@@ -10,7 +10,7 @@ import numpy as np
 
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
-from msjax.core.base.state import VERSION
+from msjax.core.door import VERSION
 from msjax.engine.compile.guards import STATIC, Guards
 from msjax.engine.compile.walk import Walk
 
@@ -71,6 +71,13 @@ class Environments:
     def roots(self) -> list[Any]:
         """The objects in which what it depends on is looked for."""
         return [self._subject(), *self._roots]
+
+    def present(self, arguments: Sequence[Any]) -> Environment:
+        """The environment of a call now; see `find`."""
+        now = self.now
+        if arguments or now.version != VERSION.n or (now.guards.checks and not now.guards.hold()):
+            return self.find(list(arguments))[0]
+        return now
 
     def find(self, arguments: list[Any]) -> tuple[Environment, Walk | None]:
         """The environment of a call, which becomes the present one.

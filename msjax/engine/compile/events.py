@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from msjax.common._format import value_text
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor
-from msjax.core.base.state import STATE
-from msjax.core.hooks.events import Event
+from msjax.core.door import Event
 
 # In a text that is printed while a program is traced: the place of a Tensor's text, and how it is written.
 MARK = re.compile("\x02(\\d+):(str|repr|format):([^\x03]*)\x03")

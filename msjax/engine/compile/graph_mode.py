@@ -8,11 +8,10 @@ from typing import Any
 from flax import nnx
 
 from msjax.common.bases import CellBase
-from msjax.core.base.state import COMPILER, ROOT, STATE
-from msjax.core.hooks.worker import WORKER
+from msjax.common.run_state import COMPILER, ROOT, STATE
+from msjax.core.door import WORKER
 from msjax.engine.compile.cache import compiled_for
 from msjax.engine.compile.compiled import Compiled
-from msjax.engine.compile.gradient import run
 from msjax.engine.compile.jit import inlined
 
 
@@ -26,7 +25,7 @@ def call_cell(cell: CellBase, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     if _within(args, kwargs):
         return False, None
     compiled = compiled_for(cell, "call", lambda ref: Compiled(_call_cell, ref, type(cell).__name__))
-    return True, run(compiled, args, kwargs)
+    return True, compiled.call(args, kwargs)
 
 
 def _within(args, kwargs) -> bool:

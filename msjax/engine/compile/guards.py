@@ -21,7 +21,7 @@ import numpy as np
 
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.core.hooks.table import Hook
+from msjax.core.door import Hook
 
 # numpy's numbers, dates and texts, which can't change; jax's own types such as bfloat16 included.
 _NAMED = [*np.sctypeDict.values(), *vars(ml_dtypes).values()]
@@ -62,7 +62,7 @@ def static_key(value: Any) -> tuple[type, Any]:
 
 
 def outline(values: Iterable[Any]) -> tuple[Any, ...]:
-    """What is seen of several values at first sight: their `static_key`, and None for those that have to be looked into."""
+    """A shallow key of several values: the `static_key` of each, and None for those that have to be looked into."""
     return tuple([
         (type(v), v) if type(v) in BY_VALUE else (type(v), repr(v)) if type(v) in BY_TEXT else None for v in values
     ])  # fmt: skip
@@ -248,7 +248,7 @@ class Contents(Guard):
 
 
 @dataclass(eq=False, slots=True)
-class Again(Guard):
+class FoundBefore(Guard):
     """A container that was found before: that it is the same one makes a difference to code that changes it.
 
     Attributes:
@@ -345,7 +345,7 @@ class Guards:
         return {id(guard.container): guard.container for guard in self.contents if guard.has_grown()}
 
     def key_with_logs(self, logs: Collection[int]) -> tuple[Any, ...]:
-        """The key as it would be if some containers had been known to be logs.
+        """The key that ignores append-only containers, as it would be if they had been known to be logs.
 
         Args:
             logs: their ids.
@@ -362,5 +362,5 @@ class Guards:
                     places[guard] = len(key)
                     key.append(guard.seen)
             else:
-                key.append(("again", places.get(guard.first)) if isinstance(guard, Again) else guard.seen)
+                key.append(("again", places.get(guard.first)) if isinstance(guard, FoundBefore) else guard.seen)
         return tuple(key)

@@ -12,14 +12,12 @@ from flax import nnx
 from msjax.common.tensor import being_traced
 from msjax.core.base.checks import check_options
 from msjax.core.base.errors import describe, shorten
-from msjax.core.base.state import ACTIVITY
 from msjax.core.base.typing import CompiledFunction
 from msjax.core.base.weak import LiveSet
-from msjax.core.hooks.worker import WORKER
+from msjax.core.door import ACTIVITY, WORKER
 from msjax.engine.autograd.monitor import current
 from msjax.engine.compile.cache import compiled_for
 from msjax.engine.compile.compiled import Compiled
-from msjax.engine.compile.gradient import run
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -124,8 +122,8 @@ def _jitted(function, fullgraph):
             WORKER.raise_pending()
         try:
             if method and args and isinstance(args[0], nnx.Module):
-                return run(compiled_for(args[0], call, of_cell), args[1:], kwargs)
-            return run(whole, args, kwargs)
+                return compiled_for(args[0], call, of_cell).call(args[1:], kwargs)
+            return whole.call(args, kwargs)
         except Exception as error:
             shorten(error)
             raise

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from sys import getrefcount
 from typing import Any
 
@@ -17,16 +18,20 @@ import numpy as np
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.random import GeneratorState, beside
-from msjax.common.tensor import Tensor, is_leaf, root_of, wrap
-from msjax.core.base.state import LOCK
+from msjax.common.run_state import LOCK
+from msjax.common.tensor import Tensor, is_leaf, root_of, tensors_in, wrap
 from msjax.core.base.typing import JaxArray
-from msjax.core.jaxprs.after_run import AfterRun
+from msjax.core.door import AfterRun
 from msjax.engine.autograd.inplace import rebind
+from msjax.engine.autograd.traced_tape import TracedTape
 from msjax.engine.compile.guards import STATIC, static_key
 from msjax.engine.compile.trace import RunRejected
 from msjax.engine.programs.collector import full_collections_wait
 from msjax.engine.programs.jax_cache import JAX_CACHE
 from msjax.engine.programs.progress import PROGRESS
+
+# The value of a Tensor; without a call of Python.
+VALUE = attrgetter("_value")
 
 
 def signature(args: tuple, kwargs: dict[str, Any]) -> tuple:
@@ -82,6 +87,16 @@ def is_input(leaf: Any) -> bool:
     return is_argument(leaf) or isinstance(leaf, (jax.Array, np.ndarray))
 
 
+def tensors_among(leaves: Sequence[Any]) -> list[Tensor]:
+    """The Tensors among the leaves of a call's arguments."""
+    return [leaf for leaf in leaves if is_argument(leaf)]
+
+
+def results(out: Any) -> list[Tensor]:
+    """The Tensors that a call computed."""
+    return [out] if out.__class__ is Tensor else list(filter(is_argument, tensors_in(out)))
+
+
 def raw(leaf: Any) -> Any:
     """The array of a leaf."""
     return leaf._value if isinstance(leaf, Tensor) else leaf
@@ -135,10 +150,16 @@ class Program:
         observes: whether it calls observers.
         layout: where its values are among its outputs. `writes`, `written_arguments` and `attributes` have the numbers of values
             until the first run, then those of outputs.
-        stops_gradients: True if some of its results may carry no gradient, because of `ops.stop_gradient`.
+        stops_gradients: True if some of its results may carry no gradient, because of `ops.stop_gradient` or as integers.
         trains: True if it writes Parameters that require a gradient: a step of training.
         may_be_rejected: True if an event may raise `RunRejected`: what was written gets its earlier value then.
+        uses_callbacks: True if some events are host callbacks, which each run makes.
         draws: the states of its random operators; see `Trace.draws`.
+        tape: of the forward pass that it is, where a gradient is recorded around its calls; None for other programs.
+        kept: the numbers of the outputs that the nodes of the tape keep.
+        wanted: for each variable and each Tensor among the arguments, whether its gradient is recorded.
+        derived: {(what for, environment): program} of those that its gradient is computed by.
+        of: the program whose gradient this one is made for; None of others.
         first: True before the first run.
         look_after: True if it has to be looked after a run what it has changed: after the first run, and where observers may have
             changed containers that the program was compiled for.
@@ -161,22 +182,31 @@ class Program:
     donated: tuple[Any, ...]
     stops_gradients: bool
     may_be_rejected: bool
+    uses_callbacks: bool
     draws: list[tuple[Any, Any]]
+    tape: TracedTape | None
+    kept: list[int]
+    wanted: list[bool]
     first: bool = field(default=True, init=False)
     look_after: bool = field(default=True, init=False)
 
     def __post_init__(self):
         self.by_identity = bool(self.written_arguments or self.aliases)
         self._written = {id(v) for v, _ in self.writes}
+        self.writes_memory: bool = bool(self.writes or self.written_arguments)
         self.finish: Any = None
         self.observes = False
+        self.derived: dict[Any, Any] = {}
+        self.of: Program | None = None
+        # Otherwise, only the tape says which results carry a gradient, or a second run would do something again.
+        self.differentiable_later: bool = not (self.stops_gradients or self.uses_callbacks or self.by_identity)
         self.generators = [i for i, v in enumerate(self.variables) if isinstance(v, GeneratorState)]
         self.trains: bool = any(isinstance(v, Parameter) and v.requires_grad for v, _ in self.writes)
 
     def shares_memory(self, leaves: Sequence[Any]) -> bool:
         """Whether what the program writes is memory of several arguments, or of one and a variable: then it reads what it has not written."""
         roots = [root_of(leaf) for leaf in leaves if isinstance(leaf, Tensor) and "_view" in leaf.__dict__]
-        if not roots or not (self._written or self.written_arguments):
+        if not roots:
             return False
         if any(id(root) in self._written for root in roots):
             return True
@@ -187,31 +217,30 @@ class Program:
         distinct = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor)}
         return len(whole) < len(distinct) or not others.isdisjoint(map(id, roots))
 
-    def run(self, leaves: Sequence[Any], place: Callable[..., Any] | None = None) -> Any:
+    def run(self, leaves: Sequence[Any], node: Any = None) -> Any:
         """Run it on the leaves of its arguments, with the present values of its variables; returns its result.
 
         Args:
-            place: called with the new Tensors of written arguments before these are the arguments'; it puts them on the tape.
+            node: the tape's node of the call, if there is one. It gets what the tape keeps, and the new Tensors of written arguments before
+                these are the arguments'.
         """
         if not self.may_be_rejected:
-            outs = self._compute(leaves, place)  # the first run makes `finish`
-            return self.finish(outs)
+            outs = self._compute(leaves, node)
+            return self.finish(outs)  # which the first run has made
         written = [*[tensor for tensor, _ in self.writes], *[leaves[i] for i, _ in self.written_arguments]]
         before = [(tensor, tensor._value) for tensor in written]
         try:
-            outs = self._compute(leaves, place)
+            outs = self._compute(leaves, node)
             return self.finish(outs)
         except RunRejected as rejected:
             for tensor, value in before:
                 tensor._set_value(value)
             return rejected.passed(lambda: self.finish(outs))
 
-    def run_on(self, values: Sequence[JaxArray], leaves: Sequence[Any]) -> Any:
-        """Run it on other values of its variables, which stay as they are; nothing is written. It donates nothing.
-
-        Within another program, it becomes part of that."""
-        outs = self._outs(list(values), leaves)
-        return self.finish(outs)
+    def kept_of(self, values: Sequence[JaxArray], leaves: Sequence[Any]) -> list[JaxArray]:
+        """What the nodes of its tape keep, of a run on these values of its variables that writes nothing and has no events."""
+        outs = self.outputs([*values, *self._given(leaves)])
+        return [outs[i] for i in self.kept]
 
     def _settle(self):
         """After the first run: what has numbers of values gets those of outputs."""
@@ -219,19 +248,23 @@ class Program:
         self.writes = [(v, order[i]) for v, i in self.writes]
         self.written_arguments = [(leaf, order[i]) for leaf, i in self.written_arguments]
         self.attributes = [(cell, name, tensor, order[i]) for cell, name, tensor, i in self.attributes]
+        self.kept = [order[i] for i in self.kept]
         after, self.after = self.after(), None  # pyright: ignore[reportOptionalCall]
         self.finish, self.observes = after.call, after.observes
 
-    def _compute(self, leaves, place):
+    def _compute(self, leaves, node):
         with LOCK:
-            values = [v._value for v in self.variables]
+            values = [*map(VALUE, self.variables)]
             for i in self.donated:
                 # The list, the variable and the call hold it; whoever else does would lose it.
                 if getrefcount(values[i]) > 3:
                     values[i] = jnp.copy(values[i])
-            outs = self._outs(values, leaves)
+            values += map(VALUE, leaves) if self.inputs is None else self._given(leaves)
+            outs = self.outputs(values)
             for variable, i in self.writes:
                 variable._set_value(outs[i])
+        if node is not None and self.tape is not None:
+            node.kept = [outs[i] for i in self.kept]
         for cell, name, tensor, i in self.attributes:
             tensor._set_value(outs[i])
             owner = cell()
@@ -239,22 +272,20 @@ class Program:
                 setattr(owner, name, tensor)
         if self.written_arguments:
             new = [wrap(outs[i]) for _, i in self.written_arguments]
-            if place is not None:
-                place(new)
+            if node is not None:
+                node.place(new)
             for (i, _), tensor in zip(self.written_arguments, new):
                 rebind(leaves[i], tensor)
         return outs
 
-    def _outs(self, values, leaves):
-        if self.inputs is None:
-            for tensor in leaves:
-                values.append(tensor._value)
-        else:
-            values += [raw(leaves[i]) for i in self.inputs]
-        if self.generators:
-            others = [v for i, v in enumerate(values) if i not in self.generators]
-            for i in self.generators:
-                values[i] = beside(values[i], others)
+    def _given(self, leaves):
+        return map(VALUE, leaves) if self.inputs is None else [raw(leaves[i]) for i in self.inputs]
+
+    def outputs(self, values: list[Any]) -> list[Any]:
+        """The outputs for the values of its variables and arguments; nothing else happens."""
+        for i in self.generators:
+            if getattr(values[i], "committed", False):
+                values[i] = beside(values[i], [v for k, v in enumerate(values) if k not in self.generators])
         if self.finish is None:
             name = getattr(self.jitted, "__name__", "program")
             with PROGRESS.of(name), JAX_CACHE.telling(name), full_collections_wait():
@@ -263,4 +294,4 @@ class Program:
         else:
             outs = self.jitted(*values)
         # Outputs that are inputs are not handed through the program.
-        return [*outs, *[values[i] for i in self.layout.sources]] if self.layout.sources else outs
+        return [*outs, *map(values.__getitem__, self.layout.sources)] if self.layout.sources else outs

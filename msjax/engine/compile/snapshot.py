@@ -6,7 +6,7 @@ from typing import Any
 
 from msjax.common.bases import CellBase
 from msjax.common.op_seeds import OP_SEEDS
-from msjax.core.base.state import programs_changed
+from msjax.core.door import VERSION
 from msjax.engine.compile.guards import Name
 from msjax.engine.compile.walk import Walk
 
@@ -44,7 +44,7 @@ class Snapshot:
         for name in self._names:
             name.put_back()
         OP_SEEDS.put_back(self._seeds)
-        programs_changed()
+        VERSION.changed()
         if True in changed and self._cell is not None:
             self._cell._structure_changed()
 

@@ -14,15 +14,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
+from msjax.common.run_state import LOCK, STATE, Scope
 from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.code import goes_to_print
-from msjax.core.base.state import ACTIVITY, LOCK, STATE, ProgramUnderWay, Scope, swap
-from msjax.core.hooks.batching import put_event
-from msjax.core.hooks.events import Event, OwnCall
-from msjax.core.hooks.template import Template
-from msjax.core.hooks.values import ARRAYS
+from msjax.core.door import ACTIVITY, CallsAsOutputs, Event, OwnCall, ProgramUnderWay, Template, Values
 from msjax.engine.compile.debugger import RefuseDebuggers
 from msjax.engine.compile.events import MARK, TEXT_IS_USED, Placeholder, Text
 
@@ -118,7 +115,7 @@ class Trace(ProgramUnderWay):
     def __enter__(self) -> Self:
         LOCK.acquire()
         ACTIVITY.add(traces=1)
-        self._swap = swap(scope=Scope(None), recording=True, trace=self)
+        self._swap = STATE.swap(scope=Scope(None), recording=True, trace=self)
         self._swap.__enter__()
         self._stdout = sys.stdout
         self.world = jax_slots.trace_state()
@@ -181,7 +178,7 @@ class Trace(ProgramUnderWay):
     def _put(self, event, arrays):
         # At the program's own level, whatever loop or transformation of jax is being traced now.
         with jax_slots.within_trace(self._level):
-            put_event(event, arrays)
+            CallsAsOutputs.put_event(event, arrays)
 
     def after_run(
         self, fn: Callable[..., Any], values: Sequence[Any] = (), what: str = "", *, first: bool = False, may_reject: bool = False
@@ -196,7 +193,7 @@ class Trace(ProgramUnderWay):
             may_reject: whether it may raise `RunRejected`.
         """
         self.may_be_rejected = self.may_be_rejected or may_reject
-        args = Template(tuple(values), ARRAYS)
+        args = Template(tuple(values), Values.of_arrays)
         self.put(OwnCall(fn, args, what, first), args.taken())
 
     def at_end(self, fn: Callable[[list[tuple[Tensor, Any]]], None]) -> None:

@@ -19,15 +19,14 @@ import numpy as np
 from flax import nnx
 
 from msjax.common.bases import CellBase
+from msjax.common.global_hooks import GLOBAL
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, root_of
 from msjax.core.base.code import imported_modules, module_attributes, names_in
 from msjax.core.base.flax_slots import MODULE_STATE
 from msjax.core.base.libraries import is_library
 from msjax.core.base.weak import identity
-from msjax.core.hooks.delivery import observes
-from msjax.core.hooks.sites import WITH_HOOKS, HookSite
-from msjax.core.hooks.table import GLOBAL, Hook, HookTable
+from msjax.core.door import Hook, HookSite, HookTable
 from msjax.engine.compile.code_names import (
     WRAPPERS,
     class_attribute,
@@ -42,9 +41,9 @@ from msjax.engine.compile.guards import (
     INSIDE,
     STATIC,
     TABLES,
-    Again,
     ClassData,
     Contents,
+    FoundBefore,
     Guard,
     Guards,
     Hooks,
@@ -112,7 +111,7 @@ class Walk:
         self._names = set()
         self._namespaces = []
         self._hooks(GLOBAL.table)
-        for registry in sorted(WITH_HOOKS, key=lambda registry: registry.number):
+        for registry in sorted(HookSite.models_with_hooks, key=lambda registry: registry.number):
             self.found.append(Guard(registry.key, None))
             for hook in registry.hooks:
                 self._hook(hook.fn, hook.observe, hook.traced)
@@ -222,7 +221,7 @@ class Walk:
             self.found.append(Guard((type(container).__name__, len(container)), self._within))
         else:
             first.ways.append((attribute, self._within))
-            self.found.append(Again(None, self._within, first))
+            self.found.append(FoundBefore(None, self._within, first))
         return True
 
     def _tensor(self, tensor):
@@ -256,7 +255,7 @@ class Walk:
         while isinstance(method, functools.partial):
             method = method.func
         own = isinstance(method, types.MethodType) and is_library(type(method.__self__).__module__)
-        if not own and not observes(fn, observe, traced):
+        if not own and not Hook(0, fn, observe=observe, traced=traced).in_slot:
             self._visit(fn, 1)
 
     def _module(self, module):

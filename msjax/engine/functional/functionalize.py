@@ -20,10 +20,8 @@ from msjax.common.tensor_values import TENSORS
 from msjax.core.base.code import names_in
 from msjax.core.base.errors import describe
 from msjax.core.base.libraries import is_library
-from msjax.core.base.state import VERSION
 from msjax.core.base.typing import PyTreeDef
-from msjax.core.hooks.batching import CallbackBatch
-from msjax.core.hooks.worker import WORKER
+from msjax.core.door import VERSION, WORKER, CallbackBatch
 from msjax.engine.functional.taped import Installed, run_taped
 from msjax.nn.cell.base import Cell
 from msjax.nn.cell.hooks import hooks_of

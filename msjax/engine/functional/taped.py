@@ -15,12 +15,12 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
+from msjax.common.run_state import LOCK, STATE, Scope
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
-from msjax.core.base.state import ACTIVITY, LOCK, STATE, ProgramUnderWay, Scope, swap
-from msjax.core.hooks.batching import CallbackBatch
+from msjax.core.door import ACTIVITY, CallbackBatch, ProgramUnderWay
 from msjax.engine.autograd.recording import GradientScope
 from msjax.engine.autograd.traced_tape import TracedTape
 
@@ -80,7 +80,7 @@ class Installed:
         LOCK.acquire()
         self._held = [v._value for v in self.variables]
         self._places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
-        self._swap = swap(scope=Scope(None), recording=True, trace=self.run)
+        self._swap = STATE.swap(scope=Scope(None), recording=True, trace=self.run)
         self._swap.__enter__()
         for variable, value in zip(self.variables, self.values):
             variable._hold(value)
@@ -144,7 +144,7 @@ def run_taped(
         grads: list[Any] = [None] * (n + len(arguments))
         tape.put_back(kept)
         try:
-            with Installed(variables, held, True), swap(recording=False), CallbackBatch() as calls:
+            with Installed(variables, held, True), STATE.swap(recording=False), CallbackBatch() as calls:
                 calls.done = done[0] if done else None
                 found = tape.run_backward([None if isinstance(ct, SymbolicZero) else ct for ct in cts])
                 calls.flush()

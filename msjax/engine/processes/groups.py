@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from msjax.core.base.calls import communicates_in
 from msjax.core.base.checks import check_str
 from msjax.core.base.errors import describe
-from msjax.core.base.state import programs_changed
+from msjax.core.door import STATE, VERSION
 from msjax.engine.processes import progress
 from msjax.engine.processes.joining import ALONE, Place, join, place_in_environment
 
@@ -131,7 +130,7 @@ class Group:
 
     def axis_in_trace(self) -> str:
         """The name of the axis for jax's collectives, in a kernel that is being traced; notes that the program has them."""
-        communicates_in(self)
+        STATE.communicates_in(self)
         return self.axis
 
 
@@ -169,7 +168,7 @@ class _Processes:
     def _set(self, place):
         self.place, self.groups, self._pairs = place, {}, {}
         self.initialized = True
-        programs_changed()
+        VERSION.changed()
 
     def release(self) -> None:
         """Leave the other processes; afterwards this one is alone."""
@@ -219,7 +218,7 @@ class _Processes:
             raise ValueError(f"For 'create_group', the group {name!r} exists, with the processes {list(there.ranks)}.")
         if there is None:
             there = self.groups[name] = Group(name, tuple(ranks))
-            programs_changed()
+            VERSION.changed()
         return there
 
     def pair(self, ranks: tuple[int, int]) -> Group:
@@ -240,7 +239,7 @@ class _Processes:
             raise ValueError(f"For 'destroy_group', the group of all processes, {name!r}, ends with release().")
         self.group(name)
         del self.groups[name]
-        programs_changed()
+        VERSION.changed()
 
     def axes(self) -> list[tuple[str, int]]:
         """(name, size) of the axes of the groups that this process is in, for tracing a program that may use any of them."""

@@ -11,15 +11,15 @@ from contextlib import contextmanager
 _NEVER = 2**31 - 1
 
 
-class _Waiting:
-    """The number of blocks of `full_collections_wait` under way, and the threshold from before the first of them."""
+class _Nesting:
+    """Nesting count of `full_collections_wait`, and the saved threshold."""
 
     def __init__(self):
         self.lock = threading.Lock()
         self.number = self.before = 0
 
 
-_WAITING = _Waiting()
+_WAITING = _Nesting()
 
 
 @contextmanager

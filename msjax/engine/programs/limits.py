@@ -9,8 +9,8 @@ from collections.abc import Hashable
 from typing import Protocol
 
 from msjax.core.base.errors import where
-from msjax.core.base.state import STATE
 from msjax.core.base.weak import LiveSet
+from msjax.core.door import STATE
 
 # From so many signatures on, each program of a function is dropped alone, and the network in which that happens gets a warning.
 MANY_SIGNATURES = 64

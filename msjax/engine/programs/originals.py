@@ -102,7 +102,7 @@ def package_of(value: Any) -> str:
     return "msjax" if package == "mindspore" else package
 
 
-class _Place:
+class _Namespace:
     """A module of functions, or a table of rules.
 
     Args:
@@ -160,8 +160,8 @@ class Originals:
         self.why: str = ""
         self._lock = threading.Lock()
         self._modules = 0  # how many Python had when they were looked for last
-        self._of_jax: list[_Place] = []
-        self._of_msjax: dict[str, _Place] = {}
+        self._of_jax: list[_Namespace] = []
+        self._of_msjax: dict[str, _Namespace] = {}
         self._digest = ""
 
     def digest(self) -> str | None:
@@ -183,15 +183,15 @@ class Originals:
     def _find(self):
         """Find the modules that were imported since the last time."""
         if not self._of_jax:
-            self._of_jax = [_Place(name, vars(importlib.import_module(name)), False) for name in _OF_JAX]
+            self._of_jax = [_Namespace(name, vars(importlib.import_module(name)), False) for name in _OF_JAX]
             for name in _RULES:
                 for key, table in [*vars(importlib.import_module(name)).items()]:
                     if isinstance(table, dict) and key[:2] != "__":
                         inner = [v for v in table.values() if isinstance(v, dict)]  # by platform
-                        self._of_jax += [_Place(f"{name}.{key}", each, True) for each in (table, *inner)]
+                        self._of_jax += [_Namespace(f"{name}.{key}", each, True) for each in (table, *inner)]
         for name, module in [*sys.modules.items()]:
             if name.startswith(_OF_MSJAX) and name not in self._of_msjax and type(module) is types.ModuleType:
-                self._of_msjax[name] = _Place(name, vars(module), False)
+                self._of_msjax[name] = _Namespace(name, vars(module), False)
         self._modules = len(sys.modules)
 
 

@@ -92,7 +92,7 @@ class ProgramStore:
             else:
                 metadata, out_tree = None, structure_of_data(results)
             in_tree = jax.tree.structure((tuple(values), {}))
-            return jax_slots.deserialized(payload, in_tree, out_tree, only_device(), _StoredCall(key, metadata))
+            return jax_slots.deserialized(payload, in_tree, out_tree, only_device(), _CallCheck(key, metadata))
         except FileNotFoundError:
             return None
         except Exception:  # whatever is wrong with the file, the program is compiled, and the file written again
@@ -182,7 +182,7 @@ class _Waiting(NamedTuple):
         return StoreEntry(stored, payload)
 
 
-class _StoredCall:
+class _CallCheck:
     """The check of each call of a program from disk that jax's fast path doesn't know. It holds the program's metadata."""
 
     def __init__(self, key: StoreKey, metadata: Any):

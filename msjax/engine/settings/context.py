@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from msjax.core.base.checks import check_bool, check_known, check_options, check_positive_int, check_str
-from msjax.core.base.state import ACTIVITY, programs_changed
+from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.programs import disk_cache
 from msjax.engine.settings import precision
 from msjax.engine.settings.current import GRAPH_MODE as GRAPH_MODE, PYNATIVE_MODE as PYNATIVE_MODE, SETTINGS
@@ -192,7 +192,7 @@ def _set_dialect(value):
     if value not in DIALECTS:
         raise ValueError(f"For 'set_context', 'hook_dialect' should be one of {', '.join(DIALECTS)}, but got {value!r}.")
     SETTINGS.hook_dialect = value
-    programs_changed()
+    VERSION.changed()
 
 
 def _set_hook_queue_bytes(value):
@@ -207,7 +207,7 @@ def _set_random_numbers(value):
     if value not in RANDOM_NUMBERS:
         raise ValueError(f"For 'set_context', 'random_numbers' should be one of {', '.join(RANDOM_NUMBERS)}, but got {value!r}.")
     SETTINGS.random_numbers = value
-    programs_changed()
+    VERSION.changed()
 
 
 def _set_compile_cache(value):

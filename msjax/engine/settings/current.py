@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from msjax.core.hooks.settings import HOOK_SETTINGS
+from msjax.core.door import HOOK_SETTINGS
 from msjax.engine.programs.limits import CACHE_LIMIT
 from msjax.engine.settings.dialects import DIALECTS, Dialect
 
@@ -51,7 +51,8 @@ class _Settings:
 
     @hook_dialect.setter
     def hook_dialect(self, name: str) -> None:
-        HOOK_SETTINGS.rules = self.dialect = DIALECTS[name]
+        self.dialect = DIALECTS[name]
+        HOOK_SETTINGS.follow(**dict.fromkeys(self.dialect.of_protocol, True))
 
     @property
     def hook_queue_bytes(self) -> int:

@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from flax import nnx
 
+from msjax.common.global_hooks import GLOBAL
+from msjax.common.run_state import COMPILER, STATE
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import CONCRETE
-from msjax.core.base.calls import entered
 from msjax.core.base.checks import check_options
 from msjax.core.base.errors import cell_path, shorten
 from msjax.core.base.flax_slots import MODULE_STATE, ToldOfWrites, blank_like
-from msjax.core.base.state import ACTIVITY, COMPILER, STATE, programs_changed
-from msjax.core.hooks import table as hook_table
-from msjax.core.hooks.batching import in_one_batch
-from msjax.core.hooks.protocol import call_with_hooks
-from msjax.core.hooks.slots import before_change
+from msjax.core.door import ACTIVITY, VERSION, CallbackBatch, CallFrame, HookTable
 from msjax.engine.autograd.precision import computing_in
 from msjax.engine.autograd.recompute import TwoContexts, call_recomputed
 from msjax.engine.autograd.saved import saved_tensors_hooks
@@ -71,7 +68,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
     # Defaults on the class; an instance has an entry of its own only for what was changed.
     training = False
     requires_grad = False
-    _hooks = hook_table.EMPTY
+    _hooks = HookTable.EMPTY
     _special = False  # a call does more than construct: hooks, mixed precision, recomputation
     _to_float = None
     _recompute = None  # the settings of recompute()
@@ -114,13 +111,13 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
             and not (args and args[0].__class__ is Tensor and args[0]._value.__class__ in CONCRETE)
             and jax_slots.trace_state() != jax_slots.NO_TRACE
         ):
-            return in_one_batch(TENSORS, partial(self.call_uncompiled, args, kwargs))
+            return CallbackBatch.of_call(TENSORS, partial(self.call_uncompiled, args, kwargs))
         if self._special:
             return self.call_uncompiled(args, kwargs)
         owners.append(self)  # as `calling` does; written out, since every cell comes here
         try:
             if ACTIVITY.slow_dispatch:
-                entered(self)
+                STATE.entered(self)
             return self.construct(*args, **kwargs)
         except Exception as error:
             _name_cell(error, owners)
@@ -134,7 +131,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
         owners.append(self)
         try:
             if ACTIVITY.slow_dispatch:
-                entered(self)
+                STATE.entered(self)
             function = self.construct if self.bprop is None else self._call_bprop
             if self._recompute or self._hooks.saved_tensors:
                 function = partial(self._call_saving, function)
@@ -142,9 +139,9 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
             subject = self if owner is None or owner() is self else self._original(owner())
             table_of = hooks_of if subject is self else lambda _: hooks_of(self)
             if self._to_float is None:
-                return call_with_hooks(function, args, kwargs, subject, table_of, TENSORS)
+                return CallFrame(subject, table_of, TENSORS).run(function, args, kwargs)
             with computing_in(self._to_float):
-                return call_with_hooks(function, args, kwargs, subject, table_of, TENSORS)
+                return CallFrame(subject, table_of, TENSORS).run(function, args, kwargs)
         except Exception as error:
             _name_cell(error, owners)
             raise
@@ -170,7 +167,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
     # ---- hooks
 
     def _set_hooks(self, table):
-        before_change()
+        HookTable.before_change()
         owner = None if table.owner is None else table.owner()
         # In a trace of nnx, a copy's hooks go on as those of the cell that it was made from.
         of_original = owner is not None and owner is not self and jax_slots.trace_state() != jax_slots.NO_TRACE
@@ -185,7 +182,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
 
     def _keep_hooks(self, table):
         self.present_hooks = table
-        if table is hook_table.EMPTY:  # then nnx finds the program of the cell that never had any
+        if table is HookTable.EMPTY:  # then nnx finds the program of the cell that never had any
             vars(self).pop("_hooks", None)
         else:
             vars(self)["_hooks"] = table
@@ -198,7 +195,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
                 self._hooks.owner.copies.add(self)
             return
         traced = self._hooks
-        for kind in hook_table.CALL_KINDS:
+        for kind in HookTable.CALL_KINDS:
             there = getattr(present, kind)
             for hook in getattr(traced, kind):
                 if hook.fixed and hook not in there:  # registered by the code that was traced
@@ -207,7 +204,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
         self._note_special()
 
     def _refresh_special(self):
-        programs_changed()
+        VERSION.changed()
         self._note_special()
 
     def _note_special(self):
@@ -298,10 +295,10 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
 
 def _global_hooks_changed(table):
     # Cells with an entry of their own have `_special` True already.
-    Cell._special = table is not hook_table.EMPTY
+    Cell._special = table is not HookTable.EMPTY
 
 
-hook_table.GLOBAL.changed = _global_hooks_changed
+GLOBAL.changed = _global_hooks_changed
 
 
 def _name_cell(error, owners):

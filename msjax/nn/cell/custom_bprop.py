@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.node import FunctionNode, place_on_tape
+from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, is_tensor, mark_used, renewed, wrap
+from msjax.common.tensor_values import TENSORS
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.calls import in_functional_run
 from msjax.core.base.errors import cell_path, describe
-from msjax.core.base.state import ACTIVITY, STATE, swap
-from msjax.core.hooks.nodes import under_jax_transform
+from msjax.core.door import ACTIVITY
 from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.tensor_api import register_hook_list
 from msjax.nn.cell.parts import CellPart
@@ -23,12 +23,12 @@ def call_with_bprop(cell: CellPart, args: tuple[Any, ...], kwargs: dict[str, Any
     """Run `construct` without recording; `bprop` computes the gradient."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     edges, base = place_on_tape(tensors)
-    by_jax = under_jax_transform(t._value for t in tensors)
+    by_jax = TENSORS.under_jax_transform(tensors)
     if base is None:
         if by_jax or _in_functional_program(tensors):
             return _call_under_jax_transform(cell, args, kwargs, tensors)
         return renewed(cell.construct(*args, **kwargs))
-    with swap(recording=False):
+    with STATE.swap(recording=False):
         # A gradient function of msjax within a transformation of jax: both differentiate.
         out = _call_under_jax_transform(cell, args, kwargs, tensors) if by_jax else cell.construct(*args, **kwargs)
     leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
@@ -64,7 +64,7 @@ def call_with_bprop(cell: CellPart, args: tuple[Any, ...], kwargs: dict[str, Any
 
 def _in_functional_program(tensors):
     # The forward of a functionalized network, off the tape: code that looks into it, as `capture` does, differentiates it.
-    return in_functional_run() and any(is_tracer(t._value) for t in tensors)
+    return STATE.in_functional_run() and any(is_tracer(t._value) for t in tensors)
 
 
 def _call_under_jax_transform(cell, args, kwargs, tensors):
@@ -102,7 +102,7 @@ def _call_under_jax_transform(cell, args, kwargs, tensors):
         outputs = list(map(wrap, both[n:]))
         grads = [wrap(c) if jnp.issubdtype(o._value.dtype, jnp.inexact) else _zeros(o) for c, o in zip(cts, outputs)]
         given = _unflatten(treedef, leaves, at, outputs), _unflatten(treedef, leaves, at, grads)
-        with swap(pulled=cells):
+        with STATE.swap(pulled=cells):
             found = _checked(cell.bprop(*saved, *given), saved, cells)
         # jax expects no gradient for integers.
         of_inputs = [g._value if jnp.issubdtype(v.dtype, jnp.inexact) else None for g, v in zip(found, both)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msjax.common.global_hooks import GLOBAL
 from msjax.core.base.typing import (
     BackwardHook,
     BackwardPreHook,
@@ -10,8 +11,7 @@ from msjax.core.base.typing import (
     ForwardPreHook,
     ForwardPreHookWithKwargs,
 )
-from msjax.core.hooks.handle import RemovableHandle
-from msjax.core.hooks.table import GLOBAL, register
+from msjax.core.door import HookTable, RemovableHandle
 
 __all__ = [
     "register_cell_backward_hook", "register_cell_backward_pre_hook", "register_cell_forward_hook",
@@ -45,7 +45,9 @@ def register_cell_forward_pre_hook(
         ReLU
         Tanh
     """
-    return register(GLOBAL, "forward_pre", hook_fn, prepend, with_kwargs=bool(with_kwargs))
+    return HookTable.register(
+        GLOBAL, "forward_pre", hook_fn, prepend, "register_cell_forward_pre_hook", with_kwargs=bool(with_kwargs)
+    )
 
 
 def register_cell_forward_hook(
@@ -72,7 +74,15 @@ def register_cell_forward_hook(
         ...     _ = nn.ReLU()(ms.Tensor(-1.0))
         ReLU 0.0
     """
-    return register(GLOBAL, "forward", hook_fn, prepend, with_kwargs=bool(with_kwargs), always_call=bool(always_call))
+    return HookTable.register(
+        GLOBAL,
+        "forward",
+        hook_fn,
+        prepend,
+        "register_cell_forward_hook",
+        with_kwargs=bool(with_kwargs),
+        always_call=bool(always_call),
+    )
 
 
 def register_cell_backward_pre_hook(hook_fn: BackwardPreHook, *, prepend: bool = False) -> RemovableHandle:
@@ -91,7 +101,7 @@ def register_cell_backward_pre_hook(hook_fn: BackwardPreHook, *, prepend: bool =
         ...     _ = ms.grad(nn.ReLU())(ms.Tensor(2.0))
         ReLU 1.0
     """
-    return register(GLOBAL, "backward_pre", hook_fn, prepend)
+    return HookTable.register(GLOBAL, "backward_pre", hook_fn, prepend, "register_cell_backward_pre_hook")
 
 
 def register_cell_backward_hook(hook_fn: BackwardHook, *, prepend: bool = False) -> RemovableHandle:
@@ -110,4 +120,4 @@ def register_cell_backward_hook(hook_fn: BackwardHook, *, prepend: bool = False)
         ...     _ = ms.grad(nn.ReLU())(ms.Tensor(-2.0))
         ReLU 0.0
     """
-    return register(GLOBAL, "backward", hook_fn, prepend)
+    return HookTable.register(GLOBAL, "backward", hook_fn, prepend, "register_cell_backward_hook")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from msjax.common.global_hooks import GLOBAL
 from msjax.common.tensor import Tensor
 from msjax.core.base.typing import (
     BackwardHook,
@@ -15,19 +16,18 @@ from msjax.core.base.typing import (
     ForwardPreHook,
     ForwardPreHookWithKwargs,
 )
-from msjax.core.hooks import table as hook_table
-from msjax.core.hooks.handle import RemovableHandle
+from msjax.core.door import HookTable, RemovableHandle
 from msjax.nn.cell.parts import CellPart
 
 
-def hooks_of(cell: CellPart, own: hook_table.HookTable | None = None) -> hook_table.HookTable:
+def hooks_of(cell: CellPart, own: HookTable | None = None) -> HookTable:
     """The hooks that run when a cell is called: those of all cells, then its own; `own` may say which these are."""
-    own, table = cell._hooks if own is None else own, hook_table.GLOBAL.table
-    if table is hook_table.EMPTY:
+    own, table = cell._hooks if own is None else own, GLOBAL.table
+    if table is HookTable.EMPTY:
         return own
-    if own is hook_table.EMPTY:
+    if own is HookTable.EMPTY:
         return table
-    return replace(own, **{kind: getattr(table, kind) + getattr(own, kind) for kind in hook_table.CALL_KINDS})
+    return replace(own, **{kind: getattr(table, kind) + getattr(own, kind) for kind in HookTable.CALL_KINDS})
 
 
 class CellHooks(CellPart):
@@ -73,7 +73,7 @@ class CellHooks(CellPart):
             >>> print(relu(ms.Tensor(2.0)))
             20.0
         """
-        return hook_table.register(
+        return HookTable.register(
             self, "forward_pre", hook_fn, prepend, with_kwargs=bool(with_kwargs), observe=observe, traced=traced
         )
 
@@ -109,7 +109,7 @@ class CellHooks(CellPart):
             >>> _ = relu(ms.Tensor([-1.0, 2.0]))
             output: [0. 2.]
         """
-        return hook_table.register(
+        return HookTable.register(
             self,
             "forward",
             hook_fn,
@@ -143,7 +143,7 @@ class CellHooks(CellPart):
             >>> print(ms.grad(relu)(ms.Tensor(2.0)))
             10.0
         """
-        return hook_table.register(self, "backward_pre", hook_fn, prepend, observe=observe, traced=traced)
+        return HookTable.register(self, "backward_pre", hook_fn, prepend, observe=observe, traced=traced)
 
     def register_backward_hook(
         self, hook_fn: BackwardHook, *, prepend: bool = False, observe: bool | None = None, traced: bool | None = None
@@ -169,7 +169,7 @@ class CellHooks(CellPart):
             >>> _ = ms.grad(lambda x: relu(x) * 3)(ms.Tensor([-1.0, 2.0]))
             [0. 3.] [3. 3.]
         """
-        return hook_table.register(self, "backward", hook_fn, prepend, observe=observe, traced=traced)
+        return HookTable.register(self, "backward", hook_fn, prepend, observe=observe, traced=traced)
 
     def register_saved_tensors_hooks(
         self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
@@ -196,4 +196,4 @@ class CellHooks(CellPart):
             >>> print(ms.grad(net)(ms.Tensor(0.0)))
             1.0
         """
-        return hook_table.register(self, "saved_tensors", (pack_hook, unpack_hook))
+        return HookTable.register(self, "saved_tensors", (pack_hook, unpack_hook))

@@ -11,7 +11,7 @@ from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.core.base.errors import describe
-from msjax.core.base.state import programs_changed
+from msjax.core.door import VERSION
 from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
 from msjax.nn.cell.cell_type import Cell
 from msjax.nn.cell.tree import CellTree
@@ -31,7 +31,7 @@ class CellMembers(CellTree):
     """The part of Cell that handles assignment to attributes and registers members by name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        programs_changed()
+        VERSION.changed()
         if isinstance(value, CellBase):
             self._check_initialized(name, value)
             current = self.__dict__.get(name)
@@ -68,7 +68,7 @@ class CellMembers(CellTree):
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
-        programs_changed()
+        VERSION.changed()
         vars(self)["_order"] = tuple(n for n in self._order if n != name)
         self._structure_changed()
 
@@ -149,7 +149,7 @@ class CellMembers(CellTree):
                 f"For 'insert_child_to_cell', the child {child_name!r} should be a Cell, but got {describe(child_cell)}."
             )
         self._check_initialized(child_name, child_cell)
-        programs_changed()
+        VERSION.changed()
         object.__setattr__(self, child_name, child_cell)
         self._structure_changed(child_name)
 

@@ -11,7 +11,7 @@ from msjax.common.bases import CellBase
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
-    from msjax.core.hooks.table import HookTable
+    from msjax.core.door import HookTable
 
     _Module = nnx.Module
 else:

@@ -11,7 +11,7 @@ from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_options
 from msjax.core.base.errors import describe
-from msjax.core.base.state import programs_changed
+from msjax.core.door import VERSION
 from msjax.nn.cell.tree import CellTree
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class CellSettings(CellTree):
         for _, cell in self.cells_and_names():
             object.__setattr__(cell, "training", bool(mode))
             vars(cell).pop("_phase", None)
-        programs_changed()
+        VERSION.changed()
         return self
 
     def set_grad(self, requires_grad: bool = True) -> Self:

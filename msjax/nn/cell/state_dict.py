@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from msjax.common.tensor import Tensor
 from msjax.core.base.errors import describe
-from msjax.core.hooks import table as hook_table
-from msjax.core.hooks.handle import RemovableHandle
+from msjax.core.door import HookTable, RemovableHandle
 from msjax.nn.cell.tree import CellTree
 
 
@@ -151,21 +150,21 @@ class CellState(CellTree):
 
     def register_state_dict_pre_hook(self, hook: Callable[[Any, str, bool], Any]) -> RemovableHandle:
         """Register ``hook(cell, prefix, keep_vars)``, called before `state_dict` adds the cell's state."""
-        return hook_table.register(self, "state_dict_pre", hook)
+        return HookTable.register(self, "state_dict_pre", hook)
 
     def register_state_dict_post_hook(self, hook: Callable[[Any, dict[str, Any], str, dict[str, Any]], Any]) -> RemovableHandle:
         """Register ``hook(cell, state_dict, prefix, local_metadata)``, called after `state_dict` has added the cell's
         state; it may change the dict."""
-        return hook_table.register(self, "state_dict_post", hook)
+        return HookTable.register(self, "state_dict_post", hook)
 
     def register_load_state_dict_pre_hook(
         self, hook: Callable[[Any, dict[str, Any], str, dict[str, Any], bool, list[str], list[str], list[str]], Any]
     ) -> RemovableHandle:
         """Register ``hook(cell, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``,
         called before `load_state_dict` reads the cell's state; it may change the dict and the lists."""
-        return hook_table.register(self, "load_state_dict_pre", hook)
+        return HookTable.register(self, "load_state_dict_pre", hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
         """Register ``hook(cell, incompatible_keys)``, called at the end of `load_state_dict`; it may change the
         lists of keys."""
-        return hook_table.register(self, "load_state_dict_post", hook)
+        return HookTable.register(self, "load_state_dict_post", hook)

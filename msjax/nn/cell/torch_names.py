@@ -12,7 +12,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
 from msjax.core.base.checks import check_bool
 from msjax.core.base.typing import BackwardHook, BackwardPreHook
-from msjax.core.hooks.handle import RemovableHandle
+from msjax.core.door import RemovableHandle
 from msjax.nn.cell.cell_type import Cell
 from msjax.nn.cell.hooks import CellHooks
 from msjax.nn.cell.members import CellMembers

@@ -13,7 +13,7 @@ from flax import nnx
 from msjax.common.bases import CellBase
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
-from msjax.core.base.state import VERSION, programs_changed
+from msjax.core.door import VERSION
 from msjax.nn.cell.cell_type import Cell
 from msjax.nn.cell.live import LiveMembers
 from msjax.nn.cell.parts import CellPart
@@ -37,12 +37,12 @@ class CellType(type(nnx.Module)):
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         VERSION.classes += 1
-        programs_changed()
+        VERSION.changed()
 
     def __delattr__(cls, name: str) -> None:
         super().__delattr__(name)
         VERSION.classes += 1
-        programs_changed()
+        VERSION.changed()
 
 
 class CompiledCacheSlot:
@@ -71,7 +71,7 @@ class CellTree(CellPart):
         if added is not None and added not in self._order:
             vars(self)["_order"] = (*self._order, added)
         CellTree._structure_version = next(_VERSIONS)
-        programs_changed()
+        VERSION.changed()
 
     def _adopt(self, name, child):
         """Prefix the names of a new child's Parameters with the child's name."""

@@ -10,7 +10,7 @@ from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_float, check_type
-from msjax.engine.autograd.inplace import rebind
+from msjax.engine.autograd.inplace import written
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.streams import mask_stream, streams_are_open
@@ -178,10 +178,7 @@ class DropoutExt(Cell):
         if not 0 <= self.p <= 1:
             raise ValueError(f"For '{type(self).__name__}', 'p' should be in [0, 1], but got {self.p}.")
         out = self._drop(input)
-        if self.inplace:
-            rebind(input, out)
-            return input
-        return out
+        return written(input, out) if self.inplace else out
 
     def _drop(self, x):
         return ops.dropout(x, self.p)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.run_state import LOCK
 from msjax.common.tensor import Tensor, filled_like, wrap
 from msjax.core.base.arrays import of_dtype
 from msjax.core.base.errors import describe
-from msjax.core.base.state import LOCK
 from msjax.core.base.typing import JaxArray, JaxArrays, JaxNumber
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRateSchedule

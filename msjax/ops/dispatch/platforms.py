@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.interpreters import mlir
 
 from msjax.core.base import jax_slots
-from msjax.core.base.calls import msjax_compiles
+from msjax.core.door import STATE
 
 _NAMES = {"cpu": "CPUs", "tpu": "TPUs", "cuda": "NVIDIA's GPUs", "rocm": "AMD's GPUs"}
 
@@ -19,7 +19,7 @@ _NAMES = {"cpu": "CPUs", "tpu": "TPUs", "cuda": "NVIDIA's GPUs", "rocm": "AMD's 
 def _only_cpus():
     """Whether the trace under way is that of a compiled function of msjax, whose program runs in this process, which has CPUs only.
     What `hooks.jit` and jax trace may be lowered for any platform."""
-    if not msjax_compiles():
+    if not STATE.msjax_compiles():
         return False
     return jax.config.jax_platforms in (None, "", "cpu") and jax.default_backend() == "cpu"  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -13,8 +13,8 @@ from msjax.common.random import Generator, default_generator
 from msjax.common.seeds import numpy_generator
 from msjax.common.typing import TensorLike
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.calls import at_level_of_program, used
 from msjax.core.base.recent import Recent
+from msjax.core.door import STATE
 
 
 class SeededKeys:
@@ -41,7 +41,7 @@ class SeededKeys:
     def next_key(self) -> Any:
         state = self._state
         if not is_tracer(state._value):
-            if is_tracer(default_generator.state._value) and not at_level_of_program():
+            if is_tracer(default_generator.state._value) and not STATE.at_level_of_program():
                 return _mixed(default_generator.next_key(), self._seed)
             # Seeding the default generator replaces its numpy generator, and restarts this sequence.
             with self._lock:
@@ -49,7 +49,7 @@ class SeededKeys:
                     if self._epoch is not None:
                         self.restart()
                     self._epoch = numpy_generator()
-            used((state,))
+            STATE.used((state,))
         return self._generator.next_key()
 
 
@@ -80,7 +80,7 @@ def next_key(seed: Any = None, generator: Generator | None = None) -> Any:
 
 def sequence_of(seed: int) -> SeededKeys:
     """A sequence of its own; that of all who have the seed while a program is traced, which may be traced again."""
-    return _shared(seed) if at_level_of_program() else SeededKeys(seed)
+    return _shared(seed) if STATE.at_level_of_program() else SeededKeys(seed)
 
 
 def _shared(seed):

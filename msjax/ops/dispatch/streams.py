@@ -13,10 +13,9 @@ import numpy as np
 from msjax.common.generators import minstd
 from msjax.common.op_seeds import OP_SEEDS
 from msjax.common.random import GeneratorState, default_generator
+from msjax.common.run_state import LOCK, STATE
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.calls import in_functional_run
-from msjax.core.base.state import LOCK, STATE
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
@@ -79,7 +78,7 @@ def streams_are_open() -> bool:
     What is drawn in a loop of jax or under its transformations, and what is drawn again in a second run of a recomputed cell, comes from
     the default generator, whose state these keep.
     """
-    if in_functional_run() or STATE.saving is not None or not OP_SEEDS.following():
+    if STATE.in_functional_run() or STATE.saving is not None or not OP_SEEDS.following():
         return False
     return not is_tracer(default_generator.state._value) if STATE.trace is None else STATE.trace.here()
 

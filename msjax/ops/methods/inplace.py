@@ -13,7 +13,7 @@ from msjax.common.bases import attached_to
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.typing import JaxArray
-from msjax.engine.autograd.inplace import rebind, replace
+from msjax.engine.autograd.inplace import replace, written
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.array_func import arrange, casting, diagonals, gathering, indexing, scattering, selecting
@@ -29,8 +29,7 @@ def inplace(function: Callable[_P, Tensor]) -> Callable[_P, Tensor]:
         new = function(self, *args, **kwargs)
         if new.dtype is not self.dtype:
             new = casting.cast(new, self.dtype)
-        rebind(self, new)
-        return self
+        return written(self, new)
 
     method.__doc__ = f"In place: {(function.__doc__ or '').strip()}"
     return method

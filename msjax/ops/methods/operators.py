@@ -14,7 +14,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator
 from msjax.core.base.arrays import CONCRETE
 from msjax.core.base.errors import describe
-from msjax.core.base.state import ACTIVITY
+from msjax.core.door import ACTIVITY
 from msjax.engine.autograd.op import apply
 from msjax.engine.autograd.op_errors import raise_op_error
 from msjax.engine.programs.compiler_options import is_nested

@@ -14,8 +14,8 @@ from msjax.common.bases import attached_to
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.calls import in_program
 from msjax.core.base.typing import Attribute, Axes, Number
+from msjax.core.door import STATE
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import casting
 from msjax.ops.function.math_func import (
@@ -106,7 +106,7 @@ _OLD = frozenset(("axis", "keepdims", "initial", "where", "return_indices"))
 
 def _positions_are_axes(kwargs):
     """Whether what is given by position is the axis, as in MindSpore's compiled code; in PyNative mode it is the dimension."""
-    return in_program() and _NEW.isdisjoint(kwargs)
+    return STATE.in_program() and _NEW.isdisjoint(kwargs)
 
 
 class _Extreme(Protocol):

@@ -11,6 +11,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.typing import Number
+from msjax.engine.autograd.inplace import written
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import assigning, gathering, indexing, scattering, searching, segments, selecting, sorting
 from msjax.ops.primitive import Form
@@ -302,7 +303,7 @@ def _index_add(x: Parameter, indices: Tensor, y: Tensor, axis: int) -> Parameter
         y (Tensor): one slice for each index.
         axis (int): the axis.
     """
-    return assigning.written(x, scattering.index_add(x, indices, y, axis))
+    return written(x, scattering.index_add(x, indices, y, axis))
 
 
 class InplaceIndexAdd(Form, of=_index_add):

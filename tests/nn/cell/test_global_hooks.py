@@ -7,7 +7,8 @@ import pytest
 
 import msjax as ms
 from msjax import nn
-from msjax.core.hooks.table import EMPTY, GLOBAL
+from msjax.common.global_hooks import GLOBAL
+from msjax.core.hooks.table import EMPTY
 
 
 def net_of_two():

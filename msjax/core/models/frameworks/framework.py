@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from msjax.core.hooks.table import Hook, HookTable
-from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, take_off
+from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.table import HookTable
+from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, Row, handle_of, take_off
 from msjax.core.models.where import Where, call_name, why_not_called
 
 
@@ -54,16 +55,34 @@ class Framework:
         """{path: module} of the modules that can be called; "" is the model itself."""
         raise NotImplementedError
 
+    def calls(self, model: Any, where: Where, who: str) -> list[tuple[str, Any, str]]:
+        """(path, module, method) of the calls that `where` selects; ValueError if it selects none. `who` names the function that was called."""
+        raise NotImplementedError
+
+    def registry(self, module: Any, path: str) -> HookRegistry:
+        """What has the hooks of one module."""
+        raise NotImplementedError
+
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
         """Put a hook on the modules that `where` selects; ValueError if it selects none.
 
         Args:
             kind: "forward" and the like.
         """
-        raise NotImplementedError
+        registries: list[Any] = []
+        handle, rows = handle_of(hook, registries), {}
+        try:
+            for path, module, method in self.calls(model, where, f"register_{kind}_hook"):
+                if method not in rows:
+                    rows[method] = Row(kind, hook, prepend, where, registries, {method})
+                self.registry(module, path).add(rows[method])
+        except ValueError:
+            handle.remove()
+            raise
+        return handle
 
     def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
-        """(path, registry) of what has the hooks of a model, or of a module in it."""
+        """(path, registry) of what has hooks of a model, or of a module in it."""
         raise NotImplementedError
 
     def tables(self, model: Any) -> dict[str, HookTable]:

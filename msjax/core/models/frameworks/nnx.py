@@ -18,21 +18,24 @@ from flax import nnx
 
 from msjax.core.base import jax_slots
 from msjax.core.base.flax_slots import delete_static, set_static, when_made, without_attribute
-from msjax.core.base.weak import LiveSet, identity
-from msjax.core.hooks.sites import HookSite
-from msjax.core.hooks.table import EMPTY, Hook, HookTable, OwnerRef
+from msjax.core.base.weak import identity
+from msjax.core.hooks.table import EMPTY, HookSite, HookTable, OwnerRef
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import SITE, call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework, framework_of
 from msjax.core.models.frameworks.nnx_modules import callable_modules, nnx_modules
 from msjax.core.models.frameworks.nnx_outputs import is_module_or_method, module_and_method, pure_call
-from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, Row, handle_of
+from msjax.core.models.hook_registry import HookRegistry
 from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import Where, call_name, selected_calls, why_not_called
 
 
 class NnxModels(Framework):
     """Models of flax nnx."""
+
+    def __init__(self):
+        # {class of a module: its framework}
+        self._frameworks: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
 
     def owns(self, model: Any) -> bool:
         return isinstance(model, nnx.Module)
@@ -43,62 +46,30 @@ class NnxModels(Framework):
     def paths(self, model: Any) -> dict[str, Any]:
         return callable_modules(model)
 
-    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
-        chosen = selected_calls(callable_modules(model), where, f"register_{kind}_hook", lambda: _named_modules(model))
-        registries: LiveSet[HookRegistry] = LiveSet()
-        handles = [handle_of(hook, registries)]
-        rows = {method: Row(kind, hook, prepend, where, registries, {method}) for method in {method for _, _, method in chosen}}
-        frameworks = {cls: framework_of(module) for cls, module in {type(m): m for _, m, _ in chosen}.items()}
-        for path, module, method in chosen:
-            if frameworks[type(module)] is not self and method != "__call__":
-                raise ValueError(
-                    f"For 'register_{kind}_hook', hooks of the cell {path!r} are around its call, not its method {method!r}."
-                )
-        for path, module, method in chosen:
-            framework = frameworks[type(module)]
-            if framework is self:
-                _own_registry(module, path).add(rows[method])
-            elif framework is not None:  # a cell, which calls its hooks with Tensors
-                handles.append(framework.register(module, kind, hook, "", prepend))
-        return ModuleHandle(hook.id, [handle.remove for handle in handles])
+    def calls(self, model: Any, where: Where, who: str) -> list[tuple[str, Any, str]]:
+        return selected_calls(callable_modules(model), where, who, lambda: _named_modules(model))
+
+    def registry(self, module: Any, path: str) -> HookRegistry:
+        framework = self._framework(module)
+        return _own_registry(module, path) if framework is self else framework.registry(module, path)
 
     def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
         return [
-            (path, _own_registry(module, path)) for path, module in _named_modules(model) if _shared_registry(module) is not None
+            (path, self.registry(module, path))
+            for path, module in _named_modules(model)
+            if SITE in vars(module) or self._framework(module) is not self
         ]
 
-    # Cells within have registries of another kind.
-
     def tables(self, model: Any) -> dict[str, HookTable]:
-        modules = [(path, registry) for path, module in _named_modules(model) if (registry := _shared_registry(module))]
-        found = {call_name(path, method): table for path, registry in modules for method, table in registry.present().items()}
-        for path, cell, cells in self._cells(model):
-            found |= {f"{path}.{name}" if name else path: table for name, table in cells.tables(cell).items()}
-        return found
+        # What a copy shares, it goes on sharing.
+        registries = [(path, _shared_registry(module) or self.registry(module, path)) for path, module in _named_modules(model)]
+        return {call_name(path, call): table for path, r in registries for call, table in r.present().items()}
 
-    def remove(self, model: Any, hook: Hook) -> None:
-        super().remove(model, hook)
-        for _, cell, cells in self._cells(model):
-            cells.remove(cell, hook)
-
-    def take_off(self, model: Any) -> Any:
-        return super().take_off(model), [(cells, cell, cells.take_off(cell)) for _, cell, cells in self._cells(model)]
-
-    def put_back(self, model: Any, kept: Any) -> None:
-        super().put_back(model, kept[0])
-        for cells, cell, taken in kept[1]:
-            cells.put_back(cell, taken)
-
-    def _cells(self, model):
-        """(path, cell, its framework) of the outermost cells in a model."""
-        found, frameworks = [], {}
-        for path, module in _named_modules(model):
-            if type(module) not in frameworks:
-                frameworks[type(module)] = framework_of(module)
-            cells = frameworks[type(module)]
-            if cells is not None and cells is not self and not any(path.startswith(f"{outer}.") for outer, *_ in found):
-                found.append((path, module, cells))
-        return found
+    def _framework(self, module):
+        """That of a module in a model: cells have hooks of their own kind."""
+        if type(module) not in self._frameworks:
+            self._frameworks[type(module)] = framework_of(module)
+        return self._frameworks[type(module)]
 
     def unhookable(self, model: Any) -> dict[str, str]:
         return {path: why for path, module in _named_modules(model) if (why := why_not_called(module)) is not None}
@@ -201,7 +172,7 @@ class ModuleHooks(HookRegistry, HookSite):
         own = ModuleHooks(self.path, module, self.cls)
         own._rows = self._rows
         for row in own._rows:
-            row.registries.add(own)
+            row.registries.append(weakref.ref(own))
         return own
 
 
@@ -342,8 +313,7 @@ def _with_hooks(cls, method):
     def call(self, *args, **kwargs):
         attribute = self.__dict__.get(SITE)
         registry = None if attribute is None else attribute.registry
-        subject = None if registry is None else registry.subject(method, self)
-        if subject is None:  # removed while the call was under way
+        if registry is None or (subject := registry.subject(method, self)) is None:  # removed while the call was under way
             return own(self, *args, **kwargs)
         return call_with_array_hooks(functools.partial(own, self), args, kwargs, subject, registry)
 

@@ -85,7 +85,7 @@ def _modules(module):
 
 @subclasses
 def _naming_class(cls, methods):
-    """The class of a module the results of whose methods are places: a subclass, since Python looks __call__ up in the class."""
+    """A subclass of a module's class that makes places of its methods' results."""
     return {method: _naming(cls, method) for method in methods}
 
 

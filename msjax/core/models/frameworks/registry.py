@@ -11,10 +11,10 @@ from typing import Any
 
 import jax
 
-from msjax.core.base.weak import LiveSet, identity, new_number
+from msjax.core.base.weak import identity, new_number
+from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
-from msjax.core.hooks.sites import WITH_HOOKS, HookSite
-from msjax.core.hooks.table import Hook, HookTable
+from msjax.core.hooks.table import WITH_HOOKS, HookSite, HookTable
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
@@ -215,7 +215,7 @@ class HookedModels(Framework):
 
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
         registry = model.msjax_registry
-        row = Row(kind, hook, prepend, where, LiveSet(), registry.chosen(registry.paths(model), where, _who(kind)))
+        row = Row(kind, hook, prepend, where, [], registry.chosen(registry.paths(model), where, _who(kind)))
         registry.add(row)
         return handle_of(hook, row.registries)
 

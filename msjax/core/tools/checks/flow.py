@@ -17,7 +17,7 @@ from jax import lax
 
 from msjax.core.base import jax_slots
 from msjax.core.hooks.places import Edits
-from msjax.core.jaxprs.control_flow import FINAL_RULES, devices
+from msjax.core.jaxprs.control_flow import FINAL_RULES, devices, scan_steps
 from msjax.core.jaxprs.evaluate import bind, in_groups, segments, walk
 from msjax.core.jaxprs.interpreter import Interpreter
 from msjax.core.jaxprs.plan import Found, Shape
@@ -322,13 +322,13 @@ class _Runner(Interpreter):
         outs, got = step.rule.run(self, step, ins, (), [])
         if name in ("scan", "shard_map"):
             rows = got[0]
-            if name == "scan" and not step.eqn.params["length"]:
+            if name == "scan" and not scan_steps(step.eqn):
                 return outs, self.none(axes)
             if not self.full:
                 return outs, [_varying(rows[0].max(0), axes)]
             order = rows[0][:, WRONG] > 0
             n = order.shape[0]
-            at = n - 1 - jnp.argmax(order[::-1]) if name == "scan" and step.eqn.params["reverse"] else jnp.argmax(order)
+            at = n - 1 - jnp.argmax(order[::-1]) if name == "scan" and scan_steps(step.eqn).step < 0 else jnp.argmax(order)
             row, said = rows[0][at], rows[1][at]
             row = row.at[DEVICE].set(at.astype(jnp.int32)) if name == "shard_map" else _in_step(row, at)
             return outs, [_varying(row, axes), _varying(said, axes)]

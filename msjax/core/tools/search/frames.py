@@ -16,7 +16,7 @@ from jax.sharding import PartitionSpec
 
 from msjax.core.base import jax_slots
 from msjax.core.hooks.places import Edits
-from msjax.core.jaxprs.control_flow import FINAL_RULES, devices, same_types, scan_parts, while_parts
+from msjax.core.jaxprs.control_flow import FINAL_RULES, bodies_of, devices, same_types, scan_parts, scan_steps, while_parts
 from msjax.core.jaxprs.interpreter import Interpreter
 from msjax.core.jaxprs.plan import Block, Found, Inside, Shape, close
 from msjax.core.tools.search.levels import Level, Literal, Plan, Step, run_equation, run_once
@@ -77,10 +77,10 @@ class Frames:
     def plan(self, frame: Frame, step: Step, jaxpr: Any) -> Plan:
         """The plan of a jaxpr inside of an equation; made once, also for other runs of the equation."""
         closed = close(jaxpr)
-        key = id(jaxpr), step.stack
+        key = id(closed.jaxpr), *map(id, closed.consts), step.stack
         if key not in self._kept:
             own = self.own(jax_slots.file_of(closed))
-            self._kept[key] = jaxpr, Plan(closed, step.stack, step.traceback if own else None, self.own)
+            self._kept[key] = closed, Plan(closed, step.stack, step.traceback if own else None, self.own)
         return self._kept[key][1]
 
     def enter(self, frame: Frame, step: Step, out: int, index: Index) -> tuple[Frame, Any, Index] | None:
@@ -118,20 +118,19 @@ class Frames:
     # ---- loops
 
     def scan(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
-        params = step.eqn.params
+        (body,), steps = bodies_of(step.eqn), scan_steps(step.eqn)
         n_consts, n_carry, _ = map(len, scan_parts(step.eqn, step.ins))
-        length, reverse = params["length"], params["reverse"]
-        last = 0 if reverse else length - 1
-        if not length:
+        length, reverse = len(steps), steps.step < 0
+        if not steps:
             return frame, step.ins[n_consts + out], index
-        plan = self.plan(frame, step, params["jaxpr"])
+        plan = self.plan(frame, step, body)
         values = [frame.level.read(v) for v in step.ins]
         consts, _, xs = scan_parts(step.eqn, values)
 
         def history():
             given = _Given(step.eqn, range(n_consts, n_consts + n_carry))
             if frame.mapped is None:
-                return run_once(given, close(params["jaxpr"]).jaxpr.eqns, length)(values)
+                return run_once(given, body.jaxpr.eqns, length)(values)
             return frame.mapped.run(lambda *values: given(values), values, [v.aval for v in step.eqn.invars], given.avals)
 
         carries = self._once(frame, step, "history", history)
@@ -161,7 +160,7 @@ class Frames:
             return find
 
         if out < n_carry:
-            return inside(last), plan.outputs[out], index
+            return inside(steps[-1]), plan.outputs[out], index
         lead = 1 if frame.mapped is not None else 0
         return inside(index[lead]), plan.outputs[out], (*index[:lead], *index[lead + 1 :])
 
@@ -179,7 +178,7 @@ class Frames:
     def while_loop(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
         if frame.mapped is not None:
             return None
-        plan = self.plan(frame, step, step.eqn.params["body_jaxpr"])
+        plan = self.plan(frame, step, bodies_of(step.eqn)[-1])
         values = [frame.level.read(v) for v in step.ins]
         cond_consts, consts, init = while_parts(step.eqn, values)
         n_cond, n_body = len(cond_consts), len(consts)
@@ -225,7 +224,7 @@ class Frames:
     def cond(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
         if frame.mapped is not None:
             return None
-        branches = step.eqn.params["branches"]
+        branches = bodies_of(step.eqn)
         which = int(np.clip(int(frame.level.read(step.ins[0])), 0, len(branches) - 1))
         plan = self.plan(frame, step, branches[which])
         return self.simple(frame, step, plan, range(1, len(step.ins)), out, index)
@@ -239,7 +238,7 @@ class Frames:
 
     def shard_map(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
         mapped = self._once(frame, step, "mapped", lambda: Mapped(step.eqn))
-        plan = self.plan(frame, step, step.eqn.params["jaxpr"])
+        plan = self.plan(frame, step, bodies_of(step.eqn)[0])
 
         def make():
             given = _Given(step.eqn, range(len(step.ins)))

@@ -17,7 +17,7 @@ import numpy as np
 from msjax.core.base import jax_slots
 from msjax.core.base.compiler_options import platform_of, quick_options
 from msjax.core.hooks.places import place_p
-from msjax.core.jaxprs.control_flow import body_in_place_of
+from msjax.core.jaxprs.control_flow import body_in_place_of, scan_steps
 from msjax.core.jaxprs.evaluate import bind
 
 # So many equations, and so many bytes of results, are one program at most; so many bytes of a level are kept.
@@ -170,7 +170,7 @@ def _numbers(eqns):
     """How many numbers equations compute, those in loops as often as they run."""
     total = 0
     for eqn in eqns:
-        times = eqn.params.get("length", 1) if eqn.primitive.name == "scan" else _OFTEN if eqn.primitive.name == "while" else 1
+        times = len(scan_steps(eqn)) if eqn.primitive.name == "scan" else _OFTEN if eqn.primitive.name == "while" else 1
         total += times * sum(_numbers(inner.eqns) for inner in jax_slots.inner_jaxprs(eqn.params))
         total += sum(int(np.prod(getattr(v.aval, "shape", ()))) for v in eqn.outvars)
     return total

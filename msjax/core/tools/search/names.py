@@ -43,14 +43,14 @@ def changed(before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
     return [None if i < len(before) and before[i] is leaf else leaf for i, leaf in enumerate(after)]
 
 
-def became(names: list[str], path: tuple[Any, ...]) -> str:
+def became(names: Sequence[str], path: tuple[Any, ...]) -> str:
     """The name of a leaf of (result, what the arguments have become)."""
     if path[0].idx == 0:
         return f"the result{jax.tree_util.keystr(path[1:])}"
     return f"{names[path[1].idx]}, as it is afterwards" if path[1].idx < len(names) else "an argument, as it is afterwards"
 
 
-def gradient_of(names: list[str], path: tuple[Any, ...]) -> str:
+def gradient_of(names: Sequence[str], path: tuple[Any, ...]) -> str:
     """The name of a leaf of (results, gradients)."""
     if path[0].idx == 0:
         return "the result"

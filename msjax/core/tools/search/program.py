@@ -18,7 +18,7 @@ from msjax.core.tools.scopes import Scopes
 from msjax.core.tools.search.frames import Frames
 from msjax.core.tools.search.levels import Level, Literal, Plan
 from msjax.core.tools.search.lines import Derivatives, lines_of, lines_of_backward_rules, own
-from msjax.core.tools.search.names import argument_names, became, changed
+from msjax.core.tools.search.names import LeafName, argument_names, became, changed
 from msjax.core.tools.search.walk import Link, Trail, Walker
 
 # From so many wrong results one goes back, to find a fault of the forward pass rather than what it has done to a gradient.
@@ -152,7 +152,7 @@ class _Search:
         what = self._source(trail)
         value = walker.root.level.read(value) if isinstance(value, int) else value
         told = {"phase": "forward", "path": None}
-        if getattr(what, "weight", None) is not None:
+        if isinstance(what, LeafName) and what.weight is not None:
             path, cls = self.scopes.around(what.weight)
             told |= {"path": path, "cls": cls}
         if trail.links and what == "a constant":

@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.calls import in_functional_run
 from msjax.core.base.checks import check_int
 from msjax.core.base.errors import describe
+from msjax.core.base.state import STATE
 from msjax.core.base.weak import LiveSet, identity
 from msjax.core.hooks.worker import barrier
 from msjax.core.models.where import Where
@@ -210,7 +210,7 @@ class Watch(WatchReport):
 
     def called(self) -> None:
         """The network is called: in PyNative mode a step begins; in a program, a step ends with each of its runs."""
-        if in_functional_run():
+        if STATE.in_functional_run():
             return
         program = self._collector.program()
         if program is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import jax.numpy as jnp
 
@@ -10,7 +10,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.errors import describe
-from msjax.engine.autograd.inplace import rebind
+from msjax.engine.autograd.inplace import rebind, written
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_integers
 from msjax.ops.function.array_func.scattering import index_combine, scatter_rows
@@ -20,12 +20,6 @@ __all__ = [
     "scatter_nd_add", "scatter_nd_div", "scatter_nd_max", "scatter_nd_min", "scatter_nd_mul", "scatter_nd_sub",
     "scatter_nd_update", "scatter_update",
 ]  # fmt: skip
-
-
-def written(target: Tensor, new: Tensor) -> Any:
-    """Give a Tensor or Parameter a new value and return it."""
-    rebind(target, new)
-    return target
 
 
 def _target(value, who):
@@ -64,7 +58,9 @@ def assign(variable: Parameter, value: TensorLike) -> Parameter:
     shape = getattr(value, "shape", ())
     if _target(variable, "assign").shape != shape and not (variable.size == 1 and shape in ((), (1,))):
         raise ValueError(f"For 'assign', 'value' should have shape {variable.shape}, but has {shape}.")
-    return written(variable, _assign(variable, value))
+    # As in MindSpore, the result is the Parameter for gradients, too: none flows to the value.
+    rebind(variable, _assign(variable, value))
+    return variable
 
 
 @operator(2, int_grad=True)
@@ -77,28 +73,28 @@ def _sub(variable, value):
     return variable - jnp.asarray(value).astype(variable.dtype)
 
 
-def assign_add(variable: Parameter, value: TensorLike) -> Parameter:
-    """Add `value`, a Tensor or number, to a Parameter; returns the Parameter."""
+def assign_add(variable: Parameter, value: TensorLike) -> Tensor:
+    """Add `value`, a Tensor or number, to a Parameter; returns its new value."""
     return written(_target(variable, "assign_add"), _add(variable, value))
 
 
-def assign_sub(variable: Parameter, value: TensorLike) -> Parameter:
-    """Subtract `value`, a Tensor or number, from a Parameter; returns the Parameter."""
+def assign_sub(variable: Parameter, value: TensorLike) -> Tensor:
+    """Subtract `value`, a Tensor or number, from a Parameter; returns its new value."""
     return written(_target(variable, "assign_sub"), _sub(variable, value))
 
 
 class _ScatterRows(Protocol):
-    def __call__(self, input_x: Parameter, indices: Tensor, updates: TensorLike) -> Parameter: ...
+    def __call__(self, input_x: Parameter, indices: Tensor, updates: TensorLike) -> Tensor: ...
 
 
 class _ScatterPlaces(Protocol):
-    def __call__(self, input_x: Parameter, indices: Tensor, updates: Tensor, use_locking: bool = False) -> Parameter: ...
+    def __call__(self, input_x: Parameter, indices: Tensor, updates: Tensor, use_locking: bool = False) -> Tensor: ...
 
 
 def _rows(how: str, doc: str) -> _ScatterRows:
     name = f"scatter_{how}"
 
-    def function(input_x: Parameter, indices: Tensor, updates: TensorLike) -> Parameter:
+    def function(input_x: Parameter, indices: Tensor, updates: TensorLike) -> Tensor:
         require_integers(name, indices=indices)
         want = indices.shape + _target(input_x, name).shape[1:]
         if getattr(updates, "shape", want) != want:
@@ -131,7 +127,7 @@ scatter_min: _ScatterRows = _rows("min", "Take the smaller of rows and updates, 
 def _places(how: str, doc: str) -> _ScatterPlaces:
     name = f"scatter_nd_{how}"
 
-    def function(input_x: Parameter, indices: Tensor, updates: Tensor, use_locking: bool = False) -> Parameter:
+    def function(input_x: Parameter, indices: Tensor, updates: Tensor, use_locking: bool = False) -> Tensor:
         require_integers(name, indices=indices)
         return written(_target(input_x, name), scatter_rows(input_x, indices, updates, how))
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import jax
 
+from msjax.common.run_state import STATE
 from msjax.common.tensor import is_tensor
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, check_callable
-from msjax.core.base.state import ACTIVITY, STATE, VERSION
+from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.compile.walk import hooks_within
 from msjax.ops.function.control.lifted import Reached, captured

@@ -10,13 +10,8 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS, hook_gradients
 from msjax.common.typing import TensorLike
-from msjax.core.base.calls import stops_gradients
 from msjax.core.base.errors import check_hook, describe, where
-from msjax.core.hooks.delivery import HookKind
-from msjax.core.hooks.handle import new_hook_id
-from msjax.core.hooks.protocol import Frame
-from msjax.core.hooks.returns import gradients_result
-from msjax.core.hooks.table import Hook
+from msjax.core.door import STATE, Frame, Hook, HookKind
 from msjax.engine.autograd.views import without_gradient
 from msjax.ops.primitive import Primitive
 
@@ -36,7 +31,7 @@ def stop_gradient(value: TensorLike) -> Tensor:
     if isinstance(value, Tensor):
         stopped = without_gradient(value)
         stopped._stopped = True
-        stops_gradients()
+        STATE.stops_gradients()
         return stopped
     if isinstance(value, (tuple, list)):
         return type(value)(stop_gradient(v) for v in value)
@@ -46,10 +41,10 @@ def stop_gradient(value: TensorLike) -> Tensor:
 
 
 def _of_one(values, fn, text, result, grad, owners):
-    return gradients_result(values, fn, text, result, (grad,), owners)[0]
+    return HookKind.check_gradients(values, fn, text, result, (grad,), owners)[0]
 
 
-_HOOK_BACKWARD = HookKind("", "HookBackward hook", gradients_result)
+_HOOK_BACKWARD = HookKind("", "HookBackward hook", HookKind.check_gradients)
 _INSERT_GRADIENT_OF = HookKind("", "InsertGradientOf function", _of_one)
 
 
@@ -89,7 +84,7 @@ class HookBackward(Primitive):
         check_hook(hook_fn, "HookBackward", observe, traced)
         self.hook_fn = hook_fn
         self.cell_id = cell_id
-        self._hook = Hook(new_hook_id(), hook_fn, observe=observe, traced=traced)
+        self._hook = Hook.new(hook_fn, observe=observe, traced=traced)
 
     def __call__(self, *inputs: Any) -> Any:
         for value in inputs:

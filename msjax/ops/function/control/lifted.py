@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.bases import is_cell
+from msjax.common.run_state import STATE, Scope
 from msjax.common.tensor import Tensor, is_tensor, root_of, wrap
 from msjax.core.base.code import cell_contents, names_in
 from msjax.core.base.errors import callable_name
 from msjax.core.base.libraries import of_library
-from msjax.core.base.state import STATE, Scope, swap
 from msjax.core.base.typing import JaxArray
 from msjax.core.base.weak import identity
 from msjax.engine.autograd.op import Op, apply
@@ -103,7 +103,7 @@ class Reached:
             for tensor, value in zip(tensors, values):
                 tensor._hold(value)
                 tensor._node = None
-            with swap(scope=scope):
+            with STATE.swap(scope=scope):
                 yield
         finally:
             scope.open = False

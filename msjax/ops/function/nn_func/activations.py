@@ -9,11 +9,11 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike, UnaryOperator, UnaryOperatorOfX
 from msjax.core.base.checks import check_number
 from msjax.core.base.typing import JaxArray, Number
+from msjax.engine.autograd.inplace import written
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.ops.function.array_func.indexing import rebind
 from msjax.ops.function.math_func.elementary import magnitude, softplus_of, wide_slope
 from msjax.ops.function.math_func.tables import unary
 
@@ -71,8 +71,7 @@ def relu(input: TensorLike, inplace: bool = False) -> Tensor:
     out = apply(_RELU, (input,))
     if not inplace:
         return out
-    rebind(input, out)
-    return input
+    return written(input, out)
 
 
 relu.op = _RELU

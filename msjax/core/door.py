@@ -1,0 +1,29 @@
+"""The door between the two wings: what the side of Tensors and Cells uses of the hooks for JAX.
+
+The state of a thread and counters of the process; tables of hooks and handles; the values that hooks get, frames and kinds of hooks; how
+calls are delivered: events as outputs of programs, callbacks in batches, the worker that calls hooks; and, for ``ms.jit``, programs whose
+events have become outputs. Beside these 25 names, `msjax.core.base` is free to use but for its state: checks of arguments, messages, lazy
+names, types, and what jax and flax do not promise.
+"""
+
+from msjax.core.base.state import (
+    ACTIVITY as ACTIVITY,
+    STATE as STATE,
+    VERSION as VERSION,
+    ProgramUnderWay as ProgramUnderWay,
+    State as State,
+)
+from msjax.core.hooks.batching import CallbackBatch as CallbackBatch, CallsAsOutputs as CallsAsOutputs
+from msjax.core.hooks.delivery import HookNeedsValue as HookNeedsValue, HostNeeded as HostNeeded
+from msjax.core.hooks.events import Event as Event, OwnCall as OwnCall
+from msjax.core.hooks.hook import Hook as Hook, RemovableHandle as RemovableHandle
+from msjax.core.hooks.protocol import CallFrame as CallFrame, Frame as Frame
+from msjax.core.hooks.returns import HookKind as HookKind
+from msjax.core.hooks.settings import HOOK_SETTINGS as HOOK_SETTINGS
+from msjax.core.hooks.slots import Slot as Slot
+from msjax.core.hooks.table import HookSite as HookSite, HookTable as HookTable
+from msjax.core.hooks.template import Template as Template
+from msjax.core.hooks.values import Values as Values
+from msjax.core.hooks.worker import WORKER as WORKER
+from msjax.core.jaxprs.after_run import AfterRun as AfterRun
+from msjax.core.jaxprs.observers import Observing as Observing

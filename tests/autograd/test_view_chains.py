@@ -1,0 +1,87 @@
+"""Random chains of views, writes and reads against what PyTorch 2.13 has recorded: values, gradients, strides, and what is refused.
+
+``python -m tests.autograd.test_view_chains`` runs all 5,000 of them.
+"""
+
+import gzip
+import json
+import pathlib
+import sys
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import ops
+from tests.autograd.view_chains import put, random_case, take
+
+RECORDED = pathlib.Path(__file__).parent / "data" / "view_chains.json.gz"
+
+
+def recorded():
+    return [json.loads(line) for line in gzip.decompress(RECORDED.read_bytes()).decode().splitlines()]
+
+
+def numbers(x):
+    values = x.asnumpy()
+    return (np.stack([values.real, values.imag], -1) if values.dtype.kind == "c" else values).ravel().tolist()
+
+
+def leaf(values, dtype, floats):
+    made = ms.Tensor(values, getattr(ms, dtype))
+    return made.requires_grad_() if floats else made
+
+
+def weights(x):
+    return ms.Tensor((np.arange(x.size) % 5 - 1).reshape(x.shape), x.dtype)
+
+
+def check(case):
+    _, shape, dtype = random_case(case["number"])
+    floats = dtype.startswith("float")
+    w = leaf(np.arange(1, int(np.prod(shape)) + 1).reshape(shape), dtype, floats)
+    v = leaf(np.arange(8), dtype, floats)
+    tensors, losses = [w * 1], []
+    for kind, i, *step in case["steps"]:
+        if kind == "view":
+            tensors.append(take(tensors[i], step[0], ops, "swapaxes"))
+        elif kind == "read":
+            losses.append((tensors[i] * weights(tensors[i])).sum())
+        else:
+            write, how = step
+            with ms.no_grad() if kind == "quiet" else nullcontext():
+                if how == "refused":
+                    with pytest.raises(RuntimeError, match="several elements are one"):
+                        put(tensors[i], write, v)
+                else:
+                    put(tensors[i], write, v)
+    losses += [(x * weights(x)).sum() for x in tensors]
+    assert [numbers(x) for x in tensors] == case["values"]
+    for x, strides in zip(tensors, case["strides"]):
+        assert [s for s, n in zip(x.stride(), x.shape) if n > 1] == [s for s, n in zip(strides, x.shape) if n > 1]
+    if case["grads"] is not None:
+        counted = [loss for loss in losses if loss.requires_grad]
+        if counted:
+            total = counted[0]
+            for loss in counted[1:]:
+                total = total + loss
+            total.backward()
+        assert [np.zeros(x.size).tolist() if x.grad is None else numbers(x.grad) for x in (w, v)] == case["grads"]
+
+
+@pytest.mark.parametrize("case", recorded()[:80], ids=lambda case: str(case["number"]))
+def test_chains_of_views_and_writes_are_those_of_pytorch(case):
+    check(case)
+
+
+if __name__ == "__main__":
+    wrong = []
+    for case in recorded():
+        try:
+            check(case)
+        except Exception as error:
+            wrong.append(case["number"])
+            print(case["number"], type(error).__name__, str(error)[:300])
+    print(f"{len(wrong)} of {len(recorded())} cases differ")
+    sys.exit(bool(wrong))
