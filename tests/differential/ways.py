@@ -150,13 +150,23 @@ class Jit(Grad):
 
 
 class Everything(Grad):
-    """`ms.value_and_grad` of all float Tensors among the arguments and all Parameters: the reference of `.backward()`."""
+    """`ms.value_and_grad` of all float Tensors among the arguments, those in containers included, and all Parameters: the reference of
+    `.backward()`."""
 
     def grad(self, args, kwargs):
-        given = enumerate((*args, *kwargs.values()))
-        positions = [i for i, value in given if any(t.is_floating_point() for t in kit.tensors_in(value))]
+        leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=lambda v: v is None or isinstance(v, ms.Tensor))
+        floats = [i for i, leaf in enumerate(leaves) if isinstance(leaf, ms.Tensor) and leaf.is_floating_point()]
+
+        def call(*tensors):
+            given = list(leaves)
+            for i, tensor in zip(floats, tensors, strict=True):
+                given[i] = tensor
+            args, kwargs = jax.tree.unflatten(structure, given)
+            return self.net(*args, **kwargs)
+
         weights = list(self.net.trainable_params())
-        out, grads = ms.value_and_grad(self.net, tuple(positions), weights or None)(*args, **kwargs)
+        grad = ms.value_and_grad(call, tuple(range(len(floats))) or None, weights or None)
+        out, grads = grad(*(leaves[i] for i in floats))
         return out, [g for g in _arrays(grads) if g.dtype == np.float32]
 
 
@@ -234,7 +244,7 @@ class FunctionalJit(Functional):
         return jax.jit(function)
 
 
-class Inputs(Grad):
+class Inputs(Everything):
     """`ms.value_and_grad` of all inputs, with weights that are constants, as jax has them: the reference of the objects under jax's
     transformations."""
 
@@ -242,12 +252,6 @@ class Inputs(Grad):
         super().__init__(net, positions, False)
         for parameter in net.get_parameters():
             parameter.requires_grad = False
-
-    def grad(self, args, kwargs):
-        given = enumerate((*args, *kwargs.values()))
-        self.positions = [i for i, value in given if any(t.is_floating_point() for t in kit.tensors_in(value))]
-        out, grads = super().grad(args, kwargs)
-        return out, [g for g in grads if g.dtype == np.float32]
 
 
 class Objects(Functional):
