@@ -56,7 +56,7 @@ TESTED_IN = {
 }
 # Tests of the whole, and what tests need.
 OF_THE_WHOLE = {
-    "accelerators", "architecture", "bench", "commands", "differential", "docs", "doctests", "engine", "expected", "importing", "kernels", "libraries",
+    "accelerators", "architecture", "bench", "commands", "differential", "docs", "doctests", "engine", "expected", "importing", "kernels", "libraries", "mixtures",
     "typing", "wings", "__init__", "conftest", "printed", "x64",
 }  # fmt: skip
 

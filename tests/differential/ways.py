@@ -172,7 +172,11 @@ class Backward(Grad):
         total = sum(ops.sum(tensor) for tensor in kit.tensors_in(out) if tensor.is_floating_point())
         if total.requires_grad:
             total.backward()
-        return out, [np.zeros(t.shape, "float32") if t.grad is None else t.grad.asnumpy() for t in (*inputs, *weights)]
+        # Beside Tensors, lists and dicts have no gradient in the reference.
+        given = [*args, *kwargs.values()]
+        alone = [t for t in given if isinstance(t, ms.Tensor) and t.is_floating_point()]
+        compared = (*(alone or inputs), *weights)
+        return out, [np.zeros(t.shape, "float32") if t.grad is None else t.grad.asnumpy() for t in compared]
 
 
 class Functional(_Way):

@@ -108,7 +108,7 @@ _V = TypeVar("_V")
 
 
 class Attribute(Protocol[_R]):
-    """What a class gives its instances under a name: a property's value, or the call of a method."""
+    """A descriptor of a class: a property, or a method."""
 
     def __get__(self, instance: Any, owner: Any = None, /) -> _R: ...
 

@@ -60,7 +60,7 @@ class _BoundaryEvent(Event):
         self.boundary = boundary
 
     def happen(self, failed: dict[Any, Callable[[], None]], arrays: Sequence[Any]) -> None:
-        """Let it happen; `failed` has what is called if an event fails now."""
+        """Run the event; `failed` has what is called if a later event fails."""
         raise NotImplementedError
 
     def write(self, code: Any, outputs: Sequence[str]) -> None:

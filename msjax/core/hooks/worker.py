@@ -360,7 +360,7 @@ class _Worker:
 
 
 def _standing(calls):
-    """Each call and what makes it: the observers of one call of a module are those that stand there when the first of them is called."""
+    """Pairs (event, function that runs it): all observers of one call are looked up when the first of them is called."""
     i = 0
     while i < len(calls):
         group = [calls[i]]

@@ -68,7 +68,7 @@ class Step(NamedTuple):
     static: tuple[Any, ...]
     count: int
     output: int | None
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] | None
 
 
 class _Steps(tuple):
@@ -90,7 +90,7 @@ class View:
         rule: the last step.
         operands, static: its further arguments.
         output: the number of the result, None for the only one.
-        shape: of the view.
+        shape: of the view; None for a part that is only written.
         detached: whether no gradient passes from the root to the view.
 
     Attributes:
@@ -106,7 +106,7 @@ class View:
         operands: tuple[Any, ...],
         static: tuple[Any, ...],
         output: int | None,
-        shape: tuple[int, ...],
+        shape: tuple[int, ...] | None,
         detached: bool = False,
     ):
         before: View | None = base.__dict__.get("_view")

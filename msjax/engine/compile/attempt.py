@@ -106,7 +106,8 @@ class _TraceOfBody:
         self.aliases = aliases(leaves, variables)
         self.name = body.name
         self.again = body.again
-        self.wanted_of, self.wanted_arguments = body.wanted, body.wanted_arguments
+        self.wanted_of: Any = body.wanted
+        self.wanted_arguments = body.wanted_arguments
         self.tape: TracedTape | None = None
         self.kept: list[int] = []
         self.wanted: list[bool] = []

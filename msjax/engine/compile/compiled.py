@@ -193,8 +193,8 @@ class Compiled:
 
     def derived(
         self, program: Program, purpose: Hashable, body: Body, leaves: Sequence[Any], treedef: Any, objects: Sequence[Any]
-    ) -> Program | Fallback:
-        """A program for the gradient of another one.
+    ) -> Any:
+        """A program for the gradient of another one, or a `Fallback`.
 
         Args:
             program: the other one.
@@ -204,7 +204,7 @@ class Compiled:
         key = purpose, self._environments.present(objects)
         found = program.derived.get(key)
         if found is None:
-            found = self.build(body, list(program.variables), leaves, treedef, objects)
+            found: Any = self.build(body, list(program.variables), leaves, treedef, objects)
             if found.eager:
                 found.keep = lambda: program.derived.update({key: found})
             else:

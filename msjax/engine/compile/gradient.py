@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.common.node import FunctionNode
-from msjax.common.run_state import LOCK, Scope
+from msjax.common.run_state import LOCK
 from msjax.common.tape import SEQUENCE, Edge, Grads, Need
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.typing import JaxArray
@@ -39,13 +39,15 @@ class CallNode(FunctionNode):
 
     __slots__ = ("compiled", "program", "leaves", "values", "kept")
 
-    def __init__(self, base: Scope, edges: list[Edge | None], compiled: Compiled, program: Program, leaves: Sequence[Any]):
+    def __init__(self, base: Any, edges: list[Edge | None], compiled: Compiled, program: Program, leaves: Sequence[Any]):
         # FunctionNode.__init__, written out: the call of a compiled network is to cost little.
         self.seq: int = next(SEQUENCE)
         self.base = base
         self.edges: Any = edges
         self.nout = 0
-        self.hooks = self.also_run = self.function = self.kept = self.values = None
+        self.hooks = self.also_run = self.function = None
+        self.kept: Any = None
+        self.values: Any = None
         self.keeps = ()
         self.label = compiled.name
         self.compiled: Any = compiled

@@ -51,7 +51,7 @@ class CompiledCacheSlot:
     Attributes:
         compiled_families: the programs compiled from it.
         cached_children: (structure version, child cells in order).
-        present_hooks: its HookTable, which nnx writes over with the one of the trace when it has run a program.
+        present_hooks: its HookTable, kept outside of nnx's state: after a program, nnx writes that of the trace there.
     """
 
     __slots__ = ("cached_children", "compiled_families", "present_hooks")

@@ -17,7 +17,7 @@ from msjax.core.base.errors import describe
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.function.array_func.casting import ints
+from msjax.ops.function.array_func.casting import identity, ints
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "expand", "expand_as", "expand_dims", "flatten", "ravel",
@@ -66,8 +66,8 @@ def view_as(input: TensorLike, other: TensorLike) -> Tensor:
 
 
 def ravel(input: TensorLike) -> Tensor:
-    """The elements as one axis."""
-    return _reshape(input, (-1,))
+    """The elements as one axis; a copy of what doesn't lie in memory in order."""
+    return _reshape(identity(input) if isinstance(input, Tensor) and not input.is_contiguous() else input, (-1,))
 
 
 @operator(int_grad=True, view=RESHAPED)

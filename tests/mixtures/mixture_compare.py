@@ -1,0 +1,173 @@
+"""Runs a case in some ways, and compares it with plain jax."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tests.mixtures import mixture_ways as ways, plain_mixtures as plain
+from tests.mixtures.mixture_models import Built
+
+X = jnp.array([0.3, -0.7], jnp.float32)
+
+# Errors that say what is not offered, by a part of their text: each is in the documentation.
+REFUSED = ("CustomCall to a Python callback", "serialization", "symbolic_zeros support with shard_map")
+
+
+class Broken(Exception):
+    """What a hook of these tests raises."""
+
+
+def chosen(case, number):
+    """The ways in which a case runs."""
+    draw = random.Random(case.pick)
+    found = draw.sample(ways.OF_ARRAYS, number)
+    if case.root.kind == "cell":
+        found = [*found[: max(1, number - 2)], *draw.sample(ways.OF_CELLS, min(2, number))]
+    return found
+
+
+def expected(root, extra=()):
+    """(value, gradient, {name: gradient of the weight of a Cell}, log or None)."""
+    function = plain.reference(root, None, extra)
+    value, pull = jax.vjp(function, X)
+    log = None
+    if plain.log_is_known(root):
+        log = []
+        _, eager = jax.vjp(plain.reference(root, log, extra), X)
+        eager(jnp.ones(2, jnp.float32))
+    return value, pull(jnp.ones(2, jnp.float32))[0], _weights(root, extra), log
+
+
+def _weights(root, extra):
+    """The gradients of the weights of Cells, which are arguments here."""
+    names = [owner.name for owner in root.weighted()]
+
+    def run(weights):
+        return plain.reference(_with_weights(root, weights), None, extra)(X)
+
+    if not names:
+        return {}
+    given = {owner.name: jnp.array(owner.weight, jnp.float32) for owner in root.chain() if owner.name in names}
+    _, pull = jax.vjp(run, given)
+    return {f"{name}.w": grad for name, grad in pull(jnp.ones(2, jnp.float32))[0].items()}
+
+
+def _with_weights(owner, weights):
+    inner = None if owner.inner is None else _with_weights(owner.inner, weights)
+    return dataclasses.replace(owner, weight=weights.get(owner.name, owner.weight), inner=inner)
+
+
+def _observed(log, root):
+    """The part of a log that observers see: modifiers write none."""
+    seen = {(owner.name, hook.kind) for owner in root.chain() for hook in owner.hooks if hook.factor is None}
+    return [entry for entry in log if entry[:2] in seen]
+
+
+def _same(got, want):
+    return np.allclose(np.asarray(got), np.asarray(want), rtol=2e-4, atol=1e-5)
+
+
+def differences(case, number=2):
+    """[(way, what differs, details)] of a case; a refusal's begins with "refused: "."""
+    found = []
+    for way in chosen(case, number):
+        log = []
+        built = Built(case.root, log)
+        steps = [("first run", case.root, ())]
+        if any(hook.goes for owner in case.root.chain() for hook in owner.hooks):
+            steps.append(("after some hooks went", _without(case.root), ()))
+        for title, root, extra in steps:
+            if title != "first run":
+                for each in built.chain():
+                    for hook in each.owner.hooks:
+                        if hook.goes:
+                            each.remove(hook.kind)
+            found += _compared(way, title, built, root, extra, log)
+        if case.fault is not None and way is not ways.exported:
+            found += _fault(case, way, built, log, steps[-1][1])
+        if case.adds is not None and way is not ways.exported:
+            found += _adds(case, way, built, log, steps[-1][1])
+    return [(way.__name__, what, detail) for way, what, detail in found]
+
+
+def _without(owner):
+    inner = None if owner.inner is None else _without(owner.inner)
+    return dataclasses.replace(owner, hooks=[h for h in owner.hooks if not h.goes], inner=inner)
+
+
+def _compared(way, title, built, root, extra, log):
+    log.clear()
+    try:
+        value, gradient, weights = way(built, X)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        what = "refused: " if any(part in text for part in REFUSED) else "error: "
+        return [(way, what + type(error).__name__, f"{title}: {text}")]
+    want, slope, slopes, wanted = expected(root, extra)
+    found = []
+    if not _same(value, want):
+        found.append((way, "value", f"{title}: {value} instead of {want}"))
+    if gradient is not None and not _same(gradient, slope):
+        found.append((way, "gradient", f"{title}: {gradient} instead of {slope}"))
+    for name, grad in weights.items():
+        if grad is None:
+            grad = jnp.zeros(2, jnp.float32)
+        if name in slopes and not _same(grad, slopes[name]):
+            found.append((way, "gradient of a weight", f"{title}: {name}: {grad} instead of {slopes[name]}"))
+    if wanted is not None and way in ways.IN_ORDER:
+        wanted = _observed(wanted, root)
+        if [entry[:2] for entry in log] != [entry[:2] for entry in wanted]:
+            found.append((way, "calls of hooks", f"{title}: {log} instead of {wanted}"))
+        elif not all(got is None or _same(got, want) for (_, _, got), (_, _, want) in zip(log, wanted)):
+            found.append((way, "what hooks see", f"{title}: {log} instead of {wanted}"))
+    return found
+
+
+def _fault(case, way, built, log, root):
+    """A hook raises: its error comes out, and the next run is as if nothing had been."""
+    owner = next(each for each in built.chain() if each.owner.name == case.fault)
+    if owner.model is None or any(each.around == "custom_jvp" for each in case.root.chain()):
+        return []
+
+    def hook(*args):
+        raise Broken("mine")
+
+    owner.register("forward", hook, "fault")
+    try:
+        way(built, X)
+    except Broken:
+        pass
+    except Exception as error:
+        if "mine" not in str(error):
+            return [(way, "another error than the hook's", f"{type(error).__name__}: {error}")]
+    else:
+        return [(way, "a hook's error is lost", case.fault)]
+    finally:
+        owner.remove("fault")
+    return _compared(way, "after a hook's error", built, root, (), log)
+
+
+def _adds(case, way, built, log, root):
+    """A hook registers another one at its first call: the next run has it."""
+    owner = next(each for each in built.chain() if each.owner.name == case.adds)
+    if owner.model is None or any(each.around not in ("direct", "jit") for each in case.root.chain()):
+        return []
+
+    def adds(*args):
+        if "added" not in owner.handles:
+            owner.register("forward", owner.hook("forward", 1.5), "added")
+
+    owner.register("forward", adds, "adds")
+    try:
+        way(built, X)
+    except Exception as error:
+        return [(way, f"error: {type(error).__name__}", f"a hook that registers another: {error}")]
+    owner.remove("adds")
+    if "added" not in owner.handles:
+        return [(way, "calls of hooks", "the hook that registers another was not called")]
+    return _compared(way, "after a hook registered another", built, root, ((case.adds, 1.5),), log)
