@@ -103,7 +103,9 @@ class FrameKind(Protocol):
 
     values: Any
     subject: Any
-    owners: tuple[Any, ...] | None
+
+    @property
+    def owners(self) -> tuple[Any, ...] | None: ...
 
     def call(self, fn: Callable[..., Any], given: Any) -> Any:
         """Call a hook at once."""

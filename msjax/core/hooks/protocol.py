@@ -99,7 +99,7 @@ class CallFrame(Frame):
         self.subject = subject
         self.table_of = table_of
         self.values = values
-        self.owners = tuple(STATE.owners)
+        self.owners: tuple[Any, ...] | None = tuple(STATE.owners)
         self.rules = HOOK_SETTINGS.rules
 
     def __str__(self) -> str:
