@@ -130,16 +130,16 @@ def test_several_names_may_be_near():
 
 # Functions that take what they don't read, and why.
 _SWALLOW = {
-    ("base/lazy.py", "__new__"),  # stands for a name that is not offered, and raises
+    ("core/base/lazy.py", "__new__"),  # stands for a name that is not offered, and raises
     ("compat/api.py", "flops_collection"),  # raises
     ("common/initializers.py", "__init__"),  # subclasses written for MindSpore pass their own on
     ("nn/layer/basic.py", "__init__"),  # Identity replaces any other layer
     ("mint/nn/layers.py", "__init__"),  # the same
     ("nn/cell/base.py", "construct"),  # what a Cell is called with
-    ("hooks/places.py", "_index_abstract"),  # jax passes the parameters of a primitive
-    ("programs/store.py", "note"),  # jax passes what it monitors
-    ("programs/disk_cache.py", "_begun"),  # the same
-    ("programs/disk_cache.py", "_done"),  # the same
+    ("core/hooks/places.py", "_index_abstract"),  # jax passes the parameters of a primitive
+    ("engine/programs/jax_cache.py", "_note"),  # jax passes what it monitors
+    ("engine/programs/disk_cache.py", "_begun"),  # the same
+    ("engine/programs/disk_cache.py", "_done"),  # the same
 }  # fmt: skip
 
 

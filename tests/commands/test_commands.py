@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import msjax as ms
 from tests.commands.smallest import COMMANDS, ELSEWHERE, run
 
 ROOT = Path(__file__).parents[2]
@@ -14,7 +15,9 @@ PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.
 @pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if command.suite])
 def test_runs(name, monkeypatch):
     monkeypatch.delenv("MSJAX_BENCH_TORCH", raising=False)
+    kept = ms.get_context("program_cache_size")
     run(name)
+    assert ms.get_context("program_cache_size") == kept
 
 
 def test_every_command_that_a_page_names_is_run():
