@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 else:
     # What is imported without the rest: the wing of hooks, and doors that choose themselves what they import.
     _ALONE = {"alias", "alias_path", "cli", "core", "engine", "everything", "hooks", "tools", "version", "__main__"}
-    _ALONE |= {f"core.{package}" for package in ("base", "hooks", "jaxprs", "models", "tools")} | {
-        "engine.processes",
-        "engine.programs",
-        "engine.settings",
-    }
+    _ALONE |= {f"engine.{package}" for package in ("processes", "programs", "settings")}
 
     class _Opening(importlib.abc.MetaPathFinder):
         """Imports `msjax.everything` before the first module that needs it, so that operators and methods are attached to Tensor
@@ -30,7 +26,7 @@ else:
 
         def find_spec(self, name, path=None, target=None):
             package, *rooms = name.split(".")
-            room = ".".join(rooms[: 2 if rooms[:1] in (["core"], ["engine"]) else 1])
+            room = ".".join(rooms[: 2 if rooms[:1] == ["engine"] else 1])
             if package != "msjax" or room in _ALONE or "msjax.everything" in sys.modules:
                 return None
             importlib.import_module("msjax.everything")
