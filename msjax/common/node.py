@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ class Leaf(Node):
     An edge, if there is one, leads to what the same Tensor was on the tape of the outer scope.
     """
 
-    __slots__ = ("tensor", "requested", "earlier")
+    __slots__ = ("tensor", "requested", "earlier", "thread")
 
     is_leaf = True
 
@@ -30,6 +31,7 @@ class Leaf(Node):
             super().__init__(scope, [])
         self.tensor: Tensor = tensor
         self.requested: bool = requested
+        self.thread: int = threading.get_ident()
         # Where the Tensor was written to since: (the hooks that it had before,), else (). Its present ones are of what was written.
         self.earlier: tuple[Any, ...] = ()
         if self.base is not scope:

@@ -75,8 +75,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Any]:
         >>> from msjax.core.base.whole_files import whole_file
         >>> with whole_file("numbers.bin") as file:
         ...     _ = file.write(bytes([1, 2]))
-        >>> open("numbers.bin", "rb").read()
-        b'\\x01\\x02'
+        >>> with open("numbers.bin", "rb") as file:
+        ...     print(list(file.read()))
+        [1, 2]
     """
     beside = FileBeside(path)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
@@ -18,12 +19,28 @@ from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.backward import LeafGradients, run_backward
 from msjax.engine.settings.current import SETTINGS
 
+# Told when Tensors are leaves no more.
+_FREED = threading.Condition(LOCK)
+
+
+def _wait_for(tensors: Iterable[Tensor]) -> None:
+    """Wait until none of the Tensors is a leaf of another thread's run; `LOCK` is held before and afterwards.
+
+    All at once, so that of two threads that want the same Tensors none has what the other one waits for. A thread that waits for this one,
+    as for a hook that this one calls, is not waited for; whether it does is looked at from time to time.
+    """
+    own = threading.get_ident()
+    while any(
+        isinstance(node := tensor._node, Leaf) and node.thread != own and node.thread not in STATE.waiting for tensor in tensors
+    ):
+        _FREED.wait(0.05)
+
 
 class GradientScope:
-    """Records a function that is being differentiated, by one thread at a time.
+    """Records a function that is being differentiated.
 
     Use it as a context manager around the call, and mark inputs and weights inside. On exit, marked Tensors get their
-    earlier place on the tape back, even if the function raised.
+    earlier place on the tape back, even if the function raised. A Tensor is a leaf for one thread at a time: another one that marks it waits.
 
     Attributes:
         scope: the scope of the run, from its beginning on.
@@ -39,7 +56,6 @@ class GradientScope:
         self._weights: Iterable[Leaf] = ()
 
     def __enter__(self) -> Self:
-        LOCK.acquire()
         state = STATE
         self._before = (state.scope, state.recording)
         self.scope = state.scope = Scope(state.scope, jax_slots.trace_state())
@@ -47,7 +63,7 @@ class GradientScope:
         return self
 
     def __exit__(self, *_exception: Any) -> None:
-        try:
+        with LOCK:
             for tensor, leaf, node, oidx in reversed(self._marked):
                 self._ends.setdefault(id(tensor), (tensor._node, tensor._oidx))
                 # Written to in place with a value that is not from this run: it keeps that value's node.
@@ -58,8 +74,7 @@ class GradientScope:
                     attach_hooks(tensor, tensor._hooks)  # those that came during the run see what arrives outside of it, too
             self.scope.open = False
             STATE.scope, STATE.recording = self._before
-        finally:
-            LOCK.release()
+            _FREED.notify_all()
 
     def inputs(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], positions: Iterable[int]
@@ -93,20 +108,24 @@ class GradientScope:
 
         # Requested positions first: if one object is passed at several positions, a requested one keeps the object itself.
         places = {}
-        for i in (*positions, *sorted(set(range(len(values))).difference(positions))):
-            values[i], places[i] = _map_tensors(lambda t, r=i in positions: mark(t, r), values[i])
+        with LOCK:
+            _wait_for([value for value in values if isinstance(value, Tensor)])
+            for i in (*positions, *sorted(set(range(len(values))).difference(positions))):
+                values[i], places[i] = _map_tensors(lambda t, r=i in positions: mark(t, r), values[i])
         return tuple(values[:n]), dict(zip(names, values[n:])), [places[p] for p in positions]
 
     def weights(self, parameters: Iterable[Tensor]) -> list[Leaf]:
         """Mark Parameters, or other variables, as leaves; returns one leaf for each, the same leaf for one that is listed twice."""
-        leaves = []
-        for parameter in parameters:
-            node = parameter._node
-            if not isinstance(node, Leaf) or all(leaf is not node for _, leaf, _, _ in self._marked):
-                node = self.mark(parameter, True)
-            else:
-                node.requested = True
-            leaves.append(node)
+        leaves, parameters = [], list(parameters)
+        with LOCK:
+            _wait_for(parameters)
+            for parameter in parameters:
+                node = parameter._node
+                if not isinstance(node, Leaf) or all(leaf is not node for _, leaf, _, _ in self._marked):
+                    node = self.mark(parameter, True)
+                else:
+                    node.requested = True
+                leaves.append(node)
         self._weights = dict.fromkeys(leaves)
         return leaves
 
@@ -118,10 +137,12 @@ class GradientScope:
 
     def mark(self, tensor: Tensor, requested: bool = True) -> Leaf:
         """Make a Tensor a leaf of this run; returns the leaf."""
-        node, oidx = tensor._node, tensor._oidx
-        leaf = Leaf(tensor, self.scope, requested)
-        self._marked.append((tensor, leaf, node, oidx))
-        tensor._node, tensor._oidx = leaf, 0
+        with LOCK:
+            _wait_for((tensor,))
+            node, oidx = tensor._node, tensor._oidx
+            leaf = Leaf(tensor, self.scope, requested)
+            self._marked.append((tensor, leaf, node, oidx))
+            tensor._node, tensor._oidx = leaf, 0
         return leaf
 
     def backward(self, outputs: Sequence[Tensor], cts: Sequence[Tensor], also: PyTree = (), keep: bool = False) -> Gradients:
