@@ -39,7 +39,7 @@ class OwnerRef(weakref.ref[Any]):
     __slots__ = ("copies",)
 
     def __init__(self, owner: Any):
-        super().__init__(owner)
+        super().__init__(owner)  # pyright: ignore[reportCallIssue]
         self.copies: LiveSet[Any] = LiveSet()
 
     __hash__ = object.__hash__

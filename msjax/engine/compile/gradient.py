@@ -113,7 +113,7 @@ class CallNode(FunctionNode):
         )
 
     def release(self) -> None:
-        self.edges = self.compiled = self.program = self.leaves = self.values = self.kept = None  # pyright: ignore[reportAttributeAccessIssue]
+        self.edges = self.compiled = self.program = self.leaves = self.values = self.kept = None
 
 
 def _go_back(program, values, given):
