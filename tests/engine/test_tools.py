@@ -84,7 +84,11 @@ def test_a_tool_tells_the_same_of_a_model_with_observers(name, tool):
         handle.remove()
 
 
-@pytest.mark.parametrize("name", MODELS)
+# A capture of a linen, equinox or haiku model does not look into Cells that it holds.
+LOOKED_INTO = [name for name in MODELS if name not in ("cell_in_hooked_linen", "cell_in_hooked_equinox", "cell_in_hooked_haiku")]
+
+
+@pytest.mark.parametrize("name", LOOKED_INTO)
 def test_what_is_captured_has_been_modified(name):
     owner = OWNERS[name]()
     handles = modifying("forward_pre", "forward")(owner)
