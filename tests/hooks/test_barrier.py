@@ -93,8 +93,8 @@ def test_barrier_returns_while_another_thread_goes_on_training():
     ms.hooks.barrier()
 
 
-def test_beside_a_thread_that_trains_a_barrier_calls_the_hooks_of_two_steps():
-    log, stop = [], threading.Event()
+def test_a_thread_that_trains_is_not_far_ahead_of_its_hooks_when_a_barrier_is_called():
+    log, started, stop = [], [0], threading.Event()
     hooks = [hooked(lambda value: time.sleep(0.002) or log.append(value)) for _ in range(4)]
 
     @jax.jit
@@ -106,21 +106,23 @@ def test_beside_a_thread_that_trains_a_barrier_calls_the_hooks_of_two_steps():
     def train():
         x = jnp.ones(2)
         while not stop.is_set():
+            started[0] += 4
             x = step(x)
 
     thread = threading.Thread(target=train, daemon=True)
     thread.start()
     try:
-        called = []
+        ahead = []
         for _ in range(5):
             reached = len(log) + 60
             while len(log) < reached:
                 time.sleep(0.005)
-            before = len(log)
+            before = started[0]
+            ahead.append(before - len(log))
             ms.hooks.barrier()
-            called.append(len(log) - before)
-        # Two steps have eight; some come to an end between the call and the count.
-        assert sorted(called)[2] <= 24
+            assert len(log) >= before - 4  # the step that was about to start may come after
+        # Two steps have eight. What the thread starts during the barrier, however long that takes, isn't counted.
+        assert sorted(ahead)[2] <= 24
     finally:
         stop.set()
         thread.join()

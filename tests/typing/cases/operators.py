@@ -15,7 +15,7 @@ assert_type(ops.Add()(input=x, other=x), ms.Tensor)
 assert_type(P.Abs()(x), ms.Tensor)
 assert_type(ops.Ones()((2, 3), ms.float32), ms.Tensor)
 assert_type(ops.Size()(x), int)
-assert_type(ops.AssignAdd()(ms.Parameter(x), x), ms.Parameter)
+assert_type(ops.AssignAdd()(ms.Parameter(x), x), ms.Tensor)
 
 # Attributes are given to the constructor, by place or by name, and not to the call.
 assert_type(ops.Softmax(0)(x), ms.Tensor)
@@ -24,7 +24,7 @@ assert_type(ops.MatrixPower(2)(x), ms.Tensor)
 assert_type(ops.Stack(axis=1)([x, x]), ms.Tensor)
 assert_type(ops.TopK(sorted=False)(x, 1), tuple[ms.Tensor, ms.Tensor])
 assert_type(ops.Renorm(2, dim=0, maxnorm=1.0).dim, int)
-assert_type(ops.ScatterAdd(use_locking=True)(ms.Parameter(x), x, x), ms.Parameter)
+assert_type(ops.ScatterAdd(use_locking=True)(ms.Parameter(x), x, x), ms.Tensor)
 assert_type(ops.Conv2D(4, kernel_size=3, pad_mode="same").pad_mode, str)
 
 # Those that do more
