@@ -85,7 +85,8 @@ class Comparison:
         both = [row for row in self.rows if not row.one_sided]
         return bool(both or not self.rows) and all(row.same for row in both)
 
-    def _verdict(self):
+    def verdict(self) -> list[str]:
+        """The first differences, and what only one side has, in words."""
         firsts = [
             ("forward", self.first_forward),
             ("backward", self.first_backward),
@@ -139,7 +140,7 @@ class Comparison:
         for cells in rows:
             style = "bold red" if cells[-1].startswith("FIRST") else "red" if cells[-1].startswith("differs") else ""
             table.add_row(*(Text(text, style) for text in cells))
-        return Group(*map(Text, self._verdict()), *([] if self else [table]))
+        return Group(*map(Text, self.verdict()), *([] if self else [table]))
 
     def __str__(self) -> str:
         return printed(self, width=80)
@@ -152,7 +153,7 @@ class Comparison:
         for cells in self._cells():
             color = "" if cells[-1].startswith("same") else ";color:#c22"
             rows += "<tr>" + "".join(f"<td style='text-align:left{color}'>{html.escape(c)}</td>" for c in cells) + "</tr>"
-        verdict = "".join(f"<p>{html.escape(line)}</p>" for line in self._verdict())
+        verdict = "".join(f"<p>{html.escape(line)}</p>" for line in self.verdict())
         if self:
             return verdict
         return f"{verdict}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

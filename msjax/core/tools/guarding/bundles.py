@@ -155,6 +155,26 @@ class ReadBundle:
             )
         return args, kwargs
 
+    def arrays(self) -> list[tuple[str, np.ndarray]]:
+        """(name, array) of the arrays among the arguments, but for those of objects such as modules."""
+        found: list[tuple[str, np.ndarray]] = []
+
+        def walk(name, noted):
+            (kind, value), *_ = noted.items()
+            if kind in ("array", "tensor") and not self.about["types"][value[0]].startswith("key "):
+                found.append((name, np.asarray(self._read(value))))
+            elif kind == "dict":
+                for key, inner in value:
+                    walk(f"{name}[{self._made(key, [])!r}]", inner)
+            elif kind in ("list", "tuple", "named"):
+                for i, inner in enumerate(noted["items"] if kind == "named" else value):
+                    walk(f"{name}[{i}]", inner)
+
+        args, kwargs = self.about["args"]["tuple"]
+        walk("args", args)
+        walk("kwargs", kwargs)
+        return found
+
     def state(self) -> dict[str, Any]:
         """{name: array}."""
         return {name: self._made(noted, []) for name, noted in self.about["state"].items()}
