@@ -10,7 +10,7 @@ import pytest
 
 from msjax.core.page import document
 from msjax.core.page.page import Page
-from tests.page.made import run_of
+from tests.page.made_runs import run_of
 
 HOSTILE = "</title><img src=x onerror=alert(1)>{{code}}"
 

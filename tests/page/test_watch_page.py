@@ -12,7 +12,7 @@ from msjax import nn, tools
 from msjax.core.page.page import Page
 from msjax.core.page.sink import PageSink
 from msjax.core.tools.watching.behind import TURNS
-from tests.page.made import row
+from tests.page.made_runs import row
 
 
 def net():

@@ -8,7 +8,7 @@ from flax import nnx
 
 from msjax import hooks, tools
 from msjax.core.page.page import Page
-from tests.page.made import run_of
+from tests.page.made_runs import run_of
 
 HOSTILE = [
     "</script><script>window.hurt = 1</script>",
