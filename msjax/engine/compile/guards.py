@@ -54,6 +54,11 @@ def bytes_of(container: Any) -> bytes:
     return bytes(container) if type(container) is bytearray else container.tobytes()
 
 
+def size_of(container: Any) -> int:
+    """How many bytes an array holds."""
+    return container.nbytes if isinstance(container, np.ndarray) else memoryview(container).nbytes
+
+
 def static_key(value: Any) -> tuple[type, Any]:
     """What a value of one of the classes `STATIC` is compared by."""
     if isinstance(value, np.generic):
@@ -95,6 +100,17 @@ class Identity(Guard):
 @dataclass(eq=False, slots=True)
 class Module(Guard):
     """A cell with its settings. It is known by its number, so that its guard keeps no cell alive."""
+
+
+@dataclass(eq=False, slots=True)
+class Attribute(Guard):
+    """An attribute of a cell that code names. The cell tells when it changes.
+
+    Attributes:
+        name: of the class and the attribute, for messages.
+    """
+
+    name: str
 
 
 @dataclass(eq=False, slots=True)
