@@ -113,7 +113,9 @@ def _watched(net):
     """(a watch of the network whose page is written, what the demonstration says of the page)."""
     rules = [watching.rules.dead(then=_no_warning), watching.rules.gradient_norm(then=_no_warning)]
     try:
-        return watching.watch(net, _EVERY, to=_PAGE, rules=rules), f"The training as a page to look at: {_PAGE} (`msjax view {_PAGE}`)"
+        return watching.watch(
+            net, _EVERY, to=_PAGE, rules=rules
+        ), f"The training as a page to look at: {_PAGE} (`msjax view {_PAGE}`)"
     except OSError as error:
         return watching.watch(net, _EVERY), f"No page: {error}."
 

@@ -73,7 +73,9 @@ class Page:
         try:
             pandas = importlib.import_module("pandas")  # msjax needs it nowhere else
         except ModuleNotFoundError:
-            raise ModuleNotFoundError("For 'page', to_pandas() needs pandas: pip install pandas; to_dict() needs nothing.") from None
+            raise ModuleNotFoundError(
+                "For 'page', to_pandas() needs pandas: pip install pandas; to_dict() needs nothing."
+            ) from None
         frames = [pandas.DataFrame(list(_ROWS[view["kind"]](view))) for view in self.views]
         return frames[0] if len(frames) == 1 else frames
 

@@ -75,7 +75,9 @@ class Use:
         self.browser.until("document.querySelector('.map').getAttribute('aria-rowcount') > 1000")
         begin = self.browser.processor()
         for i in range(20):
-            self.browser.eval(f"document.querySelector('.map').scrollTop = {i} * 700; new Promise(done => requestAnimationFrame(() => done(1)))")
+            self.browser.eval(
+                f"document.querySelector('.map').scrollTop = {i} * 700; new Promise(done => requestAnimationFrame(() => done(1)))"
+            )
         print(f"  a screen of rows further: {(self.browser.processor() - begin) / 20 * 1000:.0f} ms of the processor")
         self.check("few of the rows are elements", self.browser.eval(ROWS), lambda n: 20 < n < 40)
         self.browser.click("#fold")
@@ -84,10 +86,20 @@ class Use:
     def run(self, path):
         self.open(path)
         self.picture("run")
-        self.check("the list names the first jump", self.browser.eval("document.querySelector('#found').textContent"), lambda t: "step 310" in t)
+        self.check(
+            "the list names the first jump",
+            self.browser.eval("document.querySelector('#found').textContent"),
+            lambda t: "step 310" in t,
+        )
         self.browser.click("#found li button")
-        self.check("a click shows a module's curves", self.browser.eval("document.querySelectorAll('#detail svg .curve').length"), 1)
-        self.check("and its histogram over time", self.browser.eval("document.querySelectorAll('#detail svg rect').length"), lambda n: n > 30)
+        self.check(
+            "a click shows a module's curves", self.browser.eval("document.querySelectorAll('#detail svg .curve').length"), 1
+        )
+        self.check(
+            "and its histogram over time",
+            self.browser.eval("document.querySelectorAll('#detail svg rect').length"),
+            lambda n: n > 30,
+        )
         self.picture("run_module")
         before = self.browser.eval(ROWS)
         self.browser.click("#fold")
@@ -105,7 +117,9 @@ class Use:
         self.browser.press("z")
         self.check("the key z zooms", self.browser.eval("document.querySelector('.feet').textContent"), lambda t: t != wide)
         self.browser.click("#table")
-        self.check("a table has the numbers", self.browser.eval("document.querySelectorAll('#detail table tr').length"), lambda n: n > 2)
+        self.check(
+            "a table has the numbers", self.browser.eval("document.querySelectorAll('#detail table tr').length"), lambda n: n > 2
+        )
         self.exports()
         self.browser.click("#theme")
         self.check("the switch makes it dark", self.browser.eval("document.documentElement.dataset.theme"), "dark")
@@ -127,7 +141,9 @@ class Use:
         self.open(tools.page(path, Page("b", [{"kind": "run", "title": "Run", "runs": [{**other, "name": "other"}]}])))
         self.check("two runs have two maps", self.browser.eval("document.querySelectorAll('.panel canvas').length"), 2)
         self.picture("runs")
-        self.browser.eval("[...document.querySelectorAll('select')].pop().value = 'difference'; [...document.querySelectorAll('select')].pop().dispatchEvent(new Event('change'))")
+        self.browser.eval(
+            "[...document.querySelectorAll('select')].pop().value = 'difference'; [...document.querySelectorAll('select')].pop().dispatchEvent(new Event('change'))"
+        )
         self.check("or one, of their difference", self.browser.eval("document.querySelectorAll('.panel canvas').length"), 1)
         self.check("which is named", self.browser.eval("document.querySelector('.heads').textContent"), lambda t: "other by" in t)
         self.picture("runs_difference")
@@ -135,8 +151,14 @@ class Use:
     def fault(self):
         self.open(tools.page(examples.fault_in_a_scan(os.path.join(self.folder, "crash.npz"))))
         links = self.browser.eval("[...document.querySelectorAll('.chain li')].map(e => e.textContent)")
-        self.check("the chain ends at the logarithm", links[-1], lambda t: t.startswith("Cause: log") and "jnp.log(x + 0.99)" in t)
-        self.check("it can be replayed", self.browser.eval("document.querySelector('#replay').textContent"), lambda t: "tools.replay(" in t)
+        self.check(
+            "the chain ends at the logarithm", links[-1], lambda t: t.startswith("Cause: log") and "jnp.log(x + 0.99)" in t
+        )
+        self.check(
+            "it can be replayed",
+            self.browser.eval("document.querySelector('#replay').textContent"),
+            lambda t: "tools.replay(" in t,
+        )
         self.picture("fault")
 
     def comparison(self):
@@ -150,21 +172,39 @@ class Use:
         self.open(examples.study())
         self.check("each pattern has a small map", self.browser.eval("document.querySelectorAll('.thumbs button').length"), 2)
         self.browser.click(".thumbs button:nth-child(2)")
-        self.check("a click shows it", self.browser.eval("document.querySelector('.thumbs button:nth-child(2)').getAttribute('aria-pressed')"), "true")
+        self.check(
+            "a click shows it",
+            self.browser.eval("document.querySelector('.thumbs button:nth-child(2)').getAttribute('aria-pressed')"),
+            "true",
+        )
         self.picture("study")
         self.exports()
         for i, name in enumerate(("sweep", "attribution", "graph")):
             self.browser.click(f"#tabs button:nth-child({i + 2})")
             self.picture(f"study_{name}")
-        self.check("the ablated block is marked", self.browser.eval("[...document.querySelectorAll('.graph .edited')].map(e => e.getAttribute('aria-label'))[0]"), lambda t: t.startswith("blocks.1, edited"))
+        self.check(
+            "the ablated block is marked",
+            self.browser.eval("[...document.querySelectorAll('.graph .edited')].map(e => e.getAttribute('aria-label'))[0]"),
+            lambda t: t.startswith("blocks.1, edited"),
+        )
 
     def hostile(self):
         self.open(examples.hostile())
         for i in range(self.browser.eval("document.querySelectorAll('#tabs button').length")):
             self.browser.click(f"#tabs button:nth-child({i + 1})")
             self.browser.eval("document.querySelectorAll('#found button, .row, summary').forEach(e => e.click())")
-        self.check("names are text", self.browser.eval("[window.hurt === undefined, document.querySelectorAll('main img, main script').length, document.scripts.length]"), [True, 0, 2])
-        self.check("a policy forbids what others would do", self.browser.eval("(() => { try { return eval('1') } catch (e) { return e.name } })()"), "EvalError")
+        self.check(
+            "names are text",
+            self.browser.eval(
+                "[window.hurt === undefined, document.querySelectorAll('main img, main script').length, document.scripts.length]"
+            ),
+            [True, 0, 2],
+        )
+        self.check(
+            "a policy forbids what others would do",
+            self.browser.eval("(() => { try { return eval('1') } catch (e) { return e.name } })()"),
+            "EvalError",
+        )
 
 
 def main() -> None:
@@ -179,7 +219,15 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             use, path = Use(browser, folder, options.pictures), os.path.join(folder, "exploding.html")
             examples.exploding(path, steps=320 if options.quick else 400)
-            for name, act in {"large": use.large, "run": lambda: use.run(path), "side by side": lambda: use.side_by_side(path), "fault": use.fault, "comparison": use.comparison, "study": use.study, "hostile": use.hostile}.items():
+            for name, act in {
+                "large": use.large,
+                "run": lambda: use.run(path),
+                "side by side": lambda: use.side_by_side(path),
+                "fault": use.fault,
+                "comparison": use.comparison,
+                "study": use.study,
+                "hostile": use.hostile,
+            }.items():
                 print(name)
                 act()
     finally:

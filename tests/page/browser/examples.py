@@ -66,7 +66,10 @@ def exploding(path, steps=400, bad=300, every=10):
         optimizer.update(model, gradients)
         return loss
 
-    rules = [tools.rules.gradient_norm(then=lambda *said: None), tools.rules.update_ratio(low=0, high=0.5, then=lambda *said: None)]
+    rules = [
+        tools.rules.gradient_norm(then=lambda *said: None),
+        tools.rules.update_ratio(low=0, high=0.5, then=lambda *said: None),
+    ]
     with tools.watch(model, every=every, to=str(path), rules=rules) as watched:
         for _ in range(steps):
             watched.next_step(loss=step(model, optimizer))
@@ -106,13 +109,22 @@ def study():
     corrupt = clean.at[0, 1].set(20)
     sweep = hooks.patch_sweep(model, clean, corrupt, "blocks.?", metric=lambda out: out[0, -1, 3])
     found = hooks.attribute(model, clean, at="blocks.?", metric=lambda out: out[0, -1, 3])
-    _, step = hooks.capture(model, ["embed", "blocks.*", "head"], gradients=True, edit={"blocks.1": lambda v, i: jnp.zeros_like(v)})(clean)
+    _, step = hooks.capture(
+        model, ["embed", "blocks.*", "head"], gradients=True, edit={"blocks.1": lambda v, i: jnp.zeros_like(v)}
+    )(clean)
     scores = jax.random.normal(jax.random.key(3), (4, 2, 8, 8)) * 2
     patterns = jax.nn.softmax(jnp.where(jnp.tril(jnp.ones((8, 8), bool)), scores, -1e9))
-    heads = tools.page({"attention": patterns}, axes=("layer", "head", "query", "key"), labels={"query": TOKENS, "key": TOKENS}, title="Attention")
+    heads = tools.page(
+        {"attention": patterns},
+        axes=("layer", "head", "query", "key"),
+        labels={"query": TOKENS, "key": TOKENS},
+        title="Attention",
+    )
     amounts = {"attribution": jnp.stack([v[0].sum(-1) for v in found.values()])}
     lens = tools.page(amounts, axes=("layer", "position"), labels={"position": TOKENS, "layer": list(found)}, title="Attribution")
-    return tools.page(heads, tools.page(sweep, labels={"position": TOKENS}), lens, tools.page(step, edited=["blocks.1"]), title="Study")
+    return tools.page(
+        heads, tools.page(sweep, labels={"position": TOKENS}), lens, tools.page(step, edited=["blocks.1"]), title="Study"
+    )
 
 
 def large(name="large", seed=0, modules=1000, columns=2000):
@@ -124,7 +136,13 @@ def large(name="large", seed=0, modules=1000, columns=2000):
         kind["first"] = 1 + each * np.arange(columns, dtype=np.int32)
         kind["last"] = kind["first"] + np.int32(each - 1)
         walk = np.exp(np.cumsum(rng.normal(size=(modules, columns)) * 0.05, 1))
-        planes = {"norm": walk * 1.1, "norm_min": walk, "norm_max": walk * (1.1 + rng.random((modules, columns))), "mean": rng.normal(size=walk.shape), "zeros": rng.random(walk.shape)}
+        planes = {
+            "norm": walk * 1.1,
+            "norm_min": walk,
+            "norm_max": walk * (1.1 + rng.random((modules, columns))),
+            "mean": rng.normal(size=walk.shape),
+            "zeros": rng.random(walk.shape),
+        }
         kind["planes"] = {plane: values.astype(np.float32) for plane, values in planes.items()}
     return {**run, "name": name}
 
@@ -142,5 +160,7 @@ def hostile():
         run.warn(name, "activation", name, 3, name)
         run.number(1, name, 1.0)
     fault = tools.Fault(HOSTILE[0], "forward", HOSTILE[1], operation=HOSTILE[2], note=HOSTILE[4])
-    maps = tools.page({name: np.eye(2) for name in HOSTILE}, axes=HOSTILE[:2], labels={name: HOSTILE[:2] for name in HOSTILE[:2]})
-    return tools.page(Page(HOSTILE[0], [{"kind": "run", "title": HOSTILE[1], "runs": [run.data()]}]), fault, maps, title=HOSTILE[0])
+    maps = tools.page({name: np.eye(2) for name in HOSTILE}, axes=HOSTILE[:2], labels=dict.fromkeys(HOSTILE[:2], HOSTILE[:2]))
+    return tools.page(
+        Page(HOSTILE[0], [{"kind": "run", "title": HOSTILE[1], "runs": [run.data()]}]), fault, maps, title=HOSTILE[0]
+    )

@@ -92,6 +92,15 @@ class Bundle:
         return [len(self._arrays) - 1, list(array.shape)]
 
 
+def note_in(path: str | os.PathLike[str], name: str, told: Any) -> None:
+    """Add what JSON can hold to a bundle that was written."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {key: file[key] for key in file.files}
+    text = json.dumps({**json.loads(arrays.pop("about").tobytes()), name: told})
+    with whole_file(path) as file:
+        np.savez(file, about=np.frombuffer(text.encode(), np.uint8), **arrays)
+
+
 def bundle_of_function(args: Any, kwargs: Any, check: Check, kinds: Sequence[str] = ()) -> Bundle:
     """The bundle of a call of a function of jax arrays; `kinds` are those of the checks."""
     return Bundle(

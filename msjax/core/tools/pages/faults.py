@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
 from msjax.core.tools.comparison import Comparison, Row
 from msjax.core.tools.fault import Fault, Passed, Statistics
-from msjax.core.tools.guarding.bundles import ReadBundle
+from msjax.core.tools.guarding.bundles import ReadBundle, note_in
 
 # So many rows of a batch are told at most.
 _ROWS = 256
@@ -19,15 +20,34 @@ def fault_view(fault: Fault) -> dict[str, Any]:
     chain = [_link(passed) for passed in fault.chain] or [_link(Passed("", None, fault.what, None))]
     if len(chain) == 1 or fault.operation is None:
         output = () if fault.output is None else (fault.output,)
-        chain.append(_link(Passed(fault.phase, fault.path, fault.operation or fault.message or fault.note, fault.line, tuple(fault.inputs), *output)))
+        chain.append(
+            _link(
+                Passed(
+                    fault.phase,
+                    fault.path,
+                    fault.operation or fault.message or fault.note,
+                    fault.line,
+                    tuple(fault.inputs),
+                    *output,
+                )
+            )
+        )
     chain[-1]["origin"] = True
     if fault.cause is not None:
         cause = fault.cause
-        chain.append(_link(Passed(cause.phase, cause.path, f"{cause.operation or cause.note}: before it, an infinite value", cause.line)))
+        chain.append(
+            _link(Passed(cause.phase, cause.path, f"{cause.operation or cause.note}: before it, an infinite value", cause.line))
+        )
     view = {
         "kind": "fault", "title": f"Fault: {fault.what}", "heading": fault.title, "report": [list(row) for row in fault.rows()], "chain": chain, "batch": [], "replay": None
     }  # fmt: skip
     return view if fault.bundle is None else {**view, **_of_bundle(ReadBundle(fault.bundle))}
+
+
+def tell_bundle(fault: Fault, path: str | os.PathLike[str]) -> None:
+    """Have a fault name the bundle of its step, and the bundle tell of the fault."""
+    note_in(path, "fault", fault_view(fault))
+    fault.bundle = os.fspath(path)
 
 
 def view_of_bundle(bundle: ReadBundle) -> dict[str, Any]:
