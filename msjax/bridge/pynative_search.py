@@ -273,10 +273,6 @@ class Search(Monitor):
         what = f"gradient of {ran.made.operation}" if ran.node is not None else ran.made.operation
         return Passed(ran.phase, path, what, called_from or line, _inputs(ran), Statistics.of(ran.outs[out]))
 
-
-def _inputs(ran):
-    return tuple(Statistics.of(v) for v in ran.ins if hasattr(v, "dtype"))
-
     def place(self, cells: Sequence[Cell]) -> tuple[str | None, str]:
         """(path in the model, class) of the innermost of some cells."""
         for cell in reversed(cells):
@@ -290,3 +286,7 @@ _BEFORE = "{} was wrong before anything was computed"
 
 def _first(mask):
     return tuple(map(int, np.argwhere(mask)[0]))
+
+
+def _inputs(ran):
+    return tuple(Statistics.of(v) for v in ran.ins if hasattr(v, "dtype"))

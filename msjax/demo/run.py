@@ -12,7 +12,7 @@ import numpy as np
 from msjax import context, nn, ops
 from msjax.common.random import set_seed
 from msjax.common.tensor import Tensor
-from msjax.core.tools import watching
+from msjax.core.tools.watching import rules, watch as tools_watch
 from msjax.demo import picture
 from msjax.demo.digits import split
 from msjax.demo.five_hooks import table_of, watch
@@ -111,13 +111,11 @@ def _print_gradient(console, seen, digit):
 
 def _watched(net):
     """(a watch of the network whose page is written, what the demonstration says of the page)."""
-    rules = [watching.rules.dead(then=_no_warning), watching.rules.gradient_norm(then=_no_warning)]
+    looked_at = [rules.dead(then=_no_warning), rules.gradient_norm(then=_no_warning)]
     try:
-        return watching.watch(
-            net, _EVERY, to=_PAGE, rules=rules
-        ), f"The training as a page to look at: {_PAGE} (`msjax view {_PAGE}`)"
+        return tools_watch(net, _EVERY, to=_PAGE, rules=looked_at), f"The training as a page: {_PAGE} (msjax view {_PAGE})"
     except OSError as error:
-        return watching.watch(net, _EVERY), f"No page: {error}."
+        return tools_watch(net, _EVERY), f"No page: {error}."
 
 
 def _no_warning(path, message, step):

@@ -28,7 +28,7 @@ def divided(x, weights):
 def crash(tmp_path):
     path = str(tmp_path / "crash.npz")
     with pytest.raises(tools.Fault) as caught:
-        tools.guard(divided, "inf", bundle=path)(jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([1.0, 0.0]))
+        tools.guard(divided, "inf", bundle=path)(jnp.array([[1.0, 2.0], [3.0, 4.0]], "float32"), jnp.array([1.0, 0.0], "float32"))
     return caught.value
 
 

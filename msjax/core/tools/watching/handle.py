@@ -115,7 +115,8 @@ class Watch(WatchReport):
     ):
         self.every: int = check_int(every, "every", "watch", low=1)
         self.model, self.step = model, 1
-        self._sink, bins = None if to is None else sink_of(to), check_int(bins, "bins", "watch", low=1)
+        self._sink: Any = None if to is None else sink_of(to)
+        bins = check_int(bins, "bins", "watch", low=1)
         self.what: tuple[str, ...] = (what,) if isinstance(what, str) else KINDS if what is None else tuple(what)
         if not self.what or not set(self.what) <= set(KINDS):
             raise ValueError(f"For 'watch', 'what' should be some of {', '.join(KINDS)}, but got {what!r}.")
