@@ -8,6 +8,8 @@ import os
 import tempfile
 import time
 
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+
 import numpy as np
 
 from msjax import tools
