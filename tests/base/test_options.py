@@ -138,8 +138,6 @@ _SWALLOW = {
     ("nn/cell/base.py", "construct"),  # what a Cell is called with
     ("core/hooks/places.py", "_index_abstract"),  # jax passes the parameters of a primitive
     ("engine/programs/jax_cache.py", "_note"),  # jax passes what it monitors
-    ("engine/programs/disk_cache.py", "_begun"),  # the same
-    ("engine/programs/disk_cache.py", "_done"),  # the same
 }  # fmt: skip
 
 
