@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -15,10 +16,9 @@ from msjax.core.base.arrays import TracedValueError
 from msjax.core.door import VERSION, HookNeedsValue, HostNeeded
 from msjax.engine.autograd.imperative import BackwardError
 from msjax.engine.compile.attempt import Body, FailedInBody, build
-from msjax.engine.compile.environment import Environments, objects_among
+from msjax.engine.compile.environment import Environments, Snapshot, objects_among
 from msjax.engine.compile.gradient import CallNode
 from msjax.engine.compile.program import Program, SignatureChanged, aliases, results, signature, tensors_among
-from msjax.engine.compile.snapshot import Snapshot
 from msjax.engine.compile.trace import NeedsPyNative, RunRejected
 from msjax.engine.compile.walk import Walk
 from msjax.engine.programs.collector import full_collections_wait
@@ -381,3 +381,32 @@ def _needs_values(error):
 
 def _first_line(error):
     return str(error).strip().split("\n", 1)[0][:300]
+
+
+# {owner: {purpose: Compiled}} of owners that have no attributes.
+_OTHERS: weakref.WeakKeyDictionary[Any, dict[Hashable, Compiled]] = weakref.WeakKeyDictionary()
+
+
+def compiled_for(owner: object, purpose: Hashable, make: Callable[[Any], Compiled]) -> Compiled:
+    """The Compiled of an owner for a purpose, made when it is first asked for.
+
+    Args:
+        owner: a cell or function.
+        purpose: what of it is compiled: its call, or a certain gradient.
+        make: makes it from a weak reference to the owner.
+    """
+    by_purpose = getattr(owner, "compiled_families", None)
+    if by_purpose is None:
+        by_purpose = {}
+        try:
+            # Hooks may hold the cell: kept on the cell itself, all of it is found by the garbage collector.
+            object.__setattr__(owner, "compiled_families", by_purpose)
+        except (AttributeError, TypeError):
+            try:
+                by_purpose = _OTHERS.setdefault(owner, by_purpose)
+            except TypeError:  # no weak references to it: compiled anew at each call
+                return make(lambda: owner)
+    found = by_purpose.get(purpose)
+    if found is None:
+        found = by_purpose[purpose] = make(weakref.ref(owner))
+    return found

@@ -10,8 +10,7 @@ from flax import nnx
 from msjax.common.bases import CellBase
 from msjax.common.run_state import COMPILER, ROOT, STATE
 from msjax.core.door import WORKER
-from msjax.engine.compile.cache import compiled_for
-from msjax.engine.compile.compiled import Compiled
+from msjax.engine.compile.compiled import Compiled, compiled_for
 from msjax.engine.compile.jit import inlined
 
 

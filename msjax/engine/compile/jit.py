@@ -16,8 +16,7 @@ from msjax.core.base.typing import CompiledFunction
 from msjax.core.base.weak import LiveSet
 from msjax.core.door import ACTIVITY, WORKER
 from msjax.engine.autograd.monitor import current
-from msjax.engine.compile.cache import compiled_for
-from msjax.engine.compile.compiled import Compiled
+from msjax.engine.compile.compiled import Compiled, compiled_for
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -55,18 +55,16 @@ from msjax.engine.compile.guards import (
     ProcessEnvironment,
     Variable,
     bytes_of,
+    held_by,
     log_key,
     outline,
-    static_key,
-)
-from msjax.engine.compile.places import (
-    held_by,
     put_in_cell,
     put_in_class,
     put_nothing_back,
     read_cell,
     read_in_class,
     read_slot,
+    static_key,
 )
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
 from msjax.engine.settings.current import SETTINGS
