@@ -41,8 +41,7 @@ from msjax.context import (
     set_device as set_device,
 )
 from msjax.core.base.lazy import on_first_use
-from msjax.engine.autograd.grad import grad as grad, value_and_grad as value_and_grad
-from msjax.engine.autograd.return_ids import get_grad as get_grad
+from msjax.engine.autograd.grad import get_grad as get_grad, grad as grad, value_and_grad as value_and_grad
 from msjax.engine.autograd.vjp import jvp as jvp, vjp as vjp
 from msjax.engine.compile.jit import jit as jit, ms_function as ms_function
 from msjax.engine.programs.allocator import keep_freed_memory

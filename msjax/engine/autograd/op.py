@@ -24,9 +24,7 @@ from msjax.core.base.errors import where
 from msjax.core.door import ACTIVITY, CallsAsOutputs, Values
 from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.op_errors import raise_op_error
-from msjax.engine.autograd.residuals import Forward, ResidualSpec
-from msjax.engine.autograd.traced_vjp import VJP, TracedVJP, used_operands
-from msjax.engine.programs.bound import Bound
+from msjax.engine.autograd.residuals import VJP, Bound, Forward, ResidualSpec, TracedVJP, used_operands
 from msjax.engine.programs.cache import ProgramCache
 from msjax.engine.programs.compiler_options import is_nested
 

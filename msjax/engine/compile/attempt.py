@@ -1,4 +1,7 @@
-"""Tracing: from a Python function and the arguments of one call to a Program."""
+"""Tracing: from a Python function and the arguments of one call to a Program.
+
+Tensors that outlive the trace that computed them, since the code that ran keeps them, have no values; so they are looked for.
+"""
 
 from __future__ import annotations
 

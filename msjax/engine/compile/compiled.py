@@ -1,4 +1,7 @@
-"""Compiled: a function or cell with its programs, and how a call finds the one that serves it."""
+"""Compiled: a function or cell with its programs, and how a call finds the one that serves it.
+
+The programs stand with the cell or function that they were made of (`compiled_for`), so that they go when it goes.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from msjax.engine.compile.gradient import CallNode
 from msjax.engine.compile.program import Program, SignatureChanged, aliases, results, signature, tensors_among
 from msjax.engine.compile.trace import NeedsPyNative, RunRejected
 from msjax.engine.compile.walk import Walk
-from msjax.engine.programs.collector import full_collections_wait
+from msjax.engine.programs.compilation import full_collections_wait
 from msjax.engine.programs.limits import CACHE_LIMIT, warn_of_shapes
 
 # So many programs are kept for one function: those used last. A network with a few sizes of batches in a few states has tens.

@@ -1,4 +1,4 @@
-"""Environments: the states of Python for which a compiled function has programs, each told by its guards."""
+"""Environments: the states of Python for which a compiled function has programs, each told by its guards; and how such a state is put back."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import jax
 import numpy as np
 
 from msjax.common.bases import CellBase
-from msjax.common.op_seeds import OP_SEEDS
 from msjax.common.random import default_generator
+from msjax.common.seeds import OP_SEEDS
 from msjax.common.tensor import Tensor
 from msjax.core.door import VERSION
 from msjax.engine.compile.guards import STATIC, Guards, Name

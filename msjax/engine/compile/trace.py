@@ -2,7 +2,8 @@
 
 While a program is compiled, its Python code runs once, on values that are not known yet. What has to happen at every run is put into
 the program as an event, with the values that it needs: calls of observers (`msjax.core.hooks.delivery`), printed text, what tools look at.
-`msjax.core.jaxprs.observers` makes outputs of these values, and a function of what happens after each run.
+`msjax.core.jaxprs.observers` makes outputs of these values, and a function of what happens after each run. Where a debugger starts,
+tracing is given up: standard output is captured, and values are not known.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msjax.common._format import value_text
 from msjax.common.bases import is_cell
-from msjax.common.buffer import Buffer
+from msjax.common.parameter import Buffer
 from msjax.common.run_state import LOCK, STATE, Scope
 from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.core.base import jax_slots

@@ -13,8 +13,7 @@ from msjax.core.base.checks import check_bool, check_known, check_options, check
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.programs import disk_cache
 from msjax.engine.settings import precision
-from msjax.engine.settings.current import GRAPH_MODE as GRAPH_MODE, PYNATIVE_MODE as PYNATIVE_MODE, SETTINGS
-from msjax.engine.settings.dialects import DIALECTS
+from msjax.engine.settings.current import DIALECTS, GRAPH_MODE as GRAPH_MODE, PYNATIVE_MODE as PYNATIVE_MODE, SETTINGS
 from msjax.engine.settings.parallel import (
     ParallelMode as ParallelMode,
     get_auto_parallel_context as get_auto_parallel_context,
