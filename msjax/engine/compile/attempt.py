@@ -11,7 +11,7 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +29,8 @@ from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import PyTreeDef
 from msjax.core.door import STATE, CallsAsOutputs, HookNeedsValue, Observing, Template
-from msjax.engine.autograd.recording import GradientScope
-from msjax.engine.autograd.traced_tape import TracedTape
+from msjax.engine.autograd.recording import GradientScope, wait_for
+from msjax.engine.autograd.traced_tape import Held, TracedTape
 from msjax.engine.compile.code_names import stored_globals
 from msjax.engine.compile.environment import Snapshot
 from msjax.engine.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw, results
@@ -154,30 +154,12 @@ class _TraceOfBody:
             self._check_escaped()
         return missing
 
-    @contextmanager
-    def _values_put_back(self):
-        """Puts the values of the Tensors from outside back when the body has run, before jax looks for what has left the trace."""
-        places = [
-            ({name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__}, v._value) for v in self.variables
-        ]
-        try:
-            yield
-        finally:
-            for variable, (place, value) in zip(self.variables, places):
-                variable._hold(value)
-                for name in ("_node", "_oidx"):
-                    variable.__dict__.pop(name, None)
-                variable.__dict__.update(place)
-            for tensor, value in self.trace.missing.values():
-                tensor._hold(value)
-
     def _pure(self, *values):
         n = len(self.variables)
         trace = self.trace
         self.jax_trace = weakref.ref(jax_slots.trace_of(values[0]))
-        with self._values_put_back(), trace:
-            for variable, value in zip(self.variables, values):
-                variable._hold(value)
+        # The values are put back when the body has run, before jax looks for what has left the trace.
+        with Held(self.variables, values), trace:
             if isinstance(self.subject, nnx.Module):
                 trace.see_cell(self.subject)
             leaves = list(self.leaves)
@@ -224,6 +206,7 @@ class _TraceOfBody:
         """Mark the variables and arguments whose gradients are recorded; None for the others."""
         inputs = [*self.variables, *(leaves[i] for i in self.inputs if isinstance(leaves[i], Tensor))]
         self.wanted = [*map(self.wanted_of, self.variables), *self.wanted_arguments]
+        wait_for(self.variables)
         marks = [scope.mark(t) if wanted else None for t, wanted in zip(inputs, self.wanted)]
         for leaf in marks[: len(self.variables)]:
             if leaf is not None:

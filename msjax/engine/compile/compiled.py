@@ -16,8 +16,9 @@ from msjax.common.node import place_on_tape
 from msjax.common.run_state import ROOT, STATE
 from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import TracedValueError
-from msjax.core.door import VERSION, HookNeedsValue, HostNeeded
+from msjax.core.door import HookNeedsValue, HostNeeded
 from msjax.engine.autograd.imperative import BackwardError
+from msjax.engine.autograd.traced_tape import Held
 from msjax.engine.compile.attempt import Body, FailedInBody, build
 from msjax.engine.compile.environment import Environments, Snapshot, objects_among
 from msjax.engine.compile.gradient import CallNode
@@ -127,12 +128,11 @@ class Compiled:
 
     def run_again(self, program: Program, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run in PyNative mode what a program has run, and put back what that changes."""
-        before, values = Snapshot(self._environments.roots()), [(v, v._value) for v in program.variables]
+        before = Snapshot(self._environments.roots())
         try:
-            return self.body(self.subject(), args, kwargs)
+            with Held(program.variables):
+                return self.body(self.subject(), args, kwargs)
         finally:
-            for variable, value in values:
-                variable._hold(value)
             before.restore()
 
     def _look_after(self, program):
@@ -148,9 +148,7 @@ class Compiled:
         """
         key, leaves, treedef = signature(args, kwargs)
         objects = objects_among(leaves) if treedef is not None else []
-        environment, walk, body = self._environments.now, None, None
-        if objects or environment.version != VERSION.n or (environment.guards.checks and not environment.guards.hold()):
-            environment, walk = self._environments.find(objects)
+        (environment, walk), body = self._environments.find(objects), None
         if recorded:
             key, body = self._recorded(key, leaves, treedef, environment.variables)
         program = environment.programs.get(key)
@@ -204,7 +202,7 @@ class Compiled:
             purpose: what it is for.
             body, leaves, treedef, objects: see `build`.
         """
-        key = purpose, self._environments.present(objects)
+        key = purpose, self._environments.find(objects)[0]
         found = program.derived.get(key)
         if found is None:
             found: Any = self.build(body, list(program.variables), leaves, treedef, objects)

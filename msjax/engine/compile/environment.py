@@ -74,14 +74,7 @@ class Environments:
         """The objects in which what it depends on is looked for."""
         return [self._subject(), *self._roots]
 
-    def present(self, arguments: Sequence[Any]) -> Environment:
-        """The environment of a call now; see `find`."""
-        now = self.now
-        if arguments or now.version != VERSION.n or (now.guards.checks and not now.guards.hold()):
-            return self.find(list(arguments))[0]
-        return now
-
-    def find(self, arguments: list[Any]) -> tuple[Environment, Walk | None]:
+    def find(self, arguments: Sequence[Any]) -> tuple[Environment, Walk | None]:
         """The environment of a call, which becomes the present one.
 
         Args:
@@ -90,8 +83,10 @@ class Environments:
         Returns:
             The environment, and the walk from `roots` and `arguments` by which it was found, if there was one that left nothing out.
         """
-        version = VERSION.n
+        version, now = VERSION.n, self.now
         if not arguments:
+            if now.version == version and (not now.guards.checks or now.guards.hold()):
+                return now, None
             recent = self._recent.get(version)
             if recent is not None and recent.guards.hold():
                 recent.version = version

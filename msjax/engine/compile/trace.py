@@ -216,6 +216,8 @@ class Trace(ProgramUnderWay):
         return self
 
     def __exit__(self, *_exception) -> None:
+        for tensor, value in self.missing.values():
+            tensor._hold(value)
         self._debuggers.__exit__()
         STATE.scope.open = False
         self._swap.__exit__()

@@ -32,7 +32,7 @@ from msjax.core.base.libraries import is_library
 from msjax.core.base.typing import PyTreeDef
 from msjax.core.door import ACTIVITY, VERSION, WORKER, CallbackBatch, ProgramUnderWay
 from msjax.engine.autograd.recording import GradientScope
-from msjax.engine.autograd.traced_tape import TracedTape
+from msjax.engine.autograd.traced_tape import Held, TracedTape
 from msjax.nn.cell.base import Cell
 from msjax.nn.cell.hooks import hooks_of
 from msjax.ops.function.control.gradient import HookBackward, InsertGradientOf
@@ -91,20 +91,14 @@ class Installed:
 
     def __enter__(self) -> Self:
         LOCK.acquire()
-        self._held = [v._value for v in self.variables]
-        self._places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
+        self._held = Held(self.variables, self.values)
+        self._held.__enter__()
         self._swap = STATE.swap(scope=Scope(None), recording=True, trace=self.run)
         self._swap.__enter__()
-        for variable, value in zip(self.variables, self.values):
-            variable._hold(value)
         return self
 
     def __exit__(self, *_exception: Any) -> None:
-        for variable, value, place in zip(self.variables, self._held, self._places):
-            variable._hold(value)
-            for name in ("_node", "_oidx"):
-                variable.__dict__.pop(name, None)
-            variable.__dict__.update(place)
+        self._held.__exit__()
         STATE.scope.open = False
         self._swap.__exit__()
         LOCK.release()

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any, Self
 
 import jax
@@ -96,20 +96,8 @@ JAX_CACHE = JaxCache()
 _NEVER = 2**31 - 1
 
 
-class _Nesting:
-    """Nesting count of `full_collections_wait`, and the saved threshold."""
-
-    def __init__(self):
-        self.lock = threading.Lock()
-        self.number = self.before = 0
-
-
-_WAITING = _Nesting()
-
-
-@contextmanager
-def full_collections_wait() -> Iterator[None]:
-    """Within it, Python doesn't look through all its objects for garbage by itself; younger objects it looks through as ever.
+class full_collections_wait:
+    """A context manager within which Python doesn't look through all its objects for garbage by itself; younger objects it looks through as ever.
 
     A trace makes some hundred thousand objects and keeps them, which makes Python look through all that there are, those of imported
     modules included, up to three times: 0.3 to 0.5 of the 2 s for which large programs are traced and lowered. Threads may be within it together. A
@@ -125,19 +113,25 @@ def full_collections_wait() -> Iterator[None]:
         >>> gc.get_threshold() == before
         True
     """
-    with _WAITING.lock:
-        _WAITING.number += 1
-        if _WAITING.number == 1:
-            youngest, young, _WAITING.before = gc.get_threshold()
-            gc.set_threshold(youngest, young, _NEVER)
-    try:
-        yield
-    finally:
-        with _WAITING.lock:
-            _WAITING.number -= 1
+
+    _lock = threading.Lock()
+    _within = _before = 0
+
+    def __enter__(self) -> None:
+        cls = full_collections_wait
+        with cls._lock:
+            cls._within += 1
+            if cls._within == 1:
+                youngest, young, cls._before = gc.get_threshold()
+                gc.set_threshold(youngest, young, _NEVER)
+
+    def __exit__(self, *_exception: object) -> None:
+        cls = full_collections_wait
+        with cls._lock:
+            cls._within -= 1
             youngest, young, now = gc.get_threshold()
-            if not _WAITING.number and now == _NEVER:
-                gc.set_threshold(youngest, young, _WAITING.before)
+            if not cls._within and now == _NEVER:
+                gc.set_threshold(youngest, young, cls._before)
 
 
 class CompilationProgress:
