@@ -9,7 +9,7 @@ import msjax.engine.autograd.imperative
 import msjax.engine.autograd.tensor_api
 
 # Each of these attaches methods to Tensor, or Cells to what is below them.
-import msjax.engine.compile.graph_mode
+import msjax.engine.compile.jit
 import msjax.ops.methods.tensor_methods
 from msjax import common as common, context as context, nn as nn, ops as ops
 from msjax.common import dtype as dtype
@@ -121,8 +121,7 @@ if TYPE_CHECKING:
         no_grad as no_grad,
         set_grad_enabled as set_grad_enabled,
     )
-    from msjax.engine.autograd.recompute import recompute as recompute
-    from msjax.engine.autograd.saved import saved_tensors_hooks as saved_tensors_hooks
+    from msjax.engine.autograd.recompute import recompute as recompute, saved_tensors_hooks as saved_tensors_hooks
     from msjax.engine.compile.noop import (
         JitConfig as JitConfig,
         jit_class as jit_class,

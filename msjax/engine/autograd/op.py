@@ -15,8 +15,7 @@ import jax
 import numpy as np
 
 from msjax.common.arrays import as_array, in_native_order
-from msjax.common.run_state import LOCK, ROOT, STATE, Scope
-from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
+from msjax.common.run_state import LOCK, ROOT, SEQUENCE, STATE, Edge, Grads, Need, Node, Scope
 from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import CONCRETE, huge_ints_as_floats, is_tracer
@@ -281,7 +280,7 @@ class OpNode(Node):
         residuals: those that the compiled forward has returned; None if the call was traced: then `pullback` holds them.
         values, out: operand values and results, if the backward needs them.
         needs_operands: True if the backward itself may be differentiated with respect to the operands.
-        saved: the object that holds values, results and residuals instead (see msjax.engine.autograd.saved), or None.
+        saved: the object that holds values, results and residuals instead (see msjax.engine.autograd.recompute), or None.
     """
 
     __slots__ = ("op", "static", "pullback", "spec", "residuals", "values", "out", "needs_operands", "saved")

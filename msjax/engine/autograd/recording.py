@@ -9,8 +9,7 @@ from typing import Any, Self
 import jax.numpy as jnp
 
 from msjax.common.node import Leaf, place_on_tape
-from msjax.common.run_state import LOCK, STATE, Scope
-from msjax.common.tape import Node
+from msjax.common.run_state import LOCK, STATE, Node, Scope
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.common.tensor_hooks import attach_hooks
 from msjax.core.base import jax_slots

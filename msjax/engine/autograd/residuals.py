@@ -16,7 +16,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.common.tape import Grads, Need
+from msjax.common.run_state import Grads, Need
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import JaxArray, PyTreeDef
 from msjax.engine.programs.cache import ProgramCache

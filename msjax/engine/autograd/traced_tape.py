@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.node import FunctionNode, Leaf
-from msjax.common.tape import Edge, Node
+from msjax.common.run_state import Edge, Node
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import JaxArray

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.common.node import FunctionNode
-from msjax.common.run_state import LOCK
-from msjax.common.tape import SEQUENCE, Edge, Grads, Need
+from msjax.common.run_state import LOCK, SEQUENCE, Edge, Grads, Need
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.traced_tape import Held
