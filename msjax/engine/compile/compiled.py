@@ -22,7 +22,17 @@ from msjax.engine.autograd.traced_tape import Held
 from msjax.engine.compile.attempt import Body, FailedInBody, build
 from msjax.engine.compile.environment import Environments, Snapshot, objects_among
 from msjax.engine.compile.gradient import CallNode
-from msjax.engine.compile.program import Program, SignatureChanged, aliases, results, signature, tensors_among
+from msjax.engine.compile.program import (
+    Program,
+    SignatureChanged,
+    aliases,
+    is_input,
+    leaf_key,
+    results,
+    signature,
+    tensors_among,
+)  # fmt: skip
+from msjax.engine.compile.recompilations import Recompilations
 from msjax.engine.compile.trace import NeedsPyNative, RunRejected
 from msjax.engine.compile.walk import Walk
 from msjax.engine.programs.compilation import full_collections_wait
@@ -77,6 +87,7 @@ class Compiled:
         self._environments = Environments(subject, self.roots)
         self._used = {}  # {program: (environment, key)}, the one used last at the end
         self._latest = None
+        self._recompilations = Recompilations(name)
         self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
         self.compilations: int = 0
         self._unused = set()  # the programs that have not been used since the last call of `evict_unused`
@@ -271,6 +282,9 @@ class Compiled:
         body = body or Body(self.body, self.subject(), self.name)
         changes = self._environments.own_changes >= _PATIENCE
         self.compilations += not changes
+        inputs = [(leaf.shape, str(leaf.dtype)) for leaf in leaves if is_input(leaf)]
+        purpose = None if body.wanted is None else tuple(body.wanted_arguments)
+        self._recompilations.count((treedef, *inputs, purpose), [*map(leaf_key, leaves)], environment.guards.found)
         made = self.build(body, environment.variables, leaves, treedef, objects, walk, changes)
         if isinstance(made, Fallback):
             made.key, made.keep = key, lambda: self._keep(environment, key, made)

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import array
 import collections
-import contextvars
 import os
-import threading
 import types
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
@@ -23,60 +21,7 @@ import numpy as np
 
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.core.base.code import cell_contents
 from msjax.core.door import Hook
-
-
-def held_by(value: object) -> list[tuple[Callable[[Any, Any], Any], Callable[[Any, Any, Any], None], str]]:
-    """What an object of Python's own holds besides items and attributes that any thread sees: a (read, write, name) for each thing."""
-    if isinstance(value, contextvars.ContextVar):
-        return [(in_context, put_in_context, value.name)]
-    if isinstance(value, threading.local):
-        return [(read_slot, setattr, name) for name in vars(value)]
-    return [(getattr, setattr, "default_factory")] if isinstance(value, collections.defaultdict) else []
-
-
-def in_context(variable: contextvars.ContextVar[Any], _name: str) -> Any:
-    """The value of a context variable; None if it has none."""
-    return variable.get(None)
-
-
-def put_in_context(variable: contextvars.ContextVar[Any], _name: str, value: Any) -> None:
-    """Set a context variable."""
-    variable.set(value)
-
-
-def read_in_class(owner: type, name: str) -> Any:
-    """What a class itself holds under a name, descriptors themselves; None if there is nothing."""
-    return vars(owner).get(name)
-
-
-def put_in_class(owner: type, name: str, value: Any) -> None:
-    """Write it; None takes it away."""
-    if value is None:
-        delattr(owner, name)
-    else:
-        setattr(owner, name, value)
-
-
-def put_nothing_back(_owner: Any, _name: str, _value: Any) -> None:
-    """Leave what can't be written."""
-
-
-def read_slot(owner: Any, name: str) -> Any:
-    """An attribute; None if it isn't there."""
-    return getattr(owner, name, None)
-
-
-def read_cell(variable: types.CellType, _name: str) -> Any:
-    """The value of a variable of a closure; None before it is assigned."""
-    return cell_contents(variable)
-
-
-def put_in_cell(variable: types.CellType, _name: str, value: Any) -> None:
-    """Assign a variable of a closure."""
-    variable.cell_contents = value
-
 
 # numpy's numbers, dates and texts, which can't change; jax's own types such as bfloat16 included.
 _NAMED = [*np.sctypeDict.values(), *vars(ml_dtypes).values()]
@@ -109,6 +54,11 @@ def bytes_of(container: Any) -> bytes:
     return bytes(container) if type(container) is bytearray else container.tobytes()
 
 
+def size_of(container: Any) -> int:
+    """How many bytes an array holds."""
+    return container.nbytes if isinstance(container, np.ndarray) else memoryview(container).nbytes
+
+
 def static_key(value: Any) -> tuple[type, Any]:
     """What a value of one of the classes `STATIC` is compared by."""
     if isinstance(value, np.generic):
@@ -136,6 +86,22 @@ class Guard:
     seen: Hashable
     within: Contents | None = field(repr=False)
     keeps: Any = field(default=None, repr=False, kw_only=True)
+
+
+@dataclass(eq=False, slots=True)
+class Attribute(Guard):
+    """An attribute of a cell that code names. The cell tells when it changes.
+
+    Attributes:
+        name: of the class and the attribute, for messages.
+    """
+
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class ClassData(Guard):
+    """The data and methods of a class of cells, which tells when they change."""
 
 
 @dataclass(eq=False, slots=True)

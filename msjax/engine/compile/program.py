@@ -43,10 +43,11 @@ def signature(args: tuple, kwargs: dict[str, Any]) -> tuple:
         else:
             return tuple(key), args, None
     leaves, treedef = jax.tree.flatten((args, kwargs), is_leaf=is_leaf)
-    return (treedef, *map(_leaf_key, leaves)), leaves, treedef
+    return (treedef, *map(leaf_key, leaves)), leaves, treedef
 
 
-def _leaf_key(leaf):
+def leaf_key(leaf: Any) -> tuple[Any, ...]:
+    """What makes a difference of one argument."""
     if isinstance(leaf, Parameter):
         return "variable", id(leaf)
     if isinstance(leaf, Tensor):

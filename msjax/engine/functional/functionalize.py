@@ -26,7 +26,7 @@ from msjax.common.tensor_hooks import LateHookError
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
-from msjax.core.base.code import names_in
+from msjax.core.base.code import globals_in, names_in
 from msjax.core.base.errors import describe
 from msjax.core.base.libraries import is_library
 from msjax.core.base.typing import PyTreeDef
@@ -409,7 +409,7 @@ def _name_register_hook(functions):
     """Whether the code of one of the functions, or of the users' functions that they call, names it."""
     for function in functions:
         names = names_in(function.__code__)
-        found = list(map(function.__globals__.get, names))
+        found = list(map(function.__globals__.get, globals_in(function.__code__)))
         if not _NAMES.isdisjoint(names) or any(isinstance(value, _GRADIENT_HOOKS) for value in found):
             return True
         functions += [value for value in filter(_is_users, found) if value not in functions]
