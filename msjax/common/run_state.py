@@ -32,17 +32,19 @@ class Scope:
             this scope's backward pass has to be recorded, too.
         level: the trace of jax in which the scope was opened; None if that makes no difference. What is recorded at this level
             can't be used at another one: jax differentiates there, and the tape does not see it.
+        outside: of the scope of a function that runs as an operator, the root of what is recorded around it; None if nothing is.
     """
 
-    __slots__ = ("depth", "parent", "root", "open", "nested", "level")
+    __slots__ = ("depth", "parent", "root", "open", "nested", "level", "outside")
 
-    def __init__(self, parent: Scope | None, level: Any = None):
+    def __init__(self, parent: Scope | None, level: Any = None, outside: Scope | None = None):
         self.parent: Scope | None = parent
         self.root: Scope = self if parent is None or parent is ROOT else parent.root
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.open: bool = True
         self.nested: bool = False
         self.level: Any = level
+        self.outside: Scope | None = outside
 
 
 ROOT = Scope(None)
