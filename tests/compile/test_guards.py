@@ -361,7 +361,7 @@ def test_a_log_is_known_by_its_identity():
     assert before.grown() == {id(log): log} and found(f).key != before.key
     known = found(f, logs={id(log): log})
     assert known.key == before.key_with_logs({id(log): log}) != before.key
-    logs = [guard for guard in known.found if guard.seen[:1] == ("log",)]
+    logs = [guard for guard in known.found if guard.seen == kinds.log_key(log)]
     assert len(logs) == 1 and [guard.container for guard in known.contents] == [other]
     other.append(1.0)
     assert found(f, logs={id(log): log}).key != before.key_with_logs({id(log): log})
