@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from msjax.common.initializers import Initializer
-    from msjax.common.tape import Node
+    from msjax.common.run_state import Node
 
 # What an operator takes for an operand.
 TensorLike: TypeAlias = "Tensor | jax.Array | np.ndarray[Any, Any] | np.generic[Any] | complex"
@@ -60,7 +60,7 @@ class Tensor(TensorMethods):
     """
 
     _value: JaxArray
-    # Defaults of what few tensors have: a place on the tape (see msjax.common.tape), hooks, a gradient.
+    # Defaults of what few tensors have: a place on the tape (see msjax.common.run_state), hooks, a gradient.
     _node: Node | None  # always there, but in views that have to be read anew
     _oidx: int = 0
     _hooks: Any = None  # a HookList, whose class lies above
