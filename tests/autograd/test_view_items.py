@@ -3,6 +3,7 @@
 Here run so few that all kinds of items follow each other; ``python -m tests.autograd.test_view_items`` runs all 200.
 """
 
+import itertools
 import json
 import pathlib
 import sys
@@ -28,7 +29,7 @@ def few(recorded):
     covered, chosen = set(), []
     for chain, written in sorted(recorded, key=lambda case: len(case[0])):
         kinds = [kind_of(item) for item in chain]
-        pairs = {(len(chain) > 2, *pair) for pair in zip(kinds, kinds[1:])}
+        pairs = {(len(chain) > 2, *pair) for pair in itertools.pairwise(kinds)}
         if not pairs <= covered:
             covered |= pairs
             chosen.append((chain, written))
