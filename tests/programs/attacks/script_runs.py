@@ -90,7 +90,8 @@ class Forks:
             variables: of the environment, beside those that tests leave.
         """
         argv = [str(word) for word in words]
-        job = {"umask": 0o022, "file_size": None, "kill_after": None, "user": None, "cwd": str(cwd), "stdin": str(stdin)}
+        # What hangs is killed.
+        job = {"umask": 0o022, "file_size": None, "kill_after": 300, "user": None, "cwd": str(cwd), "stdin": str(stdin)}
         out, err, status = self._end(self._begin({**job, "argv": argv, "environment": environment(**variables)}))
         return subprocess.CompletedProcess(argv, status, out, err)
 
