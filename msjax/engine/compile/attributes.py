@@ -10,8 +10,7 @@ from typing import Any
 from flax import nnx
 
 from msjax.common.bases import CellBase
-from msjax.common.buffer import Buffer
-from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.parameter import Buffer, Parameter, ParameterTuple
 from msjax.core.base.code import names_in
 from msjax.engine.compile.guards import Contents
 

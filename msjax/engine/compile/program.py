@@ -15,8 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.common.buffer import Buffer
-from msjax.common.parameter import Parameter
+from msjax.common.parameter import Buffer, Parameter
 from msjax.common.random import GeneratorState, beside
 from msjax.common.run_state import LOCK
 from msjax.common.tensor import Tensor, is_leaf, root_of, tensors_in, wrap
@@ -26,9 +25,7 @@ from msjax.engine.autograd.inplace import rebind
 from msjax.engine.autograd.traced_tape import TracedTape
 from msjax.engine.compile.guards import STATIC, static_key
 from msjax.engine.compile.trace import RunRejected
-from msjax.engine.programs.collector import full_collections_wait
-from msjax.engine.programs.jax_cache import JAX_CACHE
-from msjax.engine.programs.progress import PROGRESS
+from msjax.engine.programs.compilation import JAX_CACHE, PROGRESS, full_collections_wait
 
 # The value of a Tensor; without a call of Python.
 VALUE = attrgetter("_value")

@@ -49,10 +49,7 @@ from msjax.engine.compile.guards import (
     Guard,
     Guards,
     Hooks,
-    Identity,
     InClass,
-    Log,
-    Module,
     Name,
     ProcessEnvironment,
     Variable,
@@ -175,7 +172,7 @@ class Walk:
 
     def _container(self, container, depth, attribute):
         if id(container) in self._logs:
-            self.found.append(Log(log_key(container), self._within))
+            self.found.append(Guard(log_key(container), self._within))
             return
         if self._found_before(container, attribute):
             return
@@ -273,7 +270,7 @@ class Walk:
     def _module(self, module):
         number, cls = identity(module), type(module)
         if id(module) in self._visited:
-            self.found.append(Module(("module", number), self._within))
+            self.found.append(Guard(("module", number), self._within))
             return
         self._visited[id(module)] = None
         self.modules.append(module)
@@ -288,7 +285,7 @@ class Walk:
         seen = outline(attributes.values())
         whole = ("module", number, *attributes, seen)
         if isinstance(module, CellBase):
-            self.found.append(Module(whole, self._within))
+            self.found.append(Guard(whole, self._within))  # its number tells it from others, so that no cell is kept alive
         else:
             # Other modules don't tell when an attribute changes.
             self._contents(vars(module), whole, None)
@@ -306,7 +303,7 @@ class Walk:
         if isinstance(value, HookSite):  # made anew when hooks come and go; one for the same hooks is equal
             self.found.append(Guard(("hooks", value), self._within))
         else:
-            self.found.append(Identity(("object", id(value)), self._within, value))
+            self.found.append(Guard(("object", id(value)), self._within, keeps=value))
         if id(value) in self._visited:
             return
         self._visited[id(value)] = None
@@ -374,7 +371,7 @@ class Walk:
         self._told_by_nobody(cls, names, depth)
         if methods or data:
             seen = outline(data.values())
-            self.found.append(ClassData((*data, seen, *map(id, methods)), self._within, methods))
+            self.found.append(ClassData((*data, seen, *map(id, methods)), self._within, keeps=methods))
             for (name, value), known in zip(data.items(), seen):
                 if known is None:
                     self._visit(value, depth + 1, name)
