@@ -90,6 +90,17 @@ def check_size(value: Any, name: str, who: str, square: bool = True) -> Any:
     return tuple(check_int(v, name, who, low=1, high=2**24) for v in value)
 
 
+def check_data(value: Any, fits: object, should: str, who: str) -> Any:
+    """The value, which a transform got from a row, if it fits; `should` says what was expected, such as "the image should be grey".
+
+    Raises:
+        RuntimeError: it does not, which is MindSpore's error for data, as TypeError and ValueError are for arguments.
+    """
+    if not fits:
+        raise RuntimeError(f"{who}: {should}, but got {describe(value)}.")
+    return value
+
+
 def check_enum(value: Any, kind: type[Enum], name: str, who: str) -> Any:
     """The value, if it is a member of an enum."""
     if not isinstance(value, kind):

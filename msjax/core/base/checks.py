@@ -145,7 +145,9 @@ def check_rank(x: Any, ranks: int | Collection[int], name: str, who: str | None 
     """The Tensor or array, if it has this number of axes, or one of these numbers."""
     if x.ndim != ranks and (isinstance(ranks, int) or x.ndim not in ranks):
         numbers = (ranks,) if isinstance(ranks, int) else ranks
-        raise ValueError(f"{_named(name, who)} should have {' or '.join(map(str, numbers))} axes, but its shape is {tuple(x.shape)}.")
+        raise ValueError(
+            f"{_named(name, who)} should have {' or '.join(map(str, numbers))} axes, but its shape is {tuple(x.shape)}."
+        )
     return x
 
 
@@ -154,6 +156,25 @@ def check_shape(x: Any, shape: tuple[int, ...], name: str, who: str | None = Non
     if x.shape != shape:
         raise ValueError(f"{_named(name, who)} should have shape {tuple(shape)}, but its shape is {tuple(x.shape)}.")
     return x
+
+
+def check_same_shape(x: Any, y: Any, what: str, who: str | None = None) -> None:
+    """Raise ValueError if two Tensors or arrays, which messages call `what`, such as "both inputs", have different shapes."""
+    if x.shape != y.shape:
+        raise ValueError(f"{_named(what, who)} should have one shape, but they have {tuple(x.shape)} and {tuple(y.shape)}.")
+
+
+def check_order(low: Any, high: Any, names: tuple[str, str], who: str | None = None, *, equal: bool = False) -> None:
+    """Raise ValueError unless the first of two numbers is less than the second, or equal to it where that is allowed."""
+    if not (low <= high if equal else low < high):
+        should = "not be above" if equal else "be less than"
+        raise ValueError(f"{_named(names[0], who)} should {should} '{names[1]}', but got {low} and {high}.")
+
+
+def check_one_given(names: tuple[str, str], values: tuple[Any, Any], who: str) -> None:
+    """Raise ValueError unless exactly one of two arguments is given, the other being None."""
+    if (values[0] is None) == (values[1] is None):
+        raise ValueError(f"For '{who}', give one of '{names[0]}' and '{names[1]}'.")
 
 
 def check_ints(value: Any, n: int, name: str, who: str | None = None, *, low: float | None = None) -> tuple[int, ...]:
@@ -230,6 +251,14 @@ def check_axis(axis: object, rank: int, *, bools: bool = False) -> None:
         raise TypeError(f"an axis should be an int, but got {describe(axis)}.")
     if not -rank <= axis < rank:
         raise ValueError(f"the axis should be in [{-rank}, {rank}), but got {axis}.")
+
+
+def check_axis_of(x: Any, axis: int, who: str | None = None) -> int:
+    """The axis of a Tensor or array, from 0 on; ValueError if there is no such axis."""
+    if not -x.ndim <= axis < x.ndim:
+        head = "" if who is None else f"For '{who}', "
+        raise ValueError(f"{head}axis {axis} is out of range for an input of shape {tuple(x.shape)}.")
+    return axis % x.ndim
 
 
 def _named(name, who):
