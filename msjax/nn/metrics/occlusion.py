@@ -34,7 +34,7 @@ class OcclusionSensitivity(Metric):
 
     def clear(self) -> None:
         self._baseline = 0.0
-        self._sensitivity = None
+        self._sensitivity: Any = None
 
     def _box(self, shape):
         if self.b_box is None:

@@ -97,7 +97,7 @@ class Rprop(Optimizer):
     ):
         super().__init__(learning_rate, params, weight_decay)
         for name, pair in (("etas", etas), ("step_sizes", step_sizes)):
-            check_value(len(pair), len(check_type(pair, tuple, name, "Rprop")) == 2, "hold two numbers", name, "Rprop")
+            check_value(pair, len(check_type(pair, tuple, name, "Rprop")) == 2, "hold two numbers", name, "Rprop")
         shrink = check_float(etas[0], "etas[0]", "Rprop", above=0, below=1)
         self.etas: tuple[float, float] = shrink, check_float(etas[1], "etas[1]", "Rprop", above=1)
         self.step_sizes: tuple[float, ...] = tuple(

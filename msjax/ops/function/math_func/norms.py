@@ -277,7 +277,7 @@ def l2_normalize(x: TensorLike, axis: int, epsilon: float) -> JaxArray:
 
 def _several(x, name):
     single = isinstance(x, Tensor)
-    tensors = [x] if single else list(x) if isinstance(x, (tuple, list)) else None
+    tensors = [x] if single else list(x) if isinstance(x, (tuple, list)) else []
     check_kind(x, tensors and all(isinstance(t, Tensor) for t in tensors), "be a Tensor or a tuple or list of Tensors", "x", name)
     return tensors, (lambda out: out[0]) if single else type(x)
 
