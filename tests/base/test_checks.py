@@ -138,7 +138,7 @@ def test_ranges_and_orders_of_numbers():
     with _raises(ValueError, "For 'Op', 'x' should be in [1, 2), but got 2."):
         checks.check_in_range(2, "x", "Op", low=1, below=2)
     checks.check_order(1, 1, ("a", "b"), "Op", equal=True)
-    with _raises(ValueError, "For 'Op', 'a' should be less than 'b', but got 1 and 1."):
+    with _raises(ValueError, "For 'Op', 'a' should be below 'b', but got 1 and 1."):
         checks.check_order(1, 1, ("a", "b"), "Op")
     with _raises(ValueError, "For 'Op', 'a' should not be above 'b', but got nan and 1."):
         checks.check_order(float("nan"), 1, ("a", "b"), "Op", equal=True)

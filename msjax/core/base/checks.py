@@ -165,9 +165,9 @@ def check_same_shape(x: Any, y: Any, what: str, who: str | None = None) -> None:
 
 
 def check_order(low: Any, high: Any, names: tuple[str, str], who: str | None = None, *, equal: bool = False) -> None:
-    """Raise ValueError unless the first of two numbers is less than the second, or equal to it where that is allowed."""
+    """Raise ValueError unless the first of two numbers is below the second, or equal to it where that is allowed."""
     if not (low <= high if equal else low < high):
-        should = "not be above" if equal else "be less than"
+        should = "not be above" if equal else "be below"
         raise ValueError(f"{_named(names[0], who)} should {should} '{names[1]}', but got {low} and {high}.")
 
 

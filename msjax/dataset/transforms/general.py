@@ -13,7 +13,7 @@ from msjax.common.typing import ArrayLike, DTypeLike
 from msjax.core.base.checks import check_int, check_kind, check_number, is_int
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Number
-from msjax.dataset.checks import check_data
+from msjax.dataset.checks import check_data, check_enum
 from msjax.dataset.transforms.base import OF_BATCHES, Transform
 from msjax.dataset.values import as_value, is_text, numpy_dtype, pad_to, same_type
 
@@ -225,7 +225,7 @@ class Mask(Transform):
     """
 
     def __init__(self, operator: Relational, constant: Number | str, dtype: Type | None = bool_):
-        check_kind(operator, isinstance(operator, Relational), "be a member of Relational", "operator", "Mask")
+        check_enum(operator, Relational, "operator", "Mask")
         check_kind(
             constant, isinstance(constant, (int, float, str, bytes, np.generic)), "be a number or a str", "constant", "Mask"
         )
