@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.code import cell_contents, names_in
+from msjax.core.base.code import cell_contents, globals_in
 from msjax.core.base.errors import check_callable, on_behalf_of
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.protocol import observe
@@ -190,4 +190,4 @@ def _closed_over(fn):
     if code is None:
         return []
     cells = [held for held in map(cell_contents, fn.__closure__ or ()) if held is not None]
-    return [*cells, *[fn.__globals__[name] for name in names_in(code) if name in fn.__globals__]]
+    return [*cells, *[fn.__globals__[name] for name in globals_in(code) if name in fn.__globals__]]

@@ -7,23 +7,14 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from typing import Any
 
-from msjax.core.base.checks import (
-    check_bool,
-    check_kind,
-    check_known,
-    check_options,
-    check_positive_int,
-    check_str,
-    check_type,
-    check_value,
-)
+from msjax.core.base.checks import check_bool, check_known, check_one_of, check_options, check_positive_int, check_str
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.programs import disk_cache
 from msjax.engine.settings import precision
-from msjax.engine.settings.current import GRAPH_MODE as GRAPH_MODE, PYNATIVE_MODE as PYNATIVE_MODE, SETTINGS
-from msjax.engine.settings.dialects import DIALECTS
+from msjax.engine.settings.current import DIALECTS, GRAPH_MODE as GRAPH_MODE, PYNATIVE_MODE as PYNATIVE_MODE, SETTINGS
 from msjax.engine.settings.parallel import (
     ParallelMode as ParallelMode,
     get_auto_parallel_context as get_auto_parallel_context,
@@ -181,55 +172,19 @@ def force_mode(mode: int | None) -> None:
 def _set_mode(value):
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value!r}.")
-    check_value(
-        value, value in (GRAPH_MODE, PYNATIVE_MODE), "be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1)", "mode", "set_context"
-    )
+    if value not in (GRAPH_MODE, PYNATIVE_MODE):
+        raise ValueError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value}.")
     SETTINGS.mode = value if SETTINGS.forced_mode is None else SETTINGS.forced_mode
 
 
-def _set_synchronize(value):
-    SETTINGS.pynative_synchronize = check_bool(value, "pynative_synchronize", "set_context")
-    ACTIVITY.set_synchronize(value)
-
-
-def _set_detect_anomaly(value: bool) -> None:
-    check_bool(value, "detect_anomaly", "set_context")
-    SETTINGS.detect_anomaly = value
-    ACTIVITY.set_detect_anomaly(value)
-
-
-def _set_dialect(value):
-    check_value(value, value in DIALECTS, f"be one of {', '.join(DIALECTS)}", "hook_dialect", "set_context")
-    SETTINGS.hook_dialect = value
-    VERSION.changed()
-
-
-def _set_hook_queue_bytes(value):
-    SETTINGS.hook_queue_bytes = check_positive_int(value, "hook_queue_bytes", "set_context")
-
-
-def _set_program_cache_size(value):
-    SETTINGS.program_cache_size = check_positive_int(value, "program_cache_size", "set_context")
-
-
-def _set_random_numbers(value):
-    check_value(value, value in RANDOM_NUMBERS, f"be one of {', '.join(RANDOM_NUMBERS)}", "random_numbers", "set_context")
-    SETTINGS.random_numbers = value
-    VERSION.changed()
-
-
-def _set_compile_cache(value):
-    SETTINGS.enable_compile_cache = check_bool(value, "enable_compile_cache", "set_context")
-    _update_compile_cache()
-
-
 def _set_compile_cache_path(value):
-    check_kind(value, isinstance(value, (str, os.PathLike)), "be a path", "compile_cache_path", "set_context")
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"For 'set_context', 'compile_cache_path' should be a path, but got {value!r}.")
     SETTINGS.compile_cache_path = os.fspath(value)
     _update_compile_cache()
 
 
-def _update_compile_cache():
+def _update_compile_cache(_value: Any = None):
     """Tell jax whether and where to store compiled programs between processes."""
     if SETTINGS.enable_compile_cache:
         disk_cache.enable(SETTINGS.compile_cache_path, SETTINGS.compile_cache_bytes)
@@ -237,14 +192,23 @@ def _update_compile_cache():
         disk_cache.disable()
 
 
-def _set_compile_cache_bytes(value):
-    SETTINGS.compile_cache_bytes = check_positive_int(value, "compile_cache_bytes", "set_context")
-    if SETTINGS.enable_compile_cache:
-        _update_compile_cache()
+def _checked(name: str, check: Callable[[Any, str, str], Any], tell: Callable[[Any], object] = bool) -> Callable[[Any], None]:
+    """The setter of a setting that is an attribute of `SETTINGS`; `tell` is called with the new value afterwards."""
+
+    def set_it(value):
+        setattr(SETTINGS, name, check(value, name, "set_context"))
+        tell(value)
+
+    return set_it
+
+
+def _one_of(options):
+    return lambda value, name, who: check_one_of(value, options, name, who)
 
 
 def _set_gpu_config(value):
-    check_type(value, dict, "gpu_config", "set_context")
+    if not isinstance(value, dict):
+        raise TypeError(f"For 'set_context', 'gpu_config' should be a dict, but got {value!r}.")
     check_options(value, _GPU_CONFIG, "set_context", what="key of gpu_config", error=ValueError)
     if "matmul_allow_tf32" in value:
         precision.allow_tf32_in_products(value["matmul_allow_tf32"], "set_context")
@@ -261,7 +225,8 @@ def _set_device_target(value, device_id: int | None = None):
     import jax
 
     check_str(value, "device_target", "set_context")
-    check_value(value, value in DEVICE_TARGETS, f"be one of {', '.join(DEVICE_TARGETS)}", "device_target", "set_context")
+    if value not in DEVICE_TARGETS:
+        raise ValueError(f"For 'set_context', 'device_target' should be one of {', '.join(DEVICE_TARGETS)}, but got {value!r}.")
     if device_id is None:
         device_id = SETTINGS.device_id if value == SETTINGS.device_target else 0
     # "Ascend" means the accelerator of this machine: jax's default backend.
@@ -287,15 +252,17 @@ def _default_target() -> str:
 _SETTERS = {
     "mode": _set_mode,
     "device_target": _set_device_target,
-    "pynative_synchronize": _set_synchronize,
-    "detect_anomaly": _set_detect_anomaly,
-    "hook_dialect": _set_dialect,
-    "hook_queue_bytes": _set_hook_queue_bytes,
-    "program_cache_size": _set_program_cache_size,
-    "random_numbers": _set_random_numbers,
-    "enable_compile_cache": _set_compile_cache,
+    "pynative_synchronize": _checked("pynative_synchronize", check_bool, ACTIVITY.set_synchronize),
+    "detect_anomaly": _checked("detect_anomaly", check_bool, ACTIVITY.set_detect_anomaly),
+    "hook_dialect": _checked("hook_dialect", _one_of(tuple(DIALECTS)), lambda _: VERSION.changed()),
+    "hook_queue_bytes": _checked("hook_queue_bytes", check_positive_int),
+    "program_cache_size": _checked("program_cache_size", check_positive_int),
+    "random_numbers": _checked("random_numbers", _one_of(RANDOM_NUMBERS), lambda _: VERSION.changed()),
+    "enable_compile_cache": _checked("enable_compile_cache", check_bool, _update_compile_cache),
     "compile_cache_path": _set_compile_cache_path,
-    "compile_cache_bytes": _set_compile_cache_bytes,
+    "compile_cache_bytes": _checked(
+        "compile_cache_bytes", check_positive_int, lambda _: SETTINGS.enable_compile_cache and _update_compile_cache()
+    ),
     "gpu_config": _set_gpu_config,
 }
 
