@@ -127,12 +127,12 @@ class Use:
         self.check("the switch makes it dark", self.browser.eval("document.documentElement.dataset.theme"), "dark")
 
     def exports(self):
-        self.browser.click("#csv")
+        self.browser.click(".csv")
         lines = self.browser.kept(".csv").decode().splitlines()
         self.check("CSV is kept", lines[0], lambda head: head.startswith('"row"'))
-        self.browser.click("#png")
+        self.browser.click(".png")
         self.check("PNG is kept", self.browser.kept(".png")[:4], b"\x89PNG")
-        self.browser.click("#svg")
+        self.browser.click(".svg")
         self.check("SVG is kept", self.browser.kept(".svg")[:5], b"<?xml")
 
     def side_by_side(self, path):
