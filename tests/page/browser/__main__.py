@@ -108,7 +108,8 @@ class Use:
         self.check("folding leaves fewer rows", self.browser.eval(ROWS), lambda n: n < before)
         folded = self.browser.eval(ROWS)
         self.browser.eval("document.querySelector('.map').focus()")
-        self.browser.press(*["ArrowUp"] * 30, "ArrowDown", "+")
+        first = "[...document.querySelectorAll('.labels .row')].findIndex(e => e.getAttribute('aria-expanded') === 'false')"
+        self.browser.press(*["ArrowUp"] * 30, *["ArrowDown"] * self.browser.eval(first), "+")
         self.check("the key + unfolds", self.browser.eval(ROWS), lambda n: n > folded)
         self.browser.press("-")
         self.check("the key - folds", self.browser.eval(ROWS), folded)

@@ -187,7 +187,7 @@ class HeatMap {
       const line = this.lines[r], here = r === this.cursor.row;
       rows.push(h("div", {
         class: `row${here ? " here" : ""}${line.key === this.chosen ? " chosen" : ""}`, id: `${this.id}row${r}`, role: "row", title: line.key,
-        "aria-level": line.depth + 1, "aria-rowindex": r + 1, "aria-expanded": line.open, click: () => this.choose(r, this.cursor.panel, this.cursor.column),
+        "aria-level": line.depth + 1, "aria-rowindex": r + 1, "aria-expanded": line.open === null ? null : String(line.open), click: () => this.choose(r, this.cursor.panel, this.cursor.column),
       },
         h("span", { class: "twist", click: (/** @type {Event} */ e) => { e.stopPropagation(); this.fold(r); } }, line.open === null ? "" : line.open ? "▾" : "▸"),
         h("span", { class: "text", role: "rowheader" }, line.label), line.count ? h("span", { class: "count" }, line.count) : null,
