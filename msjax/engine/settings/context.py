@@ -12,7 +12,14 @@ from functools import partial
 from typing import Any
 
 from msjax.core.base.checks import (
-    check_bool, check_int, check_known, check_one_of, check_options, check_positive_int, check_str, check_type,
+    check_bool,
+    check_int,
+    check_known,
+    check_one_of,
+    check_options,
+    check_positive_int,
+    check_str,
+    check_type,
 )  # fmt: skip
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.programs import disk_cache
