@@ -122,8 +122,7 @@ if TYPE_CHECKING:
         set_grad_enabled as set_grad_enabled,
     )
     from msjax.engine.autograd.recompute import recompute as recompute, saved_tensors_hooks as saved_tensors_hooks
-    from msjax.engine.functional.functionalize import functionalize as functionalize, write_back as write_back
-    from msjax.engine.settings.compiler import (
+    from msjax.engine.compile.noop import (
         JitConfig as JitConfig,
         jit_class as jit_class,
         lazy_inline as lazy_inline,
@@ -131,6 +130,7 @@ if TYPE_CHECKING:
         no_inline as no_inline,
         set_recursion_limit as set_recursion_limit,
     )
+    from msjax.engine.functional.functionalize import functionalize as functionalize, write_back as write_back
     from msjax.log import get_level as get_level, get_log_config as get_log_config
     from msjax.ops.function.control.functions import constexpr as constexpr
     from msjax.ops.function.control.transforms import jacfwd as jacfwd, jacrev as jacrev, vmap as vmap

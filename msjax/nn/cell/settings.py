@@ -15,7 +15,7 @@ from msjax.core.door import VERSION
 from msjax.nn.cell.tree import CellTree
 
 if TYPE_CHECKING:
-    from msjax.engine.settings.compiler import JitConfig
+    from msjax.engine.compile.noop import JitConfig
 
 
 class CellSettings(CellTree):
@@ -55,7 +55,7 @@ class CellSettings(CellTree):
 
     def set_jit_config(self, jit_config: JitConfig) -> None:
         """Accept a `JitConfig`, without effect: XLA compiles."""
-        from msjax.engine.settings.compiler import JitConfig
+        from msjax.engine.compile.noop import JitConfig
 
         if not isinstance(jit_config, JitConfig):
             raise TypeError(f"For 'set_jit_config', the argument should be a JitConfig, but got {describe(jit_config)}.")
