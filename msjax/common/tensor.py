@@ -93,7 +93,7 @@ class Tensor(TensorMethods):
         if init is not None and (input_data is not None or dtype is None or shape is None):
             raise ValueError("For 'Tensor', give either 'input_data', or 'init' with 'shape' and 'dtype', not both.")
         if input_data is None:
-            if shape is None or dtype is None:
+            if dtype is None:
                 raise TypeError("For 'Tensor', 'input_data' should be numbers or a Tensor, but got None.")
             return self._leave_without_data(init, shape, dtype)
         if isinstance(input_data, Tensor) and type(self) is Tensor:
