@@ -93,14 +93,26 @@ class HookCall(Event):
         self.what = what
 
     def __call__(self, arrays: Sequence[Any]) -> None:
-        result = self.fn(*[get() for get in self.head], *self.args.fill(arrays))
+        self.call(self.fn, arrays)
+
+    def call(self, fn: Callable[..., Any], arrays: Sequence[Any]) -> None:
+        """Call a hook with the values of a run."""
+        result = fn(*[get() for get in self.head], *self.args.fill(arrays))
         if result is not None:
-            check_observer_result(result, self.what)
+            check_observer_result(result, self.label(fn))
+
+    def label(self, fn: Callable[..., Any]) -> HookLabel | str:
+        """How messages name a hook that is called here."""
+        return self.what
 
     def write(self, code: AfterRunCode, outputs: Sequence[str]) -> None:
+        self.write_call(code, outputs, code.name(self.fn))
+
+    def write_call(self, code: AfterRunCode, outputs: Sequence[str], fn: str) -> None:
+        """Write the lines that call the hook of a name."""
         head = "".join(f"{code.name(get)}(), " for get in self.head)
-        code.line(f"r = {code.name(self.fn)}({head}*{self.args.source(code.name, outputs)})")
-        code.line(f"if r is not None: {code.name(check_observer_result)}(r, {code.name(self.what)})")
+        code.line(f"r = {fn}({head}*{self.args.source(code.name, outputs)})")
+        code.line(f"if r is not None: {code.name(check_observer_result)}(r, {code.name(self.label)}({fn}))")
 
 
 class OwnCall(HookCall):

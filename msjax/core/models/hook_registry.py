@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msjax.core.base.state import VERSION
-from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.slots import before_change
 from msjax.core.hooks.table import CALL_KINDS, EMPTY, HookTable
 from msjax.core.models.where import Where
@@ -108,38 +108,13 @@ class HookRegistry:
         self.changed()
 
 
-class ModuleHandle:
-    """Stands for one hook on the modules that were selected; see `RemovableHandle`."""
-
-    __slots__ = ("_removes", "id")
-
-    def __init__(self, id: int, removes: list[Callable[[], Any]]):
-        self.id: int = id
-        self._removes = removes
-
-    def remove(self) -> None:
-        """Take the hook off all modules; nothing happens if it is gone already."""
-        removes, self._removes = self._removes, []
-        for remove in removes:
-            remove()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_exception: Any) -> None:
-        self.remove()
-
-
-def handle_of(hook: Hook, registries: list[Callable[[], HookRegistry | None]]) -> ModuleHandle:
+def handle_of(hook: Hook, registries: list[Callable[[], HookRegistry | None]]) -> RemovableHandle:
     """The handle of a registered hook. It keeps neither the hook nor what that refers to alive."""
-    ref = weakref.ref(hook)
 
-    def remove():
-        hook = ref()
-        if hook is not None:
-            take_off(hook, [registry for there in registries if (registry := there()) is not None])
+    def remove(hook, _id):
+        take_off(hook, [registry for there in registries if (registry := there()) is not None])
 
-    return ModuleHandle(hook.id, [remove])
+    return RemovableHandle(hook, remove, hook.id)
 
 
 def take_off(hook: Hook, registries: Iterable[HookRegistry]) -> None:

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.table import HookTable
-from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, Row, handle_of, take_off
+from msjax.core.models.hook_registry import HookRegistry, Row, handle_of, take_off
 from msjax.core.models.where import Where, call_name, why_not_called
 
 
@@ -63,7 +63,7 @@ class Framework:
         """What has the hooks of one module."""
         raise NotImplementedError
 
-    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
+    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> RemovableHandle:
         """Put a hook on the modules that `where` selects; ValueError if it selects none.
 
         Args:

@@ -12,13 +12,13 @@ from typing import Any
 import jax
 
 from msjax.core.base.weak import identity, new_number
-from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.core.hooks.table import WITH_HOOKS, HookSite, HookTable
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
-from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, Row, handle_of
+from msjax.core.models.hook_registry import HookRegistry, Row, handle_of
 from msjax.core.models.static_leaves import is_equinox
 from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
 
@@ -213,7 +213,7 @@ class HookedModels(Framework):
     def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
         return [("", model.msjax_registry)]
 
-    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
+    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> RemovableHandle:
         registry = model.msjax_registry
         row = Row(kind, hook, prepend, where, [], registry.chosen(registry.paths(model), where, _who(kind)))
         registry.add(row)
