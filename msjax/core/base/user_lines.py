@@ -14,6 +14,11 @@ from msjax.core.base.libraries import FOLDER
 _OWN = (os.path.dirname(jax.__file__) + os.sep, FOLDER)
 
 
+def is_own(file: str) -> bool:
+    """Whether a file is one of jax's or msjax's."""
+    return file.startswith(_OWN)
+
+
 class Line(NamedTuple):
     """A line of the user's code.
 
@@ -40,7 +45,7 @@ def user_lines() -> tuple[Line, ...]:
     frame, found = sys._getframe(1), []
     while frame is not None and len(found) < 8:
         file = frame.f_code.co_filename
-        if not file.startswith(_OWN) and not file.startswith("<"):
+        if not is_own(file) and not file.startswith("<"):
             found.append(Line(file, frame.f_lineno, frame.f_code.co_name))
         frame = frame.f_back
     return tuple(found)

@@ -13,11 +13,6 @@ from msjax.core.models.module_paths import paths
 from msjax.core.tools.describing import hooks_in_words
 
 
-def takes_hooks(model: Any) -> bool:
-    """Whether a model that is no Cell takes hooks."""
-    return isinstance(model, nnx.Module) or registry_of(model) is not None
-
-
 def described(model: Any, inputs: Any, kwargs: Any) -> list[tuple[str, str, Any, list[Any], int, int, str]]:
     """(path, label, module, outputs, elements that are trained, others, hooks in words) of each module.
 

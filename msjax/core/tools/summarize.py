@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msjax.core.base.errors import describe
+from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.tools.model_tools import tools_of
-from msjax.core.tools.modules import described, takes_hooks
+from msjax.core.tools.modules import described
 from msjax.core.tools.texts import printed
 
 _COLUMNS = ("class", "output", "parameters", "hooks")
@@ -145,7 +146,7 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
     tools = tools_of(net)
     if tools is not None:
         return Summary([SummaryRow(*fields) for fields in tools.summary(net, inputs, kwargs)])
-    if not takes_hooks(net):
+    if framework_of(net) is None:
         raise TypeError(
             f"For 'summary', the network should be a flax nnx module, what hooks.hooked returned, or of msjax.nn, but got {describe(net)}."
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from msjax.core.base.weak import identity, new_number
+from msjax.core.base.weak import new_number
 from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.core.hooks.table import WITH_HOOKS, HookSite, HookTable
@@ -20,7 +20,7 @@ from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.core.models.hook_registry import HookRegistry, Row, handle_of
 from msjax.core.models.static_leaves import is_equinox
-from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
+from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls, where_key
 
 # {number of a Registry: its key} of those that have hooks.
 _IN_USE: dict[int, tuple[Any, ...]] = {}
@@ -87,7 +87,7 @@ class Registry(HookRegistry):
         if not self._rows:
             return None
         rows = self._in_order()
-        return self.number, *[(r.kind, frozenset(r.calls) if self.complete else _where_key(r.where), r.hook.key) for r in rows]
+        return self.number, *[(r.kind, frozenset(r.calls) if self.complete else where_key(r.where), r.hook.key) for r in rows]
 
     def changed(self) -> None:
         (WITH_HOOKS.add if self._rows else WITH_HOOKS.discard)(self)
@@ -101,6 +101,10 @@ class Registry(HookRegistry):
     def paths(self, model: object) -> dict[str, Any]:
         """{path: module} of a hooked model."""
         return dict(self.modules)
+
+    def function(self, model: Any) -> Callable[..., Any]:
+        """What is called to run a hooked model."""
+        return model.apply
 
     def weights(self, model: Any, inputs: Any) -> list[tuple[str, Any, bool]]:
         """(dotted name, array, whether it is trained) of what a hooked model computes with, which may be among its inputs."""
@@ -175,13 +179,6 @@ class Registry(HookRegistry):
 def _who(kind):
     """The function that registers hooks of a kind."""
     return f"register_{kind}_hook"
-
-
-def _where_key(where):
-    """What says of two `where`s that they select the same modules of every model; functions are told apart by identity."""
-    if isinstance(where, (list, tuple, set, frozenset)):
-        return tuple([_where_key(one) for one in where])
-    return where if isinstance(where, (str, type)) else identity(where)
 
 
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:

@@ -16,15 +16,18 @@ import jax.numpy as jnp
 from jax import lax
 
 from msjax.core.base import jax_slots
+from msjax.core.base.user_lines import is_own
 from msjax.core.hooks.places import Edits
+from msjax.core.jaxprs import plan
 from msjax.core.jaxprs.control_flow import FINAL_RULES, devices, scan_steps
 from msjax.core.jaxprs.evaluate import bind, in_groups, segments, walk
 from msjax.core.jaxprs.interpreter import Interpreter
-from msjax.core.jaxprs.plan import Found, Shape
+from msjax.core.jaxprs.plan import Found, Inside, Shape
 from msjax.core.tools.checks import sources
 from msjax.core.tools.checks.asserting import MOST
+from msjax.core.tools.checks.intent import is_meant
 from msjax.core.tools.checks.sources import Source, Wrong
-from msjax.core.tools.search.lines import Derivatives, own
+from msjax.core.tools.search.lines import Derivatives
 
 # The columns of a record in full: whether something is wrong, the number of the source, the place and the number that are wrong there,
 # the device, and the numbers of the steps of so many loops, outermost first.
@@ -45,40 +48,29 @@ _PICKS = {"gather", "dynamic_slice"}
 
 
 @dataclass
-class Step:
+class Step(Inside):
     """An equation that something is to be known of.
 
     Attributes:
+        rule: how its jaxprs are run; None for a call, which is opened, and where there are none.
         number: of the source that it is; None if it is none.
-        blocks: of the jaxprs in it.
-        rule: how they are run; None for a call, which is opened.
     """
 
-    eqn: Any
     number: int | None = None
-    blocks: list[Block] = field(default_factory=list)
-    rule: Any = None
-    found: list[Found] = field(default_factory=list)
-    here: Any = None
 
 
 @dataclass
-class Block:
+class Block(plan.Block):
     """A jaxpr in which something is checked.
 
     Attributes:
-        closed: the ClosedJaxpr.
         steps: Step and Plain; none if nothing is checked.
         marked: of each of its results, whether something wrong may have gone into it, so that it can still be masked.
         axes: of the mesh of the shard_map that it is in.
     """
 
-    closed: Any
-    steps: list[Any] = field(default_factory=list)
     marked: list[bool] = field(default_factory=list)
     axes: tuple[str, ...] = ()
-    found: list[Found] = field(default_factory=list)
-    indexed: bool = False
 
 
 class Checks:
@@ -132,7 +124,7 @@ class Checks:
         kind = sources.kind_of(eqn, self.kinds)
         if kind is not None and self._counts(eqn, kind, here, traceback):
             self.sources.append(Source(kind, eqn, here, at))
-            step = Step(eqn, len(self.sources) - 1)
+            step = Step(eqn, None, [], [], number=len(self.sources) - 1)
             if _spreads(eqn):
                 marked.update(eqn.outvars)
             return step
@@ -143,7 +135,7 @@ class Checks:
             return None
         if name in _ELEMENTWISE or name in _MOVES or name in _PICKS or name == "concatenate":
             marked.update(eqn.outvars)
-        return Step(eqn)
+        return Step(eqn, None, [], [])
 
     def _inside(self, eqn, rule, marked, has_marked, here, traceback, axes):
         name = eqn.primitive.name
@@ -155,20 +147,19 @@ class Checks:
             if body.barrier is not None and name != "while":
                 blocks.append(Block(body.closed))
                 continue
-            is_own = own(jax_slots.file_of(body.closed))
-            around = (traceback or jax_slots.traceback_of(eqn)) if is_own else None
+            around = (traceback or jax_slots.traceback_of(eqn)) if is_own(jax_slots.file_of(body.closed)) else None
             given = [opened and not isinstance(v, jex.Literal) and v in marked for v in eqn.invars]
             if not opened:
                 given = [False] * len(body.closed.jaxpr.invars)
             blocks.append(self._plan(body.closed, given, here, around, axes))
         if not any(block.steps for block in blocks):
-            return Step(eqn) if has_marked else None
+            return Step(eqn, None, [], []) if has_marked else None
         if opened:
             marked.update(v for v, m in zip(eqn.outvars, blocks[0].marked) if m)
-            return Step(eqn, blocks=blocks)
+            return Step(eqn, None, blocks, [])
         found = [f for block in blocks for f in block.found]
         # The condition of a while_loop and its body, one after the other, have one record.
-        return Step(eqn, blocks=blocks, rule=rule, found=found[:1] if name == "while" else found)
+        return Step(eqn, rule, blocks, found[:1] if name == "while" else found)
 
     def _counts(self, eqn, kind, stack, traceback):
         """Whether a source is one: not the derivative of another operation, which has been checked, nor what is meant."""
@@ -182,11 +173,11 @@ class Checks:
             # The lines of jax's own function; those that have called it may be others than those of its first trace.
             inner = []
             for frame in frames:
-                if not own(frame.file_name):
+                if not is_own(frame.file_name):
                     break
                 inner.append(frame)
             frames = [*inner, *traceback.frames]
-        return not sources.is_intended(eqn, frames, own)
+        return not is_meant(frames)
 
 
 def _spreads(eqn):

@@ -11,7 +11,6 @@ import numpy as np
 from jax import lax
 
 from msjax.core.tools.checks.asserting import check_p
-from msjax.core.tools.checks.intent import is_meant
 
 KINDS = ("index", "division", "user")
 _SCATTERS = ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max", "scatter_add", "scatter_mul", "scatter_min", "scatter_max")  # fmt: skip
@@ -85,11 +84,6 @@ def _own_fill(eqn):
 def _is_known(var):
     """Whether a divisor is a number other than 0 of the program itself."""
     return hasattr(var, "val") and bool(np.all(np.asarray(var.val) != 0))
-
-
-def is_intended(eqn: Any, frames: Sequence[Any], own: Any) -> bool:
-    """Whether the code that led to an indexing operation says what an index out of range does; `frames` are innermost first."""
-    return is_meant(frames, own)
 
 
 def wrong(source: Source, ins: Sequence[Any]) -> Wrong:

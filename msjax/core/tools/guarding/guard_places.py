@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -17,6 +17,7 @@ from msjax.core.models.functions import hook_gradient
 from msjax.core.tools.checking import Check
 from msjax.core.tools.examples import of_all_examples
 from msjax.core.tools.fault import Fault
+from msjax.core.tools.hook_set import ModuleHookSet
 from msjax.core.tools.standing import Standing
 
 
@@ -45,19 +46,41 @@ class _Look:
 
 
 class Looks(Standing):
-    """Looks at the places of a guarded model; subclasses have the hooks.
+    """Looks at the places of a guarded model, by hooks of its modules.
 
     Args:
         check (Check): what counts as wrong.
+        gradients (bool): whether gradients are looked at.
+        hooks: the set of hooks that these are added to.
 
     Attributes:
         kind: finds the values among the arguments of a call.
+        name: from a module, as hooks get it, to its path.
     """
 
     kind: Values = ARRAYS
+    name: Callable[[Any], str]
 
-    def __init__(self, check: Check):
-        self.check = check
+    def __init__(self, check: Check, gradients: bool, hooks: ModuleHookSet):
+        self.check, self.hooks = check, hooks
+        hooks.add("forward", self.after)
+        if gradients:
+            hooks.add("forward_pre", self.before)
+            hooks.add("backward_pre", self._of_gradients)
+
+    def before(self, module: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The forward pre hook of modules whose gradients are looked at."""
+        return self.looked_at(self._place("backward", module), args)
+
+    def after(self, module: Any, args: tuple[Any, ...], output: Any) -> None:
+        """The forward hook of all modules."""
+        self.look(self._place("forward", module), self.kind.arrays(output), (module, args))
+
+    def _of_gradients(self, module, grads):
+        self.look(self._place("backward", module), self.kind.arrays(grads))
+
+    def _place(self, phase, module):
+        return Place(phase, self.name(module), type(module).__name__)
 
     def look(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None = None) -> None:
         """Look at the arrays of a place: now, or by a flag in the program."""

@@ -15,6 +15,7 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from msjax.core.base import jax_slots
+from msjax.core.base.user_lines import is_own
 from msjax.core.hooks.places import Edits
 from msjax.core.jaxprs.control_flow import FINAL_RULES, bodies_of, devices, same_types, scan_parts, scan_steps, while_parts
 from msjax.core.jaxprs.interpreter import Interpreter
@@ -59,12 +60,11 @@ class Frames:
     """Makes frames, and keeps what was computed for them.
 
     Args:
-        own: a function from a file's name to whether it is one of jax's or msjax's.
         wrong: a function from an array to whether it is wrong.
     """
 
-    def __init__(self, own: Callable[[str], bool], wrong: Callable[[Any], bool]):
-        self.own, self.wrong = own, wrong
+    def __init__(self, wrong: Callable[[Any], bool]):
+        self.wrong = wrong
         self._kept: dict[Any, Any] = {}
 
     def _once(self, frame, step, name, make):
@@ -79,8 +79,8 @@ class Frames:
         closed = close(jaxpr)
         key = id(closed.jaxpr), *map(id, closed.consts), step.stack
         if key not in self._kept:
-            own = self.own(jax_slots.file_of(closed))
-            self._kept[key] = closed, Plan(closed, step.stack, step.traceback if own else None, self.own)
+            traceback = step.traceback if is_own(jax_slots.file_of(closed)) else None
+            self._kept[key] = closed, Plan(closed, step.stack, traceback)
         return self._kept[key][1]
 
     def enter(self, frame: Frame, step: Step, out: int, index: Index) -> tuple[Frame, Any, Index] | None:

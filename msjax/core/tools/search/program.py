@@ -17,7 +17,7 @@ from msjax.core.tools.fault import Fault, Passed, Statistics
 from msjax.core.tools.scopes import Scopes
 from msjax.core.tools.search.frames import Frames
 from msjax.core.tools.search.levels import Level, Literal, Plan
-from msjax.core.tools.search.lines import Derivatives, lines_of, lines_of_backward_rules, own
+from msjax.core.tools.search.lines import Derivatives, lines_of, lines_of_backward_rules
 from msjax.core.tools.search.names import LeafName, argument_names, became, changed
 from msjax.core.tools.search.walk import Link, Trail, Walker
 
@@ -76,7 +76,7 @@ class _Search:
         closed = self.program.closed
         level, why = None, "computed operation by operation, it isn't there"
         try:
-            plan = Plan(closed, "", None, own)
+            plan = Plan(closed, "", None)
             level = Level(plan, self.program.inputs, effects=True)
             outs = [level.read(v) for v in plan.outputs]
         except Exception as error:
@@ -107,7 +107,7 @@ class _Search:
 
     def _found(self, level, outs):
         plan, names = level.plan, self._result_names(outs)
-        walker = Walker(level, self.check, Frames(own, self._is_wrong))
+        walker = Walker(level, self.check, Frames(self._is_wrong))
         wrong = [i for i, v in enumerate(outs) if self.check([v])]
         # The loss is computed before gradients and new weights.
         wrong.sort(key=lambda i: plan.producer.get(plan.outputs[i], (-1,))[0] if not isinstance(plan.outputs[i], Literal) else -1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base import jax_slots
@@ -130,10 +129,3 @@ class Walker:
 
 def _moment(plan, value):
     return plan.producer.get(value, (-1,))[0] if not isinstance(value, Literal) else -1
-
-
-def wrong_elements(check: Check, value: Any) -> Any:
-    """The indices of the wrong elements of a value."""
-    if not check.applies(value):
-        return []
-    return np.argwhere(check.mask(jnp.asarray(value)))
