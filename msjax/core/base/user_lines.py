@@ -45,7 +45,7 @@ def user_lines() -> tuple[Line, ...]:
     frame, found = sys._getframe(1), []
     while frame is not None and len(found) < 8:
         file = frame.f_code.co_filename
-        if not is_own(file) and not file.startswith("<"):
+        if not file.startswith(_OWN) and not file.startswith("<"):
             found.append(Line(file, frame.f_lineno, frame.f_code.co_name))
         frame = frame.f_back
     return tuple(found)
