@@ -131,7 +131,7 @@ def places():
                 LEFT + 430 + column * (BOX + GAP) + 20 * (level % 2),
                 60 + (top - level) * SPACE,
             )
-    for level, package in enumerate(("base", "hooks", "jaxprs", "models", "tools")):
+    for level, package in enumerate(("base", "hooks", "jaxprs", "models", "study", "tools")):
         found[f"core.{package}"] = LEFT + 50 * (level % 2), 60 + (top - 1.4 * level) * SPACE
     if "core.door" in SHOWN:
         found["core.door"] = LEFT + 222, 60 + (top - 3.2) * SPACE

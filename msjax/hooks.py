@@ -40,5 +40,6 @@ if TYPE_CHECKING:
     )
     from msjax.core.models.run_with_cache import run_with_cache as run_with_cache
     from msjax.core.models.verbs import ablate as ablate, steer as steer
+    from msjax.core.study.stream import stream as stream
 else:
     __getattr__, __dir__ = on_first_use(__name__, None)

@@ -171,7 +171,8 @@ def _floors():
     """{room: floor}, the lowest floor first, from the table in CONTRIBUTING.md."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     rows = re.findall(r"^\| (?:\d+|door) \|.*$", text[text.index("| floor |") :].partition("\n\n")[0], re.MULTILINE)
-    return {name: floor for floor, row in enumerate(rows) for name in re.findall(r"`(\w+)(?:/|\.py)`", row)}
+    # A higher floor may name a room of a lower one.
+    return {name: floor for floor, row in reversed([*enumerate(rows)]) for name in re.findall(r"`(\w+)(?:/|\.py)`", row)}
 
 
 def _assert_no_circle(graph):

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent.parent
 # What the copy has of msjax/: `core` is the wing, the others are its doors.
 KEPT = ("__init__.py", "core", "hooks.py", "py.typed", "tools.py", "version.py")
 # Where its tests are, with some of MindSpore's side's.
-FOLDERS = ("base", "hooks", "jaxprs", "models", "tools")
+FOLDERS = ("base", "hooks", "jaxprs", "models", "study", "tools")
 # `tools.detect_anomaly` is of PyNative mode.
 OF_BOTH_WINGS = "tests/base/test_lazy.py::test_every_name_of_msjax_is_there[msjax.tools]"
 _OFFERED = ("core", "hooks", "tools", "__file__", "__version__")

@@ -1,0 +1,177 @@
+"""Values as sums of parts, each carried on through what is linear in the program; all else stays as it was, frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from msjax.core.jaxprs.evaluate import bind
+from msjax.core.study.tape import Node, origin
+
+# Of all their inputs but the first, sums of what they do to each; of the first of select_n, the choice.
+_SUMS = {"add", "add_any", "sub", "concatenate", "select_n"}
+# Of the first input.
+_UNARY = {
+    "broadcast_in_dim", "convert_element_type", "copy", "copy_p", "cumsum", "dynamic_slice", "expand_dims", "gather", "name", "neg",
+    "optimization_barrier", "pvary", "reduce_precision", "reduce_sum", "reshape", "rev", "sharding_constraint", "slice", "squeeze",
+    "stop_gradient", "transpose", "div", "place",
+}  # fmt: skip
+# Of either input, as long as the other one is frozen.
+_PRODUCTS = {"mul", "dot_general", "conv_general_dilated"}
+# They mix features or positions: within a block, the stream ends there and what a module makes of it is a part of its own.
+_MIXING = {"dot_general", "conv_general_dilated", "gather", "cumsum"}
+
+
+class Parts(NamedTuple):
+    """A value as a sum: the names of its parts, and arrays of them, stacked in front, in so many pieces."""
+
+    names: tuple[str, ...]
+    pieces: tuple[jax.Array, ...]
+
+    @classmethod
+    def of(cls, named: dict[str, Any]) -> Parts:
+        """Those of a dict."""
+        return cls(tuple(named), (jnp.stack(list(named.values())),) if named else ())
+
+    @property
+    def stacked(self) -> jax.Array:
+        """All of them, as one array."""
+        return self.pieces[0] if len(self.pieces) == 1 else jnp.concatenate(self.pieces)
+
+    def map(self, fn: Callable[[Any], Any]) -> Parts:
+        """The parts, each changed by a function."""
+        return Parts(self.names, (jax.vmap(fn)(self.stacked),))
+
+    def merged(self) -> dict[str, jax.Array]:
+        """{name: part}; those of one name are added up."""
+        found: dict[str, jax.Array] = {}
+        for name, value in zip(self.names, self.stacked):
+            found[name] = found[name] + value if name in found else value
+        return found
+
+
+class Carried:
+    """Which values of a tape carry parts on.
+
+    Args:
+        nodes: of the tape.
+        stream: where parts of the residual stream begin.
+        splits: where parts of what modules make begin, such as heads: they go on through the products within a block, too.
+    """
+
+    def __init__(self, nodes: Sequence[Node], stream: Iterable[Node], splits: Iterable[Node]):
+        self.kind: dict[int, str] = {**{n.number: "stream" for n in stream}, **{n.number: "split" for n in splits}}
+        self.sources = set(self.kind)
+        self.inputs: dict[int, list[int]] = {}  # the positions of the inputs that carry parts
+        for node in nodes:
+            self._see(node)
+
+    def _see(self, node):
+        at = [i for i, each in enumerate(node.ins) if each.number in self.kind]
+        if not at or not _is_linear(node, at):
+            return
+        kinds = {self.kind[node.ins[i].number] for i in at}
+        if kinds == {"stream"} and node.inside and node.made in _MIXING:
+            return
+        self.inputs[node.number] = at
+        self.kind.setdefault(node.number, "split" if kinds == {"split"} else "stream")
+
+    def __contains__(self, node: Node) -> bool:
+        return node.number in self.kind
+
+    def parts(self, target: Node, given: dict[int, Parts], affine: bool) -> Parts:
+        """The parts of a value.
+
+        Args:
+            given: those of the sources.
+            affine: True to count as parts what is added on the way, the sources being all that there is where they stand; otherwise only
+                what the sources bring counts, through later sources, too.
+        """
+        ancestors, pending = {}, [target]
+        while pending:
+            node = pending.pop()
+            if node.number not in ancestors and node in self:
+                ancestors[node.number] = node
+                if not (affine and node.number in self.sources):
+                    pending += [node.ins[i] for i in self.inputs.get(node.number, ())]
+        found: dict[int, Parts] = {}
+        for number in sorted(ancestors):
+            node = ancestors[number]
+            own = given.get(number, Parts((), ()))
+            if number in self.inputs and not (affine and number in self.sources):
+                more = self._step(node, found, affine)
+                own = Parts((*own.names, *more.names), (*own.pieces, *more.pieces))
+            found[number] = own
+        return found[target.number]
+
+    def _step(self, node, found, affine):
+        at = self.inputs[node.number]
+        if node.made == "place":
+            return found[node.ins[0].number]
+        if node.made not in _SUMS:
+            own = found[node.ins[at[0]].number]
+            return own.map(_with_input(node, at[0])) if own.names else own
+        names, pieces = (), ()
+        for i, each in enumerate(node.ins):
+            if i == 0 and node.made == "select_n":
+                continue
+            parts = found[each.number] if i in at else Parts.of(components(each)) if affine else Parts((), ())
+            if not parts.names:
+                continue
+            if node.made in ("add", "add_any") and each.value.shape == node.value.shape:
+                changed = parts
+            else:
+                changed = parts.map(_with_input(node, i))
+            names, pieces = (*names, *changed.names), (*pieces, *changed.pieces)
+        return Parts(names, pieces)
+
+
+def _is_linear(node, at):
+    if node.made in _SUMS:
+        return not (node.made == "select_n" and 0 in at)
+    if node.made in _PRODUCTS:
+        return len(at) == 1 and (at[0] == 0 or node.made != "conv_general_dilated")
+    return node.made in _UNARY and at == [0]
+
+
+def _with_input(node, i):
+    """The function of one input of an equation that is linear in it: what else a sum adds counts as zero."""
+    others = [n.value for n in node.ins]
+    if node.made in _SUMS:
+        first = 1 if node.made == "select_n" else 0
+        others = [v if k < first else jnp.zeros_like(v) for k, v in enumerate(others)]
+
+    def fn(part):
+        values = list(others)
+        values[i] = jnp.broadcast_to(part, jnp.shape(values[i])).astype(jnp.result_type(values[i]))
+        return bind(node.eqn, values)[0]
+
+    return fn
+
+
+def components(node: Node) -> dict[str, jax.Array]:
+    """What a value is the sum of: {name: array} of the modules whose results are added up, by the adds of the program."""
+    if node.made == "place" and ":in" not in (node.place or ":in"):
+        return {node.place: node.value}
+    if node.ins and node.made in ("place", "name", "copy", "optimization_barrier", "sharding_constraint"):
+        return components(node.ins[0])
+    if node.made in ("add", "add_any"):
+        found: dict[str, jax.Array] = {}
+        for each in node.ins:
+            for name, value in components(each).items():
+                value = jnp.broadcast_to(value, node.value.shape)
+                found[name] = found[name] + value if name in found else value
+        return found
+    return {_name(node): node.value}
+
+
+def _name(node):
+    first = origin(node)
+    if first.place is not None:
+        return first.place
+    if first.made == "input":
+        return f"{node.module}/parameter" if node.made != "input" else "input"
+    return f"{node.module}/{first.made}"

@@ -1,0 +1,117 @@
+"""Runs of a model on a tape: the program of a model of any framework, with its places, for whoever reads the tape."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from msjax.core.base.errors import called, near
+from msjax.core.hooks.place_names import matches_place
+from msjax.core.hooks.places import Edits, Tracing
+from msjax.core.jaxprs.control_flow import rules
+from msjax.core.jaxprs.interpreter import Program
+from msjax.core.jaxprs.plan import Patterns
+from msjax.core.models.capture import Options
+from msjax.core.study.tape import Node, Tape
+
+
+class TapeOptions(Options):
+    """What a tape is made for: `work` gets the model's program, where a capture would return values of its places.
+
+    Attributes:
+        work: ``work(program)``, whose result is that of the run.
+    """
+
+    work: Callable[[OnTape], Any]
+
+    def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+        return self._run(fn, lambda result: result)
+
+    def of_pure_call(self, names: Sequence[str], call: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+        return self._run(call, lambda result: result[0])
+
+    def _run(self, fn, chosen):
+        def run(*args, **kwargs):
+            program = Program(fn, args, kwargs, Tracing(Edits(), self.parts, scopes=True), rules())
+            return None, self.work(OnTape(program, chosen))
+
+        return run
+
+
+class OnTape:
+    """A model's program with its arguments, which runs on tapes."""
+
+    def __init__(self, program: Program, chosen: Callable[[Any], Any]):
+        self._program = program
+        self._chosen = chosen
+
+    def run(self, tape: Tape) -> tuple[list[Node], Any]:
+        """(the nodes of the program's results, what the model returns)."""
+        nodes = tape.run(self._program.closed, self._program.inputs)
+        return nodes, self._chosen(self._program.result([node.value for node in nodes]))
+
+
+def on_tape(pure: Any, state: Any, patterns: Iterable[str], args: tuple[Any, ...], work: Callable[[OnTape], Any]) -> Any:
+    """Call ``work(program)`` with the program of a model.
+
+    Args:
+        pure, state: the model, as `run_kept` gives it.
+        patterns: of places that the program is to have, beside the outputs of its modules.
+        args: what the model is called with.
+    """
+    options = TapeOptions(Patterns(["*", *patterns]), Edits(), False, None, jnp.sum, None)
+    options.work = work
+    return pure.run(state, options, args, {})[1]
+
+
+def matching(tape: Tape, patterns: Iterable[str], who: str) -> list[str]:
+    """The names of the places that patterns select, in program order.
+
+    Raises:
+        ValueError: a pattern selects none.
+    """
+    found: list[str] = []
+    for pattern in patterns:
+        names = [n for n, base in tape.bases.items() if n == pattern or matches_place(pattern, base) or matches_place(pattern, n)]
+        if not names:
+            there = ", ".join(map(repr, [n for n in tape.places if ":" not in n][:30]))
+            raise ValueError(
+                f"For '{called(who)}', no place with floating-point values was selected by {pattern!r}; there are {there}"
+                f"{near(pattern, tape.places)}."
+            )
+        found += names
+    return sorted(dict.fromkeys(found), key=lambda name: tape.places[name].number)
+
+
+def is_block(pattern: str) -> Callable[[str], bool]:
+    """A function of a module's path: whether it is one of the blocks of a pattern, of which "*" doesn't cross dots here."""
+    return lambda path: path.count(".") == pattern.count(".") and fnmatch.fnmatchcase(path, pattern)
+
+
+def first_array(result: Any) -> jax.Array:
+    """The first array of floats in a model's result, such as its logits."""
+    leaves = [leaf for leaf in jax.tree.leaves(result) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)]
+    if not leaves:
+        raise ValueError(f"For '{called('stream')}', the model's result has no floating-point values.")
+    return leaves[0]
+
+
+def gradient_of(metric: Callable[[Any], jax.Array] | None, result: Any) -> tuple[jax.Array, Any]:
+    """(a metric of a model's result, its gradient with respect to the first array of floats in it)."""
+    leaves, treedef = jax.tree.flatten(result)
+    at = next(i for i, leaf in enumerate(leaves) if leaf is first_array(result))
+
+    def of(array):
+        joined = jax.tree.unflatten(treedef, [*leaves[:at], array, *leaves[at + 1 :]])
+        number = jnp.sum(array) if metric is None else metric(joined)
+        if jnp.shape(number):
+            raise ValueError(
+                f"For '{called('stream')}', the metric should return a number, but returned one of shape {jnp.shape(number)}."
+            )
+        return number
+
+    return jax.value_and_grad(of)(leaves[at])

@@ -1,0 +1,280 @@
+"""stream: the residual stream of a transformer of any framework, found in its program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from msjax.core.base.errors import describe, on_behalf_of
+from msjax.core.base.weak import Same
+from msjax.core.models.kept_programs import run_kept
+from msjax.core.study.heads import attention, head_parts, split_parts
+from msjax.core.study.parts import Carried, Parts, components
+from msjax.core.study.programs import first_array, gradient_of, is_block, matching, on_tape
+from msjax.core.study.tape import Tape
+
+
+class Decomposed(NamedTuple):
+    """A value as the sum of what modules have added; ``found["blocks.0.mlp"]`` is one of them.
+
+    Attributes:
+        names: of the parts, in program order.
+        values: the parts, stacked: (parts, ...). Their sum is `total`, but for rounding.
+        total: the value as the model computes it.
+    """
+
+    names: tuple[str, ...]
+    values: jax.Array
+    total: jax.Array
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.values[self.names.index(key)] if isinstance(key, str) else tuple.__getitem__(self, key)
+
+
+class Stream:
+    """The residual stream of a model, as `stream` makes it."""
+
+    def __init__(self, model: Any, blocks: str, start: str | None):
+        self.model, self.blocks, self.start = model, blocks, start
+        self._is_block = is_block(blocks)
+
+    def _kept(self, name, key, work, patterns, args, *given):
+        """Run ``work(program, *given)`` in a compiled program, which is kept."""
+        wanted = [*([] if self.start else [f"{self.blocks}:in[0]"]), *patterns]
+
+        def program(pure, state, args, given):
+            return on_tape(pure, state, wanted, args, lambda program: work(program, *given))
+
+        with on_behalf_of(name):
+            return run_kept(self.model, (name, self.blocks, self.start, *key), program, args, given)
+
+    def _tape(self, edit=None):
+        def entrance(name):
+            path, part, _ = name.partition(":in[0]")
+            return name == self.start if self.start else bool(part) and self._is_block(path)
+
+        return Tape(edit, entrance, self._is_block)
+
+    def _walked(self, program):
+        """(tape, nodes of the results, the model's result, node where the stream begins) of a run."""
+        tape = self._tape()
+        outs, result = program.run(tape)
+        if not tape.entered or not tape.left:
+            there = ", ".join(map(repr, [name for name in tape.places if ":" not in name][:30]))
+            raise ValueError(
+                f"For 'stream', no blocks are called with an array first and return one: blocks={self.blocks!r}, start={self.start!r}; "
+                f"there are {there}."
+            )
+        return tape, outs, result, tape.places[tape.entered[0]]
+
+    def _target(self, tape, outs, at):
+        if at is None:
+            return tape.places[tape.left[-1]]
+        if at == "" and "" not in tape.places:
+            return next(node for node in outs if jnp.issubdtype(jnp.result_type(node.value), jnp.inexact))
+        return tape.places[matching(tape, [at], "stream")[-1]]
+
+    def _not_linear(self, at, carried, target):
+        node = target
+        while node.ins and not any(each in carried for each in node.ins):
+            node = next((each for each in node.ins if each.ins), node.ins[0])
+        what = f"{at!r}" if at else "the model's result" if at == "" else "the last block's output"
+        return ValueError(
+            f"For 'stream', {what} is no sum of what blocks add: {node.made!r} in {node.module!r} isn't linear in the residual stream. "
+            "Name an earlier place: at=..."
+        )
+
+    def decompose(
+        self, *args: Any, at: str | None = None, heads: bool = False, split: dict[str, Any] | None = None
+    ) -> Decomposed:
+        """What the embeddings, every module and, if asked for, every head have added to a value.
+
+        Args:
+            args: what the model is called with.
+            at: the place whose value is decomposed: a block, ``"blocks.3:in[0]"``, what comes behind the blocks, such as the last norm,
+                or "" for the model's result: norms and scales are frozen then, so that each part is a logit attribution. Default: the last
+                block's output.
+            heads: True for the results of each head, through the output kernel, in the place of those of attention modules. Attention is
+                found by its softmax.
+            split (dict, optional): {place: axis, or (axis, number of heads)} of other values that are split along an axis: heads that aren't
+                found, as ``{"blocks.*.attn.out:in": -2}``, or neurons, as ``{"blocks.*.mlp.out:in": -1}``.
+
+        Returns:
+            A `Decomposed`. Parameters that are added, such as a bias, are parts named "module/parameter".
+
+        Raises:
+            ValueError: there are no such blocks or places; the value isn't linear in the residual stream.
+        """
+        split = dict(split or {})
+
+        def work(program):
+            tape, outs, _, entrance = self._walked(program)
+            given = {entrance.number: Parts.of(components(entrance))}
+            given |= head_parts(tape, entrance) if heads else {}
+            for pattern, how in split.items():
+                given |= {
+                    tape.places[name].number: split_parts(name, tape.places[name], how)
+                    for name in matching(tape, [pattern], "stream")
+                }
+            carried = Carried(tape.nodes, [entrance], [tape.nodes[n] for n in given if n != entrance.number])
+            target = self._target(tape, outs, at)
+            if target not in carried:
+                raise self._not_linear(at, carried, target)
+            found = carried.parts(target, given, affine=True).merged()
+            return tuple(found), jnp.stack(list(found.values())), target.value
+
+        patterns = [p for p in (at, *split) if p and ":" in p]
+        key = (at, heads, tuple((k, v if isinstance(v, tuple) else (v,)) for k, v in split.items()))
+        return Decomposed(*self._kept("decompose", key, work, patterns, args))
+
+    def direct(
+        self, *args: Any, at: str | Iterable[str], metric: Callable[[Any], jax.Array] | None = None
+    ) -> dict[str, jax.Array]:
+        """How much each value of some places adds to a number directly: past no other block, with norms frozen.
+
+        Args:
+            args: what the model is called with.
+            at: places: what modules put out, or within a block what stands before its last projection, for heads and neurons:
+                ``"blocks.*.attn.out:in"``, ``"blocks.*.mlp.down:in"``.
+            metric (callable, optional): from the model's result to a number, such as the difference of two logits; to first order. Default: the sum.
+
+        Returns:
+            {place: array of the value's shape}: add it up over what isn't looked at, such as features, for that of positions and heads.
+        """
+        at = (at,) if isinstance(at, str) else tuple(at)
+
+        def work(program):
+            tape, outs, result, entrance = self._walked(program)
+            names = matching(tape, at, "stream")
+            nodes = {name: tape.places[name] for name in names}
+            stream = [entrance, *[node for node in nodes.values() if not node.inside]]
+            carried = Carried(tape.nodes, stream, [node for node in nodes.values() if node.inside])
+            _, slope = gradient_of(metric, result)
+            target = next(node for node in outs if node.value is first_array(result))
+            if target not in carried:
+                raise self._not_linear("", carried, target)
+
+            def added(deltas):
+                given = {nodes[name].number: Parts((name,), (delta[None],)) for name, delta in deltas.items()}
+                parts = carried.parts(target, given, affine=False)
+                return sum([jnp.vdot(piece.sum(0), slope) for piece in parts.pieces], jnp.zeros(()))
+
+            slopes = jax.grad(added)({name: jnp.zeros_like(node.value) for name, node in nodes.items()})
+            return {name: slopes[name] * node.value for name, node in nodes.items()}
+
+        return dict(self._kept("direct", (at, Same(metric)), work, [p for p in at if ":" in p], args))
+
+    def lens(self, *args: Any, translators: Any = None) -> Any:
+        """What the model would return if it ended after each block: the logit lens (nostalgebraist, 2020).
+
+        Args:
+            args: what the model is called with.
+            translators (optional): those that `tune` returns, for the tuned lens (Belrose et al., 2023).
+
+        Returns:
+            The model's result with an axis in front: what comes into the first block, then one for each block.
+        """
+        return self._kept("lens", (), self._lenses, (), args, translators)
+
+    def _lenses(self, program, translators):
+        tape, _, _, entrance = self._walked(program)
+        values = jnp.stack([entrance.value, *[tape.places[name].value for name in tape.left]])
+        if translators is not None:
+            kernel, bias = translators
+            moved = jnp.einsum("l...d,lde->l...e", values[:-1], kernel) + jnp.expand_dims(bias, range(1, values.ndim - 1))
+            values = values.at[:-1].add(moved.astype(values.dtype))
+        last = tape.left[-1]
+
+        def ended(value):
+            return program.run(self._tape(lambda name, old, _: value if name == last else old))[1]
+
+        return jax.vmap(ended)(values)
+
+    def tune(self, batches: Iterable[Any], optimizer: Any) -> tuple[jax.Array, jax.Array]:
+        """Train the translators of the tuned lens: an affine map for each block, by the divergence of its logits from the model's.
+
+        Args:
+            batches: of arguments of the model: an array, or a tuple. Each is one step.
+            optimizer: of optax, such as ``optax.adam(1e-3)``.
+
+        Returns:
+            (kernels, of shape (blocks, features, features); biases): for `lens`. What they give is added to the value.
+        """
+        translators, state = None, None
+
+        def loss(translators, program):
+            logits = jax.nn.log_softmax(first_array(self._lenses(program, translators)))
+            return (jnp.exp(logits[-1]) * (logits[-1] - logits[:-1])).sum(-1).mean()
+
+        def work(program, translators, state):
+            slopes = jax.grad(loss)(translators, program)
+            updates, state = optimizer.update(slopes, state, translators)
+            return jax.tree.map(jnp.add, translators, updates), state
+
+        for batch in batches:
+            args = batch if isinstance(batch, tuple) else (batch,)
+            if translators is None:
+                shape, count = self._kept(
+                    "tune", ("shape",), lambda p: (self._walked(p)[3].value, len(self._walked(p)[0].left)), (), args
+                )
+                translators = jnp.zeros((count, shape.shape[-1], shape.shape[-1])), jnp.zeros((count, shape.shape[-1]))
+                state = optimizer.init(translators)
+            translators, state = self._kept("tune", (Same(optimizer.update),), work, (), args, translators, state)
+        if translators is None:
+            raise ValueError("For 'tune', there should be at least one batch, but there is none.")
+        return translators
+
+    def patterns(self, *args: Any) -> dict[str, jax.Array]:
+        """The attention patterns: {path of a module: array (..., heads, queries, keys)}, found by their softmax."""
+
+        def work(program):
+            tape, *_ = self._walked(program)
+            found = {module: weights.value for module, (weights, _) in attention(tape).items()}
+            if not found:
+                raise ValueError(
+                    "For 'stream', no attention was found: there is no softmax whose result is multiplied with values."
+                )
+            return found
+
+        return dict(self._kept("patterns", (), work, (), args))
+
+
+def stream(model: Any, blocks: str = "blocks.*", *, start: str | None = None) -> Stream:
+    """The residual stream of a transformer of flax, equinox or haiku that nobody has adapted.
+
+    It is found by tracing: what the program adds to the first argument of the first block until the last block returns. Layers in a
+    scan are unrolled, in what is compiled here.
+
+    Args:
+        model: an nnx module, or another model or function, as for `capture`.
+        blocks: the path of the blocks, "*" within one part of it, such as ``"blocks.*"`` or, in a scan, ``"layers"``. They take the stream as
+            their first positional argument, and return it, alone or first.
+        start (str, optional): the name of the place where the stream begins, for functions whose blocks are named by `site`.
+
+    Returns:
+        A `Stream`, whose methods are called like the model: `decompose`, `direct`, `lens`, `patterns`.
+
+    Raises:
+        TypeError: `blocks` is no text.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> class Block(nnx.Module):
+        ...     def __init__(self):
+        ...         self.mlp = nnx.Linear(2, 2, use_bias=False, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0))
+        ...     def __call__(self, x):
+        ...         return x + self.mlp(x)
+        >>> model = nnx.Sequential(Block(), Block())
+        >>> found = ms.hooks.stream(model, "layers.*").decompose(jnp.array([[1.0, 2.0]]))
+        >>> print(found.names, found.values[:, 0, 0], found.total[0, 0])
+        ('input', 'layers.0.mlp', 'layers.1.mlp') [1. 3. 9.] 13.0
+    """
+    for name, value in (("blocks", blocks), ("start", start)):
+        if not isinstance(value, str) and not (name == "start" and value is None):
+            raise TypeError(f"For 'stream', {name!r} should be a path, but got {describe(value)}.")
+    return Stream(model, blocks, start)

@@ -1,0 +1,142 @@
+"""Residual streams of models of all frameworks, against the same by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from msjax import hooks
+from tests.study.transformers import HEAD, LAYER, MODELS, TOKENS, NnxModel, by_hand, frozen_norm, norm
+
+HEADS = []
+ADDED, STREAM, LOGITS = by_hand(edit=lambda name, value: (HEADS.append(value) if name.endswith("z") else None) or value)
+every = pytest.mark.parametrize("framework", MODELS)
+
+
+def close(a, b):
+    np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
+
+
+def made(framework):
+    make, blocks, names = MODELS[framework]
+    model, before = make()
+    return hooks.stream(model, blocks), before, lambda i, name: names.format(i=i, name=name)
+
+
+def named(parts, name):
+    """The parts by hand, with the framework's names."""
+    return {key if key[0] not in "01" else name(*key.split(".")): value for key, value in parts.items()}
+
+
+@every
+def test_what_modules_and_heads_add(framework):
+    stream, before, name = made(framework)
+    found = stream.decompose(*before, TOKENS, heads=True)
+    by_name = named({key: value for key, value in ADDED.items() if "attn" not in key}, name)
+    for i, z in enumerate(HEADS):
+        by_name |= {f"{name(i, 'attn')} head {h}": z[..., h, :] @ LAYER[i]["out"][h] for h in range(2)}
+    assert by_name.keys() <= set(found.names) and len(found.names) == len(by_name) + 2  # and the biases of the output kernels
+    for part, value in by_name.items():
+        close(found[part], value)
+    close(found.total, STREAM)
+    np.testing.assert_allclose(found.values.sum(0), found.total, atol=5e-6)
+
+
+@pytest.mark.parametrize("framework", ["nnx", "linen"])
+def test_logits_with_the_norm_frozen(framework):
+    stream, before, name = made(framework)
+    found = stream.decompose(*before, TOKENS, at="")
+    by_name = named(frozen_norm(ADDED, STREAM), name)
+    assert list(found.names) == list(by_name)
+    for part, value in by_name.items():
+        close(found[part], value)
+    close(found.total, LOGITS)
+    close(found.values.sum(0), LOGITS)
+
+
+@pytest.mark.parametrize("framework", ["linen", "equinox"])
+def test_attention_patterns(framework):
+    stream, before, name = made(framework)
+    x = ADDED["embed"] + ADDED["/parameter"]
+    q, k, _ = np.einsum("btd,ndhe->nbhte", norm(x), LAYER[0]["qkv"])
+    scores = np.where(np.tril(np.ones((3, 3))) > 0, np.einsum("bhqe,bhke->bhqk", q, k) / 2, -1e9)
+    close(stream.patterns(*before, TOKENS)[name(0, "attn")], jax.nn.softmax(scores))
+
+
+def test_a_place_between_and_the_norm():
+    stream, _, _ = made("nnx")
+    first = stream.decompose(TOKENS, at="blocks.0")
+    assert first.names == ("embed", "/parameter", "blocks.0.attn", "blocks.0.mlp")
+    close(first.total, sum(ADDED[key] for key in ("embed", "/parameter", "0.attn", "0.mlp")))
+    normed = stream.decompose(TOKENS, at="norm")
+    close(normed.total, norm(STREAM))
+    close(normed["blocks.1.mlp"] @ HEAD, frozen_norm(ADDED, STREAM)["1.mlp"])
+
+
+def difference(logits):
+    return (logits[:, -1, 3] - logits[:, -1, 4]).sum()
+
+
+def test_direct_attribution_of_modules_heads_neurons_and_positions():
+    stream, _, _ = made("nnx")
+    found = stream.direct(TOKENS, at=["embed", "blocks.*.attn.out:in", "blocks.*.mlp", "blocks.*.mlp.down:in"], metric=difference)
+    parts = frozen_norm(ADDED, STREAM)
+    for part, place in (("embed", "embed"), ("0.mlp", "blocks.0.mlp"), ("1.mlp", "blocks.1.mlp")):
+        close(found[place].sum(), difference(parts[part]))
+        assert not np.any(found[place][:, :-1])  # past no other block, only the last position counts
+    close(found["blocks.1.mlp.down:in"].sum(), difference(parts["1.mlp"]))
+    heads = frozen_norm({h: HEADS[0][..., h, :] @ LAYER[0]["out"][h] for h in range(2)}, STREAM)
+    close(found["blocks.0.attn.out:in"].sum((0, 1, 3)), [difference(heads[h]) for h in range(2)])
+    neurons = stream.decompose(TOKENS, at="", split={"blocks.*.mlp.down:in": -1, "blocks.*.attn.out:in": -2})
+    close(difference(neurons["blocks.1.mlp.down:in 4"]), found["blocks.1.mlp.down:in"][..., 4].sum())
+    close(difference(neurons["blocks.0.attn.out:in 1"]), difference(heads[1]))
+    close(neurons.values.sum(0), LOGITS)
+
+
+def test_logit_lens_and_tuned_lens():
+    stream, before, _ = made("linen")  # whose layers are in a scan
+    found = stream.lens(*before, TOKENS)
+    between = np.cumsum([ADDED["embed"] + ADDED["/parameter"], *[ADDED[f"{i}.attn"] + ADDED[f"{i}.mlp"] for i in range(2)]], 0)
+    close(found, norm(between) @ HEAD)
+    translators = stream.tune([(*before, TOKENS)] * 30, optax.adam(0.02))
+    assert translators[0].shape == (2, 4, 4) and translators[1].shape == (2, 4)
+    moved = between[0] + between[0] @ translators[0][0] + translators[1][0]
+    tuned = stream.lens(*before, TOKENS, translators=translators)
+    close(tuned[0], norm(moved) @ HEAD)
+
+    def divergence(lens):
+        logs = jax.nn.log_softmax(lens)
+        return (jnp.exp(logs[-1]) * (logs[-1] - logs[:-1])).sum(-1).mean()
+
+    assert divergence(tuned) < 0.5 * divergence(found)
+
+
+def test_functions_name_where_the_stream_begins():
+    def fn(x):
+        x = hooks.site("start", x)
+        for i in range(2):
+            x = hooks.site(f"block{i}", x * 0.5 + hooks.site(f"mlp{i}", jnp.tanh(x)))
+        return jnp.tanh(x)
+
+    x = jnp.array([[1.0, -2.0]])
+    stream = hooks.stream(fn, "block*", start="start")
+    found = stream.decompose(x)
+    middle = 0.5 * x + jnp.tanh(x)
+    assert found.names == ("start", "mlp0", "mlp1")
+    close(found.values, jnp.stack([0.25 * x, 0.5 * jnp.tanh(x), jnp.tanh(middle)]))
+    with pytest.raises(ValueError, match="the model's result is no sum of what blocks add: 'tanh'"):
+        stream.decompose(x, at="")
+
+
+def test_errors_of_stream():
+    with pytest.raises(ValueError, match=r"no blocks are called with an array first.*blocks='layers.\*'.*'embed'"):
+        hooks.stream(NnxModel(), "layers.*").decompose(TOKENS)
+    with pytest.raises(ValueError, match=r"no place with floating-point values was selected by 'nrom'.*nearest.*'norm'"):
+        hooks.stream(NnxModel()).decompose(TOKENS, at="nrom")
+    with pytest.raises(ValueError, match="'embed' is no sum of what blocks add"):
+        hooks.stream(NnxModel()).decompose(TOKENS, at="embed")
+    with pytest.raises(TypeError, match=r"'blocks' should be a path, but got"):
+        hooks.stream(NnxModel(), 3)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"should be an axis of 'blocks.0.mlp.down:in', of shape"):
+        hooks.stream(NnxModel()).decompose(TOKENS, split={"blocks.*.mlp.down:in": (-1, 4)})
