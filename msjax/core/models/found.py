@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from msjax.core.base.code import cell_contents, names_in
 from msjax.core.models.frameworks.framework import framework_of
 
 
@@ -30,6 +31,7 @@ def _read_by(fn, depth):
     function = inspect.unwrap(getattr(fn, "func", fn))
     if depth > 3 or not (inspect.isfunction(function) or inspect.ismethod(function)):
         return []
-    variables = inspect.getclosurevars(function)
-    read = [*variables.nonlocals.values(), *variables.globals.values(), getattr(function, "__self__", None)]
+    names, known = names_in(function.__code__), function.__globals__
+    read = [*map(cell_contents, function.__closure__ or ()), *(known[name] for name in names if name in known)]
+    read.append(getattr(function, "__self__", None))
     return [*read, *(inner for value in read if value is not fn for inner in _read_by(value, depth + 1))]

@@ -22,17 +22,11 @@ from msjax.core.models.hook_registry import HookRegistry, Row, handle_of
 from msjax.core.models.static_leaves import is_equinox
 from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls, where_key
 
-# {number of a Registry: its key} of those that have hooks.
-_IN_USE: dict[int, tuple[Any, ...]] = {}
 
-
-def _use(number, key):
-    """Make the hooks of a Registry part of jax's cache key."""
-    if key is None:
-        _IN_USE.pop(number, None)
-    else:
-        _IN_USE[number] = key
-    HOOKED_WITH.set_global(tuple(sorted(_IN_USE.items(), key=lambda item: item[0])) or None)
+def _tell_jax():
+    """Make the hooks that models have now part of jax's cache key."""
+    keys = [key for model in WITH_HOOKS if (key := model.key) is not None]
+    HOOKED_WITH.set_global(tuple(sorted(keys, key=lambda key: key[0])) or None)
 
 
 class ModuleAt(HookSite):
@@ -76,7 +70,7 @@ class Registry(HookRegistry):
         self.modules: dict[str, Any] = {}
         self.number = new_number()
         self._at: dict[tuple[str, str], ModuleAt] = {}
-        weakref.finalize(self, _use, self.number, None).atexit = False
+        weakref.finalize(self, _tell_jax).atexit = False
 
     # Whether all modules are known before the model runs: then two hooks on the same ones are on the same ones forever.
     complete = False
@@ -91,7 +85,7 @@ class Registry(HookRegistry):
 
     def changed(self) -> None:
         (WITH_HOOKS.add if self._rows else WITH_HOOKS.discard)(self)
-        _use(self.number, self.key)
+        _tell_jax()
 
     def at(self, path: str, cls: type) -> ModuleAt:
         """The module at a path, which is of that class."""
