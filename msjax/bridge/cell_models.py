@@ -12,9 +12,8 @@ from flax import nnx
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in
 from msjax.core.base.weak import Same
-from msjax.core.hooks.hook import Hook
+from msjax.core.door import Hook, HookTable
 from msjax.core.hooks.places import scope_of, site, with_inputs, with_outputs
-from msjax.core.hooks.table import CALL_KINDS, HookTable
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.core.models.frameworks.nnx_modules import callable_modules
 from msjax.core.models.hook_registry import HookRegistry, Row
@@ -105,7 +104,7 @@ class CellRegistry(HookRegistry):
 
     def taken_off(self) -> Any:
         cell: Any = self._cell()
-        rows = [(kind, hook) for kind in CALL_KINDS for hook in getattr(cell._hooks, kind)]
+        rows = [(kind, hook) for kind in HookTable.CALL_KINDS for hook in getattr(cell._hooks, kind)]
         for _, hook in rows:
             self.remove(hook)
         return rows
