@@ -15,7 +15,7 @@ import numpy as np
 from msjax.bridge.cell_checks import CellChecks, CheckRejected
 from msjax.bridge.cell_hooks import CellHookSet
 from msjax.bridge.cell_steps import bundle_of_cells
-from msjax.bridge.pynative_search import Search
+from msjax.bridge.pynative_search import PyNativeSearch
 from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.common.tensor_values import TENSORS
@@ -24,7 +24,7 @@ from msjax.core.base.errors import shorten
 from msjax.core.door import VERSION
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault
-from msjax.core.tools.guarding.guard_places import Looks, Place
+from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.guarding.implied import implied
 from msjax.core.tools.guarding.module_guards import ModuleGuard
 from msjax.engine.compile.trace import RunRejected, program_here
@@ -42,7 +42,7 @@ class _Flags(NamedTuple):
     """
 
     seen: dict[int, Any]
-    found: list[tuple[Place, Any]]
+    found: list[tuple[GuardedPlace, Any]]
 
 
 class CellGuard(ModuleGuard):
@@ -74,7 +74,7 @@ class CellGuard(ModuleGuard):
 
     def __enter__(self) -> Self:
         super().__enter__()
-        self._looks.search = Search(self.check, self.model, eager=self._eager).__enter__()
+        self._looks.search = PyNativeSearch(self.check, self.model, eager=self._eager).__enter__()
         self._looks.search.on_check = self.left_out
         return self
 
@@ -137,7 +137,7 @@ class CellGuard(ModuleGuard):
             self._written(*rejected.call)
         bundle, self.bundle = self.bundle, None
         try:
-            with Search(self.check, self.model):
+            with PyNativeSearch(self.check, self.model):
                 run()
         except Fault as found:
             fault = found
@@ -195,25 +195,25 @@ class _CellLooks(Looks):
             super().after(module, args, output)
 
     def _of_parameter(self, name, grad):
-        self.look(Place("backward", name, "Parameter"), [grad._value])
+        self.look(GuardedPlace("backward", name, "Parameter"), [grad._value])
         return grad  # so that it is part of the program
 
-    def passed_through(self, place: Place, leaf: Any) -> Any:
+    def passed_through(self, place: GuardedPlace, leaf: Any) -> Any:
         node = HookBackward(lambda grads: self.look(place, [grads[0]._value]), traced=True)
         return node(leaf) if isinstance(leaf, Tensor) else node(wrap(leaf))._value
 
-    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
+    def found(self, place: GuardedPlace, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         monitor = STATE.monitor
         name = f"the {'output' if place.phase == 'forward' else 'gradient'} of {place.path or 'the model'}"
         fault = place.fault(self.check)
-        if isinstance(monitor, Search):
+        if isinstance(monitor, PyNativeSearch):
             fault = monitor.fault(values, name, fault if place.phase == "backward" else None) or fault
         self.user.left_out(fault)
         raise fault
 
     # ---- in a program
 
-    def flag(self, place: Place, values: Sequence[Any]) -> None:
+    def flag(self, place: GuardedPlace, values: Sequence[Any]) -> None:
         program = program_here()
         if program is None:
             super().flag(place, values)
@@ -254,7 +254,7 @@ class _CellLooks(Looks):
 
 
 class _Rejected(RunRejected):
-    def __init__(self, guard: CellGuard, place: Place):
+    def __init__(self, guard: CellGuard, place: GuardedPlace):
         super().__init__(f"a {guard.check.what} in {place.path}")
         self.guard, self.place = guard, place
 

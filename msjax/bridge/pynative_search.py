@@ -55,7 +55,7 @@ class _Ran:
     within: list[Any] = field(default_factory=list)
 
 
-class Search(Monitor):
+class PyNativeSearch(Monitor):
     """Watches the operators of this thread, and remembers those with wrong results; a context manager.
 
     Args:
@@ -89,7 +89,7 @@ class Search(Monitor):
         self._into: dict[tuple[int, int], list[_Ran]] = {}
         self._all: list[_Ran] = []
 
-    def __enter__(self) -> Search:
+    def __enter__(self) -> PyNativeSearch:
         self._before = set_monitor(self)
         return self
 

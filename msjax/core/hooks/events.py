@@ -63,15 +63,16 @@ class Event:
         """Whether both are hook calls in slots of one list of hooks, and this one comes later in it."""
         return False
 
-    def all_lanes(self, arrays: Sequence[Any], lanes: int) -> None:
-        """Run the event once for each example of `lanes` nested vmaps, with that example's values."""
-        if not lanes:
-            self(arrays)
-            return
-        drops = ACTIVITY.drops
-        for i in range(arrays[0].shape[0]):
-            if ACTIVITY.drops == drops:
-                self.all_lanes([a[i] for a in arrays], lanes - 1)
+
+def each_lane(run: Callable[[Sequence[Any]], Any], arrays: Sequence[Any], lanes: int) -> None:
+    """Call a function once for each example of `lanes` nested vmaps, with that example's values."""
+    if not lanes:
+        run(arrays)
+        return
+    drops = ACTIVITY.drops
+    for row in zip(*arrays):
+        if ACTIVITY.drops == drops:
+            each_lane(run, row, lanes - 1)
 
 
 class HookCall(Event):
@@ -144,7 +145,7 @@ class BoundEvent:
     lanes: int = 0
 
     def __call__(self, operands: Sequence[Any]) -> None:
-        self.event.all_lanes([operands[i] for i in self.at], self.lanes)
+        each_lane(self.event, [operands[i] for i in self.at], self.lanes)
 
     def present(self) -> Callable[[Sequence[Any]], None]:
         """A function of the operands: the event with its current hook."""

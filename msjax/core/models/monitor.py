@@ -86,10 +86,10 @@ def monitor(
             check_callable(fn, "monitor")
     if every < 1:
         raise ValueError(f"For 'monitor', 'every' should be 1 or more, but got {every}.")
-    return _Monitor(step, where, forward, backward, every, model, report, options)
+    return _MonitoredStep(step, where, forward, backward, every, model, report, options)
 
 
-class _Monitor:
+class _MonitoredStep:
     def __init__(self, step, where, forward, backward, every, model, report, options):
         functools.update_wrapper(self, step)
         self._fn, self._step = step, jit(step, **options)

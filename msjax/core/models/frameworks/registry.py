@@ -18,7 +18,7 @@ from msjax.core.hooks.table import WITH_HOOKS, HookSite, HookTable
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
-from msjax.core.models.hook_registry import HookRegistry, Row, handle_of
+from msjax.core.models.hook_registry import HookRegistry, Registration, handle_of
 from msjax.core.models.static_leaves import is_equinox
 from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls, where_key
 
@@ -206,7 +206,7 @@ class HookedModels(Framework):
 
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> RemovableHandle:
         registry = model.msjax_registry
-        row = Row(kind, hook, prepend, where, [], registry.chosen(registry.paths(model), where, _who(kind)))
+        row = Registration(kind, hook, prepend, where, [], registry.chosen(registry.paths(model), where, _who(kind)))
         registry.add(row)
         return handle_of(hook, row.registries)
 

@@ -21,7 +21,7 @@ from msjax.core.tools.hook_set import ModuleHookSet
 from msjax.core.tools.standing import Standing
 
 
-class Place(NamedTuple):
+class GuardedPlace(NamedTuple):
     """One value that is looked at: the outputs of a cell, or the gradient of them or of a Parameter."""
 
     phase: str
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 class _Look:
     """Looks at a flag when it has arrived, in a program that jax compiled; a hook with a name for messages."""
 
-    def __init__(self, place: Place, check: Check):
+    def __init__(self, place: GuardedPlace, check: Check):
         self.place, self.check = place, check
         self.__qualname__ = "tools.guard"
 
@@ -80,9 +80,9 @@ class Looks(Standing):
         self.look(self._place("backward", module), self.kind.arrays(grads))
 
     def _place(self, phase, module):
-        return Place(phase, self.name(module), type(module).__name__)
+        return GuardedPlace(phase, self.name(module), type(module).__name__)
 
-    def look(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None = None) -> None:
+    def look(self, place: GuardedPlace, values: Sequence[Any], args: tuple[Any, ...] | None = None) -> None:
         """Look at the arrays of a place: now, or by a flag in the program."""
         values = [v for v in values if self.check.applies(v)]
         if not values:
@@ -93,12 +93,12 @@ class Looks(Standing):
             return
         self.flag(place, values)
 
-    def flag(self, place: Place, values: Sequence[Any]) -> None:
+    def flag(self, place: GuardedPlace, values: Sequence[Any]) -> None:
         """Look at traced arrays by a flag, as an observer: by a callback under jax.jit, as an output in hooks.jit."""
         flag = _any_example(functools.reduce(jnp.logical_or, map(self.check.traced, values)))
         observe(_Look(place, self.check), (flag,), "hook")
 
-    def looked_at(self, place: Place, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def looked_at(self, place: GuardedPlace, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The arguments of a call in a program that jax compiles, so that the gradients with respect to them are looked at, too: there,
         nothing is run again to find out whether a gradient was wrong before or behind a cell. None if they stay as they are."""
         leaves, treedef = jax.tree.flatten(args, is_leaf=self.kind.is_leaf)
@@ -108,11 +108,11 @@ class Looks(Standing):
             return None
         return jax.tree.unflatten(treedef, [self.passed_through(place, v) if c else v for v, c in zip(leaves, chosen)])
 
-    def passed_through(self, place: Place, leaf: Any) -> Any:
+    def passed_through(self, place: GuardedPlace, leaf: Any) -> Any:
         """A value that is traced, whose gradient is looked at as that of a place."""
         return hook_gradient(lambda grad: self.look(place, [grad]), traced=True)(leaf)
 
-    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
+    def found(self, place: GuardedPlace, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         """Raise the fault of a place that is wrong."""
         raise NotImplementedError
 

@@ -21,7 +21,7 @@ from msjax.core.tools.checks.finding import find_in_call, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import bundle_of_function
-from msjax.core.tools.guarding.guard_places import Looks, Place
+from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.hook_set import ModuleHookSet, names_in
 from msjax.core.tools.search.names import argument_names
 from msjax.core.tools.search.program import search, search_call
@@ -60,7 +60,7 @@ class ModuleGuard:
 
 
 class _ModuleLooks(Looks):
-    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
+    def found(self, place: GuardedPlace, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         fault, model = None, self.user.model
         if registry_of(model) is not None:
             raise place.fault(self.check, "tools.find_nan(model, ...) finds the operation")

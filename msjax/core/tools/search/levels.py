@@ -33,7 +33,7 @@ class Literal(NamedTuple):
     value: Any
 
 
-class Step(NamedTuple):
+class PlannedEquation(NamedTuple):
     """An equation of a plan.
 
     Attributes:
@@ -66,7 +66,7 @@ class Plan:
     """
 
     def __init__(self, closed: jex.ClosedJaxpr, stack: str, traceback: Any):
-        self.steps: list[Step] = []
+        self.steps: list[PlannedEquation] = []
         self.constants: dict[int, Any] = {}
         self.avals: list[Any] = []
         self.inputs = [self._new(v.aval) for v in closed.jaxpr.invars]
@@ -100,7 +100,7 @@ class Plan:
                 outs = self._open(inner, ins, here, at if own or traceback is not None else None)
             else:
                 outs = [self._new(v.aval) for v in eqn.outvars]
-                self.steps.append(Step(eqn, tuple(ins), tuple(outs), here, at))
+                self.steps.append(PlannedEquation(eqn, tuple(ins), tuple(outs), here, at))
             env.update(zip(eqn.outvars, outs))
         return [read(v) for v in closed.jaxpr.outvars]
 
@@ -114,10 +114,10 @@ class Plan:
                 size = 0
             parts[-1].append(i)
             size += more
-        return [_Part(self, part) for part in parts if part]
+        return [_CompiledEquations(self, part) for part in parts if part]
 
 
-class _Part:
+class _CompiledEquations:
     """Some steps of a plan, as one compiled program that returns all that they compute."""
 
     def __init__(self, plan, numbers):
@@ -219,7 +219,7 @@ class Level:
             self._compute(part, part.again)
         return self._values[value]
 
-    def run(self, step: Step, values: Sequence[Any]) -> list[Any]:
+    def run(self, step: PlannedEquation, values: Sequence[Any]) -> list[Any]:
         """The results of a step, of other values for its inputs."""
         return run_equation(step.eqn, values)
 
