@@ -7,8 +7,7 @@ import os
 import sys
 
 from msjax.engine.processes import main_module
-from msjax.engine.settings.current import GRAPH_MODE, PYNATIVE_MODE
-from msjax.engine.settings.dialects import DIALECTS
+from msjax.engine.settings.current import DIALECTS, GRAPH_MODE, PYNATIVE_MODE
 from msjax.version import __version__
 
 _MODES = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}

@@ -9,7 +9,7 @@ import msjax.engine.autograd.imperative
 import msjax.engine.autograd.tensor_api
 
 # Each of these attaches methods to Tensor, or Cells to what is below them.
-import msjax.engine.compile.graph_mode
+import msjax.engine.compile.jit
 import msjax.ops.methods.tensor_methods
 from msjax import common as common, context as context, nn as nn, ops as ops
 from msjax.common import dtype as dtype
@@ -41,8 +41,7 @@ from msjax.context import (
     set_device as set_device,
 )
 from msjax.core.base.lazy import on_first_use
-from msjax.engine.autograd.grad import grad as grad, value_and_grad as value_and_grad
-from msjax.engine.autograd.return_ids import get_grad as get_grad
+from msjax.engine.autograd.grad import get_grad as get_grad, grad as grad, value_and_grad as value_and_grad
 from msjax.engine.autograd.vjp import jvp as jvp, vjp as vjp
 from msjax.engine.compile.jit import jit as jit, ms_function as ms_function
 from msjax.engine.programs.allocator import keep_freed_memory
@@ -122,8 +121,7 @@ if TYPE_CHECKING:
         no_grad as no_grad,
         set_grad_enabled as set_grad_enabled,
     )
-    from msjax.engine.autograd.recompute import recompute as recompute
-    from msjax.engine.autograd.saved import saved_tensors_hooks as saved_tensors_hooks
+    from msjax.engine.autograd.recompute import recompute as recompute, saved_tensors_hooks as saved_tensors_hooks
     from msjax.engine.compile.noop import (
         JitConfig as JitConfig,
         jit_class as jit_class,

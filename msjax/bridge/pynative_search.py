@@ -23,7 +23,7 @@ from msjax.engine.autograd.monitor import Made, Monitor, set_monitor
 from msjax.engine.autograd.op import Op
 
 if TYPE_CHECKING:
-    from msjax.common.tape import Need, Node
+    from msjax.common.run_state import Need, Node
     from msjax.nn.cell import Cell
 
 Index = tuple[int, ...]

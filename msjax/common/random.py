@@ -10,10 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.common.buffer import Buffer
-from msjax.common.op_seeds import OP_SEEDS
+from msjax.common.parameter import Buffer
 from msjax.common.run_state import LOCK
-from msjax.common.seeds import follow_numpy, random_seed, seed_numpy_generator
+from msjax.common.seeds import OP_SEEDS, follow_numpy, random_seed, seed_numpy_generator
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer

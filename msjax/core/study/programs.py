@@ -55,6 +55,21 @@ class OnTape:
         return nodes, self._chosen(self._program.result([node.value for node in nodes]))
 
 
+class _NoPlaces(Options):
+    """What is asked for where only the model's result counts."""
+
+    def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+        return lambda *args, **kwargs: (fn(*args, **kwargs), None)
+
+    def of_pure_call(self, names: Sequence[str], call: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+        return self.of_function(call)
+
+
+def result_of(pure: Any, state: Any, args: tuple[Any, ...]) -> Any:
+    """What a model, as `run_kept` gives it, returns."""
+    return pure.run(state, _NoPlaces(Patterns([]), Edits(), False, None, jnp.sum, None), args, {})[0]
+
+
 def on_tape(pure: Any, state: Any, patterns: Iterable[str], args: tuple[Any, ...], work: Callable[[OnTape], Any]) -> Any:
     """Call ``work(program)`` with the program of a model.
 

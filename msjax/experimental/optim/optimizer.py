@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from msjax.common import dtype as mstype
-from msjax.common.buffer import Buffer
-from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.parameter import Buffer, Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ParametersLike
 from msjax.core.base.checks import check_number

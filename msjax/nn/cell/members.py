@@ -7,8 +7,7 @@ from typing import Any
 from flax import nnx
 
 from msjax.common.bases import CellBase
-from msjax.common.buffer import Buffer
-from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.parameter import Buffer, Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.core.base.errors import describe
 from msjax.core.door import VERSION

@@ -15,6 +15,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Attribute, JaxArray
+from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import (
     arrange,
@@ -49,13 +50,22 @@ def _reshape(self: Tensor, *shape: Any) -> Tensor:
 
 
 def _view(self: Tensor, *shape: Any) -> Tensor:
-    """The same elements in another shape, given as ints or a tuple; or, for a data type, the same bytes read as that type."""
+    """The same elements in another shape, given as ints or a tuple; or, for a data type, the same bytes read as that type, a copy where
+    that has another size."""
     if len(shape) == 1 and isinstance(shape[0], Type):
         return _bits(self, shape[0])
     return arrange.reshape(self, shape_of(shape))
 
 
-@operator(differentiable=False)
+def _same_size(x, dtype):
+    return x.dtype.itemsize == mstype.to_jax(dtype).itemsize
+
+
+def _written_bits(x, value, dtype):
+    return jax.lax.bitcast_convert_type(value.astype(mstype.to_jax(dtype)), x.dtype)
+
+
+@operator(differentiable=False, view=Rule(write=_written_bits, layout=lambda x, _: x, holds=_same_size))
 def _bits(x: TensorLike, dtype: Type) -> JaxArray:
     target = mstype.to_jax(dtype)
     width = target.itemsize
