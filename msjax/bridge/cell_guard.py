@@ -27,6 +27,7 @@ from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.guarding.implied import implied
 from msjax.core.tools.guarding.module_guards import ModuleGuard
+from msjax.core.tools.pages.faults import tell_bundle
 from msjax.engine.compile.trace import RunRejected, program_here
 from msjax.engine.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
@@ -100,7 +101,7 @@ class CellGuard(ModuleGuard):
             # Off the tape.
             args = jax.tree.map(lambda v: wrap(v._value) if isinstance(v, Tensor) else v, self._args, is_leaf=is_leaf)
             self._written(self.model, args, {})
-            fault.bundle = os.fspath(self.bundle)
+            tell_bundle(fault, self.bundle)
         if self.policy == "skip":
             fault.add_note("policy='skip' leaves out steps that are compiled: ms.jit(step), or graph mode.")
 
@@ -123,7 +124,7 @@ class CellGuard(ModuleGuard):
         """Raise the fault that a check has found in a rejected run."""
         if self.bundle is not None and rejected.call is not None:
             self._written(*rejected.call)
-            fault.bundle = os.fspath(self.bundle)
+            tell_bundle(fault, self.bundle)
         shorten(fault)
         raise fault from None
 
@@ -145,7 +146,8 @@ class CellGuard(ModuleGuard):
             fault = rejected.place.fault(self.check, "in PyNative mode, the same step has no such value")
         finally:
             self.bundle = bundle
-        fault.bundle = None if bundle is None or rejected.call is None else os.fspath(bundle)
+        if bundle is not None and rejected.call is not None:
+            tell_bundle(fault, bundle)
         shorten(fault)
         raise fault from None
 
