@@ -345,7 +345,7 @@ def test_reports(capsys):
     assert capsys.readouterr().out.strip() == str(fault)
     lines = str(fault).splitlines()
     assert lines[0] == "The first NaN is in the forward pass" and lines[-1].startswith("  input 0    float")
-    assert "<td" in fault._repr_html_() and "min -1, max 1" in fault._repr_html_()
+    assert fault._repr_html_().startswith("<pre") and "min -1, max 1" in fault._repr_html_()
     find_nan(lambda x: jnp.exp(x).sum(), jnp.array([1.0]))
     assert capsys.readouterr().out == "No NaN was found.\n"
     given = find_nan(lambda x: x * 2, jnp.array([np.nan]), show=False)
