@@ -122,12 +122,12 @@ def capture_options(
     edit: Any = None,
     max_steps: int | None = None,
     stop_after: str | None = None,
-) -> Options:
+) -> CaptureOptions:
     """What a capture was asked for, checked; see `capture`."""
     if statistic is not None:
         # jax keeps it in a table: a partial is hashable, whatever it calls.
         statistic = functools.partial(statistic)
-    options = Options(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps, _stop(stop_after))
+    options = CaptureOptions(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps, _stop(stop_after))
     if gradients and stop_after is not None:
         raise ValueError(
             f"For '{called('capture')}', there are no gradients with 'stop_after': nothing is computed from which they could come."
@@ -135,7 +135,7 @@ def capture_options(
     return options
 
 
-class Options(NamedTuple):
+class CaptureOptions(NamedTuple):
     """What a capture was asked for."""
 
     select: Patterns

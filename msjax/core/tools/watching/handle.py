@@ -15,9 +15,9 @@ import numpy as np
 from msjax.core.base.checks import check_int
 from msjax.core.base.errors import describe
 from msjax.core.base.state import STATE
-from msjax.core.base.weak import LiveSet, identity
+from msjax.core.base.weak import LiveSet
 from msjax.core.hooks.worker import barrier
-from msjax.core.models.where import Where
+from msjax.core.models.where import Where, where_key
 from msjax.core.tools.model_tools import tools_of, values_of
 from msjax.core.tools.standing import standing
 from msjax.core.tools.watching.behind import close, note_step, wait as wait_for
@@ -126,7 +126,7 @@ class Watch(WatchReport):
         # A histogram lies between the smallest and the largest value.
         between = ("min", "max") if "histogram" in wanted else ()
         self.statistics: tuple[str, ...] = tuple(name for name in STATISTICS if name in (*wanted, *between))
-        key = "watch", _key(where), self.what, bins, self.statistics, self.places.structure(model)
+        key = "watch", where_key(where), self.what, bins, self.statistics, self.places.structure(model)
         self._collector: Any = standing(model, key, lambda: self._made(model, where, bins), self)
         self._places: Any = self._collector.places
         self._collector.emptied()
@@ -145,7 +145,7 @@ class Watch(WatchReport):
         self._unwritten: list[tuple[int, list[tuple[Names, Any]]]] = []
         _OPEN.add(self)
         if self._places.counting is not None:
-            self._places.counting.on()
+            self._places.counting.on(model)
         self._arm()
         if self._places.counting is None:
             self._keep_old()
@@ -390,13 +390,6 @@ class Watch(WatchReport):
 
 
 _copied = jax.jit(lambda values: jax.tree.map(jnp.copy, values))
-
-
-def _key(where):
-    """Equal for what selects the same modules; functions are told apart by identity."""
-    if isinstance(where, (list, tuple, set, frozenset)):
-        return tuple(map(_key, where))
-    return where if isinstance(where, (str, type)) else identity(where)
 
 
 def _is_ready(table: Any) -> bool:
