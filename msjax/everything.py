@@ -9,7 +9,7 @@ import msjax.engine.autograd.imperative
 import msjax.engine.autograd.tensor_api
 
 # Each of these attaches methods to Tensor, or Cells to what is below them.
-import msjax.engine.compile.graph_mode
+import msjax.engine.compile.jit
 import msjax.ops.methods.tensor_methods
 from msjax import common as common, context as context, nn as nn, ops as ops
 from msjax.common import dtype as dtype
@@ -41,8 +41,7 @@ from msjax.context import (
     set_device as set_device,
 )
 from msjax.core.base.lazy import on_first_use
-from msjax.engine.autograd.grad import grad as grad, value_and_grad as value_and_grad
-from msjax.engine.autograd.return_ids import get_grad as get_grad
+from msjax.engine.autograd.grad import get_grad as get_grad, grad as grad, value_and_grad as value_and_grad
 from msjax.engine.autograd.vjp import jvp as jvp, vjp as vjp
 from msjax.engine.compile.jit import jit as jit, ms_function as ms_function
 from msjax.engine.programs.allocator import keep_freed_memory
@@ -111,19 +110,13 @@ if TYPE_CHECKING:
         set_rng_state as set_rng_state,
     )
     from msjax.compat.api import _no_grad as _no_grad, ms_memory_recycle as ms_memory_recycle
-    from msjax.compat.ps_context import (
-        get_ps_context as get_ps_context,
-        reset_ps_context as reset_ps_context,
-        set_ps_context as set_ps_context,
-    )
     from msjax.engine.autograd.modes import (
         enable_grad as enable_grad,
         is_grad_enabled as is_grad_enabled,
         no_grad as no_grad,
         set_grad_enabled as set_grad_enabled,
     )
-    from msjax.engine.autograd.recompute import recompute as recompute
-    from msjax.engine.autograd.saved import saved_tensors_hooks as saved_tensors_hooks
+    from msjax.engine.autograd.recompute import recompute as recompute, saved_tensors_hooks as saved_tensors_hooks
     from msjax.engine.compile.noop import (
         JitConfig as JitConfig,
         jit_class as jit_class,
@@ -136,10 +129,13 @@ if TYPE_CHECKING:
     from msjax.log import get_level as get_level, get_log_config as get_log_config
     from msjax.ops.function.control.functions import constexpr as constexpr
     from msjax.ops.function.control.transforms import jacfwd as jacfwd, jacrev as jacrev, vmap as vmap
-    from msjax.parallel.algo_parameter_config import (
+    from msjax.parallel.kept_settings import (
         get_algo_parameters as get_algo_parameters,
+        get_ps_context as get_ps_context,
         reset_algo_parameters as reset_algo_parameters,
+        reset_ps_context as reset_ps_context,
         set_algo_parameters as set_algo_parameters,
+        set_ps_context as set_ps_context,
     )
     from msjax.profiler import Profiler as Profiler
     from msjax.runtime import synchronize as synchronize

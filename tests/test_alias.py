@@ -89,7 +89,7 @@ def test_what_is_not_offered(mindspore):
 def test_placeholders_are_imported_and_complain_when_used(mindspore):
     import mindspore.dataset as ds
     from mindspore import RowTensor, ops
-    from mindspore.dataset import TFRecordDataset, transforms, vision
+    from mindspore.dataset import OBSMindDataset, transforms, vision
     from mindspore.dataset.vision import Inter
     from mindspore.mindrecord import ImageNetToMR
 
@@ -98,10 +98,10 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
             pass
 
     assert ds.vision is vision and Inter.BICUBIC == 3 and vision.Inter.LINEAR is Inter.BILINEAR
-    assert ds.TFRecordDataset is TFRecordDataset
-    assert not isinstance(1, TFRecordDataset)
+    assert ds.OBSMindDataset is OBSMindDataset
+    assert not isinstance(1, OBSMindDataset)
     for make in (
-        TFRecordDataset,
+        OBSMindDataset,
         ImageNetToMR,
         transforms.Plugin,
         vision.Perspective,
@@ -111,14 +111,14 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
         name = make.__name__ if make is not Own else "VOCDataset"
         with pytest.raises(NotImplementedError, match=rf"^msjax doesn't offer mindspore\..*{name}: "):
             make("somewhere")
-    with pytest.raises(AttributeError, match=r"doesn't offer mindspore\.dataset\.Schema: .* So it has no 'GLOBAL'"):
-        ds.Schema.GLOBAL  # noqa: B018
+    with pytest.raises(AttributeError, match=r"doesn't offer mindspore\.dataset\.Nothing: .* So it has no 'GLOBAL'"):
+        ds.Nothing.GLOBAL  # noqa: B018
     with pytest.raises(AttributeError, match=r"msjax doesn't offer mindspore\.dataset\.nothing\."):
         ds.nothing  # noqa: B018
     with pytest.raises(ImportError, match=r"msjax doesn't offer mindspore\.dataset\.vision\.nothing\."):
         exec("from mindspore.dataset.vision import nothing")
     offered = {*dir(ops), *dir(mindspore), *dir(mindspore.train), *dir(ds)}
-    assert offered.isdisjoint({"RowTensor", "TFRecordDataset"})
+    assert offered.isdisjoint({"RowTensor", "OBSMindDataset"})
 
 
 def test_other_names_of_modules(mindspore):

@@ -56,8 +56,8 @@ TESTED_IN = {
 }
 # Tests of the whole, and what tests need.
 OF_THE_WHOLE = {
-    "accelerators", "architecture", "bench", "commands", "differential", "docs", "doctests", "engine", "expected", "importing", "kernels", "libraries", "mixtures",
-    "typing", "wings", "__init__", "conftest", "printed", "x64",
+    "accelerators", "architecture", "bench", "commands", "differential", "docs", "doctests", "engine", "expected", "importing", "kernels", "libraries",
+    "mindspore_tests", "mixtures", "typing", "wings", "__init__", "conftest", "printed", "x64",
 }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.guarding.implied import implied
 from msjax.core.tools.guarding.module_guards import ModuleGuard
+from msjax.core.tools.pages.faults import tell_bundle
 from msjax.engine.compile.trace import RunRejected, program_here
 from msjax.engine.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
@@ -88,7 +89,7 @@ class CellGuard(ModuleGuard):
             # Off the tape.
             args = jax.tree.map(lambda v: wrap(v._value) if isinstance(v, Tensor) else v, self._args, is_leaf=is_leaf)
             self._written(self.model, args, {})
-            fault.bundle = os.fspath(self.bundle)
+            tell_bundle(fault, self.bundle)
         if self.policy == "skip":
             fault.add_note("policy='skip' leaves out steps that are compiled: ms.jit(step), or graph mode.")
 
@@ -121,7 +122,8 @@ class CellGuard(ModuleGuard):
             fault = find(run)
         finally:
             self.bundle = kept
-        fault.bundle = None if bundle is None else os.fspath(bundle)
+        if bundle is not None:
+            tell_bundle(fault, bundle)
         shorten(fault)
         raise fault from None
 

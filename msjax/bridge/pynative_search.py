@@ -23,7 +23,7 @@ from msjax.engine.autograd.monitor import Made, Monitor, set_monitor
 from msjax.engine.autograd.op import Op
 
 if TYPE_CHECKING:
-    from msjax.common.tape import Need, Node
+    from msjax.common.run_state import Need, Node
     from msjax.nn.cell import Cell
 
 
@@ -204,7 +204,7 @@ class PyNativeSearch(Monitor):
         seen = set()
         while True:
             seen.add(ran)
-            chain.append(self._passed(ran))
+            chain.append(self._passed(ran, out))
             source, came = self._came_from(ran, out, index, check)
             source = [found for found in source if found[0] not in seen]
             if not source:
@@ -258,7 +258,7 @@ class PyNativeSearch(Monitor):
         cause = self._cause(ran, out, index) if check.on == "nan" and not note else None
         return Fault(
             check.what, ran.phase, path, cls=cls, operation=ran.made.operation, line=line, call=ran.made.call,
-            inputs=[Statistics.of(v) for v in ran.ins if hasattr(v, "dtype")], output=Statistics.of(ran.outs[out]), note=note,
+            inputs=_inputs(ran), output=Statistics.of(ran.outs[out]), note=note,
             cause=cause, chain=chain, called_from=called_from,
         )  # fmt: skip
 
@@ -267,11 +267,11 @@ class PyNativeSearch(Monitor):
         source, _ = self._came_from(ran, out, index, self._infinite, self.check)
         return self._back(*source[0], self._infinite, []) if source else None
 
-    def _passed(self, ran):
+    def _passed(self, ran, out):
         path = self.place(ran.made.cells)[0]
         line, called_from = innermost(ran.made.lines)
         what = f"gradient of {ran.made.operation}" if ran.node is not None else ran.made.operation
-        return Passed(ran.phase, path, what, called_from or line)
+        return Passed(ran.phase, path, what, called_from or line, _inputs(ran), Statistics.of(ran.outs[out]))
 
     def place(self, cells: Sequence[Cell]) -> tuple[str | None, str]:
         """(path in the model, class) of the innermost of some cells."""
@@ -282,3 +282,7 @@ class PyNativeSearch(Monitor):
 
 
 _BEFORE = "{} was wrong before anything was computed"
+
+
+def _inputs(ran):
+    return tuple(Statistics.of(v) for v in ran.ins if hasattr(v, "dtype"))

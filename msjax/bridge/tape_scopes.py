@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from msjax.common.tape import Need, Node
+from msjax.common.run_state import Need, Node
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.monitor import Monitor, set_monitor
 from msjax.engine.autograd.op import Op

@@ -18,8 +18,15 @@ from msjax.core.door import STATE
 
 
 def value_now(tensor: TensorBase) -> JaxArray | None:
-    """The concrete array of a Tensor; None if a program is being traced that computes it."""
-    known = known_value(tensor._value)
+    """The concrete array of a Tensor; None if a program is being traced that computes it.
+
+    Raises:
+        jax.errors.UnexpectedTracerError: the Tensor was written to within a transformation of jax that is over.
+    """
+    try:
+        known = known_value(tensor._value)
+    except jax.errors.UnexpectedTracerError as error:
+        raise left_behind(tensor, error) from None
     if known is None and STATE.nothing_is_traced():
         with LOCK:  # a thread that traces the network has let go of it
             known = known_value(tensor._value)
@@ -39,6 +46,22 @@ def concrete(tensor: TensorBase, what: str) -> JaxArray:
             "compiled, when values are not known yet. Compute with Tensors instead, or run this part in PyNative mode."
         )
     return known
+
+
+def left_behind(tensor: TensorBase, error: jax.errors.UnexpectedTracerError) -> jax.errors.UnexpectedTracerError:
+    """jax's error for a Tensor that holds a value of a transformation that is over, with the ways out."""
+    # Of jax's text, what says where: the function that was traced, and the line.
+    lines = [line.strip() for line in str(error).splitlines()]
+    place = " ".join(line for line in lines if line.startswith(("The function being traced", "The leaked intermediate value")))
+    return jax.errors.UnexpectedTracerError(_LEFT_BEHIND.format(shape=list(tensor.shape), dtype=tensor.dtype, place=place))
+
+
+_LEFT_BEHIND = """A Tensor (shape {shape}, dtype {dtype}) has no value: it, or a Tensor whose memory it shares, comes from outside of a function that jax
+has transformed (jax.jit, jax.grad, jax.vmap, a loop of jax.lax), was written to within it, and what was written there ended with it. {place}
+Ways out:
+  1. return the new value from the function, and write it to the Tensor outside;
+  2. let msjax transform the function (ms.jit, ms.grad, ms.vmap), which writes to Tensors from outside;
+  3. make the Tensor a Parameter of a Cell: ms.functionalize returns what a call has written to those."""
 
 
 def as_array(data: Any, dtype: DTypeLike | None = None) -> JaxArray:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from msjax.common.initializers import Initializer
-    from msjax.common.tape import Node
+    from msjax.common.run_state import Node
 
 # What an operator takes for an operand.
 TensorLike: TypeAlias = "Tensor | jax.Array | np.ndarray[Any, Any] | np.generic[Any] | complex"
@@ -60,7 +60,7 @@ class Tensor(TensorMethods):
     """
 
     _value: JaxArray
-    # Defaults of what few tensors have: a place on the tape (see msjax.common.tape), hooks, a gradient.
+    # Defaults of what few tensors have: a place on the tape (see msjax.common.run_state), hooks, a gradient.
     _node: Node | None  # always there, but in views that have to be read anew
     _oidx: int = 0
     _hooks: Any = None  # a HookList, whose class lies above
@@ -93,7 +93,7 @@ class Tensor(TensorMethods):
         if init is not None and (input_data is not None or dtype is None or shape is None):
             raise ValueError("For 'Tensor', give either 'input_data', or 'init' with 'shape' and 'dtype', not both.")
         if input_data is None:
-            if shape is None or dtype is None:
+            if dtype is None:
                 raise TypeError("For 'Tensor', 'input_data' should be numbers or a Tensor, but got None.")
             return self._leave_without_data(init, shape, dtype)
         if isinstance(input_data, Tensor) and type(self) is Tensor:

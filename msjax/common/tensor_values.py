@@ -123,21 +123,15 @@ class TensorValues(Values):
                 return through
         leaves, treedef, at = ([out], None, [0]) if isinstance(out, Tensor) else _find(out)
         tensors = [leaves[i] for i in at]
-        edges, base = place_on_tape(tensors)
+        function = hooks.call_pre_hooks if pre else hooks.keep
+        outputs, node = _through(tensors, function, hooks, function if pre else hooks.keep_under_jax)
         if not pre:
             hooks.n_outputs = len(tensors)
-        outputs = tensors
-        if self.under_jax_transform(tensors):
-            mark_used(tensors)
-            outputs = self.through_custom_vjp(tensors, hooks.call_pre_hooks if pre else hooks.keep_under_jax)
-            outputs = _as_stopped(outputs, tensors)
-        elif base is None:
-            return out
-        if base is not None:
-            node = FunctionNode(base, edges, len(tensors), hooks.call_pre_hooks if pre else hooks.keep, hooks)
-            if not pre:
+            if node is not None:
                 node.also_run = hooks.inputs
-            outputs = outputs_of(node, outputs, [e is not None for e in edges])
+        if outputs is tensors:
+            return out
+        _as_stopped(outputs, tensors)
         if isinstance(out, Tensor):
             return outputs[0]
         for i, tensor in zip(at, outputs):
@@ -161,16 +155,25 @@ def hook_gradients(tensors: Sequence[Tensor], function: Callable[[list[Any]], li
         function: takes and returns a list with one gradient (Tensor or None) for each Tensor.
         label: the node's name.
     """
+    outputs, _ = _through(tensors, function, label, function)
+    # New Tensors, with or without a gradient: a write to the given one leaves them as they are.
+    return [wrap(new._value) if new is old else new for new, old in zip(outputs, tensors)]
+
+
+def _through(tensors, function, label, under_jax):
+    """(the Tensors behind an identity whose backward applies a function to their gradients, its node on the tape or None).
+
+    It is one of the tape, one of jax with the function `under_jax`, or both; `tensors` themselves if nothing differentiates them.
+    """
     edges, base = place_on_tape(tensors)
-    outputs = list(tensors)
+    outputs, node = tensors, None
     if TENSORS.under_jax_transform(tensors):
         mark_used(tensors)
-        outputs = TENSORS.through_custom_vjp(tensors, function)
+        outputs = TENSORS.through_custom_vjp(tensors, under_jax)
     if base is not None:
         node = FunctionNode(base, edges, len(tensors), function, label)
         outputs = outputs_of(node, outputs, [e is not None for e in edges])
-    # New Tensors, with or without a gradient: a write to the given one leaves them as they are.
-    return [wrap(new._value) if new is old else new for new, old in zip(outputs, tensors)]
+    return outputs, node
 
 
 def outputs_of(node: FunctionNode, tensors: Sequence[Tensor], on_tape: Sequence[bool]) -> list[Tensor]:
@@ -184,10 +187,6 @@ def _as_stopped(outputs, tensors):
         if old._stopped:
             new._stopped = True
     return outputs
-
-
-def _value(tensor):
-    return tensor._value
 
 
 def _is_trained(tensor):

@@ -101,12 +101,16 @@ class Uninitialized(_WithoutData):
         return of_numpy(wrap(self._value))
 
 
+# How MindSpore shows the shape of a Tensor of which not even the number of axes is known.
+_ANY_SHAPE = (-2,)
+
+
 class OfUnknownShape(_WithoutData):
-    """A Tensor that stands for others, as `Cell.set_inputs` takes it: sizes of -1 are not known. It has no value."""
+    """A Tensor that stands for others, as `Cell.set_inputs` takes it: sizes of -1 are not known, and of shape (-2,) nothing is. It has no value."""
 
     @property
     def _value(self) -> Any:
-        raise ValueError(f"{self} has no value: sizes of -1 are not known.")
+        raise ValueError(f"{self} has no value: {'its shape is' if self._sizes == _ANY_SHAPE else 'sizes of -1 are'} not known.")
 
     @property
     def size(self) -> int:
@@ -118,18 +122,22 @@ class OfUnknownShape(_WithoutData):
     __repr__ = __str__
 
 
-def leave_without_data(tensor: Tensor, init: InitLike | None, shape: Shape, dtype: Type) -> None:
+def leave_without_data(tensor: Tensor, init: InitLike | None, shape: Shape | None, dtype: Type) -> None:
     """Make a new Tensor one whose value is drawn later, or is never there.
 
     Args:
         tensor: it; it has no value yet.
         init: what draws it; None for zeros.
-        shape: its shape; without `init`, sizes may be None or -1.
+        shape: its shape; without `init`, sizes may be None or -1, or all of it None.
         dtype: its data type.
 
     Raises:
         TypeError, ValueError: as `initializers.initial_array`.
     """
+    if shape is None:
+        tensor.__class__ = OfUnknownShape
+        tensor.__dict__.update(_sizes=_ANY_SHAPE, _type=mstype.from_np(mstype.to_jax(dtype)))
+        return
     sizes: Any = shape if isinstance(shape, (tuple, list)) else (shape,)
     unknown = init is None and any(size is None or (is_int(size) and size == -1) for size in sizes)
     if unknown:

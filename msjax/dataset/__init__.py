@@ -43,7 +43,9 @@ from msjax.dataset.sources.mnist import (
     MnistDataset as MnistDataset,
 )
 from msjax.dataset.sources.numpy_slices import NumpySlicesDataset as NumpySlicesDataset
+from msjax.dataset.sources.schema import Schema as Schema
 from msjax.dataset.sources.text_files import CSVDataset as CSVDataset, TextFileDataset as TextFileDataset
+from msjax.dataset.sources.tf_record import TFRecordDataset as TFRecordDataset
 
 _PLACEHOLDERS = {
     "[A-Z]*Dataset": "it doesn't read such files. A GeneratorDataset takes any Python object that does.",

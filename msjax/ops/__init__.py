@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from msjax.core.base.lazy import on_first_use
 from msjax.engine.autograd.grad import (
     GradOperation as GradOperation,
+    get_grad as get_grad,
     grad as grad,
     value_and_grad as value_and_grad,
 )
-from msjax.engine.autograd.return_ids import get_grad as get_grad
 from msjax.engine.autograd.vjp import jvp as jvp, vjp as vjp
 from msjax.ops.function.array_func import *
 from msjax.ops.function.control.from_jax import from_jax as from_jax

@@ -5,6 +5,7 @@ import pickle
 import threading
 import weakref
 
+import jax
 import numpy as np
 import pytest
 
@@ -205,19 +206,76 @@ def test_a_view_keeps_its_base_and_not_the_other_way_round():
     assert view() is None and base() is None
 
 
-def test_threads_write_to_views_of_one_base():
-    x = zeros(8, 50)
-
-    def work(i):
-        row = x[i]
-        for j in range(50):
-            with lock:
-                row[j] = float(i + 1)
-
-    lock = threading.Lock()
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+@pytest.mark.parametrize("write", ["row[j] = i + 1", "row[j:j + 1].fill_(i + 1)", "x[i, j] = i + 1"])
+@pytest.mark.parametrize("make", [zeros, lambda *shape: ms.Parameter(zeros(*shape))])
+def test_threads_write_to_different_parts_without_losing_any(make, write):
+    x = make(8, 20)
+    code = compile(f"for j in range(20): {write}", "writes", "exec")
+    threads = [threading.Thread(target=exec, args=(code, {"x": x, "row": x[i], "i": i})) for i in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert x.asnumpy().tolist() == [[float(i + 1)] * 50 for i in range(8)]
+    assert x.asnumpy().tolist() == [[float(i + 1)] * 20 for i in range(8)]
+
+
+def test_bits_read_as_a_type_of_the_same_size_are_a_view():
+    x = ms.Tensor([1.0, 2.0, 3.0])
+    bits = x.T.view(ms.int32)
+    bits[0] = 0x40800000
+    bits[1:].fill_(0x3F000000)
+    assert x.asnumpy().tolist() == [4.0, 0.5, 0.5]
+    x[2] = 1.0
+    assert bits.asnumpy()[2] == 0x3F800000
+    halves = x.view(ms.int16)  # a copy
+    halves.fill_(0)
+    assert x.asnumpy().tolist() == [4.0, 0.5, 1.0]
+
+
+def test_bits_that_are_written_carry_no_gradient():
+    x = ms.Tensor([1.0, 2.0, 3.0]).requires_grad_()
+    y = x * 2
+    y[:1].view(ms.int32).fill_(0)
+    y.sum().backward()
+    assert x.grad.asnumpy().tolist() == [0.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("transform", [jax.jit, jax.grad, lambda f: jax.vmap(f, 1), lambda f: lambda x: jax.lax.map(f, x)])
+@pytest.mark.parametrize("use", [lambda x: x + 1, lambda x: x.asnumpy(), str, lambda x: float(x[0, 0]), lambda x: x.add_(1)])
+def test_what_a_transformation_of_jax_wrote_to_a_tensor_from_outside_is_an_error(transform, use):
+    x = zeros(2, 3)
+    row = x[0]
+
+    def writes(v):
+        row[0] = ms.Tensor(v).sum()
+        return jax.numpy.sum(v)
+
+    transform(writes)(np.ones((2, 3), np.float32))
+    for tensor in (lambda: x, lambda: row.view(1, 3)):
+        with pytest.raises(jax.errors.UnexpectedTracerError, match=r"(?s)has no value: it.*return the new value from the"):
+            use(tensor())
+
+
+def test_gradients_that_are_kept_are_those_of_what_a_write_left():
+    x = ms.Tensor([[1.0, 2.0], [3.0, 4.0]]).requires_grad_()
+    y = x * 2
+    row = y[0]
+    y.retain_grad()
+    row.mul_(3)
+    (y * y).sum().backward()
+    # y is [[6, 12], [6, 8]] after the write.
+    assert y.grad.asnumpy().tolist() == [[12.0, 24.0], [12.0, 16.0]]
+    assert x.grad.asnumpy().tolist() == [[72.0, 144.0], [24.0, 32.0]]
+
+
+def test_checkpoints_have_the_values_of_views_and_loading_shows_in_them(tmp_path):
+    net = nn.Dense(2, 2)
+    row, before = net.weight[0], net.weight.asnumpy()
+    net.weight[1] = 5.0
+    ms.save_checkpoint([{"name": "row", "data": net.weight[1]}], str(tmp_path / "row.ckpt"))
+    assert ms.load_checkpoint(str(tmp_path / "row.ckpt"))["row"].asnumpy().tolist() == [5.0, 5.0]
+    ms.save_checkpoint(net, str(tmp_path / "net.ckpt"))
+    net.weight.fill_(0.0)
+    assert row.asnumpy().tolist() == [0.0, 0.0]
+    ms.load_param_into_net(net, ms.load_checkpoint(str(tmp_path / "net.ckpt")))
+    assert row.asnumpy().tolist() == before[0].tolist() and net.weight.asnumpy()[1].tolist() == [5.0, 5.0]

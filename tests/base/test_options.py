@@ -137,9 +137,7 @@ _SWALLOW = {
     ("mint/nn/layers.py", "__init__"),  # the same
     ("nn/cell/base.py", "construct"),  # what a Cell is called with
     ("core/hooks/places.py", "_index_abstract"),  # jax passes the parameters of a primitive
-    ("engine/programs/jax_cache.py", "_note"),  # jax passes what it monitors
-    ("engine/programs/disk_cache.py", "_begun"),  # the same
-    ("engine/programs/disk_cache.py", "_done"),  # the same
+    ("engine/programs/compilation.py", "_note"),  # jax passes what it monitors
 }  # fmt: skip
 
 

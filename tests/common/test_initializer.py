@@ -205,5 +205,9 @@ def test_tensors_of_unknown_shape_have_no_value():
     assert (x.shape, x.dtype, x.ndim, x.size) == ((-1, 3), ms.float32, 2, 0) and str(x).startswith("Tensor(shape=[-1, 3]")
     with pytest.raises(ValueError, match="sizes of -1 are not known"):
         x + 1
+    x = Tensor(shape=None, dtype=ms.int64)
+    assert (x.shape, x.dtype, x.ndim, x.size) == ((-2,), ms.int64, 1, 0) and repr(x) == "Tensor(shape=[-2], dtype=Int64, value=)"
+    with pytest.raises(ValueError, match="shape is not known"):
+        x + 1
     zeros = Tensor(shape=(2,), dtype=ms.int32)
     assert zeros.asnumpy().tolist() == [0, 0] and not zeros.has_init

@@ -6,7 +6,7 @@ import pytest
 
 import msjax as ms
 from msjax import Tensor, nn, ops
-from msjax.common.buffer import Buffer
+from msjax.common.parameter import Buffer
 from msjax.common.random import Generator, default_generator
 from msjax.common.seeds import numpy_generator
 from tests.accelerators.devices import eight_devices

@@ -222,7 +222,7 @@ def test_jax_s_own_numbers_are_an_option():
     finally:
         ms.set_context(random_numbers="mindspore")
     assert all(a != b for a, b in zip(own, others))
-    with pytest.raises(ValueError, match="'random_numbers' should be one of mindspore, jax, but got 'numpy'"):
+    with pytest.raises(ValueError, match="'random_numbers' should be 'mindspore' or 'jax', but got 'numpy'"):
         ms.set_context(random_numbers="numpy")
 
 

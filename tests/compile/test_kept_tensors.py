@@ -8,7 +8,7 @@ import pytest
 import msjax as ms
 from msjax import nn, ops
 from msjax.core.hooks.delivery import HookNeedsValue
-from msjax.engine.compile import kept as kept_tensors
+from msjax.engine.compile import attempt
 from tests.compile.calls import f32, warned
 
 
@@ -57,7 +57,7 @@ def searches(monkeypatch):
         found.append(1)
         return collect()
 
-    monkeypatch.setattr(kept_tensors.gc, "collect", counted)
+    monkeypatch.setattr(attempt.gc, "collect", counted)
     return found
 
 

@@ -190,7 +190,7 @@ def test_csv(tmp_path):
 
 def test_what_is_not_there_says_so():
     with pytest.raises(NotImplementedError, match="A GeneratorDataset takes any Python object"):
-        ds.TFRecordDataset("x")
+        ds.OBSMindDataset("x")
 
 
 # ---- samplers

@@ -31,7 +31,7 @@ def main():
     parser.add_argument("--cases", type=int, default=100)
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--ways", type=int, default=2, help="in how many ways each case runs")
+    parser.add_argument("--ways", type=int, default=1, help="in how many ways each case runs")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time")
     args = parser.parse_args()
     start, causes, first, done, differ, refused = time.time(), Counter(), {}, 0, 0, 0
@@ -48,7 +48,7 @@ def main():
             if (way, what) not in first:
                 first[way, what] = number, case, detail
                 print(f"case {number}: {way}: {what}: {detail[:300]}\n    {case}", flush=True)
-        if done % 50 == 0:
+        if done % 100 == 0:
             jax.clear_caches()
             gc.collect()
             print(f"{done} cases, {differ} differ, {refused} refused, {time.time() - start:.0f} s", flush=True)

@@ -7,6 +7,7 @@ import flax.linen as linen
 import haiku
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 
 import msjax as ms
@@ -48,7 +49,7 @@ def _compute(owner, after, weight, x):
 
 class NnxOwner(nnx.Module):
     def __init__(self, owner, inner):
-        self.w = nnx.Param(jnp.array(owner.weight, jnp.float32))
+        self.w = nnx.Param(jnp.asarray(np.array(owner.weight, np.float32)))
         self.run = _Static(owner, inner)
 
     def __call__(self, x):
@@ -70,7 +71,7 @@ class LinenOwner(linen.Module):
 
     @linen.compact
     def __call__(self, x):
-        return self.run(jnp.array(self.run.owner.weight, jnp.float32), x)
+        return self.run(np.array(self.run.owner.weight, np.float32), x)
 
 
 class EquinoxOwner(equinox.Module):
@@ -87,7 +88,7 @@ class HaikuOwner(haiku.Module):
         self.run = run
 
     def __call__(self, x):
-        return self.run(jnp.array(self.run.owner.weight, jnp.float32), x)
+        return self.run(np.array(self.run.owner.weight, np.float32), x)
 
 
 class Built:
@@ -120,7 +121,7 @@ class Built:
                 self.model, self.where = hooks.hooked(LinenOwner(run)), ""
                 self.call = lambda x: self.model.apply({}, x)
             case "equinox":
-                self.model, self.where = hooks.hooked(EquinoxOwner(jnp.array(owner.weight, jnp.float32), run)), ""
+                self.model, self.where = hooks.hooked(EquinoxOwner(jnp.asarray(np.array(owner.weight, np.float32)), run)), ""
                 self.call = self.model
             case "haiku":
                 transformed = haiku.without_apply_rng(haiku.transform(lambda x: HaikuOwner(run)(x)))
@@ -137,7 +138,7 @@ class Built:
 
     def _function(self, x):
         def plain(x):
-            return _compute(self.owner, self.inner, jnp.array(self.owner.weight, jnp.float32), x)
+            return _compute(self.owner, self.inner, np.array(self.owner.weight, np.float32), x)
 
         names = {"forward_pre": "pre", "forward": "post"}
         return hooks.with_hooks(plain, **{names.get(kind, kind): hook for kind, hook in self._of_function.items()})(x)

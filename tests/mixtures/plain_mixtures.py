@@ -64,14 +64,23 @@ def scaled_forward(inner):
 # ---- the reference
 
 # Where what hooks see is what a run operator by operator would give, in its order.
-UNROLLED = ("direct", "jit", "scan", "fori", "cond", "switch")
+IN_SEQUENCE = ("direct", "jit", "scan", "fori", "cond", "switch")
 
 
 def unrolled(around, inner, x):
-    """The same as `within`, of those constructs that call `inner` once or twice, in Python."""
-    if around in ("scan", "fori"):
-        return inner(inner(x))
-    return inner(x) if around in UNROLLED else within(around, inner, x)
+    """What `within` computes, with the constructs of jax written out: eager operators on two numbers are compiled once in a process."""
+    match around:
+        case "scan" | "fori":
+            return inner(inner(x))
+        case "while":
+            return x + jax.lax.stop_gradient(inner(inner(jax.lax.stop_gradient(x))))
+        case "vmap":
+            return inner(x) + inner(x * 0.5)
+        case "shard_map":
+            return inner(x) + inner(x * 0.5) + inner(x * 0.25) + inner(x * 2)
+        case "custom_vjp" | "custom_jvp":
+            return within(around, inner, x)
+    return inner(x)
 
 
 def on_gradient(see, factor):
@@ -120,7 +129,7 @@ def reference(owner, log=None, extra=()):
         x = on_gradient(see["backward"], factor("backward"))(x)
         x = ACTS[owner.act](x * jnp.asarray(owner.weight, jnp.float32))
         if inside is not None:
-            x = (within if log is None else unrolled)(owner.around, inside, x)
+            x = unrolled(owner.around, inside, x)
         if "forward" in hooks:
             note("forward", x)
             x = x * factor("forward")
@@ -133,4 +142,4 @@ def reference(owner, log=None, extra=()):
 
 def log_is_known(owner):
     """Whether what hooks see, and in which order, is known of a mixture: it is where nothing is batched, recomputed or has rules of its own."""
-    return all(each.around in UNROLLED for each in owner.chain())
+    return all(each.around in IN_SEQUENCE for each in owner.chain())

@@ -7,7 +7,7 @@ import pytest
 
 import msjax as ms
 from msjax.engine.autograd.op import apply
-from msjax.engine.autograd.traced_vjp import TracedVJP
+from msjax.engine.autograd.residuals import TracedVJP
 from msjax.ops.function.nn_func import pooling_kernels
 from msjax.ops.function.nn_func.convolution_kernels import CONV
 from msjax.ops.function.nn_func.normalization import BATCH_NORM_TRAIN

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import msjax as ms
-from msjax.engine.programs.collector import full_collections_wait
+from msjax.engine.programs.compilation import full_collections_wait
 
 
 def test_they_wait_until_the_last_of_several_threads_is_done():

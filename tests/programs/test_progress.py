@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 
-from msjax.engine.programs.progress import CompilationProgress
+from msjax.engine.programs.compilation import CompilationProgress
 
 
 class Terminal(io.StringIO):

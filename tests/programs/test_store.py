@@ -13,8 +13,8 @@ import msjax as ms
 from msjax import nn, ops
 from msjax.engine.autograd import residuals
 from msjax.engine.autograd.op import Op, apply
-from msjax.engine.programs import cache, disk_cache, originals, sources, store_key
-from msjax.engine.programs.bound import Bound
+from msjax.engine.autograd.residuals import Bound
+from msjax.engine.programs import cache, disk_cache, originals, store_key
 from msjax.engine.programs.cache import ProgramCache
 from msjax.engine.programs.description import Undescribable, describe
 from msjax.ops.function.nn_func import activations
@@ -281,7 +281,7 @@ def test_nothing_is_stored_for_a_package_that_changed_after_it_was_imported(monk
     folder = str(tmp_path / "store")
     made = stamp(folder)
     assert made and made == stamp(folder)
-    monkeypatch.setattr(sources, "_IMPORTED", 0)
+    monkeypatch.setattr(store_key, "_IMPORTED", 0)
     assert stamp(folder) is None
 
 

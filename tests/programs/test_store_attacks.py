@@ -22,11 +22,11 @@ from jax.interpreters import ad, mlir
 from msjax import ops
 from msjax.common.tensor import Tensor
 from msjax.core.base import jax_slots
-from msjax.engine.autograd import traced_vjp
+from msjax.engine.autograd import residuals
 from msjax.engine.autograd.grad import grad
 from msjax.engine.autograd.op import Op, apply
-from msjax.engine.programs import bound, cache, disk_cache, originals
-from msjax.engine.programs.store_entry import StoreEntry, read_entry, write_entry
+from msjax.engine.programs import cache, disk_cache, originals
+from msjax.engine.programs.store_entry import StoreEntry, read_entry, structure_as_data, write_entry
 from msjax.ops.dispatch import promotion
 from msjax.ops.function.nn_func import activations
 from tests.programs.stores import store_in
@@ -217,8 +217,8 @@ OTHERS = {
     "a helper two calls away": ("log", lambda p: p.setattr(promotion, "kind_of", lambda dtype: "f"), False),
     "code in its place": ("hardswish", lambda p: of_code(p, activations._choose, lambda condition, number, x: x * 3), True),
     "code of a kernel": ("softsign", lambda p: of_code(p, activations._softsign, lambda x: x * 3), True),
-    "a method of a class": ("gelu", lambda p: p.setattr(bound.Bound, "__call__", bound_twice), True),
-    "a method of the machinery": ("log", lambda p: p.setattr(traced_vjp.VJP, "gradients", no_gradient), True),
+    "a method of a class": ("gelu", lambda p: p.setattr(residuals.Bound, "__call__", bound_twice), True),
+    "a method of the machinery": ("log", lambda p: p.setattr(residuals.VJP, "gradients", no_gradient), True),
     "a hand-written gradient": (
         "softsign",
         lambda p: p.setattr(activations._softsign, "gradient", lambda slots, x: None, raising=False),
@@ -302,8 +302,8 @@ DAMAGES = {
     "no operands": written(lambda e: StoreEntry([], None)),
     "other operands": written(lambda e: StoreEntry([7], None)),
     "operands that are no numbers": written(lambda e: StoreEntry(["0"], None)),
-    "other results": written(lambda e: StoreEntry(["tuple", 0, 0, 0, 0], e.payload)),
-    "results of nothing": written(lambda e: StoreEntry(["tuple"], e.payload)),
+    "other results": written(lambda e: StoreEntry(structure_as_data(jax.tree.structure((0,) * 4)), e.payload)),
+    "results of nothing": written(lambda e: StoreEntry(structure_as_data(jax.tree.structure(())), e.payload)),
     "results that are none": written(lambda e: StoreEntry({"a": [None]}, e.payload)),
     "an executable that is none": written(lambda e: StoreEntry(e.results, b"none")),
     "a pickle as executable": written(lambda e: StoreEntry(e.results, pickle.dumps(Evil()))),

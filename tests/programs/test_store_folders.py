@@ -8,7 +8,7 @@ import jax.interpreters.ad
 import pytest
 
 from msjax.core.base import jax_slots
-from msjax.engine.programs import disk_cache, private_folder, sources, store_key
+from msjax.engine.programs import disk_cache, private_folder, store_key
 from msjax.engine.programs.private_folder import NotPrivate, make_private
 
 
@@ -122,11 +122,11 @@ def package(tmp_path, monkeypatch):
     source = tmp_path / "attacked" / "__init__.py"
     source.write_text("NUMBER = 1\n")
     os.utime(source, (10**9, 10**9))
-    monkeypatch.setattr(sources, "_FOLDER", tmp_path / "attacked")
-    monkeypatch.setattr(sources, "_IMPORTED", 1 << 62)
-    monkeypatch.setattr(sources, "_RECENT", -(1 << 61))
+    monkeypatch.setattr(store_key, "_FOLDER", tmp_path / "attacked")
+    monkeypatch.setattr(store_key, "_IMPORTED", 1 << 62)
+    monkeypatch.setattr(store_key, "_RECENT", -(1 << 61))
     folder = str(tmp_path / "store")
-    return source, lambda: sources.sources_digest(folder), monkeypatch
+    return source, lambda: store_key.sources_digest(folder), monkeypatch
 
 
 def edit(source, text):
@@ -148,13 +148,13 @@ def test_an_edited_source_of_the_same_size_and_time(package):
 
 def test_sources_are_not_remembered_where_files_have_no_times_of_changes(package, monkeypatch):
     source, digest, _ = package
-    real = sources.Path.stat
+    real = store_key.Path.stat
 
     def without(path, **options):
         numbers = list(real(path, **options))
         return os.stat_result(numbers, {"st_mtime_ns": 10**18, "st_ctime_ns": 10**18, "st_mtime": 1e9})
 
-    monkeypatch.setattr(sources.Path, "stat", without)
+    monkeypatch.setattr(store_key.Path, "stat", without)
     first = digest()
     edit(source, "NUMBER = 2\n")
     assert digest() != first

@@ -53,6 +53,23 @@ def names_in(code: types.CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in codes_in(code) for name in each.co_names))
 
 
+# How code reads, assigns and deletes globals, that of the body of a class included.
+_GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"))
+
+
+@functools.lru_cache(4096)
+def globals_in(code: types.CodeType) -> tuple[str, ...]:
+    """The names of globals alone in a piece of code and in the functions that it defines, in order: attributes may have any global's name.
+
+    Example:
+        >>> from msjax.core.base.code import globals_in
+        >>> globals_in((lambda x: (print(x.shape), lambda: len(x))).__code__)
+        ('print', 'len')
+    """
+    instructions = itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code)))
+    return tuple(dict.fromkeys(i.argval for i in instructions if i.opname in _GLOBAL))
+
+
 def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
     """A piece of code, and those of the functions that it defines.
 

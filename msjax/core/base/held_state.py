@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.code import cell_contents, names_in
+from msjax.core.base.code import cell_contents, globals_in
 from msjax.core.base.weak import Same, identity
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)
@@ -56,7 +56,7 @@ def _of_callable(fn, depth):
     if not isinstance(fn, types.FunctionType):
         call = inspect.getattr_static(type(fn), "__call__", None)
         return _of_callable(call, depth) if isinstance(call, types.FunctionType) else None, _attributes(fn, depth)
-    named = {name: fn.__globals__[name] for name in names_in(fn.__code__) if name in fn.__globals__}
+    named = {name: fn.__globals__[name] for name in globals_in(fn.__code__) if name in fn.__globals__}
     inside = [_of(cell_contents(variable), depth + 1) for variable in fn.__closure__ or ()]
     return identity(fn.__code__), *inside, _of((fn.__defaults__, fn.__kwdefaults__, named), depth)
 

@@ -485,12 +485,9 @@ class CheckedExecutable:
 
 # ---- jax's own cache on disk
 
-# The events of `jax.monitoring` that a program is looked for in that cache, that it was found there, that one is about to be written there,
-# and, with a duration, that a program was compiled or found, and written.
+# The events of `jax.monitoring` that a program is looked for in that cache, and that it was found there.
 CACHE_REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
 CACHE_HIT = "/jax/compilation_cache/cache_hits"
-CACHE_WRITE = "/jax/compilation_cache/cache_misses"
-COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def forget_cache_folder() -> None:

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable
 from typing import Any, Self
 
-from msjax.core.base.code import names_in
+from msjax.core.base.code import globals_in
 from msjax.core.hooks.classify import users_hook
 
 # How far a hook's containers and objects are looked into, and how many items a container may hold for that.
@@ -114,7 +114,7 @@ class TrialRun:
             self._visit(value, depth + 1)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self._visit(default, depth + 1)
-        for name in names_in(function.__code__):
+        for name in globals_in(function.__code__):
             value = function.__globals__.get(name, _MISSING)
             self._names.append((function.__globals__, name, value))
             self._visit(value, depth + 1)

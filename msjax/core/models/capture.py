@@ -19,6 +19,7 @@ from msjax.core.jaxprs.interpreter import Interpreter, Program
 from msjax.core.jaxprs.plan import Patterns, Planner
 from msjax.core.models.frameworks.framework import framework_of_function
 from msjax.core.models.hooked import as_function
+from msjax.core.models.leaves import has_own_class
 from msjax.core.models.same_program import run_same_program
 
 
@@ -287,6 +288,9 @@ def _captured(places, got, grads=()):
 
 def _joined(found, values, sizes):
     leaves = [None if n is None else jax.tree.unflatten(t, [next(values) for _ in range(n)]) for t, n in zip(found.trees, sizes)]
+    if (found.stacked or any(m.axes or m.statistic for m in found.measures)) and has_own_class(found.tree):
+        # Such as a named array, whose class would hold axes that the leaves don't have.
+        return leaves[0] if len(leaves) == 1 else leaves
     return jax.tree.unflatten(found.tree, leaves)
 
 

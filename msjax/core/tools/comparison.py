@@ -86,7 +86,8 @@ class Comparison(Printed):
         both = [row for row in self.rows if not row.one_sided]
         return bool(both or not self.rows) and all(row.same for row in both)
 
-    def _verdict(self):
+    def verdict(self) -> list[str]:
+        """The first differences, and what only one side has, in words."""
         firsts = [
             ("forward", self.first_forward),
             ("backward", self.first_backward),
@@ -140,7 +141,7 @@ class Comparison(Printed):
         for cells in rows:
             style = "bold red" if cells[-1].startswith("FIRST") else "red" if cells[-1].startswith("differs") else ""
             table.add_row(*(Text(text, style) for text in cells))
-        return Group(*map(Text, self._verdict()), *([] if self else [table]))
+        return Group(*map(Text, self.verdict()), *([] if self else [table]))
 
 
 def _shown(name):

@@ -64,12 +64,15 @@ class Passed(NamedTuple):
         path (str): the cell or module; None outside of all.
         operation (str): what it is, in words; the name of the result.
         line (Line): the user's line; None if it is not known.
+        inputs (tuple of Statistics), output (Statistics): of its inputs, and of what was wrong in its result; none of the result itself.
     """
 
     phase: str
     path: str | None
     operation: str
     line: Line | None
+    inputs: tuple[Statistics, ...] = ()
+    output: Statistics | None = None
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.operation, f"in {self.path}" if self.path else "", str(self.line or ""))))

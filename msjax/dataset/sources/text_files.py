@@ -25,8 +25,8 @@ from msjax.dataset.values import leading_int
 _BUFFER = 10000
 
 
-class _LinesDataset(Dataset):
-    """A source of rows from text files.
+class RowsOfFiles(Dataset):
+    """A source of rows from files that are read from the beginning, such as text files.
 
     The files are read in sorted order; with several workers as many are read at the same time, row by row in turn.
     """
@@ -66,9 +66,16 @@ class _LinesDataset(Dataset):
     def is_sharded(self) -> bool:
         return self._shards is not None
 
+    def _shards_are_files(self):
+        """Whether a shard is some of the files, and not some of the rows."""
+        return False
+
+    def _of_files(self, files):
+        return files[self._shard :: self._shards] if self._shards_are_files() else files
+
     def _count(self, endless):
-        n = sum(map(self._file_count, self._files))
-        n = n if self._shards is None else -(-n // self._shards)
+        n = sum(map(self._file_count, self._of_files(self._files)))
+        n = n if self._shards is None or self._shards_are_files() else -(-n // self._shards)
         return n if self._limit is None else min(n, self._limit)
 
     def _rows(self, run):
@@ -76,11 +83,12 @@ class _LinesDataset(Dataset):
         files = self._files
         if self._shuffle in (Shuffle.GLOBAL, Shuffle.FILES):
             files = [files[i] for i in rng.permutation(len(files))]
+        files = self._of_files(files)
         readers = [self._of_worker(files[i :: self._together], rng) for i in range(min(self._together, len(files)))]
         rows = _in_turn(readers)
         if self._shuffle == Shuffle.GLOBAL:
             rows = buffered_shuffle(rows, _BUFFER, NumpyDraws(rng).slots())
-        if self._shards is not None:
+        if self._shards is not None and not self._shards_are_files():
             rows = self._of_shard(rows)
         return itertools.islice(rows, self._limit)
 
@@ -104,7 +112,7 @@ class _LinesDataset(Dataset):
         yield from itertools.islice(itertools.cycle(first), min(each, start + each - total) if missing else 0)
 
 
-class TextFileDataset(_LinesDataset):
+class TextFileDataset(RowsOfFiles):
     """The lines of text files in UTF-8; empty lines are left out.
 
     Column: `text`.
@@ -150,7 +158,7 @@ class TextFileDataset(_LinesDataset):
         return sum(1 for _ in self._read(path))
 
 
-class CSVDataset(_LinesDataset):
+class CSVDataset(RowsOfFiles):
     """The lines of files of comma-separated values.
 
     Args:

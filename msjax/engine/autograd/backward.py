@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import jax.numpy as jnp
 
 from msjax.common.node import Leaf, RootLeaf
-from msjax.common.run_state import STATE
-from msjax.common.tape import Node
+from msjax.common.run_state import STATE, Node
 from msjax.common.tensor import wrap
 from msjax.core.base.typing import JaxArray
 from msjax.core.door import ACTIVITY

@@ -1,4 +1,4 @@
-"""Gradient functions: grad, value_and_grad, GradOperation."""
+"""Gradient functions: grad, value_and_grad, GradOperation; get_grad, which looks one gradient up in what they return."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import jax.numpy as jnp
 from msjax.common.bases import CellBase, is_cell
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import COMPILER
-from msjax.common.tensor import Tensor
+from msjax.common.tensor import Tensor, filled_like
 from msjax.core.base.checks import check_bool
 from msjax.core.base.errors import describe
-from msjax.engine.autograd.recording import GradientScope, check_function, flatten_tensors, ones_like
+from msjax.core.base.typing import PyTree
+from msjax.engine.autograd.recording import GradientScope, check_function, flatten_tensors, main_and_aux
 from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
 
 _P = ParamSpec("_P")
@@ -210,23 +211,16 @@ class _Gradient:
                 *args, sens = args
             else:
                 raise TypeError("For 'GradOperation', sens_param=True needs the gradient of the output as the last argument.")
-        with GradientScope() as recording:
-            n = len(args) + len(kwargs)
-            positions = () if position is None else range(n) if position == "all" else (0,)
-            _check_range(positions, n, "GradOperation")
-            args, kwargs, places = recording.inputs(args, kwargs, positions)
-            leaves = recording.weights(weights.parameters) if weights else []
-            out = fn(*args, **kwargs)
-        outputs = flatten_tensors(out, fn)
-        found = recording.backward(outputs, ones_like(outputs) if sens is None else _sens(sens, outputs))
-        by_position = [found.gradient(place) for place in places]
+        n = len(args) + len(kwargs)
+        positions = () if position is None else range(n) if position == "all" else (0,)
+        _, by_position, by_weight, _ = _differentiate(fn, args, kwargs, positions, weights, "GradOperation", sens=sens)
         if position == "all":
             by_position = _of_tensors(by_position)
         elif position == 0:
             by_position = by_position[0]
         if not weights:
             return by_position
-        by_weight = weights.shape_like([found.of(leaf) for leaf in leaves])
+        by_weight = weights.shape_like(by_weight)
         return by_weight if position is None else (by_position, by_weight)
 
 
@@ -293,29 +287,15 @@ class _Request:
 
     def run(self, fn, args, kwargs):
         """(value, gradients in the requested form, auxiliary outputs) of one call."""
-        with GradientScope() as recording:
-            _check_range(self.positions, len(args) + len(kwargs), self.who)
-            args, kwargs, places = recording.inputs(args, kwargs, self.positions)
-            leaves = recording.weights(self.weights.parameters) if self.weights else []
-            out = fn(*args, **kwargs)
-        differentiated, aux = out, ()
-        if self.has_aux:
-            if not isinstance(out, (tuple, list)) or len(out) < 2:
-                raise ValueError(
-                    f"For '{self.who}', has_aux=True needs a function of at least two outputs, but it returned {describe(out)}."
-                )
-            differentiated, aux = out[0], tuple(out[1:])
-        outputs = flatten_tensors(differentiated, fn)
-        found = recording.backward(outputs, ones_like(outputs), also=aux)
-        value = (differentiated, *aux) if self.has_aux else out
-        return value, self._arrange(found, places, leaves), aux
+        value, by_position, by_weight, aux = _differentiate(
+            fn, args, kwargs, self.positions, self.weights, self.who, self.has_aux
+        )
+        return value, self._arrange(by_position, by_weight), aux
 
-    def _arrange(self, found, places, leaves):
-        by_position = list(map(found.gradient, places))
-        by_weight = list(map(found.of, leaves))
+    def _arrange(self, by_position, by_weight):
         if self.return_ids:
             by_position = [(int(p), g) for p, g in zip(self.positions, by_position)]
-            by_weight = [(leaf.tensor.name, g) for leaf, g in zip(leaves, by_weight)]
+            by_weight = [(v.name, g) for v, g in zip(self.weights.parameters if self.weights else (), by_weight)]
         positions = None
         if self.by_position:
             positions = by_position[0] if not self.several else tuple(by_position) if self.return_ids else _given(by_position)
@@ -337,10 +317,22 @@ def _run(request, fn, args, kwargs):
     return request.run(fn, args, kwargs)
 
 
-def _check_range(positions, n, who):
-    for p in positions:
-        if p >= n:
-            raise RuntimeError(f"For '{who}', 'grad_position' {p} is out of range: the function was called with {n} arguments.")
+def _differentiate(fn, args, kwargs, positions, weights, who, has_aux=False, sens=None):
+    """(the result of one call, its gradients for the positions, those of the weights, the auxiliary outputs)."""
+    with GradientScope() as recording:
+        for p in positions:
+            if p >= (n := len(args) + len(kwargs)):
+                raise RuntimeError(
+                    f"For '{who}', 'grad_position' {p} is out of range: the function was called with {n} arguments."
+                )
+        args, kwargs, places = recording.inputs(args, kwargs, positions)
+        leaves = recording.weights(weights.parameters) if weights else []
+        out = fn(*args, **kwargs)
+    main, aux = main_and_aux(out, who) if has_aux else (out, ())
+    outputs = flatten_tensors(main, fn)
+    start = [filled_like(t._value, 1) for t in outputs] if sens is None else _sens(sens, outputs)
+    found = recording.backward(outputs, start, also=aux)
+    return (main, *aux) if has_aux else out, [*map(found.gradient, places)], [*map(found.of, leaves)], aux
 
 
 def _given(gradients):
@@ -386,3 +378,57 @@ def _named(fn, verb):
         return made
 
     return decorate
+
+
+def get_grad(gradients: PyTree, identifier: int | Parameter) -> Tensor:
+    """Look up one gradient in the result of a gradient function with ``return_ids=True``.
+
+    Args:
+        gradients: the result of the gradient function.
+        identifier (int or Parameter): the position or the Parameter.
+
+    Raises:
+        RuntimeError: there is no such gradient.
+        TypeError: the identifier is neither an int nor a Parameter.
+
+    Example:
+        >>> import msjax as ms
+        >>> gradients = ms.grad(lambda x, y: x * y, (0, 1), return_ids=True)(ms.Tensor(2.0), ms.Tensor(5.0))
+        >>> print(ms.get_grad(gradients, 1))
+        2.0
+    """
+    if isinstance(identifier, Parameter):
+        key = identifier.name
+    elif isinstance(identifier, int) and not isinstance(identifier, bool):
+        key = identifier
+    else:
+        raise TypeError(
+            f"For 'get_grad', 'identifier' should be a position (int) or a Parameter, but got {describe(identifier)}."
+        )
+    found = _lookup(gradients, key)
+    if found is None:
+        raise RuntimeError(
+            f"For 'get_grad', there is no gradient for {key!r}; there are {', '.join(map(repr, _keys(gradients)))}."
+        )
+    return found
+
+
+def _is_pair(item):
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], (int, str)) and not isinstance(item[1], (int, str))
+
+
+def _lookup(item, key):
+    if _is_pair(item):
+        return item[1] if type(item[0]) is type(key) and item[0] == key else None
+    if isinstance(item, tuple):
+        for inner in item:
+            found = _lookup(inner, key)
+            if found is not None:
+                return found
+    return None
+
+
+def _keys(item):
+    if _is_pair(item):
+        return [item[0]]
+    return [k for inner in item for k in _keys(inner)] if isinstance(item, tuple) else []

@@ -14,8 +14,7 @@ import numpy as np
 
 from msjax.common.bases import attached_to, computed, settable
 from msjax.common.node import RootLeaf
-from msjax.common.run_state import ROOT, STATE
-from msjax.common.tape import Node
+from msjax.common.run_state import ROOT, STATE, Node
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_hooks import HookList
 from msjax.core.base.arrays import is_tracer

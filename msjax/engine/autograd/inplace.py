@@ -7,6 +7,9 @@ stay right whatever is written later, and Tensors need no version counter.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+
 from msjax.common.node import Leaf, RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import ROOT, STATE
@@ -60,6 +63,23 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
         tensor._retains = False
         if tensor.requires_grad:
             retain_grad(tensor)
+
+
+# Held while a Tensor gets a value that was computed from its own.
+_WRITING = threading.RLock()
+
+
+def update(tensor: Tensor, computed: Callable[[], Tensor]) -> None:
+    """`rebind` to what a function computes of a Tensor, which is no view; again where another thread has written to it meanwhile.
+
+    So threads may write to different parts of a Tensor.
+    """
+    while True:
+        seen = tensor._value
+        new = computed()
+        with _WRITING:
+            if tensor._value is seen:
+                return rebind(tensor, new)
 
 
 def written(tensor: Tensor, new: Tensor) -> Tensor:

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.common.run_state import STATE
-from msjax.common.tape import Need, Node
+from msjax.common.run_state import STATE, Need, Node
 from msjax.core.base.arrays import is_at_hand, is_tracer
 from msjax.core.base.errors import cell_path
 from msjax.core.base.typing import PyTree

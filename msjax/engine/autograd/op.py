@@ -15,8 +15,7 @@ import jax
 import numpy as np
 
 from msjax.common.arrays import as_array, in_native_order
-from msjax.common.run_state import LOCK, ROOT, STATE, Scope
-from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
+from msjax.common.run_state import LOCK, ROOT, SEQUENCE, STATE, Edge, Grads, Need, Node, Scope
 from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import CONCRETE, huge_ints_as_floats, is_tracer
@@ -24,9 +23,7 @@ from msjax.core.base.errors import where
 from msjax.core.door import ACTIVITY, CallsAsOutputs, Values
 from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.op_errors import raise_op_error
-from msjax.engine.autograd.residuals import Forward, ResidualSpec
-from msjax.engine.autograd.traced_vjp import VJP, TracedVJP, used_operands
-from msjax.engine.programs.bound import Bound
+from msjax.engine.autograd.residuals import VJP, Bound, Forward, ResidualSpec, TracedVJP, used_operands
 from msjax.engine.programs.cache import ProgramCache
 from msjax.engine.programs.compiler_options import is_nested
 
@@ -285,7 +282,7 @@ class OpNode(Node):
         residuals: those that the compiled forward has returned; None if the call was traced: then `pullback` holds them.
         values, out: operand values and results, if the backward needs them.
         needs_operands: True if the backward itself may be differentiated with respect to the operands.
-        saved: the object that holds values, results and residuals instead (see msjax.engine.autograd.saved), or None.
+        saved: the object that holds values, results and residuals instead (see msjax.engine.autograd.recompute), or None.
     """
 
     __slots__ = ("op", "static", "pullback", "spec", "residuals", "values", "out", "needs_operands", "saved")

@@ -6,6 +6,9 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
 
+import jax
+
+from msjax.common.arrays import left_behind
 from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import TracedValueError
 from msjax.core.base.errors import describe, where
@@ -22,6 +25,8 @@ def raise_op_error(error: Exception, op: Operator, operands: Sequence[Any]) -> N
     """Re-raise an error of an operator with the operator, the cell and the operands in the message."""
     if isinstance(error, (TracedValueError, IndexError, NotImplementedError, FloatingPointError, OpError)):
         raise error
+    if isinstance(error, jax.errors.UnexpectedTracerError):
+        raise left_behind(next(o for o in operands if isinstance(o, Tensor)), error) from None
     bad = [o for o in operands if not (o is None or isinstance(o, (Tensor, bool, int, float, complex)) or hasattr(o, "dtype"))]
     if isinstance(error, AttributeError) and not bad:
         bad = [o for o in operands if o is None]

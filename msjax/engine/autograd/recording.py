@@ -9,8 +9,7 @@ from typing import Any, Self
 import jax.numpy as jnp
 
 from msjax.common.node import Leaf, place_on_tape
-from msjax.common.run_state import LOCK, STATE, Scope
-from msjax.common.tape import Node
+from msjax.common.run_state import LOCK, STATE, Node, Scope
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.common.tensor_hooks import attach_hooks
 from msjax.core.base import jax_slots
@@ -23,24 +22,28 @@ from msjax.engine.settings.current import SETTINGS
 _FREED = threading.Condition(LOCK)
 
 
-def _wait_for(tensors: Iterable[Tensor]) -> None:
+def wait_for(tensors: Iterable[Tensor]) -> None:
     """Wait until none of the Tensors is a leaf of another thread's run; `LOCK` is held before and afterwards.
 
     All at once, so that of two threads that want the same Tensors none has what the other one waits for. A thread that waits for this one,
     as for a hook that this one calls, is not waited for; whether it does is looked at from time to time.
     """
     own = threading.get_ident()
-    while any(
-        isinstance(node := tensor._node, Leaf) and node.thread != own and node.thread not in STATE.waiting for tensor in tensors
-    ):
-        _FREED.wait(0.05)
+    while True:
+        for tensor in tensors:
+            node = tensor._node
+            if isinstance(node, Leaf) and node.thread != own and node.thread not in STATE.waiting:
+                _FREED.wait(0.05)
+                break
+        else:
+            return
 
 
 class GradientScope:
     """Records a function that is being differentiated.
 
     Use it as a context manager around the call, and mark inputs and weights inside. On exit, marked Tensors get their
-    earlier place on the tape back, even if the function raised. A Tensor is a leaf for one thread at a time: another one that marks it waits.
+    earlier place on the tape back, even if the function raised. A Tensor is a leaf for one thread at a time: another one waits (`wait_for`).
 
     Attributes:
         scope: the scope of the run, from its beginning on.
@@ -109,16 +112,16 @@ class GradientScope:
         # Requested positions first: if one object is passed at several positions, a requested one keeps the object itself.
         places = {}
         with LOCK:
-            _wait_for([value for value in values if isinstance(value, Tensor)])
+            wait_for(values if {*map(type, values)} == {Tensor} else tensors_in(values))
             for i in (*positions, *sorted(set(range(len(values))).difference(positions))):
-                values[i], places[i] = _map_tensors(lambda t, r=i in positions: mark(t, r), values[i])
+                values[i], places[i] = _map_tensors(mark, values[i], i in positions)
         return tuple(values[:n]), dict(zip(names, values[n:])), [places[p] for p in positions]
 
     def weights(self, parameters: Iterable[Tensor]) -> list[Leaf]:
         """Mark Parameters, or other variables, as leaves; returns one leaf for each, the same leaf for one that is listed twice."""
         leaves, parameters = [], list(parameters)
         with LOCK:
-            _wait_for(parameters)
+            wait_for(parameters)
             for parameter in parameters:
                 node = parameter._node
                 if not isinstance(node, Leaf) or all(leaf is not node for _, leaf, _, _ in self._marked):
@@ -136,13 +139,11 @@ class GradientScope:
         return tensor._node, tensor._oidx
 
     def mark(self, tensor: Tensor, requested: bool = True) -> Leaf:
-        """Make a Tensor a leaf of this run; returns the leaf."""
-        with LOCK:
-            _wait_for((tensor,))
-            node, oidx = tensor._node, tensor._oidx
-            leaf = Leaf(tensor, self.scope, requested)
-            self._marked.append((tensor, leaf, node, oidx))
-            tensor._node, tensor._oidx = leaf, 0
+        """Make a Tensor a leaf of this run; returns the leaf. No other thread has it: `LOCK` is held, and `wait_for` was called."""
+        node, oidx = tensor._node, tensor._oidx
+        leaf = Leaf(tensor, self.scope, requested)
+        self._marked.append((tensor, leaf, node, oidx))
+        tensor._node, tensor._oidx = leaf, 0
         return leaf
 
     def backward(self, outputs: Sequence[Tensor], cts: Sequence[Tensor], also: PyTree = (), keep: bool = False) -> Gradients:
@@ -189,7 +190,7 @@ class Gradients:
         """The gradient of a leaf; zeros if nothing arrived there."""
         grad = self._found.get(leaf)
         if grad is None:
-            return zeros_like(leaf.tensor)
+            return filled_like(leaf.tensor._value, 0)
         return grad if self._recorded else wrap(grad)
 
     def gradient(self, place: PyTree) -> PyTree:
@@ -203,18 +204,18 @@ class Gradients:
         return ()
 
 
-def _map_tensors(fn, value):
+def _map_tensors(fn, value, requested):
     """(value with fn's first results, value with fn's second results) for the Tensors in nested containers."""
     if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-        pairs = [_map_tensors(fn, v) for v in value]
+        pairs = [_map_tensors(fn, v, requested) for v in value]
         kind = type(value) if type(value) in (tuple, list) else None
         if kind is None:
             return value, [b for _, b in pairs]
         return kind(a for a, _ in pairs), [b for _, b in pairs]
     if type(value) is dict:
-        pairs = {k: _map_tensors(fn, v) for k, v in value.items()}
+        pairs = {k: _map_tensors(fn, v, requested) for k, v in value.items()}
         return {k: a for k, (a, _) in pairs.items()}, {k: b for k, (_, b) in pairs.items()}
-    return fn(value)
+    return fn(value, requested)
 
 
 def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
@@ -229,18 +230,19 @@ def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
     return tensors
 
 
-def ones_like(tensors: Iterable[Tensor]) -> list[Tensor]:
-    """Initial gradients of ones, one for each Tensor."""
-    return [filled_like(t._value, 1) for t in tensors]
-
-
-def zeros_like(tensor: Tensor) -> Tensor:
-    """A zero gradient of the Tensor's shape and dtype."""
-    return filled_like(tensor._value, 0)
-
-
 def check_function(fn: object, who: str) -> Callable[..., Any]:
     """`fn`; a TypeError unless it can be called."""
     if not callable(fn):
         raise TypeError(f"For '{who}', 'fn' should be a function or a Cell, but got {describe(fn)}.")
     return fn
+
+
+def main_and_aux(out: Any, who: str) -> tuple[Any, tuple[Any, ...]]:
+    """The first output of a function, which is differentiated, and the others.
+
+    Raises:
+        ValueError: there are less than two.
+    """
+    if not isinstance(out, (tuple, list)) or len(out) < 2:
+        raise ValueError(f"For '{who}', has_aux=True needs a function of at least two outputs, but it returned {describe(out)}.")
+    return out[0], tuple(out[1:])

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.node import FunctionNode, Leaf
-from msjax.common.tape import Edge, Node
+from msjax.common.run_state import Edge, Node
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import JaxArray
@@ -100,6 +100,33 @@ class TracedTape:
         roots = [(*end, ct) for end, ct in zip(self._ends, cts) if end is not None and ct is not None]
         found = run_backward(roots, set(self._leaves), keep=True, weights=self._weights)
         return [wrap(found[leaf]) if leaf in found else None for leaf in self._leaves]
+
+
+class Held:
+    """A context manager: Tensors hold other values; afterwards they have their own values and places on the tape back.
+
+    Args:
+        variables: the Tensors.
+        values: what they hold meanwhile; their own values if it is left out.
+    """
+
+    def __init__(self, variables: Sequence[Tensor], values: Sequence[Any] = ()):
+        self._variables = variables
+        self._values = values
+
+    def __enter__(self) -> None:
+        self._before = [
+            (v, v._value, {name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__}) for v in self._variables
+        ]
+        for variable, value in zip(self._variables, self._values):
+            variable._hold(value)
+
+    def __exit__(self, *_exception: object) -> None:
+        for variable, value, place in self._before:
+            variable._hold(value)
+            for name in ("_node", "_oidx"):
+                variable.__dict__.pop(name, None)
+            variable.__dict__.update(place)
 
 
 def _end(tensor, scope):

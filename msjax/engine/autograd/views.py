@@ -23,7 +23,7 @@ from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.engine.autograd.imperative import retain_grad
-from msjax.engine.autograd.inplace import rebind
+from msjax.engine.autograd.inplace import rebind, update
 from msjax.engine.autograd.layouts import each, laid, memory, overlaps, type_of, walked
 from msjax.engine.autograd.op import Op, apply
 
@@ -344,8 +344,9 @@ def _put(root, steps, operands, new, detached):
         raise RuntimeError(_REPEATED.format(shape=steps[-1].shape, base=root.shape))
     with STATE.swap(cast=None, recording=STATE.recording and not detached):
         if steps or not isinstance(new, Tensor) or new._value.dtype != root._value.dtype:
-            new = apply(_WRITE, (root, new, *operands), (steps,))
-        rebind(root, new)
+            update(root, lambda: apply(_WRITE, (root, new, *operands), (steps,)))
+        else:
+            rebind(root, new)
 
 
 def layout_of(view: Tensor) -> tuple[tuple[int, ...], int]:

@@ -13,7 +13,7 @@ from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.core.base.errors import describe
 from msjax.core.door import STATE
 from msjax.engine.autograd.grad import Weights
-from msjax.engine.autograd.recording import GradientScope, check_function, flatten_tensors
+from msjax.engine.autograd.recording import GradientScope, check_function, flatten_tensors, main_and_aux
 
 
 def vjp(
@@ -56,7 +56,7 @@ def vjp(
         out = fn(*args)
     aux = ()
     if has_aux:
-        out, aux = _main_and_aux(out, "vjp")
+        out, aux = main_and_aux(out, "vjp")
     outputs = flatten_tensors(out, fn)
     sources = [wrap(o._value, *recording.place(o)) for o in outputs]
 
@@ -120,7 +120,7 @@ def jvp(
     def pure(*values):
         with STATE.swap(recording=False):
             out = fn(*(wrap(value) for value in values))
-        main, aux = _main_and_aux(out, "jvp") if has_aux else (out, ())
+        main, aux = main_and_aux(out, "jvp") if has_aux else (out, ())
         leaves, treedef = jax.tree.flatten(main, is_leaf=is_tensor)
         tree[:] = [treedef]
         return tuple(_value(leaf, fn) for leaf in leaves), jax.tree.map(lambda t: _value(t, fn), aux, is_leaf=is_tensor)
@@ -131,12 +131,6 @@ def jvp(
     out = jax.tree.unflatten(tree[0], [wrap(o) for o in values])
     product = jax.tree.unflatten(tree[0], [wrap(p) for p in products])
     return (out, product, _bare(jax.tree.map(wrap, aux))) if has_aux else (out, product)
-
-
-def _main_and_aux(out, who):
-    if not isinstance(out, (tuple, list)) or len(out) < 2:
-        raise ValueError(f"For '{who}', has_aux=True needs a function of at least two outputs, but it returned {describe(out)}.")
-    return out[0], tuple(out[1:])
 
 
 def _bare(aux):

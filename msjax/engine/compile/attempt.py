@@ -1,17 +1,25 @@
-"""Tracing: from a Python function and the arguments of one call to a Program."""
+"""Tracing: from a Python function and the arguments of one call to a Program.
+
+Tensors that outlive the trace that computed them, since the code that ran keeps them, have no values; so they are looked for.
+"""
 
 from __future__ import annotations
 
+import functools
+import gc
+import sys
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.core
 import jax.extend.core
 from flax import nnx
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import LOCK
@@ -21,12 +29,11 @@ from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import PyTreeDef
 from msjax.core.door import STATE, CallsAsOutputs, HookNeedsValue, Observing, Template
-from msjax.engine.autograd.recording import GradientScope
-from msjax.engine.autograd.traced_tape import TracedTape
+from msjax.engine.autograd.recording import GradientScope, wait_for
+from msjax.engine.autograd.traced_tape import Held, TracedTape
 from msjax.engine.compile.code_names import stored_globals
-from msjax.engine.compile.kept import tensors_kept
+from msjax.engine.compile.environment import Snapshot
 from msjax.engine.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw, results
-from msjax.engine.compile.snapshot import Snapshot
 from msjax.engine.compile.trace import NeedsPyNative, Trace
 from msjax.engine.compile.walk import Walk
 from msjax.engine.processes.groups import PROCESSES
@@ -147,30 +154,12 @@ class _TraceOfBody:
             self._check_escaped()
         return missing
 
-    @contextmanager
-    def _values_put_back(self):
-        """Puts the values of the Tensors from outside back when the body has run, before jax looks for what has left the trace."""
-        places = [
-            ({name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__}, v._value) for v in self.variables
-        ]
-        try:
-            yield
-        finally:
-            for variable, (place, value) in zip(self.variables, places):
-                variable._hold(value)
-                for name in ("_node", "_oidx"):
-                    variable.__dict__.pop(name, None)
-                variable.__dict__.update(place)
-            for tensor, value in self.trace.missing.values():
-                tensor._hold(value)
-
     def _pure(self, *values):
         n = len(self.variables)
         trace = self.trace
         self.jax_trace = weakref.ref(jax_slots.trace_of(values[0]))
-        with self._values_put_back(), trace:
-            for variable, value in zip(self.variables, values):
-                variable._hold(value)
+        # The values are put back when the body has run, before jax looks for what has left the trace.
+        with Held(self.variables, values), trace:
             if isinstance(self.subject, nnx.Module):
                 trace.see_cell(self.subject)
             leaves = list(self.leaves)
@@ -217,6 +206,7 @@ class _TraceOfBody:
         """Mark the variables and arguments whose gradients are recorded; None for the others."""
         inputs = [*self.variables, *(leaves[i] for i in self.inputs if isinstance(leaves[i], Tensor))]
         self.wanted = [*map(self.wanted_of, self.variables), *self.wanted_arguments]
+        wait_for(self.variables)
         marks = [scope.mark(t) if wanted else None for t, wanted in zip(inputs, self.wanted)]
         for leaf in marks[: len(self.variables)]:
             if leaf is not None:
@@ -378,3 +368,67 @@ value is known only when the program has run. Split it into two hooks:
   1. one that returns the new value, and keeps nothing;
   2. one that keeps or prints, and returns None: it is called after each run, with concrete values.
 Or run the network in PyNative mode."""
+
+
+# What is looked at of one program before the heap is searched instead.
+_MOST = 200_000
+# What doesn't lead to a rule; values least of all, since it is their references that have to be missing from the count.
+_OPAQUE = (jax.core.Tracer, Jaxpr, ClosedJaxpr, type, types.ModuleType, str, bytes)
+
+
+def tensors_kept(jax_trace, equations):
+    """Returns the Tensors that hold values of a trace which is over.
+
+    Every value of a trace refers to jax's own trace object. The rules of custom derivatives refer to it, too, and live as long
+    as the program. Only if something else does are the Tensors looked for, since that takes a collection and two passes over
+    the heap: half a second in a process of a usual size, where the count takes a millisecond.
+
+    Args:
+        jax_trace: a weak reference to jax's trace object.
+        equations: the equations of the jaxpr that it gave.
+    """
+    if _held_by_rules_only(jax_trace, equations):
+        return []
+    gc.collect()
+    trace = jax_trace()
+    if trace is None:
+        return []
+    tracers = [o for o in gc.get_referrers(trace) if isinstance(o, jax.core.Tracer)]
+    if not tracers:
+        return []
+    numbers = {id(tracer) for tracer in tracers}
+    holders = gc.get_referrers(*tracers)
+    # A Tensor refers to its value itself, or by its __dict__.
+    dicts = [o for o in holders if type(o) is dict and id(o.get("_value")) in numbers]
+    found = [*holders, *(gc.get_referrers(*dicts) if dicts else ())]
+    return [o for o in found if isinstance(o, Tensor) and id(o._value) in numbers]
+
+
+def _held_by_rules_only(jax_trace, equations):
+    """True if the trace is gone, or all references to it come from functions among the parameters of the equations."""
+    trace = jax_trace()
+    if trace is None:
+        return True
+    # Two more refer to it: the name here, and the argument of getrefcount.
+    others = sys.getrefcount(trace) - 2
+    seen, found, left = set(), 0, [v for equation in equations for v in equation.params.values()]
+    while left and found < others and len(seen) < _MOST:
+        value = left.pop()
+        if id(value) in seen or isinstance(value, _OPAQUE):
+            continue
+        seen.add(id(value))
+        for referent in _referents(value):
+            if referent is trace:
+                found += 1
+            else:
+                left.append(referent)
+    return found == others
+
+
+def _referents(value):
+    # A function's globals are a module's, which hold anything.
+    if isinstance(value, types.FunctionType):
+        return value.__closure__ or ()
+    if isinstance(value, functools.partial):
+        return (value.func, *value.args)
+    return gc.get_referents(value)

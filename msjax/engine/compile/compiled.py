@@ -1,8 +1,12 @@
-"""Compiled: a function or cell with its programs, and how a call finds the one that serves it."""
+"""Compiled: a function or cell with its programs, and how a call finds the one that serves it.
+
+The programs stand with the cell or function that they were made of (`compiled_for`), so that they go when it goes.
+"""
 
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -12,16 +16,26 @@ from msjax.common.node import place_on_tape
 from msjax.common.run_state import ROOT, STATE
 from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import TracedValueError
-from msjax.core.door import VERSION, HookNeedsValue, HostNeeded
+from msjax.core.door import HookNeedsValue, HostNeeded
 from msjax.engine.autograd.imperative import BackwardError
+from msjax.engine.autograd.traced_tape import Held
 from msjax.engine.compile.attempt import Body, FailedInBody, build
-from msjax.engine.compile.environment import Environments, objects_among
+from msjax.engine.compile.environment import Environments, Snapshot, objects_among
 from msjax.engine.compile.gradient import CallNode
-from msjax.engine.compile.program import Program, SignatureChanged, aliases, results, signature, tensors_among
-from msjax.engine.compile.snapshot import Snapshot
+from msjax.engine.compile.program import (
+    Program,
+    SignatureChanged,
+    aliases,
+    is_input,
+    leaf_key,
+    results,
+    signature,
+    tensors_among,
+)  # fmt: skip
+from msjax.engine.compile.recompilations import Recompilations
 from msjax.engine.compile.trace import NeedsPyNative, RunRejected
 from msjax.engine.compile.walk import Walk
-from msjax.engine.programs.collector import full_collections_wait
+from msjax.engine.programs.compilation import full_collections_wait
 from msjax.engine.programs.limits import CACHE_LIMIT, warn_of_shapes
 
 # So many programs are kept for one function: those used last. A network with a few sizes of batches in a few states has tens.
@@ -73,6 +87,7 @@ class Compiled:
         self._environments = Environments(subject, self.roots)
         self._used = {}  # {program: (environment, key)}, the one used last at the end
         self._latest = None
+        self._recompilations = Recompilations(name)
         self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
         self.compilations: int = 0
         self._unused = set()  # the programs that have not been used since the last call of `evict_unused`
@@ -124,12 +139,11 @@ class Compiled:
 
     def run_again(self, program: Program, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run in PyNative mode what a program has run, and put back what that changes."""
-        before, values = Snapshot(self._environments.roots()), [(v, v._value) for v in program.variables]
+        before = Snapshot(self._environments.roots())
         try:
-            return self.body(self.subject(), args, kwargs)
+            with Held(program.variables):
+                return self.body(self.subject(), args, kwargs)
         finally:
-            for variable, value in values:
-                variable._hold(value)
             before.restore()
 
     def _look_after(self, program):
@@ -145,9 +159,7 @@ class Compiled:
         """
         key, leaves, treedef = signature(args, kwargs)
         objects = objects_among(leaves) if treedef is not None else []
-        environment, walk, body = self._environments.now, None, None
-        if objects or environment.version != VERSION.n or (environment.guards.checks and not environment.guards.hold()):
-            environment, walk = self._environments.find(objects)
+        (environment, walk), body = self._environments.find(objects), None
         if recorded:
             key, body = self._recorded(key, leaves, treedef, environment.variables)
         program = environment.programs.get(key)
@@ -201,7 +213,7 @@ class Compiled:
             purpose: what it is for.
             body, leaves, treedef, objects: see `build`.
         """
-        key = purpose, self._environments.present(objects)
+        key = purpose, self._environments.find(objects)[0]
         found = program.derived.get(key)
         if found is None:
             found: Any = self.build(body, list(program.variables), leaves, treedef, objects)
@@ -270,6 +282,9 @@ class Compiled:
         body = body or Body(self.body, self.subject(), self.name)
         changes = self._environments.own_changes >= _PATIENCE
         self.compilations += not changes
+        inputs = [(leaf.shape, str(leaf.dtype)) for leaf in leaves if is_input(leaf)]
+        purpose = None if body.wanted is None else tuple(body.wanted_arguments)
+        self._recompilations.count((treedef, *inputs, purpose), [*map(leaf_key, leaves)], environment.guards.found)
         made = self.build(body, environment.variables, leaves, treedef, objects, walk, changes)
         if isinstance(made, Fallback):
             made.key, made.keep = key, lambda: self._keep(environment, key, made)
@@ -381,3 +396,32 @@ def _needs_values(error):
 
 def _first_line(error):
     return str(error).strip().split("\n", 1)[0][:300]
+
+
+# {owner: {purpose: Compiled}} of owners that have no attributes.
+_OTHERS: weakref.WeakKeyDictionary[Any, dict[Hashable, Compiled]] = weakref.WeakKeyDictionary()
+
+
+def compiled_for(owner: object, purpose: Hashable, make: Callable[[Any], Compiled]) -> Compiled:
+    """The Compiled of an owner for a purpose, made when it is first asked for.
+
+    Args:
+        owner: a cell or function.
+        purpose: what of it is compiled: its call, or a certain gradient.
+        make: makes it from a weak reference to the owner.
+    """
+    by_purpose = getattr(owner, "compiled_families", None)
+    if by_purpose is None:
+        by_purpose = {}
+        try:
+            # Hooks may hold the cell: kept on the cell itself, all of it is found by the garbage collector.
+            object.__setattr__(owner, "compiled_families", by_purpose)
+        except (AttributeError, TypeError):
+            try:
+                by_purpose = _OTHERS.setdefault(owner, by_purpose)
+            except TypeError:  # no weak references to it: compiled anew at each call
+                return make(lambda: owner)
+    found = by_purpose.get(purpose)
+    if found is None:
+        found = by_purpose[purpose] = make(weakref.ref(owner))
+    return found

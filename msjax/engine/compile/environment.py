@@ -1,4 +1,4 @@
-"""Environments: the states of Python for which a compiled function has programs, each told by its guards."""
+"""Environments: the states of Python for which a compiled function has programs, each told by its guards; and how such a state is put back."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from msjax.common.bases import CellBase
 from msjax.common.random import default_generator
+from msjax.common.seeds import OP_SEEDS
 from msjax.common.tensor import Tensor
 from msjax.core.door import VERSION
-from msjax.engine.compile.guards import STATIC, Guards
+from msjax.engine.compile.guards import STATIC, Guards, Name
 from msjax.engine.compile.walk import Walk
 
 # Toggling hooks or settings goes through a few counts of `VERSION`, and comes back to them: so many are remembered.
@@ -72,14 +74,7 @@ class Environments:
         """The objects in which what it depends on is looked for."""
         return [self._subject(), *self._roots]
 
-    def present(self, arguments: Sequence[Any]) -> Environment:
-        """The environment of a call now; see `find`."""
-        now = self.now
-        if arguments or now.version != VERSION.n or (now.guards.checks and not now.guards.hold()):
-            return self.find(list(arguments))[0]
-        return now
-
-    def find(self, arguments: list[Any]) -> tuple[Environment, Walk | None]:
+    def find(self, arguments: Sequence[Any]) -> tuple[Environment, Walk | None]:
         """The environment of a call, which becomes the present one.
 
         Args:
@@ -88,8 +83,10 @@ class Environments:
         Returns:
             The environment, and the walk from `roots` and `arguments` by which it was found, if there was one that left nothing out.
         """
-        version = VERSION.n
+        version, now = VERSION.n, self.now
         if not arguments:
+            if now.version == version and (not now.guards.checks or now.guards.hold()):
+                return now, None
             recent = self._recent.get(version)
             if recent is not None and recent.guards.hold():
                 recent.version = version
@@ -153,3 +150,65 @@ class Environments:
 def objects_among(leaves: Iterable[Any]) -> list[Any]:
     """The arguments of a call whose state its signature does not tell: functions, cells and other objects."""
     return [leaf for leaf in leaves if not isinstance(leaf, _TOLD_BY_SIGNATURE)]
+
+
+# Hooks of a cell may come and go in other threads meanwhile.
+_OTHERS_MAY_SET = frozenset(("_hooks", "_special"))
+
+
+class Snapshot:
+    """The attributes, containers and names that are reachable from some roots, and from the hooks of cells found there, and how often
+    random operators have drawn.
+
+    Args:
+        roots: functions, cells and other objects.
+        walk: one from these roots that is just over, if there is one; it goes on to the hooks.
+    """
+
+    def __init__(self, roots: list[Any], walk: Walk | None = None):
+        walk = walk or Walk(roots)
+        cells: list[Any] = [module for module in walk.modules if isinstance(module, CellBase)]
+        hooks = [
+            hook.fn
+            for cell in cells
+            for hook in (*cell._hooks.forward_pre, *cell._hooks.forward, *cell._hooks.backward_pre, *cell._hooks.backward)
+        ]
+        if hooks:
+            walk.follow(hooks)
+        self._containers = [(c, c.copy()) for c in (*walk.containers, *map(vars, walk.modules))]
+        self._names = [guard for guard in walk.found if isinstance(guard, Name)]
+        self._cell = cells[0] if cells else None
+        self._seeds = OP_SEEDS.snapshot()
+
+    def restore(self) -> None:
+        """Put everything back."""
+        changed = [_restore_dict(c, b) if isinstance(c, dict) else _restore(c, b) for c, b in self._containers]
+        for name in self._names:
+            name.put_back()
+        OP_SEEDS.put_back(self._seeds)
+        VERSION.changed()
+        if True in changed and self._cell is not None:
+            self._cell._structure_changed()
+
+
+def _restore(container, before):
+    if len(container) == len(before) and (isinstance(before, set) or all(a is b for a, b in zip(container, before))):
+        return False
+    container.clear()
+    (container.update if isinstance(container, set) else container.extend)(before)
+    return True
+
+
+def _restore_dict(container, before):
+    missing = object()
+    changed = False
+    for key in (*container, *before):
+        old = before.get(key, missing)
+        if container.get(key, missing) is old or key in _OTHERS_MAY_SET:
+            continue
+        changed = True
+        if old is missing:
+            del container[key]
+        else:
+            container[key] = old
+    return changed

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.common.node import FunctionNode
-from msjax.common.run_state import LOCK
-from msjax.common.tape import SEQUENCE, Edge, Grads, Need
+from msjax.common.run_state import LOCK, SEQUENCE, Edge, Grads, Need
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.typing import JaxArray
+from msjax.engine.autograd.traced_tape import Held
 from msjax.engine.compile.attempt import Body
 from msjax.engine.compile.environment import objects_among
 from msjax.engine.compile.program import VALUE, Program, is_argument, raw
@@ -120,15 +120,11 @@ def _go_back(program, values, given):
     """The gradients that come back over the tape, zeros where none arrives; None for what has none."""
     n = len(program.kept)
     tape, rest = program.tape, iter(values[n:])
-    with LOCK:
-        # A node may keep a variable.
-        before = [(v, v._value) for v in program.variables]
+    with LOCK, Held(program.variables):  # a node may keep a variable
         tape.put_back(values[:n])
         try:
             found = tape.run_backward([next(rest) if there else None for there in given])
         finally:
             tape.forget_values()
-            for variable, value in before:
-                variable._hold(value)
     arrived = iter([tape.zeros(i) if grad is None else grad for i, grad in enumerate(found)])
     return tuple([next(arrived) if wanted else None for wanted in program.wanted])

@@ -54,6 +54,11 @@ def bytes_of(container: Any) -> bytes:
     return bytes(container) if type(container) is bytearray else container.tobytes()
 
 
+def size_of(container: Any) -> int:
+    """How many bytes an array holds."""
+    return container.nbytes if isinstance(container, np.ndarray) else memoryview(container).nbytes
+
+
 def static_key(value: Any) -> tuple[type, Any]:
     """What a value of one of the classes `STATIC` is compared by."""
     if isinstance(value, np.generic):
@@ -75,37 +80,28 @@ class Guard:
     Attributes:
         seen: hashable; what makes a difference. Keys are made of these, in the order of the guards.
         within: the guard of the list, set or dict in which it was found; None outside of all.
+        keeps: what is told from others by its identity, kept alive so that nothing else gets its id; None where there is nothing.
     """
 
     seen: Hashable
     within: Contents | None = field(repr=False)
+    keeps: Any = field(default=None, repr=False, kw_only=True)
 
 
 @dataclass(eq=False, slots=True)
-class Identity(Guard):
-    """An object, such as a function, that is told from others by its identity.
+class Attribute(Guard):
+    """An attribute of a cell that code names. The cell tells when it changes.
 
     Attributes:
-        keeps: the object, kept alive so that no other one gets its id.
+        name: of the class and the attribute, for messages.
     """
 
-    keeps: Any
-
-
-@dataclass(eq=False, slots=True)
-class Module(Guard):
-    """A cell with its settings. It is known by its number, so that its guard keeps no cell alive."""
+    name: str
 
 
 @dataclass(eq=False, slots=True)
 class ClassData(Guard):
-    """The data and methods of a class of cells, which tells when they change.
-
-    Attributes:
-        keeps: the methods, kept alive so that no other ones get their ids.
-    """
-
-    keeps: Any
+    """The data and methods of a class of cells, which tells when they change."""
 
 
 @dataclass(eq=False, slots=True)
@@ -143,13 +139,8 @@ class Variable(Guard):
         return now is None or now.number != self.key[0] or any(hook.id not in now.hooks for hook in self.hooks)
 
 
-@dataclass(eq=False, slots=True)
-class Log(Guard):
-    """A list or deque that running the program makes longer: it is known by its identity, and what it holds makes no difference."""
-
-
 def log_key(container: Any) -> Hashable:
-    """What is seen of a log."""
+    """What is seen of a list or deque that running the program makes longer: its identity; what it holds makes no difference."""
     return "log", id(container)
 
 

@@ -15,8 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.common.buffer import Buffer
-from msjax.common.parameter import Parameter
+from msjax.common.parameter import Buffer, Parameter
 from msjax.common.random import GeneratorState, beside
 from msjax.common.run_state import LOCK
 from msjax.common.tensor import Tensor, is_leaf, root_of, tensors_in, wrap
@@ -26,9 +25,7 @@ from msjax.engine.autograd.inplace import rebind
 from msjax.engine.autograd.traced_tape import TracedTape
 from msjax.engine.compile.guards import STATIC, static_key
 from msjax.engine.compile.trace import RunRejected
-from msjax.engine.programs.collector import full_collections_wait
-from msjax.engine.programs.jax_cache import JAX_CACHE
-from msjax.engine.programs.progress import PROGRESS
+from msjax.engine.programs.compilation import JAX_CACHE, PROGRESS, full_collections_wait
 
 # The value of a Tensor; without a call of Python.
 VALUE = attrgetter("_value")
@@ -46,10 +43,11 @@ def signature(args: tuple, kwargs: dict[str, Any]) -> tuple:
         else:
             return tuple(key), args, None
     leaves, treedef = jax.tree.flatten((args, kwargs), is_leaf=is_leaf)
-    return (treedef, *map(_leaf_key, leaves)), leaves, treedef
+    return (treedef, *map(leaf_key, leaves)), leaves, treedef
 
 
-def _leaf_key(leaf):
+def leaf_key(leaf: Any) -> tuple[Any, ...]:
+    """What makes a difference of one argument."""
     if isinstance(leaf, Parameter):
         return "variable", id(leaf)
     if isinstance(leaf, Tensor):

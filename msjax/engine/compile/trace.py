@@ -2,31 +2,122 @@
 
 While a program is compiled, its Python code runs once, on values that are not known yet. What has to happen at every run is put into
 the program as an event, with the values that it needs: calls of observers (`msjax.core.hooks.delivery`), printed text, what tools look at.
-`msjax.core.jaxprs.observers` makes outputs of these values, and a function of what happens after each run.
+`msjax.core.jaxprs.observers` makes outputs of these values, and a function of what happens after each run. Where a debugger starts,
+tracing is given up: standard output is captured, and values are not known.
 """
 
 from __future__ import annotations
 
+import bdb
+import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from msjax.common._format import value_text
 from msjax.common.bases import is_cell
-from msjax.common.buffer import Buffer
+from msjax.common.parameter import Buffer
 from msjax.common.run_state import LOCK, STATE, Scope
 from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.code import goes_to_print
 from msjax.core.door import ACTIVITY, CallsAsOutputs, Event, OwnCall, ProgramUnderWay, Template, Values
-from msjax.engine.compile.debugger import RefuseDebuggers
-from msjax.engine.compile.events import MARK, TEXT_IS_USED, Placeholder, Text
 
 if TYPE_CHECKING:
     from flax import nnx
 
     from msjax.common.bases import CellBase
+
+
+# In a text that is printed while a program is traced: the place of a Tensor's text, and how it is written.
+MARK = re.compile("\x02(\\d+):(str|repr|format):([^\x03]*)\x03")
+
+
+TEXT_IS_USED = "it uses the text of a Tensor for something else than printing it at once"
+
+
+class Placeholder(str):
+    """The text of a Tensor whose value is not known yet; nothing can fit it to a width."""
+
+    __slots__ = ()
+
+    def __format__(self, spec):
+        if spec and STATE.trace is not None:
+            STATE.trace.refuse(TEXT_IS_USED)
+        return str.__format__(self, spec)
+
+
+class Text(Event):
+    """Text that is written at each run.
+
+    Args:
+        text: the text, with marks.
+        marked: the Tensors that the marks name by their numbers.
+    """
+
+    what = "print"
+
+    def __init__(self, text: str, marked: Sequence[Tensor]):
+        # Strings, and (number of the value, kind, format) where the text of a Tensor belongs.
+        self._parts: list[Any] = []
+        self._arrays, end = [], 0
+        for found in MARK.finditer(text):
+            self._parts += [text[end : found.start()], (len(self._arrays), found[2], found[3])]
+            self._arrays.append(marked[int(found[1])]._value)
+            end = found.end()
+        self._parts.append(text[end:])
+
+    def taken(self) -> list[Any]:
+        """The values of the Tensors, while the program is traced; they are no longer kept."""
+        arrays, self._arrays = self._arrays, []
+        return arrays
+
+    def __call__(self, arrays: Sequence[Any]) -> None:
+        sys.stdout.write("".join(p if isinstance(p, str) else value_text(arrays[p[0]], p[1], p[2]) for p in self._parts))
+
+    def write(self, code: Any, outputs: Sequence[str]) -> None:
+        texts = [
+            repr(p) if isinstance(p, str) else f"{code.name(value_text)}({outputs[p[0]]}, {p[1]!r}, {p[2]!r})"
+            for p in self._parts
+            if p != ""
+        ]
+        code.line(f"{code.name(sys)}.stdout.write({' + '.join(texts)})")
+
+
+class RefuseDebuggers:
+    """A context manager in which `breakpoint()`, and debuggers built on `bdb` such as pdb, call a function instead of starting.
+
+    Only in this thread: in others, debuggers start as usual.
+
+    Args:
+        refuse: called with a sentence; it raises.
+    """
+
+    def __init__(self, refuse: Callable[[str], Any]):
+        self._refuse = refuse
+
+    def __enter__(self):
+        hook, start, thread, refuse = sys.breakpointhook, bdb.Bdb.set_trace, threading.get_ident(), self._refuse
+        self._before = hook, start
+
+        def breakpointhook(*args, **kwargs):
+            if threading.get_ident() == thread and os.environ.get("PYTHONBREAKPOINT") != "0":
+                refuse("it starts a debugger with breakpoint()")
+            return hook(*args, **kwargs)
+
+        def set_trace(self, *args, **kwargs):
+            if threading.get_ident() == thread:
+                refuse(f"it starts a debugger ({type(self).__name__})")
+            return start(self, *args, **kwargs)
+
+        sys.breakpointhook, bdb.Bdb.set_trace = breakpointhook, set_trace
+        return self
+
+    def __exit__(self, *_exception):
+        sys.breakpointhook, bdb.Bdb.set_trace = self._before
 
 
 class NeedsPyNative(BaseException):
@@ -125,6 +216,8 @@ class Trace(ProgramUnderWay):
         return self
 
     def __exit__(self, *_exception) -> None:
+        for tensor, value in self.missing.values():
+            tensor._hold(value)
         self._debuggers.__exit__()
         STATE.scope.open = False
         self._swap.__exit__()

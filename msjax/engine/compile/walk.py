@@ -22,11 +22,12 @@ from msjax.common.bases import CellBase
 from msjax.common.global_hooks import GLOBAL
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, root_of
-from msjax.core.base.code import imported_modules, module_attributes, names_in
+from msjax.core.base.code import globals_in, imported_modules, module_attributes, names_in
 from msjax.core.base.flax_slots import MODULE_STATE
-from msjax.core.base.libraries import is_library
+from msjax.core.base.libraries import is_library, of_library
 from msjax.core.base.weak import identity
 from msjax.core.door import Hook, HookSite, HookTable
+from msjax.engine.compile.attributes import BY_COMPUTED_NAMES, CALLED_BY_PYTHON, Unread
 from msjax.engine.compile.code_names import (
     WRAPPERS,
     class_attribute,
@@ -41,26 +42,26 @@ from msjax.engine.compile.guards import (
     INSIDE,
     STATIC,
     TABLES,
+    Attribute,
     ClassData,
     Contents,
     FoundBefore,
     Guard,
     Guards,
     Hooks,
-    Identity,
     InClass,
-    Log,
-    Module,
     Name,
     ProcessEnvironment,
     Variable,
     bytes_of,
     log_key,
     outline,
+    size_of,
     static_key,
 )
 from msjax.engine.compile.places import (
     held_by,
+    names_of_library,
     put_in_cell,
     put_in_class,
     put_nothing_back,
@@ -80,10 +81,10 @@ _MOST_BYTES = 1 << 16  # of a larger numpy array, only the identity counts
 # Attributes of cells that are no guards: nnx's own, and those that follow from others: from the hooks, and from an optimizer's settings.
 _NOT_GUARDED = frozenset((*MODULE_STATE, "_special", "_prepared"))
 
-_MISSING = object()
+# Values that hold nothing which code reads by the name of an attribute.
+_VALUES = (Tensor, jax.Array, np.ndarray, np.generic)
 
-# {(full name of a library's module, name): what a walk found there first}.
-_AT_FIRST: dict[tuple[str, str], Any] = {}
+_MISSING = object()
 
 
 class Walk:
@@ -108,8 +109,12 @@ class Walk:
         self._logs = logs
         self._within = None
         self._visited = {}  # {id of an object, or (id of a namespace, name): its Contents or None}
-        self._names = set()
+        self._names: set[str] = set()
+        self._users_names = set()  # those of them in the users' code, and in the methods of cells that libraries define
         self._namespaces = []
+        self._unread = Unread()
+        self._classes: dict[type, int] = {}  # {class of cells: its depth}
+        self._all_read = False  # some code may read any attribute, or was not looked at
         self._hooks(GLOBAL.table)
         for registry in sorted(HookSite.models_with_hooks, key=lambda registry: registry.number):
             self.found.append(Guard(registry.key, None))
@@ -125,7 +130,8 @@ class Walk:
         """Start from further objects, too."""
         for root in roots:
             self._visit(root, 0)
-        self._visit_namespaces()
+        while self._visit_namespaces() or self._visit_methods() or self._visit_attributes():
+            pass
 
     # ---- values
 
@@ -147,7 +153,7 @@ class Walk:
             self._besides(value, depth)
         elif isinstance(value, (list, set, collections.deque, *TABLES)):
             self._container(value, depth, attribute)
-        elif isinstance(value, ARRAYS) and _size(value) <= _MOST_BYTES:
+        elif isinstance(value, ARRAYS) and size_of(value) <= _MOST_BYTES:
             if not self._found_before(value, attribute):
                 self._array(value, depth, attribute)
         elif kind in STATIC:
@@ -161,10 +167,12 @@ class Walk:
             for item, known in zip(items, seen):
                 if known is None:
                     self._visit(item, depth + 1, attribute)
+        elif not self._all_read:
+            self._all_read = any(known is None and not isinstance(item, _VALUES) for item, known in zip(items, seen))
 
     def _container(self, container, depth, attribute):
         if id(container) in self._logs:
-            self.found.append(Log(log_key(container), self._within))
+            self.found.append(Guard(log_key(container), self._within))
             return
         if self._found_before(container, attribute):
             return
@@ -172,6 +180,7 @@ class Walk:
         if not isinstance(container, types.MappingProxyType):  # a view of another one
             self.containers.append(container)
         if depth >= _DEPTH:
+            self._all_read = True
             self._visited[id(container)] = None
             self.found.append(Guard((kind, len(container)), self._within))
             return
@@ -261,7 +270,7 @@ class Walk:
     def _module(self, module):
         number, cls = identity(module), type(module)
         if id(module) in self._visited:
-            self.found.append(Module(("module", number), self._within))
+            self.found.append(Guard(("module", number), self._within))
             return
         self._visited[id(module)] = None
         self.modules.append(module)
@@ -271,10 +280,12 @@ class Walk:
             # What is as the class has it may as well not be there: so it is again after a hook was removed.
             if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
         }
+        if isinstance(module, CellBase):
+            attributes = self._unread.set_aside(module, attributes, self._within)
         seen = outline(attributes.values())
         whole = ("module", number, *attributes, seen)
         if isinstance(module, CellBase):
-            self.found.append(Module(whole, self._within))
+            self.found.append(Guard(whole, self._within))  # its number tells it from others, so that no cell is kept alive
         else:
             # Other modules don't tell when an attribute changes.
             self._contents(vars(module), whole, None)
@@ -292,11 +303,12 @@ class Walk:
         if isinstance(value, HookSite):  # made anew when hooks come and go; one for the same hooks is equal
             self.found.append(Guard(("hooks", value), self._within))
         else:
-            self.found.append(Identity(("object", id(value)), self._within, value))
+            self.found.append(Guard(("object", id(value)), self._within, keeps=value))
         if id(value) in self._visited:
             return
         self._visited[id(value)] = None
-        if depth >= _DEPTH or isinstance(value, (type, jax.Array, np.ndarray, np.generic)):
+        if depth >= _DEPTH or isinstance(value, (type, *_VALUES)):
+            self._all_read = self._all_read or not (isinstance(value, _VALUES) or of_library(value))
             return
         if isinstance(value, Hook):
             self._hook(value.fn, value.observe, value.traced)
@@ -347,6 +359,9 @@ class Walk:
         self._visited[id(cls)] = None
         names = names_of_class(cls)
         self._names |= names.code
+        self._users_names |= names.code
+        if issubclass(cls, CellBase):
+            self._classes[cls] = depth
         methods = [method_of(cls, name) for name in names.methods]
         data = {}
         if issubclass(cls, CellBase):  # tells when an attribute changes
@@ -356,7 +371,7 @@ class Walk:
         self._told_by_nobody(cls, names, depth)
         if methods or data:
             seen = outline(data.values())
-            self.found.append(ClassData((*data, seen, *map(id, methods)), self._within, methods))
+            self.found.append(ClassData((*data, seen, *map(id, methods)), self._within, keeps=methods))
             for (name, value), known in zip(data.items(), seen):
                 if known is None:
                     self._visit(value, depth + 1, name)
@@ -384,6 +399,9 @@ class Walk:
         names = names_in(function.__code__)
         self._names.update(names)
         library = is_library(function.__globals__.get("__name__") or "")
+        if not library:
+            self._users_names.update(names)
+            self._all_read = self._all_read or not BY_COMPUTED_NAMES.isdisjoint(names)
         # What a library wraps is no step: a function that is compiled, differentiated or lifted lies as deep as it lay before.
         inside = depth - 1 if library else depth
         for name, variable in zip(function.__code__.co_freevars, function.__closure__ or ()):
@@ -401,7 +419,7 @@ class Walk:
         # Tools that reload edited modules exchange the code of functions.
         self._name(getattr, setattr, function, "__code__", depth)
         namespace = function.__globals__
-        for name in names:
+        for name in globals_in(function.__code__):
             if name in namespace:
                 self._name(dict.get, dict.__setitem__, namespace, name, depth)
         for name in imported_modules(function.__code__):
@@ -409,44 +427,51 @@ class Walk:
             if module is not None and not is_library(name):
                 self._namespaces.append((vars(module), depth))
         for first, *rest in module_attributes(function.__code__):
-            self._library_names(namespace.get(first), rest, depth)
-
-    def _library_names(self, module, names, depth):
-        """What a library's modules hold under the names by which code reads it, such as a function that a test replaces."""
-        for name in names:
-            if not isinstance(module, types.ModuleType):
-                return
-            held = vars(module)
-            value = held.get(name, _MISSING)
-            if value is _MISSING and module.__name__.partition(".")[0] == "msjax":  # made when it is first asked for
-                value = getattr(module, name, _MISSING)
-            if name in held and is_library(module.__name__):
-                place = id(held), name
-                if place not in self._visited:
-                    self._visited[place] = None
-                    # A name that was not there yet at another walk leaves the key as it was.
-                    first = _AT_FIRST.setdefault((module.__name__, name), value)
-                    seen = name, None if value is first else id(value)
-                    self.found.append(Name(seen, self._within, dict.get, dict.__setitem__, held, name, value))
+            for held, name, value, seen in names_of_library(namespace.get(first), rest):
+                if (id(held), name) not in self._visited:
+                    self._visited[id(held), name] = None
+                    self.found.append(Name((name, seen), self._within, dict.get, dict.__setitem__, held, name, value))
                     if type(value) is list or value is os.environ or value is os.getenv:
                         self._visit(value, depth)
-            module = value
 
     def _visit_namespaces(self):
         """Of modules and of attributes of functions, what some code names; that code may name more."""
-        visited = set()
+        before = len(self._visited)
         while True:
             places = [
                 (namespace, name, depth)
                 for namespace, depth in self._namespaces
                 for name in sorted(self._names.intersection(namespace))
-                if (id(namespace), name) not in visited
+                if (id(namespace), name) not in self._visited
             ]
             if not places:
-                return
+                return len(self._visited) > before
             for namespace, name, depth in places:
-                visited.add((id(namespace), name))
                 self._name(dict.get, dict.__setitem__, namespace, name, depth)
+
+    def _visit_methods(self):
+        """Of the users' classes of cells, the methods that some code names or Python calls; returns whether there are new ones."""
+        before = len(self._visited)
+        for cls, depth in [*self._classes.items()]:
+            owned = {name for owner in cls.__mro__ if not is_library(owner.__module__) for name in vars(owner)} - {"__init__"}
+            for name in sorted(owned & (self._users_names | CALLED_BY_PYTHON)):
+                method = method_of(cls, name)
+                if method is not None and id(method) not in self._visited:
+                    self._visited[id(method)] = None
+                    self._function(method, depth)
+        return len(self._visited) > before
+
+    def _visit_attributes(self):
+        """Of cells, the attributes that some code names; returns whether there are new ones."""
+        taken = [*self._unread.take(None if self._all_read else self._users_names)]
+        outer = self._within
+        for cell, name, value, self._within in taken:
+            known = static_key(value) if type(value) in STATIC else None
+            self.found.append(Attribute((identity(cell), name, known), self._within, f"{type(cell).__name__}.{name}"))
+            if known is None:
+                self._visit(value, 1, name)
+        self._within = outer
+        return bool(taken)
 
     def _name(self, read, write, owner, name, depth):
         place = id(owner), name
@@ -463,18 +488,6 @@ class Walk:
             self._class(value, depth)
         elif known is None:
             self._visit(value, depth + 1)
-
-
-def hooks_within(fn: Any) -> tuple[Any, ...] | None:
-    """The hooks of the modules that a function calls, as far as a walk finds them, those of all cells first; None if it calls none."""
-    walk = Walk([fn])
-    keys = tuple([guard.seen for guard in walk.found if isinstance(guard, Hooks) and guard.seen])
-    # The same hooks on other modules are others.
-    return (keys and (*keys, *map(identity, walk.modules))) if walk.modules else None
-
-
-def _size(array):
-    return array.nbytes if isinstance(array, np.ndarray) else len(memoryview(array).cast("B"))
 
 
 def _settings():

@@ -17,9 +17,9 @@ import jax.core
 
 from msjax.engine.programs import limits
 from msjax.engine.programs.background import BACKGROUND, has_idle_core
+from msjax.engine.programs.compilation import PROGRESS
 from msjax.engine.programs.compiler_options import compile_operator, is_nested, quick_options
 from msjax.engine.programs.limits import CACHE_LIMIT, count_shapes
-from msjax.engine.programs.progress import PROGRESS
 from msjax.engine.programs.signature import NUMBERS, OtherCall, SignatureKey, shape_of, signature_of
 from msjax.engine.programs.store import STORE
 from msjax.engine.programs.store_key import StoreKey

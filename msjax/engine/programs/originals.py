@@ -21,7 +21,7 @@ from msjax.core.base.libraries import COMPUTING
 _OF_JAX = ("jax.numpy", "jax.lax", "jax.nn")
 _RULES = ("jax.interpreters.ad", "jax.interpreters.batching", "jax.interpreters.mlir")
 # What kernels are made of, and what differentiates them.
-_OF_MSJAX = ("msjax.ops.", "msjax.engine.autograd.", "msjax.engine.programs.bound")
+_OF_MSJAX = ("msjax.ops.", "msjax.engine.autograd.")
 # Packages whose functions are known by their files or versions.
 PACKAGES = ("msjax", "flax", *COMPUTING)
 _STANDARD = sys.stdlib_module_names - {"__main__"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,15 +45,13 @@ def shape_of(value: Any) -> jax.ShapeDtypeStruct | None:
 
 
 def _of_number(cls):
-    kind = cls, jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
-    found = _OF_NUMBERS.get(kind)
-    if found is None:
-        found = _OF_NUMBERS[kind] = _of_aval(jax.typeof(cls(0)))
-    return found
+    return _of_number_under(cls, jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-# By the class of a number, and whether jax has 64-bit types.
-_OF_NUMBERS = {}
+@functools.cache
+def _of_number_under(cls, x64):
+    """For the class of a number, and whether jax has 64-bit types."""
+    return _of_aval(jax.typeof(cls(0)))
 
 
 def _of_aval(aval):

@@ -5,6 +5,7 @@ A file has a mark, the digest of its key and of all that follows, and, compresse
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -12,7 +13,7 @@ import struct
 import zlib
 from typing import Any, NamedTuple
 
-import jax
+from jax.tree_util import PyTreeDef, default_registry
 
 from msjax.engine.programs.private_folder import NotPrivate, open_own, write_whole
 
@@ -75,43 +76,22 @@ def write_entry(path: str, entry: StoreEntry) -> None:
     write_whole(path, _MARK + _digest(path, data) + data)
 
 
-def structure_as_data(structure: Any) -> Any:
-    """A structure of tuples, lists, dicts with texts as keys and None, as JSON can hold it.
+def structure_as_data(structure: Any) -> str:
+    """A structure of tuples, lists, dicts and None, as JSON can hold it.
 
     Raises:
-        TypeError: there is something else in it.
+        ValueError: there is something else in it.
     """
-    return _as_data(jax.tree.unflatten(structure, [0] * structure.num_leaves))
+    return base64.b64encode(structure.serialize_using_proto()).decode()
 
 
-def structure_of_data(data: Any) -> Any:
+def structure_of_data(data: str) -> Any:
     """The structure that `structure_as_data` was given.
 
     Raises:
-        ValueError: `data` is none of its results.
+        TypeError, ValueError, RuntimeError: `data` is none of its results.
     """
-    return jax.tree.structure(_of_data(data))
-
-
-def _as_data(tree):
-    cls = tree.__class__
-    if cls is int or tree is None:
-        return tree
-    if cls in (tuple, list):
-        return [cls.__name__, *map(_as_data, tree)]
-    if cls is dict and all(key.__class__ is str for key in tree):
-        return ["dict", *[[key, _as_data(value)] for key, value in tree.items()]]
-    raise TypeError(f"a structure with {cls.__name__} can't be stored")
-
-
-def _of_data(data):
-    if data == 0 or data is None:
-        return data
-    if isinstance(data, list) and data[:1] in (["tuple"], ["list"]):
-        return (tuple if data[0] == "tuple" else list)(map(_of_data, data[1:]))
-    if isinstance(data, list) and data[:1] == ["dict"]:
-        return {key: _of_data(value) for key, value in data[1:]}
-    raise ValueError(f"{data!r} is no structure")
+    return PyTreeDef.deserialize_using_proto(default_registry, base64.b64decode(data, validate=True))
 
 
 def _digest(path, data):

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from typing import Any
 
-from msjax.core.base.checks import check_bool, check_known, check_options, check_positive_int, check_str
+from msjax.core.base.checks import check_bool, check_known, check_one_of, check_options, check_positive_int, check_str
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.programs import disk_cache
 from msjax.engine.settings import precision
-from msjax.engine.settings.current import GRAPH_MODE as GRAPH_MODE, PYNATIVE_MODE as PYNATIVE_MODE, SETTINGS
-from msjax.engine.settings.dialects import DIALECTS
+from msjax.engine.settings.current import DIALECTS, GRAPH_MODE as GRAPH_MODE, PYNATIVE_MODE as PYNATIVE_MODE, SETTINGS
 from msjax.engine.settings.parallel import (
     ParallelMode as ParallelMode,
     get_auto_parallel_context as get_auto_parallel_context,
@@ -177,44 +177,6 @@ def _set_mode(value):
     SETTINGS.mode = value if SETTINGS.forced_mode is None else SETTINGS.forced_mode
 
 
-def _set_synchronize(value):
-    SETTINGS.pynative_synchronize = check_bool(value, "pynative_synchronize", "set_context")
-    ACTIVITY.set_synchronize(value)
-
-
-def _set_detect_anomaly(value: bool) -> None:
-    check_bool(value, "detect_anomaly", "set_context")
-    SETTINGS.detect_anomaly = value
-    ACTIVITY.set_detect_anomaly(value)
-
-
-def _set_dialect(value):
-    if value not in DIALECTS:
-        raise ValueError(f"For 'set_context', 'hook_dialect' should be one of {', '.join(DIALECTS)}, but got {value!r}.")
-    SETTINGS.hook_dialect = value
-    VERSION.changed()
-
-
-def _set_hook_queue_bytes(value):
-    SETTINGS.hook_queue_bytes = check_positive_int(value, "hook_queue_bytes", "set_context")
-
-
-def _set_program_cache_size(value):
-    SETTINGS.program_cache_size = check_positive_int(value, "program_cache_size", "set_context")
-
-
-def _set_random_numbers(value):
-    if value not in RANDOM_NUMBERS:
-        raise ValueError(f"For 'set_context', 'random_numbers' should be one of {', '.join(RANDOM_NUMBERS)}, but got {value!r}.")
-    SETTINGS.random_numbers = value
-    VERSION.changed()
-
-
-def _set_compile_cache(value):
-    SETTINGS.enable_compile_cache = check_bool(value, "enable_compile_cache", "set_context")
-    _update_compile_cache()
-
-
 def _set_compile_cache_path(value):
     if not isinstance(value, (str, os.PathLike)):
         raise TypeError(f"For 'set_context', 'compile_cache_path' should be a path, but got {value!r}.")
@@ -222,7 +184,7 @@ def _set_compile_cache_path(value):
     _update_compile_cache()
 
 
-def _update_compile_cache():
+def _update_compile_cache(_value: Any = None):
     """Tell jax whether and where to store compiled programs between processes."""
     if SETTINGS.enable_compile_cache:
         disk_cache.enable(SETTINGS.compile_cache_path, SETTINGS.compile_cache_bytes)
@@ -230,10 +192,18 @@ def _update_compile_cache():
         disk_cache.disable()
 
 
-def _set_compile_cache_bytes(value):
-    SETTINGS.compile_cache_bytes = check_positive_int(value, "compile_cache_bytes", "set_context")
-    if SETTINGS.enable_compile_cache:
-        _update_compile_cache()
+def _checked(name: str, check: Callable[[Any, str, str], Any], tell: Callable[[Any], object] = bool) -> Callable[[Any], None]:
+    """The setter of a setting that is an attribute of `SETTINGS`; `tell` is called with the new value afterwards."""
+
+    def set_it(value):
+        setattr(SETTINGS, name, check(value, name, "set_context"))
+        tell(value)
+
+    return set_it
+
+
+def _one_of(options):
+    return lambda value, name, who: check_one_of(value, options, name, who)
 
 
 def _set_gpu_config(value):
@@ -282,15 +252,17 @@ def _default_target() -> str:
 _SETTERS = {
     "mode": _set_mode,
     "device_target": _set_device_target,
-    "pynative_synchronize": _set_synchronize,
-    "detect_anomaly": _set_detect_anomaly,
-    "hook_dialect": _set_dialect,
-    "hook_queue_bytes": _set_hook_queue_bytes,
-    "program_cache_size": _set_program_cache_size,
-    "random_numbers": _set_random_numbers,
-    "enable_compile_cache": _set_compile_cache,
+    "pynative_synchronize": _checked("pynative_synchronize", check_bool, ACTIVITY.set_synchronize),
+    "detect_anomaly": _checked("detect_anomaly", check_bool, ACTIVITY.set_detect_anomaly),
+    "hook_dialect": _checked("hook_dialect", _one_of(tuple(DIALECTS)), lambda _: VERSION.changed()),
+    "hook_queue_bytes": _checked("hook_queue_bytes", check_positive_int),
+    "program_cache_size": _checked("program_cache_size", check_positive_int),
+    "random_numbers": _checked("random_numbers", _one_of(RANDOM_NUMBERS), lambda _: VERSION.changed()),
+    "enable_compile_cache": _checked("enable_compile_cache", check_bool, _update_compile_cache),
     "compile_cache_path": _set_compile_cache_path,
-    "compile_cache_bytes": _set_compile_cache_bytes,
+    "compile_cache_bytes": _checked(
+        "compile_cache_bytes", check_positive_int, lambda _: SETTINGS.enable_compile_cache and _update_compile_cache()
+    ),
     "gpu_config": _set_gpu_config,
 }
 

@@ -21,8 +21,7 @@ from msjax.core.base.errors import cell_path, shorten
 from msjax.core.base.flax_slots import MODULE_STATE, ToldOfWrites, blank_like
 from msjax.core.door import ACTIVITY, VERSION, CallbackBatch, CallFrame, HookTable
 from msjax.engine.autograd.precision import computing_in
-from msjax.engine.autograd.recompute import TwoContexts, call_recomputed
-from msjax.engine.autograd.saved import saved_tensors_hooks
+from msjax.engine.autograd.recompute import TwoContexts, call_recomputed, saved_tensors_hooks
 from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
 from msjax.nn.cell.custom_bprop import call_with_bprop
 from msjax.nn.cell.hooks import hooks_of

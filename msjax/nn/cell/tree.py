@@ -11,8 +11,7 @@ from typing import Any, Self, TypeVar
 from flax import nnx
 
 from msjax.common.bases import CellBase
-from msjax.common.buffer import Buffer
-from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.parameter import Buffer, Parameter, ParameterTuple
 from msjax.core.door import VERSION
 from msjax.nn.cell.cell_type import Cell
 from msjax.nn.cell.live import LiveMembers

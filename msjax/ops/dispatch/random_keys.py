@@ -8,9 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.common.op_seeds import OP_SEEDS
 from msjax.common.random import Generator, default_generator
-from msjax.common.seeds import numpy_generator
+from msjax.common.seeds import OP_SEEDS, numpy_generator
 from msjax.common.typing import TensorLike
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.recent import Recent

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common.generators import minstd
-from msjax.common.op_seeds import OP_SEEDS
 from msjax.common.random import GeneratorState, default_generator
 from msjax.common.run_state import LOCK, STATE
+from msjax.common.seeds import OP_SEEDS
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import JaxArray

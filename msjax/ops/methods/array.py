@@ -13,8 +13,10 @@ from msjax.common.bases import attached_to, computed
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.checks import check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Attribute, JaxArray
+from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import (
     arrange,
@@ -49,13 +51,22 @@ def _reshape(self: Tensor, *shape: Any) -> Tensor:
 
 
 def _view(self: Tensor, *shape: Any) -> Tensor:
-    """The same elements in another shape, given as ints or a tuple; or, for a data type, the same bytes read as that type."""
+    """The same elements in another shape, given as ints or a tuple; or, for a data type, the same bytes read as that type, a copy where
+    that has another size."""
     if len(shape) == 1 and isinstance(shape[0], Type):
         return _bits(self, shape[0])
     return arrange.reshape(self, shape_of(shape))
 
 
-@operator(differentiable=False)
+def _same_size(x, dtype):
+    return x.dtype.itemsize == mstype.to_jax(dtype).itemsize
+
+
+def _written_bits(x, value, dtype):
+    return jax.lax.bitcast_convert_type(value.astype(mstype.to_jax(dtype)), x.dtype)
+
+
+@operator(differentiable=False, view=Rule(write=_written_bits, layout=lambda x, _: x, holds=_same_size))
 def _bits(x: TensorLike, dtype: Type) -> JaxArray:
     target = mstype.to_jax(dtype)
     width = target.itemsize
@@ -142,14 +153,12 @@ def _resize(self: Tensor, *new_shape: Any) -> Tensor:
 
 def _diag(self: Tensor, diagonal: int = 0) -> Tensor:
     """A matrix with the vector on its diagonal; see `ops.diag`."""
-    if diagonal != 0:
-        raise ValueError(f"For 'Tensor.diag', 'diagonal' should be 0, but got {diagonal}.")
+    check_value(diagonal, diagonal == 0, "be 0", "diagonal", "Tensor.diag")
     return diagonals.diag(self)
 
 
 def _reverse_matrix(self: Tensor) -> Tensor:
-    if self.ndim < 2:
-        raise ValueError(f"The Tensor should have at least two axes, but its shape is {self.shape}.")
+    check_value(self, self.ndim >= 2, "have at least two axes", "the Tensor")
     return ordering.swapaxes(self, -2, -1)
 
 

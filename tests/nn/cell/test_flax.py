@@ -12,7 +12,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import Parameter, ParameterTuple, Tensor, nn
-from msjax.common.buffer import Buffer
+from msjax.common.parameter import Buffer
 from msjax.core.base import flax_slots
 
 # The versions of flax for which msjax/flax_slots.py was checked. If test_private_slots fails with another one, look at

@@ -6,10 +6,9 @@ Each has a name, the text that replaces something, and what is computed then.
 _OWN = """\
 import builtins, functools, math, unittest.mock
 from jax.interpreters import ad, batching, mlir
-from msjax.engine.autograd import traced_vjp
+from msjax.engine.autograd import residuals
 from msjax.ops.dispatch import promotion
 from msjax.ops.function.nn_func import activations
-from msjax.engine.programs import bound
 
 def twice(fn):
     return lambda *args, **kwargs: fn(*args, **kwargs) * 2
@@ -71,9 +70,9 @@ _PARTS = {
         "activations._relu_of_operand.gradient = lambda slots, x: (x, jax.tree_util.Partial(lambda ct: (ct,)))",
         'of("relu")',
     ),
-    "a method": ("bound.Bound.__call__ = lambda self, *operands: self.fn(*operands, *self.static) * 2", _GELU),
+    "a method": ("residuals.Bound.__call__ = lambda self, *operands: self.fn(*operands, *self.static) * 2", _GELU),
     "a method of the machinery": (
-        "traced_vjp.VJP.gradients = lambda self, cts, need, vjp: [jnp.zeros_like(ct) for ct in cts]",
+        "residuals.VJP.gradients = lambda self, cts, need, vjp: [jnp.zeros_like(ct) for ct in cts]",
         _LOG,
     ),
     "a derivative": (

@@ -23,6 +23,7 @@ from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import bundle_of_function
 from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.hook_set import ModuleHookSet, names_in
+from msjax.core.tools.pages.faults import tell_bundle
 from msjax.core.tools.search.names import argument_names
 from msjax.core.tools.search.program import search, search_call
 from msjax.core.tools.standing import standing
@@ -113,7 +114,8 @@ def guarded(
             fault = (find_in_call(fn, args, kwargs, kinds, models) or not_again(kinds)) if kinds and failed else None
             fault = fault or search_call(fn, args, kwargs, check, models)[1]
             fault = fault or Fault(check.what, "forward", None, note="when it was run again, the function had no such value")
-            fault.bundle = None if bundle is None else os.fspath(bundle)
+            if bundle is not None:
+                tell_bundle(fault, bundle)
             raise fault
         for module, new in zip(modules, changed):
             nnx.update(module, nnx.state(new))

@@ -132,15 +132,11 @@ class _ProgramSearch:
         if told["line"] is None and told["called_from"] is None:
             # Of what jax made by itself, the line that uses it.
             told["line"] = next((passed.line for passed in chain[::-1] if passed.line is not None), None)
-        values = [_here(link.frame, link.frame.level.read(v), link.index) for v in link.step.ins]
-        output = _here(link.frame, link.frame.level.read(link.step.outs[link.out]), link.index)
         infinite = walker.infinite(link) if self.check.on == "nan" else None
         if infinite is not None:
             cause = self._cause(infinite)
-        return Fault(
-            self.check.what, **told, chain=chain, inputs=[Statistics.of(v) for v in values if _is_plain(v)],
-            output=Statistics.of(output), note=trail.inside, cause=cause,
-        )  # fmt: skip
+        inputs, output = _statistics(link)
+        return Fault(self.check.what, **told, chain=chain, inputs=inputs, output=output, note=trail.inside, cause=cause)
 
     def _cause(self, trail):
         infinite = Check("inf", "find_nan")
@@ -195,9 +191,17 @@ class _ProgramSearch:
                 or link is links[-1]
                 or (last.phase, last.path, last.line) != (passed.phase, passed.path, passed.line)
             ):
-                if passed != last:
-                    found.append(passed)
+                inputs, output = _statistics(link)
+                if last is not None and passed[:4] == last[:4]:
+                    found.pop()  # the same operation of a later iteration
+                found.append(passed._replace(inputs=inputs, output=output))
         return found
+
+
+def _statistics(link):
+    """Those of the inputs of an operation, and of the result that is wrong."""
+    values = [_here(link.frame, link.frame.level.read(v), link.index) for v in (*link.step.ins, link.step.outs[link.out])]
+    return tuple(Statistics.of(v) for v in values[:-1] if _is_plain(v)), Statistics.of(values[-1])
 
 
 def _here(frame, value, index):

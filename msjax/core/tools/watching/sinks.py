@@ -1,4 +1,4 @@
-"""Where the statistics of `watch` go: TensorBoard, W&B, a CSV file, a plot in a notebook, or any function."""
+"""Where the statistics of `watch` go: a page, TensorBoard, W&B, a CSV file, a plot in a notebook, or any function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from msjax.core.base.errors import describe
 from msjax.core.base.optional import tensorboardx
-from msjax.core.tools.watching.behind import Behind, close, wait
+from msjax.core.tools.watching.behind import TURNS, Behind, close, wait
 
 _OTHERWISE = "A .csv file or a function as 'to' needs nothing."
 SCALARS = ("mean", "std", "norm", "zeros", "min", "max", "nan", "inf")
@@ -98,6 +98,10 @@ def sink_of(to: Any) -> Sink:
     if isinstance(to, (str, os.PathLike)):
         if os.fspath(to).endswith(".csv"):
             return Behind(_Csv(os.fspath(to)))
+        if os.fspath(to).endswith(".html"):
+            from msjax.core.page.sink import PageSink
+
+            return PageSink(to, TURNS.short)
         writer = tensorboardx("watch", _OTHERWISE).SummaryWriter(os.fspath(to), flush_secs=_FLUSH)
         return Behind(_SummaryWriter(writer, writer.close))
     if hasattr(to, "add_scalar") and hasattr(to, "add_histogram_raw"):
@@ -105,7 +109,7 @@ def sink_of(to: Any) -> Sink:
     if callable(to):
         return _Function(to)
     raise TypeError(
-        f"For 'watch', 'to' should be a folder for TensorBoard, a .csv file, a SummaryWriter, 'plot' or a function, but got {describe(to)}."
+        f"For 'watch', 'to' should be a folder for TensorBoard, a .csv or .html file, a SummaryWriter, 'plot' or a function, but got {describe(to)}."
     )
 
 
@@ -116,6 +120,16 @@ class _Several:
     def __call__(self, step, rows):
         for sink in self.sinks:
             sink(step, rows)
+
+    def number(self, *told):
+        for sink in self.sinks:
+            if hasattr(sink, "number"):
+                sink.number(*told)
+
+    def broken(self, *said):
+        for sink in self.sinks:
+            if hasattr(sink, "broken"):
+                sink.broken(*said)
 
     def wait(self):
         for sink in self.sinks:

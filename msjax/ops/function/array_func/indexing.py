@@ -17,7 +17,7 @@ from msjax.common.tensor import Tensor, root_of
 from msjax.common.typing import TensorLike
 from msjax.core.base.arrays import TracedValueError, known_value
 from msjax.core.base.errors import describe
-from msjax.engine.autograd.inplace import rebind
+from msjax.engine.autograd.inplace import rebind, update
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.autograd.views import Rule, is_shared, pick, view_of, write_items
 
@@ -291,13 +291,16 @@ def setitem(self: Tensor, index: Any, value: TensorLike | Sequence[Any]) -> None
     if masked and "_picked" not in root_of(self).__dict__:
         if tuple(index.shape) != self.shape[: index.ndim]:
             raise IndexError(f"A Bool index of shape {index.shape} does not fit a Tensor of shape {self.shape}.")
-        new = apply(_SET_MASKED, (self, index, value))
+        operator, operands, static = _SET_MASKED, (self, index, value), ()
     else:
         parsed = _Index(index, self._value.shape)
         if is_shared(self) and write_items(self, value, _VIEW, parsed.operands, parsed.key):
             return
-        new = apply(_SETITEM, (self, value, *parsed.operands), parsed.key)
-    rebind(self, new)
+        operator, operands, static = _SETITEM, (self, value, *parsed.operands), parsed.key
+    if "_view" in self.__dict__:
+        rebind(self, apply(operator, operands, static))
+    else:
+        update(self, lambda: apply(operator, operands, static))
 
 
 def _put(x, value, *rest):

@@ -13,9 +13,11 @@ from msjax.common.tensor import is_tensor
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, check_callable
+from msjax.core.base.weak import identity
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.autograd.op import Op, apply
-from msjax.engine.compile.walk import hooks_within
+from msjax.engine.compile.guards import Hooks
+from msjax.engine.compile.walk import Walk
 from msjax.ops.function.control.lifted import Reached, captured
 
 
@@ -39,7 +41,7 @@ class _Known:
         until something has changed, since most functions are called once."""
         if self._version != VERSION.n:
             self._version = VERSION.n
-            self._hooks = hooks_within(self._fn)
+            self._hooks = _hooks_within(self._fn)
         return self._hooks
 
 
@@ -105,3 +107,11 @@ def from_jax(
         return jax.tree.unflatten(known.structures[key], list(out))
 
     return lifted
+
+
+def _hooks_within(fn: Any) -> tuple[Any, ...] | None:
+    """The hooks of the modules that a function calls, as far as a walk finds them, those of all cells first; None if it calls none."""
+    walk = Walk([fn])
+    keys = tuple([guard.seen for guard in walk.found if isinstance(guard, Hooks) and guard.seen])
+    # The same hooks on other modules are others.
+    return (keys and (*keys, *map(identity, walk.modules))) if walk.modules else None

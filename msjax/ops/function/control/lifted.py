@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from msjax.common.bases import is_cell
 from msjax.common.run_state import STATE, Scope
 from msjax.common.tensor import Tensor, is_tensor, root_of, wrap
-from msjax.core.base.code import cell_contents, names_in
+from msjax.core.base.code import cell_contents, globals_in
 from msjax.core.base.errors import callable_name
 from msjax.core.base.libraries import of_library
 from msjax.core.base.typing import JaxArray
@@ -63,7 +63,7 @@ def captured(fn: Callable[..., Any]) -> list[Tensor]:
         elif hasattr(value, "__code__") and hasattr(value, "__globals__"):
             visit_all(map(cell_contents, value.__closure__ or ()), depth)
             visit_all(value.__defaults__ or (), depth)
-            visit_all([value.__globals__[name] for name in names_in(value.__code__) if name in value.__globals__], depth)
+            visit_all([value.__globals__[name] for name in globals_in(value.__code__) if name in value.__globals__], depth)
         elif not of_library(type(value)) and isinstance(getattr(value, "__dict__", None), dict):
             visit_all(vars(value).values(), depth + 1)
 

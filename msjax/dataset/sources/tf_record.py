@@ -1,0 +1,150 @@
+"""TFRecordDataset: rows of TFRecord files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from msjax.core.base.checks import check_bool, check_type
+from msjax.core.base.errors import describe
+from msjax.dataset.checks import check_columns
+from msjax.dataset.enums import Shuffle
+from msjax.dataset.sources.schema import Schema
+from msjax.dataset.sources.text_files import RowsOfFiles
+from msjax.dataset.sources.tf_examples import features, records
+
+_COMPRESSIONS = ("", "GZIP", "ZLIB")
+_TEXTS = {"string": str, "bytes": bytes}
+
+
+class TFRecordDataset(RowsOfFiles):
+    """Rows of TFRecord files whose records are `tf.train.Example` messages; TensorFlow is not needed.
+
+    A feature of bytes is a uint8 array, or text with a schema that says ``string``; others are int64 or float32, or of a schema's type.
+
+    Args:
+        dataset_files (str or list of str): paths, or patterns such as ``data/*.tfrecord``.
+        schema (Schema or str, optional): the columns, or a JSON file of them. Default: all features of the first record, by name.
+        columns_list (list of str, optional): the columns to read, in this order. Default: all.
+        num_samples (int, optional): at most how many rows. Default: those of the schema, or all.
+        num_parallel_workers (int, optional): how many files are read in turn. Default: the setting's.
+        shuffle (bool or Shuffle): what is shuffled. Default: `Shuffle.GLOBAL`, files and rows.
+        num_shards, shard_id (int, optional): the files of one of several shards.
+        shard_equal_rows (bool): the shards have equally many rows, and not files.
+        cache (None): not offered.
+        compression_type (str, optional): "GZIP" or "ZLIB" for files that are packed as a whole. Default: none.
+
+    Raises:
+        TypeError, ValueError: a wrong argument, such as a file that is not there.
+        RuntimeError: a file is no TFRecord file, or a record lacks a column, or has another type or shape (when reading).
+
+    Example:
+        >>> import struct
+        >>> from msjax import dataset as ds
+        >>> from msjax.dataset.sources.tf_examples import masked_crc
+        >>> example = bytes.fromhex("0a0c0a0a0a016e12051a030a0105")  # {"n": [5]}
+        >>> size = struct.pack("<Q", len(example))
+        >>> with open("numbers.tfrecord", "wb") as f:
+        ...     _ = f.write(size + struct.pack("<I", masked_crc(size)) + example + struct.pack("<I", masked_crc(example)))
+        >>> [n.asnumpy().tolist() for n, in ds.TFRecordDataset("numbers.tfrecord")]
+        [[5]]
+    """
+
+    def __init__(
+        self, dataset_files: str | list[str], schema: Schema | str | None = None, columns_list: list[str] | None = None,
+        num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: Any = Shuffle.GLOBAL,
+        num_shards: int | None = None, shard_id: int | None = None, shard_equal_rows: bool = False, cache: object = None,
+        compression_type: str | None = None,
+    ):  # fmt: skip
+        who = "TFRecordDataset"
+        known: Schema | None = Schema(schema) if isinstance(schema, str) else schema
+        if known is not None:
+            check_type(known, Schema, "schema", who)
+        if compression_type not in (None, *_COMPRESSIONS):
+            raise ValueError(
+                f"For '{who}', 'compression_type' should be one of {_COMPRESSIONS}, but got {describe(compression_type)}."
+            )
+        self._schema, self._compression = known, compression_type or ""
+        self._wanted = None if columns_list is None else check_columns(columns_list, "columns_list", who)
+        self._equal = check_bool(shard_equal_rows, "shard_equal_rows", who)
+        super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
+        if self._limit is None and known is not None:
+            self._limit = known.num_rows or None
+        if not self._equal and num_shards is not None and len(self._files) < num_shards:
+            error = ValueError if self._compression else RuntimeError
+            raise error(
+                f"For '{who}', each shard should have a file, but there are {len(self._files)} files for {num_shards} shards; with "
+                "shard_equal_rows=True, shards are rows."
+            )
+
+    def _columns(self):
+        return list(self._kinds())
+
+    def _kinds(self):
+        """{column: what the schema says of it, None without one}."""
+        if self._schema is None:
+            names = self._wanted or sorted(next(map(features, self._records(self._files[0])), {}))
+            return dict.fromkeys(names)
+        by_name = {column["name"]: column for column in self._schema.columns}
+        for name in self._wanted or ():
+            if name not in by_name:
+                raise RuntimeError(f"TFRecordDataset: the schema has no column {name!r}; it has {', '.join(by_name)}.")
+        return {name: by_name[name] for name in self._wanted or by_name}
+
+    def _records(self, path):
+        try:
+            yield from records(path, self._compression)
+        except (OSError, EOFError, ValueError) as error:
+            raise RuntimeError(f"TFRecordDataset: {path} can't be read as a TFRecord file: {error}") from error
+
+    def _read(self, path):
+        kinds = self._kinds()
+        for number, record in enumerate(self._records(path)):
+            try:
+                row = features(record)
+            except ValueError as error:
+                raise RuntimeError(f"TFRecordDataset: record {number} of {path} is no tf.train.Example: {error}") from error
+            yield tuple(_value(row, name, kind, f"record {number} of {path}") for name, kind in kinds.items())
+
+    def _file_count(self, path):
+        return sum(1 for _ in self._records(path))
+
+    def _shards_are_files(self):
+        return self._shards is not None and not self._equal
+
+
+def _value(row: dict[str, Any], name: str, column: dict[str, Any] | None, where: str) -> np.ndarray:
+    """The array of a feature."""
+    if name not in row:
+        raise RuntimeError(f"TFRecordDataset: {where} has no feature {name!r}; it has {', '.join(sorted(row))}.")
+    found: Any = row[name]
+    holds = "bytes" if isinstance(found, list) else str(found.dtype)
+    kind = ("uint8" if holds == "bytes" else holds) if column is None else column["type"]
+    if (kind == "uint8" or kind in _TEXTS) != (holds == "bytes") or (kind[:5] == "float") != (holds == "float32"):
+        raise RuntimeError(f"TFRecordDataset: the feature {name!r} in {where} holds {holds}, but the schema says {kind}.")
+    if kind in _TEXTS:
+        array = np.array([text.decode() for text in found] if kind == "string" else found, _TEXTS[kind])
+    else:
+        array = _bytes(found) if holds == "bytes" else np.asarray(found, kind)
+    return _shaped(array, None if column is None else column.get("shape"), name, where)
+
+
+def _bytes(values: Sequence[bytes]) -> np.ndarray:
+    """The bytes of a list, those of several one below the other, filled up with zeros."""
+    if len(values) < 2:
+        return np.frombuffer(b"".join(values), np.uint8).copy()
+    longest = max(map(len, values))
+    return np.frombuffer(b"".join(value.ljust(longest, b"\0") for value in values), np.uint8).reshape(len(values), longest).copy()
+
+
+def _shaped(array, shape, name, where):
+    if shape is None:
+        return array
+    try:
+        return array.reshape(shape)
+    except ValueError as error:
+        raise RuntimeError(
+            f"TFRecordDataset: the feature {name!r} in {where} has {array.size} values, which don't fit the schema's shape {shape}."
+        ) from error

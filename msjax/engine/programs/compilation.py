@@ -1,0 +1,215 @@
+"""What goes on around a compilation: the count of what jax finds on disk, Python's garbage collector, and the line that shows progress.
+
+A trace makes objects that stay, so that looking through all objects for garbage is in vain meanwhile. The line appears in a terminal, so that a
+first step of many seconds doesn't look like a hang.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any, Self
+
+import jax
+
+from msjax import log
+from msjax.core.base import jax_slots
+
+
+class JaxCache(threading.local):
+    """The count of a thread's programs that jax has looked for in its cache on disk.
+
+    Attributes:
+        requests: how many programs jax has looked for since `counting` was entered.
+        hits: how many of them it has found.
+    """
+
+    requests = hits = 0
+    _lock = threading.Lock()
+    _listens = False
+    _depth = 0
+    _before = 0.0
+
+    def _note(self, event, **_):
+        if event == jax_slots.CACHE_REQUEST:
+            self.requests += 1
+        elif event == jax_slots.CACHE_HIT:
+            self.hits += 1
+
+    def _begin(self):
+        self.requests = self.hits = 0
+        with JaxCache._lock:
+            if not JaxCache._listens:
+                JaxCache._listens = True
+                jax.monitoring.register_event_listener(self._note)
+
+    @contextlib.contextmanager
+    def telling(self, name: str) -> Iterator[None]:
+        """A context manager around the compilation of one program; the log says at level 1 whether it was found on disk.
+
+        Args:
+            name: of the program, as the log shows it.
+        """
+        if log.get_level() not in ("0", "1"):
+            yield
+            return
+        self._begin()
+        yield
+        settings = jax_slots.settings()
+        if not (settings["jax_enable_compilation_cache"] and settings["jax_compilation_cache_dir"]):
+            log.info("%s was compiled: programs are not kept on disk", name)
+        elif not self.requests:
+            log.info("%s was compiled: jax keeps no such program on disk", name)
+        elif self.hits == self.requests:
+            log.info("%s was found in jax's cache on disk", name)
+        else:
+            log.info("%s was compiled: jax's cache on disk had no program of this text", name)
+
+    @contextlib.contextmanager
+    def left_out(self) -> Iterator[JaxCache]:
+        """A context manager in which the counts begin anew, and jax stores nothing."""
+        name, cls = "jax_persistent_cache_min_compile_time_secs", JaxCache
+        self._begin()
+        with cls._lock:
+            if not cls._depth:
+                cls._before = jax_slots.settings()[name]
+                jax.config.update(name, float("inf"))
+            cls._depth += 1
+        try:
+            yield self
+        finally:
+            with cls._lock:
+                cls._depth -= 1
+                if not cls._depth:
+                    jax.config.update(name, cls._before)
+
+
+JAX_CACHE = JaxCache()
+
+
+# More collections of younger objects than ever happen.
+_NEVER = 2**31 - 1
+
+
+class full_collections_wait:
+    """A context manager within which Python doesn't look through all its objects for garbage by itself; younger objects it looks through as ever.
+
+    A trace makes some hundred thousand objects and keeps them, which makes Python look through all that there are, those of imported
+    modules included, up to three times: 0.3 to 0.5 of the 2 s for which large programs are traced and lowered. Threads may be within it together. A
+    threshold that somebody sets meanwhile stays.
+
+    Example:
+        >>> import gc
+        >>> from msjax.engine.programs.compilation import full_collections_wait
+        >>> before = gc.get_threshold()
+        >>> with full_collections_wait():
+        ...     gc.get_threshold() == before
+        False
+        >>> gc.get_threshold() == before
+        True
+    """
+
+    _lock = threading.Lock()
+    _within = _before = 0
+
+    def __enter__(self) -> None:
+        cls = full_collections_wait
+        with cls._lock:
+            cls._within += 1
+            if cls._within == 1:
+                youngest, young, cls._before = gc.get_threshold()
+                gc.set_threshold(youngest, young, _NEVER)
+
+    def __exit__(self, *_exception: object) -> None:
+        cls = full_collections_wait
+        with cls._lock:
+            cls._within -= 1
+            youngest, young, now = gc.get_threshold()
+            if not cls._within and now == _NEVER:
+                gc.set_threshold(youngest, young, cls._before)
+
+
+class CompilationProgress:
+    """The line on the standard error, if that is a terminal, that says what is compiled.
+
+    Use it as ``with PROGRESS.of(name): ...`` around a compilation. Compilations with short pauses between them count as one. The line
+    appears when they have taken `after` seconds, and goes when they are over.
+
+    Args:
+        after: seconds.
+        pause: seconds without a compilation after which they are over.
+    """
+
+    def __init__(self, after: float = 2.0, pause: float = 0.7):
+        self.after: float = after
+        self.pause: float = pause
+        self._lock = threading.Lock()
+        self._running = 0
+        self._count = 0
+        self._name = ""
+        self._began = self._last = 0.0
+        self._thread = None
+
+    def of(self, name: str) -> Any:
+        """A context manager around one compilation; `name` is what the line shows of it."""
+        return _Compilation(self, name) if sys.stderr is not None and sys.stderr.isatty() else nullcontext()
+
+    def begin(self, name: str) -> None:
+        """Note that a compilation begins."""
+        with self._lock:
+            now = time.monotonic()
+            if self._thread is None:
+                self._began, self._count = now, 0
+                self._thread = threading.Thread(target=self._watch, name="msjax-progress", daemon=True)
+                self._thread.start()
+            self._running += 1
+            self._count += 1
+            self._name, self._last = name, now
+
+    def end(self) -> None:
+        """Note that a compilation has ended."""
+        with self._lock:
+            self._running -= 1
+            self._last = time.monotonic()
+
+    def _watch(self):
+        shown = False
+        while True:
+            time.sleep(min(0.2, self.pause))
+            with self._lock:
+                now = time.monotonic()
+                if not self._running and now - self._last > self.pause:
+                    self._thread = None
+                    break
+                text = f"msjax: compiling, program {self._count}, {now - self._began:.0f} s ({self._name})"
+            if now - self._began >= self.after:
+                shown = True
+                _write(f"\r\033[K{text[:100]}")
+        if shown:
+            _write("\r\033[K")
+
+
+def _write(text):
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+class _Compilation:
+    def __init__(self, progress, name):
+        self.progress = progress
+        self.name = name
+
+    def __enter__(self) -> Self:
+        self.progress.begin(self.name)
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        self.progress.end()
+
+
+PROGRESS = CompilationProgress()

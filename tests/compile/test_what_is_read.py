@@ -1,0 +1,188 @@
+"""What a program is compiled for is what its code reads: other attributes and variables of the same names change without compiling anew."""
+
+import logging
+
+import pytest
+
+import msjax as ms
+from msjax import nn, ops
+from tests.compile.calls import Calls, f32, in_graph_mode
+
+i = 0
+
+
+class Scaled(nn.Cell):
+    """Has an attribute of a global's name, and keeps what no code reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.i = 2
+        self.latest = None
+        self.kept = []
+
+    def construct(self, x):
+        return x * self.i
+
+
+@pytest.fixture
+def messages(caplog):
+    with caplog.at_level(logging.WARNING, "msjax"):
+        yield lambda: [record.getMessage() for record in caplog.records if "same shapes" in record.getMessage()]
+
+
+@pytest.mark.parametrize("compiled", [ms.jit, in_graph_mode])
+def test_an_attribute_is_no_global(compiled):
+    global i
+    traced = []
+    fast = compiled(Calls(lambda self, x: traced.append(1) or x * self.i, i=2))
+    for i in range(5):
+        assert fast(f32(3)).asnumpy() == 6 and i < 5
+    assert len(traced) == 1
+
+
+def test_a_global_is_read(messages):
+    global i
+    f = ms.jit(lambda x: x * i)
+    for i in range(1, 5):
+        assert f(f32(3)).asnumpy() == 3 * i
+    assert f.compilations() == 4 and len(messages()) == 1
+    assert "test_a_global_is_read" in messages()[0] and "the variable i is 3, and was 2" in messages()[0]
+
+
+def test_attributes_that_no_code_reads():
+    net = Scaled()
+    f = ms.jit(net)
+    for n in range(4):
+        net.latest = f(f32(3))
+        net.kept = [net.latest, n]
+        net.kept.append(n)
+        net.new = {"n": n}
+    assert f.compilations() == 1
+    net.i = 5
+    assert f(f32(3)).asnumpy() == 15 and f.compilations() == 2
+
+
+def test_attributes_of_cells_within(messages):
+    inner = Scaled()
+    f = ms.jit(Calls(lambda self, x: self.inner(x) + 1, inner=inner))
+    for n in range(3):
+        assert f(f32(3)).asnumpy() == 7
+        inner.latest, inner.kept = n, [n]
+    assert f.compilations() == 1 and not messages()
+    for n in range(3, 6):
+        inner.i = n
+        assert f(f32(3)).asnumpy() == 3 * n + 1
+    assert len(messages()) == 1 and "the attribute Scaled.i is 4, and was 3" in messages()[0]
+
+
+class Helped(nn.Cell):
+    """Has methods that nothing in the class itself calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.by_helper = self.by_name = self.by_len = 1
+
+    def construct(self, x):
+        return x
+
+    def helper(self, x):
+        return x * self.by_helper
+
+    def __len__(self):
+        return self.by_len
+
+
+def _reads(cell):
+    return cell.by_name
+
+
+class Outer(nn.Cell):
+    """Calls what another class has."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def construct(self, x):
+        return self.inner.helper(x) + _reads(self.inner) + len(self.inner)
+
+
+def test_methods_and_functions_that_others_call():
+    inner = Helped()
+    f = ms.jit(Outer(inner))
+    assert f(f32(3)).asnumpy() == 5
+    inner.by_helper = 2
+    assert f(f32(3)).asnumpy() == 8
+    inner.by_name = 10
+    assert f(f32(3)).asnumpy() == 17
+    inner.by_len = 100
+    assert f(f32(3)).asnumpy() == 116
+    assert f.compilations() == 4
+
+
+def test_computed_names_and_code_that_is_not_looked_into():
+    net = Scaled()
+    net.scale_1, net.deep = 2, 3
+
+    def level(n):
+        return (lambda x: x * net.deep) if n == 0 else (lambda inner: lambda x: inner(x))(level(n - 1))
+
+    deep = level(9)
+    f = ms.jit(Calls(lambda self, x: x * getattr(self.net, f"scale_{1}"), net=net))
+    g = ms.jit(Calls(lambda self, x: deep(x), net=net))
+    assert f(f32(3)).asnumpy() == 6 and g(f32(3)).asnumpy() == 9
+    net.scale_1, net.deep = 4, 5
+    assert f(f32(3)).asnumpy() == 12 and g(f32(3)).asnumpy() == 15
+
+
+def test_a_cell_that_changes_its_lists_between_steps():
+    traced = []
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
+            self.gradients, self.largest = [], ms.Tensor(0.0)
+
+        def construct(self, x):
+            traced.append(1)
+            return self.fc(x).sum(), (x * x).sum()
+
+        def update(self, gradients):
+            self.gradients = [*gradients]
+            self.gradients.append(ops.stack([g.abs().max() for g in gradients]))
+            self.largest = self.gradients[-1].max()
+
+    class Step(nn.Cell):
+        def __init__(self, network):
+            super().__init__()
+            self.network = network
+            self.grad = ops.GradOperation(get_by_list=True, sens_param=True)(network, network.trainable_params())
+
+        def construct(self, x):
+            one, other = self.network(x)
+            return self.grad(x, (ops.ones_like(one), ops.zeros_like(other)))
+
+    net = Net()
+    fast = in_graph_mode(Step(net))
+    for n in range(1, 4):
+        gradients = fast(ms.Tensor([[float(n), 2.0]]))
+        net.update(gradients)
+        assert gradients[0].asnumpy().tolist() == [[n, 2.0]] and net.largest.asnumpy() == max(n, 2)
+        if n == 1:
+            first = len(traced)
+    assert len(traced) == first
+
+
+def test_arguments_are_told_once(messages):
+    f = ms.jit(lambda x, scale: x * scale)
+    for scale in range(1, 7):
+        assert f(f32(3), scale).asnumpy() == 3 * scale
+    assert f.compilations() == 6 and len(messages()) == 1 and "argument 1 is 3, and was 2" in messages()[0]
+
+
+def test_other_shapes_tell_nothing(messages):
+    f = ms.jit(lambda x: x * 2)
+    for n in range(1, 6):
+        f(ops.ones((n,)))
+    assert f.compilations() == 5 and not messages()
