@@ -123,7 +123,8 @@ def run(net, x, mode):
     return raised.value
 
 
-CASES = [(net, fault, "find_nan") for net in NETS for fault in FAULTS] + [
+# Each fault is found in one of the networks, and some of them in other modes.
+CASES = [(list(NETS)[i % 2], fault, "find_nan") for i, fault in enumerate(FAULTS)] + [
     ("LeNet", "log", "pynative"), ("LeNet", "root", "pynative"), ("LeNet", "where", "compiled"), ("LeNet", "quotient", "graph"),
     ("transformer", "norm", "pynative"), ("transformer", "sqrt", "compiled"), ("transformer", "root", "graph"),
     ("transformer", "own bprop", "compiled"), ("LeNet", "own bprop", "graph"),
