@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.core.base.checks import check_value
 from msjax.core.base.code import cell_contents, globals_in
 from msjax.core.base.errors import check_callable, on_behalf_of
 from msjax.core.hooks.hook import Hook
@@ -87,8 +88,7 @@ def monitor(
     for fn in (forward, backward, report):
         if fn is not None:
             check_callable(fn, "monitor")
-    if every < 1:
-        raise ValueError(f"For 'monitor', 'every' should be 1 or more, but got {every}.")
+    check_value(every, every >= 1, "be 1 or more", "every", "monitor")
     return _Monitor(step, where, forward, backward, every, model, report, options)
 
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from msjax.core.base.checks import check_value
 from msjax.core.base.errors import describe
 from msjax.core.models.capture import capture
 from msjax.core.models.frameworks.registry import registry_of
@@ -110,8 +111,9 @@ def record(
     found = Record("msjax")
     found.inputs(inputs)
     modes = ("pynative", "graph", "functional")
-    if mode is not None and (mode not in modes or tools is None):
-        raise ValueError(f"For 'record', 'mode' should be one of {', '.join(modes)}, for a Cell, but got {mode!r}.")
+    check_value(
+        mode, mode is None or (mode in modes and tools is not None), f"be one of {', '.join(modes)}, for a Cell", "mode", "record"
+    )
     if tools is not None:
         tools.record(found, model, inputs, gradients, loss, mode)
     elif callable(model) or unhooked(model) is not None:

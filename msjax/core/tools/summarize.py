@@ -6,7 +6,7 @@ import html
 from dataclasses import dataclass, field
 from typing import Any
 
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind
 from msjax.core.tools.model_tools import tools_of
 from msjax.core.tools.modules import described, takes_hooks
 from msjax.core.tools.texts import printed
@@ -145,10 +145,9 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
     tools = tools_of(net)
     if tools is not None:
         return Summary([SummaryRow(*fields) for fields in tools.summary(net, inputs, kwargs)])
-    if not takes_hooks(net):
-        raise TypeError(
-            f"For 'summary', the network should be a flax nnx module, what hooks.hooked returned, or of msjax.nn, but got {describe(net)}."
-        )
+    check_kind(
+        net, takes_hooks(net), "be a flax nnx module, what hooks.hooked returned, or of msjax.nn", "the network", "summary"
+    )
     return Summary(
         [
             SummaryRow(name, type(module).__name__, calls[0] if calls else None, len(calls), trained, other, words, label)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int
+from msjax.core.base.checks import check_bool, check_int, check_kind
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns, check_list, check_pool
 from msjax.dataset.operations.batch import collate
@@ -106,8 +106,9 @@ class GeneratorDataset(MappableDataset):
             raise ValueError("For 'GeneratorDataset', 'collate_fn' needs 'batch_sampler'.")
         if not hasattr(self._batches, "__iter__") and not hasattr(self._batches, "__getitem__"):
             raise TypeError(f"For 'GeneratorDataset', 'batch_sampler' should be iterable, but got {describe(self._batches)}.")
-        if self._collate is not None and not callable(self._collate):
-            raise TypeError(f"For 'GeneratorDataset', 'collate_fn' should be a function, but got {describe(self._collate)}.")
+        check_kind(
+            self._collate, self._collate is None or callable(self._collate), "be a function", "collate_fn", "GeneratorDataset"
+        )
         if others or not self._by_index:
             raise ValueError(
                 "For 'GeneratorDataset', 'batch_sampler' needs a source with __getitem__, and excludes 'num_samples', 'shuffle', "

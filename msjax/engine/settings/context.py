@@ -10,7 +10,17 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from msjax.core.base.checks import check_bool, check_known, check_one_of, check_options, check_positive_int, check_str
+from msjax.core.base.checks import (
+    check_bool,
+    check_kind,
+    check_known,
+    check_one_of,
+    check_options,
+    check_positive_int,
+    check_str,
+    check_type,
+    check_value,
+)
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.programs import disk_cache
 from msjax.engine.settings import precision
@@ -172,14 +182,14 @@ def force_mode(mode: int | None) -> None:
 def _set_mode(value):
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value!r}.")
-    if value not in (GRAPH_MODE, PYNATIVE_MODE):
-        raise ValueError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value}.")
+    check_value(
+        value, value in (GRAPH_MODE, PYNATIVE_MODE), "be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1)", "mode", "set_context"
+    )
     SETTINGS.mode = value if SETTINGS.forced_mode is None else SETTINGS.forced_mode
 
 
 def _set_compile_cache_path(value):
-    if not isinstance(value, (str, os.PathLike)):
-        raise TypeError(f"For 'set_context', 'compile_cache_path' should be a path, but got {value!r}.")
+    check_kind(value, isinstance(value, (str, os.PathLike)), "be a path", "compile_cache_path", "set_context")
     SETTINGS.compile_cache_path = os.fspath(value)
     _update_compile_cache()
 
@@ -207,8 +217,7 @@ def _one_of(options):
 
 
 def _set_gpu_config(value):
-    if not isinstance(value, dict):
-        raise TypeError(f"For 'set_context', 'gpu_config' should be a dict, but got {value!r}.")
+    check_type(value, dict, "gpu_config", "set_context")
     check_options(value, _GPU_CONFIG, "set_context", what="key of gpu_config", error=ValueError)
     if "matmul_allow_tf32" in value:
         precision.allow_tf32_in_products(value["matmul_allow_tf32"], "set_context")
@@ -225,8 +234,7 @@ def _set_device_target(value, device_id: int | None = None):
     import jax
 
     check_str(value, "device_target", "set_context")
-    if value not in DEVICE_TARGETS:
-        raise ValueError(f"For 'set_context', 'device_target' should be one of {', '.join(DEVICE_TARGETS)}, but got {value!r}.")
+    check_value(value, value in DEVICE_TARGETS, f"be one of {', '.join(DEVICE_TARGETS)}", "device_target", "set_context")
     if device_id is None:
         device_id = SETTINGS.device_id if value == SETTINGS.device_target else 0
     # "Ascend" means the accelerator of this machine: jax's default backend.

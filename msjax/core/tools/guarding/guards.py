@@ -8,6 +8,7 @@ from typing import Any
 
 from flax import nnx
 
+from msjax.core.base.checks import check_one_of
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.hooked import unhooked
 from msjax.core.tools.checking import Check, On
@@ -89,8 +90,7 @@ def guard(
         forward 1 log
     """
     check = Check(on, "guard")
-    if policy not in ("raise", "skip"):
-        raise ValueError(f"For 'guard', 'policy' should be 'raise' or 'skip', but got {policy!r}.")
+    check_one_of(policy, ("raise", "skip"), "policy", "guard")
     kinds = kinds_of(checks, "guard")
     tools = tools_of(model)
     if tools is not None:
