@@ -69,10 +69,8 @@ class GeneratorDataset(MappableDataset):
         if schema is not None:
             raise NotImplementedError("For 'GeneratorDataset', msjax has no 'schema'; use 'column_names'.")
         by_index = hasattr(source, "__getitem__")
-        if not callable(source) and not by_index and not hasattr(source, "__iter__") and not hasattr(source, "__next__"):
-            raise TypeError(
-                f"For '{who}', 'source' should be iterable, have __getitem__, or be a function, but got {describe(source)}."
-            )
+        fits = callable(source) or by_index or hasattr(source, "__iter__") or hasattr(source, "__next__")
+        check_kind(source, fits, "be iterable, have __getitem__, or be a function", "source", who)
         if column_names is None:
             raise ValueError(f"For '{who}', 'column_names' is missing.")
         self._names = check_columns(column_names, "column_names", who)

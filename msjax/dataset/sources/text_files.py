@@ -188,10 +188,8 @@ class CSVDataset(RowsOfFiles):
     ):  # fmt: skip
         who = "CSVDataset"
         check_str(field_delim, "field_delim", who)
-        if len(field_delim) != 1 or field_delim in '"\r\n':
-            raise ValueError(
-                f"For '{who}', 'field_delim' should be one character, no quote and no end of line, but got {field_delim!r}."
-            )
+        fits = len(field_delim) == 1 and field_delim not in '"\r\n'
+        check_value(field_delim, fits, "be one character, no quote and no end of line", "field_delim", who)
         if column_names is not None:
             for name in check_list(column_names, "column_names", who):
                 check_kind(column_names, isinstance(name, str), "be a list of str", "column_names", who)
