@@ -13,6 +13,7 @@ from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import PyTree
+from msjax.core.base.user_lines import user_lines
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault, Passed, Statistics
 from msjax.core.tools.owners import path_from
@@ -54,7 +55,7 @@ class _Ran:
     within: list[Any] = field(default_factory=list)
 
 
-class Search(Monitor):
+class PyNativeSearch(Monitor):
     """Watches the operators of this thread, and remembers those with wrong results; a context manager.
 
     Args:
@@ -88,7 +89,7 @@ class Search(Monitor):
         self._into: dict[tuple[int, int], list[_Ran]] = {}
         self._all: list[_Ran] = []
 
-    def __enter__(self) -> Search:
+    def __enter__(self) -> PyNativeSearch:
         self._before = set_monitor(self)
         return self
 
@@ -106,7 +107,8 @@ class Search(Monitor):
     def ran(
         self, op: Op, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None, static: tuple[Any, ...] = ()
     ) -> None:
-        super().ran(op, operands, values, out, node, static)
+        if node is not None:
+            self.made[node] = self.here(op.name, values)
         outs = list(out) if isinstance(out, (tuple, list)) else [out]
         self.right = None
         if len(outs) == 1 and self.check.fine(outs[0]):
@@ -149,7 +151,7 @@ class Search(Monitor):
         return back
 
     def here(self, operation: str, values: Sequence[Any]) -> Made:
-        return super().here(operation, values)._replace(call=self._numbers.get(len(STATE.owners), 0))
+        return Made(operation, tuple(STATE.owners), user_lines(), (), self._numbers.get(len(STATE.owners), 0))
 
     def _is_kept(self, outs):
         # Of infinite values, a NaN may come later.

@@ -25,7 +25,7 @@ class Command:
 
 
 COMMANDS = {
-    "tests.bench": Command("--quick --cases LeNet --rows jit PyNative guarded watched", "the same losses"),
+    "tests.bench": Command("--quick --cases LeNet --rows guarded watched", "the same losses"),
     "tests.bench.first_capture": Command("--repeat 1 --layers 1", "captured"),
     "tests.bench.kernels": Command("--batches 1 --networks lenet --repeat 1", "of them take more than", ends=(0, 1)),
     "tests.bench.lenet_backward": Command("", "Set MSJAX_BENCH_TORCH", suite=True),

@@ -82,38 +82,39 @@ def test_splice_an_autoencoder(framework):
 
         return by_hand(edit=edit)[2]
 
-    close(hooks.splice(model, {place: CODER}, error=False)(*before, TOKENS), coded(lambda f: f, False))
-    steered = hooks.splice(model, {place: CODER}, edit={place: lambda f: f.at[..., 2].add(3)})(*before, TOKENS)
-    close(steered, coded(lambda f: f + 3 * (np.arange(9) == 2), True))
+    close(jax.jit(hooks.splice(model, {place: CODER}, error=False))(*before, TOKENS), coded(lambda f: f, False))
+    steered = hooks.splice(model, {place: CODER}, edit={place: lambda f: f.at[..., 2].add(3)})
+    close(jax.jit(steered)(*before, TOKENS), coded(lambda f: f + 3 * (np.arange(9) == 2), True))
 
 
 def test_splice_a_transcoder_and_its_gradient():
     """One that computes what the module does changes nothing."""
     exact = lambda v: jax.nn.relu(v @ LAYER[1]["up"]), lambda f: f @ LAYER[1]["down"]
     key = "blocks.1.mlp:in", "blocks.1.mlp"
-    close(hooks.splice(NET, {key: exact}, error=False)(TOKENS), by_hand()[2])
-    gradient = jax.grad(lambda scale: hooks.splice(NET, {key: exact}, edit={key: lambda f: f * scale})(TOKENS).sum())(1.0)
+    close(jax.jit(hooks.splice(NET, {key: exact}, error=False))(TOKENS), by_hand()[2])
+    scaled = lambda scale: hooks.splice(NET, {key: exact}, edit={key: lambda f: f * scale})(TOKENS).sum()  # noqa: E731
+    gradient = jax.jit(jax.grad(scaled))(1.0)
     change = 1e-2
     ends = [by_hand(edit=lambda name, v, s=s: v * s if name == "1.mlp" else v)[2].sum() for s in (1 - change, 1 + change)]
     np.testing.assert_allclose(gradient, (ends[1] - ends[0]) / (2 * change), rtol=0.02)
     with pytest.raises(ValueError, match=r"there is no place 'blocks.1.mpl'"):
-        hooks.splice(NET, {"blocks.1.mpl": CODER})(TOKENS)
+        jax.jit(hooks.splice(NET, {"blocks.1.mpl": CODER}))(TOKENS)
     with pytest.raises(
         ValueError, match=r"what is decoded at 'blocks.1.mlp' should be of shape \(2, 3, 4\), but is of \(2, 3, 9\)"
     ):
-        hooks.splice(NET, {"blocks.1.mlp": (CODER[0], lambda f: f)})(TOKENS)
+        jax.jit(hooks.splice(NET, {"blocks.1.mlp": (CODER[0], lambda f: f)}))(TOKENS)
 
 
 def test_transplant():
     other = by_hand(OTHER)[0]["0.mlp"]
     moved = by_hand(edit=lambda name, v: np.concatenate([v[:, :2], other[:, :1]], 1) if name == "1.mlp" else v)[2]
     run = lambda to, at: hooks.transplant(NET, OTHER, {"blocks.1.mlp": "blocks.0.mlp"}, positions=(to, at))(TOKENS)  # noqa: E731
-    close(run(-1, 0), moved)
-    close(jax.vmap(run, (0, None))(jnp.arange(3), 0)[2], moved)
+    close(jax.jit(lambda: run(-1, 0))(), moved)
+    close(jax.jit(jax.vmap(run, (0, None)))(jnp.arange(3), 0)[2], moved)
     with pytest.raises(ValueError, match="'positions' should be from -3 to 2"):
-        run(3, 0)
+        jax.jit(lambda: run(3, 0))()
     with pytest.raises(ValueError, match=r"there is no place 'blocks.1.mpl'"):
-        hooks.transplant(NET, OTHER, {"blocks.1.mpl": "blocks.0.mlp"})(TOKENS)
+        jax.jit(hooks.transplant(NET, OTHER, {"blocks.1.mpl": "blocks.0.mlp"}))(TOKENS)
 
 
 def test_linear_probes():

@@ -9,7 +9,7 @@ from tests.wings.__main__ import FOLDERS, ROOT, copy_of_the_wing, few_wing_tests
 
 # What is free to use beside the door: what has no state of hooks.
 NEUTRAL = "msjax.core.base."
-STATE = ("msjax.core.base.calls", "msjax.core.base.state")
+STATE = ("msjax.core.base.state",)
 # Above both wings: `bridge` makes Cells known to hooks for JAX, and these offer names of both.
 OF_BOTH = ("bridge", "__init__.py", "hooks.py", "tools.py")
 

@@ -210,8 +210,8 @@ class Inside:
     """
 
     eqn: jex.JaxprEqn
-    rule: Rule
-    blocks: list[Block]
+    rule: Any  # a Rule
+    blocks: Sequence[Block]
     found: list[Found]
     here: Here | None = None
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import called, check_arity, check_callable, describe, near
 from msjax.core.hooks.place_names import split_part
 from msjax.core.hooks.places import Edits, Tracing
@@ -123,12 +122,12 @@ def capture_options(
     edit: Any = None,
     max_steps: int | None = None,
     stop_after: str | None = None,
-) -> Options:
+) -> CaptureOptions:
     """What a capture was asked for, checked; see `capture`."""
     if statistic is not None:
         # jax keeps it in a table: a partial is hashable, whatever it calls.
         statistic = functools.partial(statistic)
-    options = Options(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps, _stop(stop_after))
+    options = CaptureOptions(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps, _stop(stop_after))
     if gradients and stop_after is not None:
         raise ValueError(
             f"For '{called('capture')}', there are no gradients with 'stop_after': nothing is computed from which they could come."
@@ -136,7 +135,7 @@ def capture_options(
     return options
 
 
-class Options(NamedTuple):
+class CaptureOptions(NamedTuple):
     """What a capture was asked for."""
 
     select: Patterns
@@ -175,14 +174,16 @@ class Options(NamedTuple):
 def _stop(name):
     if name is None:
         return None
-    check_kind(name, isinstance(name, str), "be the name of a place", "stop_after", called("capture"))
+    if not isinstance(name, str):
+        raise TypeError(f"For '{called('capture')}', 'stop_after' should be the name of a place, but got {describe(name)}.")
     return Patterns([name])
 
 
 def _edits(edit):
     if edit is None:
         return Edits()
-    check_kind(edit, isinstance(edit, dict), "be a dict of functions", "edit", called("capture"))
+    if not isinstance(edit, dict):
+        raise TypeError(f"For '{called('capture')}', 'edit' should be a dict of functions, but got {describe(edit)}.")
     for fn in edit.values():
         check_callable(fn, "capture")
         check_arity(fn, "capture", ("value", "index"), "edit")

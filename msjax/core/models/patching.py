@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.checks import check_value
-from msjax.core.base.errors import check_callable, on_behalf_of
+from msjax.core.base.errors import check_callable, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.hooks.places import WholeEdit
 from msjax.core.models.capture import capture_options
@@ -96,7 +95,8 @@ def patch_sweep(
     check_callable(metric, "patch_sweep")
     over, at = tuple(over), (at,) if isinstance(at, str) else tuple(at)
     unknown = [name for name in over if name not in _AXES]
-    check_value(over, not unknown and over, f"be some of {', '.join(map(repr, _AXES))}", "over", "patch_sweep")
+    if unknown or not over:
+        raise ValueError(f"For 'patch_sweep', 'over' should be some of {', '.join(map(repr, _AXES))}, but got {describe(over)}.")
     axes = {"position": position_axis, "head": head_axis, "neuron": neuron_axis}
     layers: list[str] = []
 
@@ -246,7 +246,10 @@ def attribute(
         [9.]
     """
     at = (at,) if isinstance(at, str) else tuple(at)
-    check_value(method, method in _METHODS, f"be one of {', '.join(map(repr, _METHODS))}", "method", "attribute")
+    if method not in _METHODS:
+        raise ValueError(
+            f"For 'attribute', 'method' should be one of {', '.join(map(repr, _METHODS))}, but got {describe(method)}."
+        )
     if method == "attribution patching" and corrupt is None:
         raise ValueError("For 'attribute', 'attribution patching' needs other inputs: corrupt=...")
     if metric is not None:

@@ -15,11 +15,11 @@ from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.control_flow import rules
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.jaxprs.plan import Patterns
-from msjax.core.models.capture import Options
+from msjax.core.models.capture import CaptureOptions
 from msjax.core.study.tape import Node, Tape
 
 
-class TapeOptions(Options):
+class TapeOptions(CaptureOptions):
     """What a tape is made for: `work` gets the model's program, where a capture would return values of its places.
 
     Attributes:
@@ -55,7 +55,7 @@ class OnTape:
         return nodes, self._chosen(self._program.result([node.value for node in nodes]))
 
 
-class _NoPlaces(Options):
+class _NoPlaces(CaptureOptions):
     """What is asked for where only the model's result counts."""
 
     def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:

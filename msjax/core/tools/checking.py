@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.arrays import is_at_hand
-from msjax.core.base.checks import check_value
 from msjax.core.base.errors import check_callable
 from msjax.core.base.typing import JaxArray
 from msjax.core.base.weak import identity
@@ -48,7 +47,8 @@ class Check:
 
     def __init__(self, on: On, who: str):
         if isinstance(on, str):
-            check_value(on, on in ("nan", "inf"), "be 'nan', 'inf' or a function", "on", who)
+            if on not in ("nan", "inf"):
+                raise ValueError(f"For '{who}', 'on' should be 'nan', 'inf' or a function, but got {on!r}.")
             self.what = "NaN" if on == "nan" else "value that isn't finite"
         else:
             check_callable(on, who)

@@ -10,7 +10,6 @@ from msjax.common.bases import attached_to, computed, settable
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ArrayLike
-from msjax.core.base.checks import check_kind
 from msjax.core.base.typing import Attribute, SettableAttribute
 from msjax.engine.autograd.layouts import contiguous_strides
 from msjax.engine.autograd.views import layout_of, without_gradient
@@ -55,7 +54,8 @@ def _set_data(self: Tensor, data: ArrayLike) -> None:
 
 def set_dtype(self: Tensor, dtype: Type) -> Type:
     """Cast the Tensor in place; returns the new data type. It has memory of its own then."""
-    check_kind(dtype, isinstance(dtype, Type), "be a data type such as ms.float32", "dtype", "set_dtype")
+    if not isinstance(dtype, Type):
+        raise TypeError(f"For 'set_dtype', 'dtype' should be a data type such as ms.float32, but got {dtype!r}.")
     _replace(self, as_array(self, dtype))
     return self.dtype
 

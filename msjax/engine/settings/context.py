@@ -8,19 +8,19 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from msjax.core.base.checks import (
     check_bool,
-    check_kind,
+    check_int,
     check_known,
     check_one_of,
     check_options,
     check_positive_int,
     check_str,
     check_type,
-    check_value,
-)
+)  # fmt: skip
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.programs import disk_cache
 from msjax.engine.settings import precision
@@ -135,7 +135,7 @@ def set_context(**kwargs: Any) -> None:
         if setter is not None:
             setter(value)
         else:
-            SETTINGS.kept[name] = value
+            SETTINGS.kept[name] = _check_kept(value, name)
 
 
 def get_context(attr_key: str) -> Any:
@@ -182,14 +182,14 @@ def force_mode(mode: int | None) -> None:
 def _set_mode(value):
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value!r}.")
-    check_value(
-        value, value in (GRAPH_MODE, PYNATIVE_MODE), "be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1)", "mode", "set_context"
-    )
+    if value not in (GRAPH_MODE, PYNATIVE_MODE):
+        raise ValueError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value}.")
     SETTINGS.mode = value if SETTINGS.forced_mode is None else SETTINGS.forced_mode
 
 
 def _set_compile_cache_path(value):
-    check_kind(value, isinstance(value, (str, os.PathLike)), "be a path", "compile_cache_path", "set_context")
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"For 'set_context', 'compile_cache_path' should be a path, but got {value!r}.")
     SETTINGS.compile_cache_path = os.fspath(value)
     _update_compile_cache()
 
@@ -216,8 +216,25 @@ def _one_of(options):
     return lambda value, name, who: check_one_of(value, options, name, who)
 
 
+# Of settings without effect, what MindSpore checks: a type, and of some a range.
+_TYPES = {name: type(value) for name, value in SETTINGS.kept.items() if value is not None} | {"save_graphs": (bool, int)}
+_RANGES: dict[str, Callable[[Any, str, str], Any]] = {
+    "device_id": partial(check_int, low=0, high=4095),
+    "max_call_depth": check_positive_int,
+    "deterministic": _one_of(("ON", "OFF")),
+    "exec_order": _one_of(("bfs", "dfs")),
+}
+
+
+def _check_kept(value, name):
+    if name in _TYPES:
+        check_type(value, _TYPES[name], name, "set_context")
+    return _RANGES[name](value, name, "set_context") if name in _RANGES else value
+
+
 def _set_gpu_config(value):
-    check_type(value, dict, "gpu_config", "set_context")
+    if not isinstance(value, dict):
+        raise TypeError(f"For 'set_context', 'gpu_config' should be a dict, but got {value!r}.")
     check_options(value, _GPU_CONFIG, "set_context", what="key of gpu_config", error=ValueError)
     if "matmul_allow_tf32" in value:
         precision.allow_tf32_in_products(value["matmul_allow_tf32"], "set_context")
@@ -234,7 +251,8 @@ def _set_device_target(value, device_id: int | None = None):
     import jax
 
     check_str(value, "device_target", "set_context")
-    check_value(value, value in DEVICE_TARGETS, f"be one of {', '.join(DEVICE_TARGETS)}", "device_target", "set_context")
+    if value not in DEVICE_TARGETS:
+        raise ValueError(f"For 'set_context', 'device_target' should be one of {', '.join(DEVICE_TARGETS)}, but got {value!r}.")
     if device_id is None:
         device_id = SETTINGS.device_id if value == SETTINGS.device_target else 0
     # "Ascend" means the accelerator of this machine: jax's default backend.

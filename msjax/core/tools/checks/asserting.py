@@ -13,7 +13,6 @@ from jax.interpreters import ad, batching, mlir
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import known_value
-from msjax.core.base.checks import check_type
 from msjax.core.base.errors import describe
 from msjax.core.base.state import STATE
 from msjax.core.base.user_lines import user_lines
@@ -57,7 +56,8 @@ def check(condition: Any, message: str, **values: Any) -> None:
         ...     print(fault.message)
         the batch has a 50.0
     """
-    check_type(message, str, "message", "check")
+    if not isinstance(message, str):
+        raise TypeError(f"For 'check', 'message' should be a str, but got {describe(message)}.")
     holds = jnp.all(jnp.asarray(as_arrays(condition)))
     numbers = [_number(name, value) for name, value in values.items()]
     if len(numbers) > MOST:

@@ -6,10 +6,7 @@ import os
 from collections.abc import Collection
 from typing import Any
 
-from flax import nnx
-
-from msjax.core.base.checks import check_one_of
-from msjax.core.models.frameworks.registry import registry_of
+from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.hooked import unhooked
 from msjax.core.tools.checking import Check, On
 from msjax.core.tools.checks.finding import kinds_of
@@ -90,12 +87,13 @@ def guard(
         forward 1 log
     """
     check = Check(on, "guard")
-    check_one_of(policy, ("raise", "skip"), "policy", "guard")
+    if policy not in ("raise", "skip"):
+        raise ValueError(f"For 'guard', 'policy' should be 'raise' or 'skip', but got {policy!r}.")
     kinds = kinds_of(checks, "guard")
     tools = tools_of(model)
     if tools is not None:
         return tools.guard(model, check, gradients, policy, bundle, eager, kinds)
-    if isinstance(model, nnx.Module) or registry_of(model) is not None:
+    if framework_of(model) is not None:
         if policy == "skip" or bundle is not None or kinds:
             raise ValueError(
                 "For 'guard', 'policy', 'bundle' and 'checks' need the step as a function here: step = guard(step, ...)."

@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_kind, check_value
+from msjax.core.base.checks import check_int
 from msjax.core.base.errors import describe
 from msjax.core.base.state import STATE
-from msjax.core.base.weak import LiveSet, identity
+from msjax.core.base.weak import LiveSet
 from msjax.core.hooks.worker import barrier
-from msjax.core.models.where import Where
+from msjax.core.models.where import Where, where_key
 from msjax.core.tools.model_tools import tools_of, values_of
 from msjax.core.tools.standing import standing
 from msjax.core.tools.watching.behind import close, note_step, wait as wait_for
@@ -118,15 +118,15 @@ class Watch(WatchReport):
         self._sink: Any = None if to is None else sink_of(to)
         bins = check_int(bins, "bins", "watch", low=1)
         self.what: tuple[str, ...] = (what,) if isinstance(what, str) else KINDS if what is None else tuple(what)
-        check_value(what, self.what and set(self.what) <= set(KINDS), f"be some of {', '.join(KINDS)}", "what", "watch")
+        if not self.what or not set(self.what) <= set(KINDS):
+            raise ValueError(f"For 'watch', 'what' should be some of {', '.join(KINDS)}, but got {what!r}.")
         wanted = (statistics,) if isinstance(statistics, str) else STATISTICS if statistics is None else tuple(statistics)
-        check_value(
-            statistics, wanted and set(wanted) <= set(STATISTICS), f"be some of {', '.join(STATISTICS)}", "statistics", "watch"
-        )
+        if not wanted or not set(wanted) <= set(STATISTICS):
+            raise ValueError(f"For 'watch', 'statistics' should be some of {', '.join(STATISTICS)}, but got {statistics!r}.")
         # A histogram lies between the smallest and the largest value.
         between = ("min", "max") if "histogram" in wanted else ()
         self.statistics: tuple[str, ...] = tuple(name for name in STATISTICS if name in (*wanted, *between))
-        key = "watch", _key(where), self.what, bins, self.statistics, self.places.structure(model)
+        key = "watch", where_key(where), self.what, bins, self.statistics, self.places.structure(model)
         self._collector: Any = standing(model, key, lambda: self._made(model, where, bins), self)
         self._places: Any = self._collector.places
         self._collector.emptied()
@@ -145,13 +145,14 @@ class Watch(WatchReport):
         self._unwritten: list[tuple[int, list[tuple[Names, Any]]]] = []
         _OPEN.add(self)
         if self._places.counting is not None:
-            self._places.counting.on()
+            self._places.counting.on(model)
         self._arm()
         if self._places.counting is None:
             self._keep_old()
 
     def _checked(self, rule):
-        check_kind(rule, isinstance(rule, Rule), "be rules of tools.rules", "rules", "watch")
+        if not isinstance(rule, Rule):
+            raise TypeError(f"For 'watch', 'rules' should be rules of tools.rules, but got {describe(rule)}.")
         for name, needed, there in (("what", rule.needs, self.what), ("statistics", rule.reads, self.statistics)):
             if not set(needed) <= set(there):
                 raise ValueError(f"For 'watch', the rule {rule.name} needs {name}={list(needed)}, but '{name}' is {list(there)}.")
@@ -389,13 +390,6 @@ class Watch(WatchReport):
 
 
 _copied = jax.jit(lambda values: jax.tree.map(jnp.copy, values))
-
-
-def _key(where):
-    """Equal for what selects the same modules; functions are told apart by identity."""
-    if isinstance(where, (list, tuple, set, frozenset)):
-        return tuple(map(_key, where))
-    return where if isinstance(where, (str, type)) else identity(where)
 
 
 def _is_ready(table: Any) -> bool:
