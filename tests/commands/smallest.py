@@ -38,6 +38,7 @@ COMMANDS = {
     "tests.kernels.record": Command("--help", "a Python that has PyTorch", suite=True),
     "tests.libraries": Command("--sources nowhere --only nothing", "", suite=True),
     "tests.page.browser": Command("--quick", "all is well"),
+    "tests.mindspore_tests": Command("--help", "a checkout of MindSpore's test repository", suite=True),
     "tests.mixtures": Command("--cases 1 --ways 1", "1 cases, 0 differ", suite=True),
     "tests.mixtures.soak": Command("--minutes 0.05", "rounds; after the warm-up", ends=(None, 0, 1)),
     "tests.programs.attacks": Command("--list --quick", "replaced", suite=True),
