@@ -50,7 +50,10 @@ def _evaluate(jaxpr, consts, given):
     for eqn in jaxpr.eqns:
         values, name = [value(v) for v in eqn.invars], eqn.primitive.name
         inner = eqn.params.get("jaxpr") or eqn.params.get("call_jaxpr")
-        if name in ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "remat2", "checkpoint") and inner is not None:
+        if (
+            name in ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "remat2", "checkpoint")
+            and inner is not None
+        ):
             closed = hasattr(inner, "consts")
             found = _evaluate(inner.jaxpr if closed else inner, inner.consts if closed else (), values)
         elif name in _BY_NUMPY:
@@ -80,9 +83,7 @@ def _slice(aval, x, *, start_indices, limit_indices, strides):
 
 
 def _at(x, starts, sizes):
-    return tuple(
-        slice(s, s + n) for s, n in ((min(max(int(s), 0), m - n), n) for s, m, n in zip(starts, x.shape, sizes))
-    )
+    return tuple(slice(s, s + n) for s, n in ((min(max(int(s), 0), m - n), n) for s, m, n in zip(starts, x.shape, sizes)))
 
 
 def _update(aval, x, new, *starts, **_):
@@ -92,7 +93,9 @@ def _update(aval, x, new, *starts, **_):
 
 
 def _pad(aval, x, fill, *, padding_config):
-    out = np.full([(n - 1) * step + 1 if n else 0 for n, (_, _, step) in zip(x.shape, [(a, b, c + 1) for a, b, c in padding_config])], fill)
+    out = np.full(
+        [(n - 1) * step + 1 if n else 0 for n, (_, _, step) in zip(x.shape, [(a, b, c + 1) for a, b, c in padding_config])], fill
+    )
     out[tuple(slice(None, None, c + 1) for _, _, c in padding_config)] = x
     out = np.pad(out, [(max(a, 0), max(b, 0)) for a, b, _ in padding_config], constant_values=fill)
     return out[tuple(slice(-a if a < 0 else None, b if b < 0 else None) for a, b, _ in padding_config)]
@@ -120,7 +123,15 @@ def _gather(aval, x, starts, *, dimension_numbers, slice_sizes, mode, fill_value
 
 
 def _fill(dtype):
-    return np.nan if dtype.kind in "fc" else np.iinfo(dtype).min if dtype.kind == "i" else np.iinfo(dtype).max if dtype.kind == "u" else True
+    return (
+        np.nan
+        if dtype.kind in "fc"
+        else np.iinfo(dtype).min
+        if dtype.kind == "i"
+        else np.iinfo(dtype).max
+        if dtype.kind == "u"
+        else True
+    )
 
 
 def _scatter(put):

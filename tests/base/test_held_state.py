@@ -106,7 +106,7 @@ def test_a_function_that_holds_nothing_is_the_same_modifier_when_it_is_made_anew
         for factor in (3.0, 4.0):
             with hooks.register_forward_hook(model, lambda module, args, output, factor=factor: output * factor):
                 assert compiled(model, x) == factor
-            with hooks.register_forward_hook(model, lambda module, args, output: output * factor):
+            with hooks.register_forward_hook(model, lambda module, args, output: output * factor):  # noqa: B023
                 assert compiled(model, x) == factor
 
 

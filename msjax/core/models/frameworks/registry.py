@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 
+from msjax.core.base import jax_slots
 from msjax.core.base.weak import identity, new_number
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
@@ -22,16 +23,20 @@ from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, Row, han
 from msjax.core.models.static_leaves import is_equinox
 from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
 
-# {number of a Registry: its key} of those that have hooks.
+# {number of a Registry: (its key,)} of those that have other hooks than when jax first traced them.
 _IN_USE: dict[int, tuple[Any, ...]] = {}
 
 
+# In the place of a key, while jax has traced no call of a model.
+_NOT_TRACED = object()
+
+
 def _use(number, key):
-    """Make the hooks of a Registry part of jax's cache key."""
-    if key is None:
-        _IN_USE.pop(number, None)
-    else:
+    """Make the hooks of a Registry part of jax's cache key: () for those that it had when jax first traced it, or (its key,)."""
+    if key:
         _IN_USE[number] = key
+    else:
+        _IN_USE.pop(number, None)
     HOOKED_WITH.set_global(tuple(sorted(_IN_USE.items(), key=lambda item: item[0])) or None)
 
 
@@ -76,7 +81,9 @@ class Registry(HookRegistry):
         self.modules: dict[str, Any] = {}
         self.number = new_number()
         self._at: dict[tuple[str, str], ModuleAt] = {}
-        weakref.finalize(self, _use, self.number, None).atexit = False
+        # Until there is a program with the model, its hooks make no difference to jax, which would compile each operator anew for them.
+        self._first_traced: Any = _NOT_TRACED
+        weakref.finalize(self, _use, self.number, ()).atexit = False
 
     # Whether all modules are known before the model runs: then two hooks on the same ones are on the same ones forever.
     complete = False
@@ -91,7 +98,8 @@ class Registry(HookRegistry):
 
     def changed(self) -> None:
         (WITH_HOOKS.add if self._rows else WITH_HOOKS.discard)(self)
-        _use(self.number, self.key)
+        key = self.key
+        _use(self.number, () if self._first_traced in (_NOT_TRACED, key) else (key,))
 
     def at(self, path: str, cls: type) -> ModuleAt:
         """The module at a path, which is of that class."""
@@ -160,6 +168,8 @@ class Registry(HookRegistry):
             method: the name of the method.
         """
         name = call_name(at.path, method)
+        if self._first_traced is _NOT_TRACED and jax_slots.trace_state() != jax_slots.NO_TRACE:
+            self._first_traced = self.key
         if self.table(name):
             function = functools.partial(self._with_hooks, at, module, function, later, name)
         if not is_tracing():
