@@ -50,7 +50,7 @@ _TARGETS = {
     "msjax.compat.stub_tensor": {"mindspore.common": "_stub_tensor"},
     "msjax.compat.rewrite": {"mindspore": "rewrite"},
     "msjax.compat.special_ops": {"mindspore.ops.operations": "_quant_ops _rl_inner_ops _csr_ops _infer_ops"},
-    "msjax.compat.ps_context": {"mindspore.parallel": "_ps_context"},
+    "msjax.parallel.kept_settings": {"mindspore.parallel": "algo_parameter_config _cost_model_context _ps_context"},
     "msjax.compat.np_dtype": {"mindspore.common": "np_dtype"},
     "msjax.compat.hook_handle": {"mindspore.common": "hook_handle"},
     "msjax.engine.compile.noop": {"mindspore.common": "lazy_inline mutable jit_config"},

@@ -1,4 +1,4 @@
-"""The command ``msjax``: runs and checks MindSpore scripts, runs the demonstration, and prints versions and settings."""
+"""The command ``msjax``: runs and checks MindSpore scripts, shows runs, runs the demonstration, and prints versions and settings."""
 
 from __future__ import annotations
 
@@ -71,6 +71,16 @@ def _parser():
     )
     _add_cache_option(demo)
     demo.set_defaults(function=_demo)
+
+    view = commands.add_parser("view", help="a page to look at: runs side by side, or a crash")
+    view.add_argument(
+        "runs", metavar="RUN", nargs="+", help="an .html or .csv file that tools.watch wrote, or the .npz bundle of tools.guard"
+    )
+    view.add_argument(
+        "-o", "--output", metavar="PATH", help="the HTML file (default: RUN itself, if it is one page; else msjax-view.html)"
+    )
+    view.add_argument("--no-open", dest="open", action="store_false", help="only write the file, and print where it is")
+    view.set_defaults(function=_view)
 
     info = commands.add_parser("info", help="versions, devices and settings")
     info.set_defaults(function=_info)
@@ -268,6 +278,28 @@ def _demo(options) -> int:
         run_demo(options.epochs, options.seed, options.picture)
     except DemoError as error:
         return _wrong("demo", str(error))
+    return 0
+
+
+def _view(options) -> int:
+    import pathlib
+    import webbrowser
+
+    from msjax.core.tools.pages.making import page
+
+    path = options.output
+    try:
+        if path is None and len(options.runs) == 1 and options.runs[0].endswith(".html"):
+            path = options.runs[0]
+            page(path)  # an error if it is something else
+        else:
+            path = path or "msjax-view.html"
+            page(*options.runs).save(path)
+    except (OSError, ValueError) as error:
+        return _wrong("view", str(error))
+    print(path)
+    if options.open:
+        webbrowser.open(pathlib.Path(path).resolve().as_uri())
     return 0
 
 

@@ -1,10 +1,5 @@
 """Settings of a program under MindSpore's module name; `msjax.engine.settings.context` holds them."""
 
-from msjax.compat.ps_context import (
-    get_ps_context as get_ps_context,
-    reset_ps_context as reset_ps_context,
-    set_ps_context as set_ps_context,
-)
 from msjax.engine.settings.context import (
     COMPATIBLE as COMPATIBLE,
     GRAPH_MODE as GRAPH_MODE,
@@ -20,6 +15,11 @@ from msjax.engine.settings.context import (
     set_context as set_context,
     set_deterministic as set_deterministic,
     set_device as set_device,
+)
+from msjax.parallel.kept_settings import (
+    get_ps_context as get_ps_context,
+    reset_ps_context as reset_ps_context,
+    set_ps_context as set_ps_context,
 )
 
 

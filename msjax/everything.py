@@ -110,11 +110,6 @@ if TYPE_CHECKING:
         set_rng_state as set_rng_state,
     )
     from msjax.compat.api import _no_grad as _no_grad, ms_memory_recycle as ms_memory_recycle
-    from msjax.compat.ps_context import (
-        get_ps_context as get_ps_context,
-        reset_ps_context as reset_ps_context,
-        set_ps_context as set_ps_context,
-    )
     from msjax.engine.autograd.modes import (
         enable_grad as enable_grad,
         is_grad_enabled as is_grad_enabled,
@@ -134,10 +129,13 @@ if TYPE_CHECKING:
     from msjax.log import get_level as get_level, get_log_config as get_log_config
     from msjax.ops.function.control.functions import constexpr as constexpr
     from msjax.ops.function.control.transforms import jacfwd as jacfwd, jacrev as jacrev, vmap as vmap
-    from msjax.parallel.algo_parameter_config import (
+    from msjax.parallel.kept_settings import (
         get_algo_parameters as get_algo_parameters,
+        get_ps_context as get_ps_context,
         reset_algo_parameters as reset_algo_parameters,
+        reset_ps_context as reset_ps_context,
         set_algo_parameters as set_algo_parameters,
+        set_ps_context as set_ps_context,
     )
     from msjax.profiler import Profiler as Profiler
     from msjax.runtime import synchronize as synchronize

@@ -40,6 +40,17 @@ if TYPE_CHECKING:
     )
     from msjax.core.models.run_with_cache import run_with_cache as run_with_cache
     from msjax.core.models.verbs import ablate as ablate, steer as steer
+    from msjax.core.study.attributions import (
+        conductance as conductance,
+        gradient_shap as gradient_shap,
+        integrated_gradients as integrated_gradients,
+        noise_tunnel as noise_tunnel,
+        occlusion as occlusion,
+    )
+    from msjax.core.study.circuit import Circuit as Circuit
+    from msjax.core.study.collect import Shards as Shards, collect as collect
+    from msjax.core.study.probes import linear_probe as linear_probe
+    from msjax.core.study.splice import splice as splice, transplant as transplant
     from msjax.core.study.stream import stream as stream
 else:
     __getattr__, __dir__ = on_first_use(__name__, None)

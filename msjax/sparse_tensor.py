@@ -9,7 +9,7 @@ import numpy as np
 
 from msjax.common.dtype import Type, int32
 from msjax.common.tensor import Tensor, wrap
-from msjax.core.base.checks import check_type
+from msjax.core.base.checks import check_type, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.lazy import on_first_use
 from msjax.ops.dispatch.operator import operator
@@ -187,8 +187,7 @@ class COOTensor(_Sparse):
         Raises:
             ValueError: it has not two axes.
         """
-        if len(self.shape) != 2:
-            raise ValueError(f"For 'to_csr', the tensor should have two axes, but its shape is {self.shape}.")
+        check_value(self, len(self.shape) == 2, "have two axes", "the tensor", "to_csr")
         indices = self.indices.asnumpy()
         order = np.lexsort((indices[:, 1], indices[:, 0]))
         counts = np.bincount(indices[:, 0], minlength=self.shape[0])
@@ -295,8 +294,7 @@ class CSRTensor(_Sparse):
 
     def sum(self, axis: int) -> Tensor:
         """The sum over the rows (0) or the columns (1), with that axis of size 1."""
-        if axis not in (-2, -1, 0, 1):
-            raise ValueError(f"For 'sum', 'axis' should be 0 or 1, but got {axis}.")
+        check_value(axis, axis in (-2, -1, 0, 1), "be 0 or 1", "axis", "sum")
         return _sum(wrap(self._coordinates()), self.values, self.shape, axis % 2)
 
     def add(self, b: CSRTensor, alpha: Any, beta: Any) -> CSRTensor:

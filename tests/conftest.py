@@ -17,6 +17,9 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.join(os.path.dirname(
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
+# Nor does a process that tests start compile the modules that another one has compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Compiling is half of the rest: LLVM's optimizations are left out. What XLA itself does to a program stays the same.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
@@ -94,6 +97,18 @@ def hasty_threads():
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(before)
+
+
+@pytest.fixture(scope="session")
+def forks():
+    """A process that has imported msjax; scripts run in forks of it, which takes a tenth of the time of a new process."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("forks, and names pipes of other processes")
+    from tests.programs.attacks.script_runs import Forks
+
+    made = Forks()
+    yield made
+    made.close()
 
 
 @pytest.fixture

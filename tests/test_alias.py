@@ -93,7 +93,7 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
     from mindspore.dataset.vision import Inter
     from mindspore.mindrecord import ImageNetToMR
 
-    class Own(ds.VOCDataset):
+    class Own(ds.LFWDataset):
         def __init__(self):
             pass
 
@@ -108,7 +108,7 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
         RowTensor,
         Own,
     ):
-        name = make.__name__ if make is not Own else "VOCDataset"
+        name = make.__name__ if make is not Own else "LFWDataset"
         with pytest.raises(NotImplementedError, match=rf"^msjax doesn't offer mindspore\..*{name}: "):
             make("somewhere")
     with pytest.raises(AttributeError, match=r"doesn't offer mindspore\.dataset\.Nothing: .* So it has no 'GLOBAL'"):

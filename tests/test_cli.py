@@ -1,5 +1,6 @@
 """The command line: scripts and modules run with msjax under the name mindspore."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -42,6 +43,12 @@ def run(*arguments, cwd, input=None, **environment):
 
 
 @pytest.fixture
+def quickly(forks):
+    """The same in a fork of a process that has imported msjax, for what does not depend on how the process began."""
+    return functools.partial(forks.command, MSJAX_COMPILE_CACHE=str(Path(__file__).parent.parent / ".jax_cache"))
+
+
+@pytest.fixture
 def write(tmp_path):
     def write(name, text) -> Path:
         path = tmp_path / name
@@ -64,9 +71,9 @@ def write(tmp_path):
         ("mindspore-1", "str", "2.0", "2.0"),
     ],
 )
-def test_dialects(write, tmp_path, dialect, cell, first, second):
+def test_dialects(quickly, write, tmp_path, dialect, cell, first, second):
     script = write("hooked.py", HOOKED.replace("first[0], second[0]", "float(first[0]), float(second[0])"))
-    result = run("run", *(("--dialect", dialect) if dialect else ()), script, cwd=tmp_path)
+    result = quickly("run", *(("--dialect", dialect) if dialect else ()), script, cwd=tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines() == [f"{cell} {first} {second}", "[2.]", "1 Int64"]
 
@@ -79,10 +86,10 @@ def test_the_dialect_from_the_environment(write, tmp_path):
     assert "MSJAX_HOOK_DIALECT should be one of tutorial, mindspore-2.10, mindspore-1, but is 'pytorch'" in failed.stderr
 
 
-def test_mode_stands_against_what_the_script_sets(write, tmp_path):
+def test_mode_stands_against_what_the_script_sets(quickly, write, tmp_path):
     script = write("mode.py", "import mindspore as ms\nms.set_context(mode=ms.PYNATIVE_MODE)\nprint(ms.get_context('mode'))\n")
-    assert run("run", "--mode", "graph", script, cwd=tmp_path).stdout == "0\n"
-    assert run("run", script, cwd=tmp_path).stdout == "1\n"
+    assert quickly("run", "--mode", "graph", script, cwd=tmp_path).stdout == "0\n"
+    assert quickly("run", script, cwd=tmp_path).stdout == "1\n"
 
 
 SHOW = """
@@ -93,18 +100,18 @@ SHOW = """
 """
 
 
-def test_a_script_gets_its_arguments_and_its_folder(write, tmp_path):
+def test_a_script_gets_its_arguments_and_its_folder(quickly, write, tmp_path):
     write("inner/neighbour.py", "VALUE = 7")
     write("inner/show.py", SHOW)
-    result = run("run", "inner/show.py", "--mode", "x", "-h", cwd=tmp_path)
+    result = quickly("run", "inner/show.py", "--mode", "x", "-h", cwd=tmp_path)
     assert result.stdout.splitlines() == ["__main__ show.py 7 --mode x -h", "inner/show.py"], result.stderr
 
 
-def test_a_module_is_found_from_the_working_folder(write, tmp_path):
+def test_a_module_is_found_from_the_working_folder(quickly, write, tmp_path):
     write("neighbour.py", "VALUE = 8")
     write("package/__init__.py", "")
     path = write("package/show.py", SHOW)
-    result = run("run", "-m", "package.show", "-m", "y", cwd=tmp_path)
+    result = quickly("run", "-m", "package.show", "-m", "y", cwd=tmp_path)
     assert result.stdout.splitlines() == ["__main__ show.py 8 -m y", str(path)], result.stderr
 
 
@@ -147,7 +154,7 @@ def test_code_from_the_command_line(tmp_path):
     assert here.stderr.splitlines()[:2] == there.stderr.splitlines()[:2]
 
 
-def test_a_traceback_begins_in_the_script(write, tmp_path):
+def test_a_traceback_begins_in_the_script(quickly, write, tmp_path):
     script = write(
         "broken.py",
         """
@@ -164,7 +171,7 @@ def test_a_traceback_begins_in_the_script(write, tmp_path):
         Net()(Tensor([[1.0, 2.0]]))
         """,
     )
-    result = run("run", script, cwd=tmp_path)
+    result = quickly("run", script, cwd=tmp_path)
     # Above it stands the traceback of the cause, jax's error.
     lines = result.stderr.rpartition("Traceback (most recent call last):\n")[2].splitlines()
     assert result.returncode == 1 and result.stdout == ""
@@ -183,16 +190,16 @@ def test_an_interrupted_script_ends_as_under_python(write, tmp_path):
     assert lines[1].startswith(f'  File "{script}", line 2, in <module>') and "cli.py" not in result.stderr
 
 
-def test_how_a_script_ends_is_how_the_command_ends(write, tmp_path):
-    assert run("run", write("leaves.py", "import sys\nsys.exit(7)"), cwd=tmp_path).returncode == 7
-    result = run("run", write("says.py", "import sys\nsys.exit('over and out')"), cwd=tmp_path)
+def test_how_a_script_ends_is_how_the_command_ends(quickly, write, tmp_path):
+    assert quickly("run", write("leaves.py", "import sys\nsys.exit(7)"), cwd=tmp_path).returncode == 7
+    result = quickly("run", write("says.py", "import sys\nsys.exit('over and out')"), cwd=tmp_path)
     assert result.returncode == 1 and result.stderr.count("over and out") == 1
-    result = run("run", write("wrong.py", "x = = 1"), cwd=tmp_path)
+    result = quickly("run", write("wrong.py", "x = = 1"), cwd=tmp_path)
     assert result.returncode == 1
     assert result.stderr.splitlines()[0].endswith('wrong.py", line 1') and "runpy" not in result.stderr
 
 
-def test_missing_names_say_so(write, tmp_path):
+def test_missing_names_say_so(quickly, write, tmp_path):
     script = write(
         "missing.py",
         """
@@ -213,7 +220,7 @@ def test_missing_names_say_so(write, tmp_path):
         import mindspore.hub
         """,
     )
-    result = run("run", script, cwd=tmp_path)
+    result = quickly("run", script, cwd=tmp_path)
     assert result.stdout.splitlines() == [
         "ModuleNotFoundError msjax doesn't offer mindspore.hub.",
         "ImportError msjax doesn't offer mindspore.hub.",
@@ -226,8 +233,8 @@ def test_missing_names_say_so(write, tmp_path):
     assert result.stderr.splitlines()[-1] == "ModuleNotFoundError: msjax doesn't offer mindspore.hub."
 
 
-def test_info(tmp_path):
-    lines = run("info", cwd=tmp_path).stdout.splitlines()
+def test_info(quickly, tmp_path):
+    lines = quickly("info", cwd=tmp_path).stdout.splitlines()
     rows = {line[:13].strip(): line[14:] for line in lines}
     assert rows["mode"] == "pynative" and rows["hook dialect"] == "tutorial" and rows["64-bit types"].startswith("off")
     assert rows["devices"].startswith("cpu:0")
@@ -270,8 +277,8 @@ def test_wrong_command_lines(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_a_module_that_is_not_there(tmp_path):
-    result = run("run", "-m", "no_such_module", cwd=tmp_path)
+def test_a_module_that_is_not_there(quickly, tmp_path):
+    result = quickly("run", "-m", "no_such_module", cwd=tmp_path)
     assert (result.returncode, result.stderr) == (2, "msjax run: error: No module named no_such_module\n")
 
 

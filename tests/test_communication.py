@@ -203,7 +203,7 @@ def on_step(group, x):
 
 def test_mint_distributed_writes_into_its_arguments():
     distributed.init_process_group()
-    with pytest.raises(ValueError, match="'world_size' should be -1 or that of the launcher, 1, but got int 2"):
+    with pytest.raises(ValueError, match="'world_size' should be -1 or that of the launcher, 1, but got 2"):
         distributed.init_process_group(world_size=2)
     x, parts = Tensor([1.0, 2.0]), [Tensor([0.0, 0.0])]
     assert distributed.all_reduce(x, async_op=True).wait() is None and distributed.broadcast(x, 0) is None

@@ -9,6 +9,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn
+from msjax.core.page.page import Page
 from msjax.demo import DemoError, digits, five_hooks, run_demo
 from msjax.demo.lenet import LeNet5
 from msjax.tools import hooks_of
@@ -83,6 +84,11 @@ def test_a_short_run(console, tmp_path, monkeypatch):
         assert f" register_{form}_hook " in text
     assert "ops.HookBackward" in text and "epoch 2/2" in text and f"Test accuracy: {accuracy:.4f}" in text
     assert all(len(line) <= 80 for line in text.splitlines())
+    run = Page.read("msjax-demo.html").views[0]["runs"][0]
+    assert list(run["kinds"]) == ["activation", "gradient", "parameter", "update"]
+    assert "conv1" in run["kinds"]["activation"]["names"] and run["kinds"]["activation"]["last"][-1] == 88
+    loss = run["numbers"]["loss"]["planes"]["value"][0]
+    assert len(loss) == 88 and loss[-10:].mean() < loss[:10].mean() / 4
 
 
 def test_the_picture(tmp_path):

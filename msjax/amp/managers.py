@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msjax.core.base.checks import is_int, is_number
+from msjax.core.base.checks import check_value, is_int, is_number
 from msjax.core.base.errors import describe
 from msjax.nn.wrap.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
 
@@ -38,8 +38,7 @@ class FixedLossScaleManager(LossScaleManager):
     """
 
     def __init__(self, loss_scale: float = 128.0, drop_overflow_update: bool = True):
-        if not is_number(loss_scale) or loss_scale < 1:
-            raise ValueError(f"For 'FixedLossScaleManager', 'loss_scale' should be at least 1, but got {describe(loss_scale)}.")
+        check_value(loss_scale, is_number(loss_scale) and loss_scale >= 1, "be at least 1", "loss_scale", "FixedLossScaleManager")
         self._loss_scale = loss_scale
         self._drop_overflow_update = drop_overflow_update
 
@@ -79,8 +78,7 @@ class DynamicLossScaleManager(LossScaleManager):
                 f"For 'DynamicLossScaleManager', 'init_loss_scale' should be at least 1, but got {describe(init_loss_scale)}."
             )
         for name, value in (("scale_factor", scale_factor), ("scale_window", scale_window)):
-            if not is_int(value) or value <= 0:
-                raise ValueError(f"For 'DynamicLossScaleManager', '{name}' should be a positive int, but got {describe(value)}.")
+            check_value(value, is_int(value) and value > 0, "be a positive int", name, "DynamicLossScaleManager")
         self.loss_scale: float = init_loss_scale
         self.scale_factor = scale_factor
         self.scale_window = scale_window

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msjax import nn
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
-from msjax.core.base.checks import check_one_of, check_options, check_type
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_one_given, check_one_of, check_options, check_type, check_value
 from msjax.nn.cell.base import Cell
 from msjax.nn.wrap.loss_scale import to_float32
 
@@ -103,8 +102,7 @@ def custom_mixed_precision(
         ValueError: both lists or none, or another type.
     """
     _check(network, dtype, "custom_mixed_precision")
-    if (white_list is None) == (black_list is None):
-        raise ValueError("For 'custom_mixed_precision', one of 'white_list' and 'black_list' should be given.")
+    check_one_given(("white_list", "black_list"), (white_list, black_list), "custom_mixed_precision")
     for name, classes in (("white_list", white_list), ("black_list", black_list)):
         if classes is not None:
             _check_classes(classes, name)
@@ -113,16 +111,13 @@ def custom_mixed_precision(
 
 def _check(network, dtype, who):
     check_type(network, Cell, "network", who)
-    if dtype not in (mstype.float16, mstype.bfloat16):
-        raise ValueError(f"For '{who}', 'dtype' should be ms.float16 or ms.bfloat16, but got {dtype!r}.")
+    check_value(dtype, dtype in (mstype.float16, mstype.bfloat16), "be ms.float16 or ms.bfloat16", "dtype", who)
 
 
 def _check_classes(classes, name):
-    if not isinstance(classes, (list, tuple)):
-        raise TypeError(f"For 'custom_mixed_precision', '{name}' should be a list, but got {describe(classes)}.")
+    check_kind(classes, isinstance(classes, (list, tuple)), "be a list", name, "custom_mixed_precision")
     for each in classes:
-        if not isinstance(each, type):
-            raise TypeError(f"For 'custom_mixed_precision', '{name}' should hold classes, but got {describe(each)}.")
+        check_kind(each, isinstance(each, type), "hold classes", name, "custom_mixed_precision")
         if not issubclass(each, Cell):
             raise NotImplementedError(
                 f"For 'custom_mixed_precision', '{name}' can hold classes of cells only; single operators such as {each.__name__} "

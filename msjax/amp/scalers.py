@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import is_number
+from msjax.core.base.checks import check_value, is_number
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.op import Op, apply
@@ -61,8 +61,7 @@ class StaticLossScaler(LossScaler):
     """
 
     def __init__(self, scale_value: float):
-        if not is_number(scale_value) or scale_value < 1:
-            raise ValueError(f"For '{type(self).__name__}', 'scale_value' should be at least 1, but got {describe(scale_value)}.")
+        check_value(scale_value, is_number(scale_value) and scale_value >= 1, "be at least 1", "scale_value", type(self).__name__)
         self.scale_value: Parameter = Parameter(Tensor(scale_value, mstype.float32), name="scale_value")
 
     def scale(self, inputs: PyTree) -> Any:
@@ -108,8 +107,7 @@ class DynamicLossScaler(StaticLossScaler):
     def __init__(self, scale_value: float, scale_factor: int, scale_window: int):
         super().__init__(scale_value)
         for name, value in (("scale_factor", scale_factor), ("scale_window", scale_window)):
-            if not is_number(value) or value <= 0:
-                raise ValueError(f"For 'DynamicLossScaler', '{name}' should be positive, but got {describe(value)}.")
+            check_value(value, is_number(value) and value > 0, "be positive", name, "DynamicLossScaler")
         self.scale_factor = scale_factor
         self.scale_window = scale_window
         self.counter: Parameter = Parameter(Tensor(0, mstype.int32), name="counter")

@@ -9,18 +9,14 @@ from typing import Any
 
 import jax
 
-from msjax.bridge.cell_hooks import HookSet
-from msjax.core.hooks.batching import CallsAsOutputs
-from msjax.core.hooks.events import OwnCall
-from msjax.core.hooks.template import Template
-from msjax.core.hooks.values import ARRAYS
+from msjax.core.door import CallsAsOutputs, OwnCall, Template, Values
 from msjax.core.tools.checks.finding import find_in, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
-from msjax.core.tools.scopes import CallScopes
+from msjax.core.tools.hook_set import ModuleHookSet
+from msjax.core.tools.scopes import Scopes
 from msjax.engine.compile.trace import RunRejected, program_under_way
 from msjax.engine.processes.groups import PROCESSES
-from msjax.nn.cell.base import Cell
 
 # The record is looked at before the flags of NaN: what was read from a wrong place may be one.
 _BEFORE_FLAGS = 2
@@ -36,16 +32,15 @@ class CellChecks:
 
     def __init__(self, kinds: Sequence[str], reject: Callable[[Callable[[], Fault]], None]):
         self.kinds, self._reject = tuple(kinds), reject
-        self._scopes = CallScopes()
+        self._scopes = Scopes()
         self._traces: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    def add_hooks(self, hooks: HookSet, model: Cell) -> None:
-        """Add the hooks that tell, while a program is traced, which cell of a network is called."""
-        for path, cell in model.cells_and_names():
-            hooks.add(cell, "forward_pre", functools.partial(self._entered, path, type(cell).__name__))
-            hooks.add(cell, "forward", self._left, always_call=True)
+    def add_hooks(self, hooks: ModuleHookSet, name: Callable[[Any], str]) -> None:
+        """Add the hooks that tell, while a program is traced, which cell of a network is called; `name` tells its path."""
+        hooks.add("forward_pre", functools.partial(self._entered, name))
+        hooks.add("forward", self._left, always_call=True)
 
-    def _entered(self, path, cls, cell, args):
+    def _entered(self, name, cell, args):
         trace = program_under_way()
         if trace is None:
             return
@@ -54,7 +49,7 @@ class CellChecks:
             self._scopes.begin()
             trace.may_be_rejected = True
             trace.rewrites.append(self._with_record)
-        self._scopes.enter(path, cls)
+        self._scopes.enter(name(cell), type(cell).__name__)
 
     def _left(self, cell, args, output):
         if program_under_way() is not None:
@@ -67,7 +62,7 @@ class CellChecks:
 
         def program(*inputs):
             outs, (record,) = checks.run(inputs)
-            values = Template((record, list(inputs)), ARRAYS)
+            values = Template((record, list(inputs)), Values.of_arrays)
             CallsAsOutputs.put_event(
                 OwnCall(functools.partial(self._look, closed), values, "guard", _BEFORE_FLAGS), values.taken()
             )

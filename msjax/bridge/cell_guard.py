@@ -6,27 +6,28 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from msjax.bridge.cell_checks import CellChecks, CheckRejected
-from msjax.bridge.cell_hooks import HookSet, structure_of
+from msjax.bridge.cell_hooks import CellHookSet
 from msjax.bridge.cell_steps import bundle_of_cells
-from msjax.bridge.pynative_search import Search
+from msjax.bridge.pynative_search import PyNativeSearch
 from msjax.common.run_state import STATE
-from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
+from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import shorten
-from msjax.core.base.state import VERSION
+from msjax.core.door import VERSION
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault
-from msjax.core.tools.guarding.guard_places import Looks, Place
+from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.guarding.implied import implied
-from msjax.core.tools.standing import standing
+from msjax.core.tools.guarding.module_guards import ModuleGuard
+from msjax.core.tools.pages.faults import tell_bundle
 from msjax.engine.compile.trace import RunRejected, program_here
 from msjax.engine.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
@@ -42,10 +43,10 @@ class _Flags(NamedTuple):
     """
 
     seen: dict[int, Any]
-    found: list[tuple[Place, Any]]
+    found: list[tuple[GuardedPlace, Any]]
 
 
-class CellGuard:
+class CellGuard(ModuleGuard):
     """The guard of a Cell.
 
     Attributes:
@@ -62,30 +63,27 @@ class CellGuard:
         eager: bool = False,
         kinds: Sequence[str] = (),
     ):
-        self.model, self.check, self.gradients = model, check, gradients
+        super().__init__(model, check, gradients, kinds)
         self.policy, self.bundle, self.skipped = policy, bundle, 0
-        self.kinds = tuple(kinds)
         self._eager, self._args, self.passing = eager, (), False
         self._before: list[tuple[Tensor, Any]] = []
         self._state: list[Tensor] = []
         self._version = -1
 
-    def __enter__(self) -> CellGuard:
-        key = "guard", self.check.key, self.gradients, self.kinds, structure_of(self.model)
-        make = functools.partial(_CellLooks, self.model, self.check, self.gradients, self.kinds)
-        self._looks = standing(self.model, key, make, self)
-        self._looks.hooks.on()
-        self._looks.search = Search(self.check, self.model, eager=self._eager).__enter__()
+    def looks(self) -> Looks:
+        return _CellLooks(self.check, self.gradients, self.kinds)
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._looks.search = PyNativeSearch(self.check, self.model, eager=self._eager).__enter__()
         self._looks.search.on_check = self.left_out
         return self
 
     def __exit__(self, *exception: Any) -> None:
         self._looks.search.__exit__(*exception)
-        self._looks.hooks.off()
-        self._looks.user = self._looks.search = None
+        super().__exit__(*exception)
+        self._looks.search = None
         self._before, self._args = [], ()
-        if isinstance(exception[1], Fault):
-            shorten(exception[1], keep=1)
 
     def begin(self, args: tuple[Any, ...]) -> None:
         """A call of the network begins."""
@@ -103,7 +101,7 @@ class CellGuard:
             # Off the tape.
             args = jax.tree.map(lambda v: wrap(v._value) if isinstance(v, Tensor) else v, self._args, is_leaf=is_leaf)
             self._written(self.model, args, {})
-            fault.bundle = os.fspath(self.bundle)
+            tell_bundle(fault, self.bundle)
         if self.policy == "skip":
             fault.add_note("policy='skip' leaves out steps that are compiled: ms.jit(step), or graph mode.")
 
@@ -126,7 +124,7 @@ class CellGuard:
         """Raise the fault that a check has found in a rejected run."""
         if self.bundle is not None and rejected.call is not None:
             self._written(*rejected.call)
-            fault.bundle = os.fspath(self.bundle)
+            tell_bundle(fault, self.bundle)
         shorten(fault)
         raise fault from None
 
@@ -140,7 +138,7 @@ class CellGuard:
             self._written(*rejected.call)
         bundle, self.bundle = self.bundle, None
         try:
-            with Search(self.check, self.model):
+            with PyNativeSearch(self.check, self.model):
                 run()
         except Fault as found:
             fault = found
@@ -148,7 +146,8 @@ class CellGuard:
             fault = rejected.place.fault(self.check, "in PyNative mode, the same step has no such value")
         finally:
             self.bundle = bundle
-        fault.bundle = None if bundle is None or rejected.call is None else os.fspath(bundle)
+        if bundle is not None and rejected.call is not None:
+            tell_bundle(fault, bundle)
         shorten(fault)
         raise fault from None
 
@@ -161,9 +160,7 @@ class _CellLooks(Looks):
     """Looks at the cells of a network: by flags of the programs that msjax compiles, where those are; at the values, elsewhere.
 
     Args:
-        model: the network.
-        check (Check): what counts as wrong.
-        gradients (bool): whether gradients are looked at.
+        check, gradients: as of `Looks`.
         kinds: of the checks.
 
     Attributes:
@@ -173,61 +170,52 @@ class _CellLooks(Looks):
     kind = TENSORS
     search: Any = None
 
-    def __init__(self, model: Cell, check: Check, gradients: bool, kinds: Sequence[str]):
-        super().__init__(check)
+    def __init__(self, check: Check, gradients: bool, kinds: Sequence[str]):
         self._flags: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-        self.hooks = hooks = HookSet()
+        hooks = CellHookSet()
+        hooks.add("forward_pre", self._begin, "")
         if kinds:
-            CellChecks(kinds, self._reject).add_hooks(hooks, model)
-        for path, cell in model.cells_and_names():
-            place = Place("forward", path, type(cell).__name__)
-            if gradients or cell is model:
-                hooks.add(cell, "forward_pre", functools.partial(self._entered, cell is model, place if gradients else None))
-            hooks.add(cell, "forward", functools.partial(self._after, place))
-            if gradients:
-                hooks.add(cell, "backward_pre", functools.partial(self._gradient, place._replace(phase="backward")))
-        for path, parameter in model.parameters_and_names() if gradients else ():
-            if parameter.requires_grad:
-                place = Place("backward", path, "Parameter")
-                hooks.add_of_parameter(parameter, functools.partial(self._of_parameter, place))
+            CellChecks(kinds, self._reject).add_hooks(hooks, lambda cell: self.name(cell))
+        super().__init__(check, gradients, hooks)
+        if gradients:
+            hooks.add_of_parameters(self._of_parameter)
 
-    def _entered(self, begins, place, cell, args):
-        if begins and not STATE.in_program():
+    def _begin(self, cell, args):
+        if not STATE.in_program():
             self.user.begin(args)
             self.search.forget()
-        # What msjax compiles is run again, to find out whether a gradient was wrong before or behind a cell.
-        if place is None or jax_slots.trace_state() == jax_slots.NO_TRACE or program_here() is not None:
-            return None
-        return self.looked_at(place._replace(phase="backward"), args)
 
-    def _after(self, place, cell, args, output):
+    def before(self, module: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        # What msjax compiles is run again, to find out whether a gradient was wrong before or behind a cell.
+        if jax_slots.trace_state() == jax_slots.NO_TRACE or program_here() is not None:
+            return None
+        return super().before(module, args)
+
+    def after(self, module: Any, args: tuple[Any, ...], output: Any) -> None:
         # What an operator has just computed has been looked at by the search.
         if self.search.right is None or getattr(output, "_value", None) is not self.search.right:
-            self.look(place, [t._value for t in tensors_in([output])])
+            super().after(module, args, output)
 
-    def _gradient(self, place, cell, grads):
-        self.look(place, [t._value for t in tensors_in(grads)])
-
-    def _of_parameter(self, place, grad):
-        self.look(place, [grad._value])
+    def _of_parameter(self, name, grad):
+        self.look(GuardedPlace("backward", name, "Parameter"), [grad._value])
         return grad  # so that it is part of the program
 
-    def passed_through(self, place: Place, leaf: Any) -> Any:
+    def passed_through(self, place: GuardedPlace, leaf: Any) -> Any:
         node = HookBackward(lambda grads: self.look(place, [grads[0]._value]), traced=True)
         return node(leaf) if isinstance(leaf, Tensor) else node(wrap(leaf))._value
 
-    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
+    def found(self, place: GuardedPlace, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         monitor = STATE.monitor
         name = f"the {'output' if place.phase == 'forward' else 'gradient'} of {place.path or 'the model'}"
         fault = place.fault(self.check)
-        if isinstance(monitor, Search):
+        if isinstance(monitor, PyNativeSearch):
             fault = monitor.fault(values, name, fault if place.phase == "backward" else None) or fault
         self.user.left_out(fault)
         raise fault
 
     # ---- in a program
 
-    def flag(self, place: Place, values: Sequence[Any]) -> None:
+    def flag(self, place: GuardedPlace, values: Sequence[Any]) -> None:
         program = program_here()
         if program is None:
             super().flag(place, values)
@@ -268,7 +256,7 @@ class _CellLooks(Looks):
 
 
 class _Rejected(RunRejected):
-    def __init__(self, guard: CellGuard, place: Place):
+    def __init__(self, guard: CellGuard, place: GuardedPlace):
         super().__init__(f"a {guard.check.what} in {place.path}")
         self.guard, self.place = guard, place
 

@@ -12,12 +12,11 @@ from flax import nnx
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in
 from msjax.core.base.weak import Same
-from msjax.core.hooks.hook import Hook
+from msjax.core.door import Hook, HookTable
 from msjax.core.hooks.places import scope_of, site, with_inputs, with_outputs
-from msjax.core.hooks.table import CALL_KINDS, HookTable
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.core.models.frameworks.nnx_modules import callable_modules
-from msjax.core.models.hook_registry import HookRegistry, Row
+from msjax.core.models.hook_registry import HookRegistry, Registration
 from msjax.core.models.module_hooks import register_forward_hook
 from msjax.core.models.where import Where, selected, why_not_called
 from msjax.engine.functional.functionalize import functionalize, pure_apply, write_back
@@ -89,7 +88,7 @@ class CellRegistry(HookRegistry):
         cell = self._cell()
         return {} if cell is None or not cell._hooks.in_calls else {"__call__": cell._hooks}
 
-    def add(self, row: Row) -> None:
+    def add(self, row: Registration) -> None:
         if row.calls != {"__call__"}:
             raise ValueError(
                 f"For 'register_{row.kind}_hook', hooks of a cell are around its call, not around {sorted(row.calls)[0]!r}."
@@ -105,7 +104,7 @@ class CellRegistry(HookRegistry):
 
     def taken_off(self) -> Any:
         cell: Any = self._cell()
-        rows = [(kind, hook) for kind in CALL_KINDS for hook in getattr(cell._hooks, kind)]
+        rows = [(kind, hook) for kind in HookTable.CALL_KINDS for hook in getattr(cell._hooks, kind)]
         for _, hook in rows:
             self.remove(hook)
         return rows

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msjax.bridge.pynative_nan import kept_state
+from msjax.core.models.found import models_of
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import Bundle, ReadBundle
 from msjax.core.tools.guarding.guards import guard
-from msjax.core.tools.nan_search import models_of
 from msjax.engine.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
 

@@ -72,7 +72,7 @@ class CellTools(ModelTools):
 
     def _search(self) -> Any:
         monitor = STATE.monitor
-        return monitor if monitor is not None and isinstance(monitor, _bridge("pynative_search").Search) else None
+        return monitor if monitor is not None and isinstance(monitor, _bridge("pynative_search").PyNativeSearch) else None
 
 
 add_model_tools(CellTools())

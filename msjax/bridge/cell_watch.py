@@ -11,76 +11,54 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.bridge.cell_hooks import HookSet, structure_of
-from msjax.common.tensor import Tensor, tensors_in
-from msjax.core.models.where import Where, selected
+from msjax.bridge.cell_hooks import CellHookSet, structure_of
+from msjax.common.tensor import Tensor
+from msjax.common.tensor_values import TENSORS
+from msjax.core.models.where import Where
 from msjax.core.tools.watching.collecting import Collector, Names
 from msjax.core.tools.watching.handle import Watch
-from msjax.core.tools.watching.places import Take
+from msjax.core.tools.watching.places import ModulePlaces, Take
 from msjax.engine.compile.trace import program_here, program_under_way
 from msjax.train.callback.callback import Callback
 
 
-class CellPlaces:
+class CellPlaces(ModulePlaces):
     """The places of a Cell.
 
     Args:
         net (Cell): the network.
-        where: which cells.
-        what: some of "activation", "gradient", "parameter", "update".
-        take: called with "activation" or "gradient", a name, and arrays.
+        where, what, take: as of `ModulePlaces`.
         program: called in a program in which there are Parameters to look at.
         called: called at each call of the network.
-
-    Attributes:
-        counting: the hook for that, as a set of hooks.
     """
 
-    structure = staticmethod(structure_of)
+    kind, hook_set, structure = TENSORS, CellHookSet, staticmethod(structure_of)
 
     def __init__(
         self, net: Any, where: Where, what: tuple[str, ...], take: Take, program: Callable[[], Any], called: Callable[..., Any]
     ):
-        self.counting = HookSet()
-        self.counting.add(net, "forward_pre", called)
-        self._hooks, self._take = HookSet(), take
-        cells = selected(dict(net.cells_and_names()), where, "watch")
-        for name, cell in cells.items():
-            if "activation" in what:
-                self._hooks.add(cell, "forward", functools.partial(self._of_output, name))
-            if "gradient" in what:
-                self._hooks.add(cell, "backward_pre", functools.partial(self._of_gradient, name))
-        self._tensors = {
-            name: p for name, p in net.parameters_and_names()
-            if p.requires_grad and any(name.startswith(f"{path}." if path else "") for path in cells)
-        }  # fmt: skip
-        for name, parameter in self._tensors.items() if "gradient" in what else ():
-            self._hooks.add_of_parameter(parameter, functools.partial(self._of_parameter, name))
+        super().__init__(net, where, what, take)
+        under = tuple(self._inside)
+        if "gradient" in what:
+            self._hooks.add_of_parameters(self._of_parameter, under)
         # Programs are told apart by hooks: this one is there where only Parameters are looked at.
-        self._hooks.add(net, "forward_pre", self._called)
+        self._hooks.add("forward_pre", self._called, "")
         self._program = program
-        self.on, self.off = self._hooks.on, self._hooks.off
+        self._tensors = {name: p for name, p in net.parameters_and_names() if p.requires_grad and name.startswith(under)}
+        self.counting = CellHookSet()
+        self.counting.add("forward_pre", called, "")
 
     def what(self, what: tuple[str, ...], required: bool) -> tuple[str, ...]:
-        """What of `what` there is."""
         return what
 
     def tensors(self) -> dict[str, Any]:
-        """{name: Parameter} of those that are trained."""
         return self._tensors
 
-    def parameters(self, _net: Any = None) -> dict[str, jax.Array]:
-        """{name: present value} of these."""
+    def parameters(self, model: Any) -> dict[str, jax.Array]:
         return {name: p._value for name, p in self._tensors.items()}
 
     def _called(self, cell, args):
         self._program()
-
-    def _of_output(self, name, cell, args, output):
-        self._take("activation", name, [t._value for t in tensors_in([output])])
-
-    def _of_gradient(self, name, cell, grads):
-        self._take("gradient", name, [t._value for t in tensors_in(grads)])
 
     def _of_parameter(self, name, grad):
         self._take("gradient", name, [grad._value])

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.bridge.pynative_search import Search
+from msjax.bridge.pynative_search import PyNativeSearch
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault
@@ -26,7 +26,7 @@ def find_in_pynative_mode(
     models = [m for m in jax.tree.leaves((fn, args, kwargs), is_leaf=lambda v: isinstance(v, Cell)) if isinstance(m, Cell)]
     args, kwargs = jax.tree.map(lambda v: wrap(jnp.asarray(v)) if _is_array(v) else v, (args, kwargs), is_leaf=is_leaf)
     model, names = fn if isinstance(fn, Cell) else None, _names_of_tensors(args, kwargs)
-    with kept_state(models) as state, Search(check, model, names=names) as found:
+    with kept_state(models) as state, PyNativeSearch(check, model, names=names) as found:
         out = tensors_in([fn(*args, **kwargs)])
         fault = found.fault([t._value for t in out])
         if fault is None:
@@ -40,7 +40,7 @@ def find_in_pynative_mode(
     floats = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) and a.is_floating_point())
     if not gradients or not (weights or floats) or not any(t.is_floating_point() for t in out):
         return None
-    with kept_state(models), Search(check, model, names=names) as found:
+    with kept_state(models), PyNativeSearch(check, model, names=names) as found:
         grads = tensors_in([grad(lambda *args: fn(*args, **kwargs), floats or None, weights or None)(*args)])
     named = [*(f"argument {i}" for i in floats), *(f"the Parameter {p.name!r}" for p in weights)]
     wrong = next((i for i, g in enumerate(grads) if check([g._value])), None)

@@ -13,6 +13,7 @@ from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import PyTree
+from msjax.core.base.user_lines import user_lines
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault, Passed, Statistics
 from msjax.core.tools.owners import path_from
@@ -54,7 +55,7 @@ class _Ran:
     within: list[Any] = field(default_factory=list)
 
 
-class Search(Monitor):
+class PyNativeSearch(Monitor):
     """Watches the operators of this thread, and remembers those with wrong results; a context manager.
 
     Args:
@@ -88,7 +89,7 @@ class Search(Monitor):
         self._into: dict[tuple[int, int], list[_Ran]] = {}
         self._all: list[_Ran] = []
 
-    def __enter__(self) -> Search:
+    def __enter__(self) -> PyNativeSearch:
         self._before = set_monitor(self)
         return self
 
@@ -106,7 +107,8 @@ class Search(Monitor):
     def ran(
         self, op: Op, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None, static: tuple[Any, ...] = ()
     ) -> None:
-        super().ran(op, operands, values, out, node, static)
+        if node is not None:
+            self.made[node] = self.here(op.name, values)
         outs = list(out) if isinstance(out, (tuple, list)) else [out]
         self.right = None
         if len(outs) == 1 and self.check.fine(outs[0]):
@@ -149,7 +151,7 @@ class Search(Monitor):
         return back
 
     def here(self, operation: str, values: Sequence[Any]) -> Made:
-        return super().here(operation, values)._replace(call=self._numbers.get(len(STATE.owners), 0))
+        return Made(operation, tuple(STATE.owners), user_lines(), (), self._numbers.get(len(STATE.owners), 0))
 
     def _is_kept(self, outs):
         # Of infinite values, a NaN may come later.
@@ -204,7 +206,7 @@ class Search(Monitor):
         seen = set()
         while True:
             seen.add(ran)
-            chain.append(self._passed(ran))
+            chain.append(self._passed(ran, out))
             source, came = self._came_from(ran, out, index, check)
             source = [found for found in source if found[0] not in seen]
             if not source:
@@ -258,7 +260,7 @@ class Search(Monitor):
         cause = self._cause(ran, out, index) if check.on == "nan" and not note else None
         return Fault(
             check.what, ran.phase, path, cls=cls, operation=ran.made.operation, line=line, call=ran.made.call,
-            inputs=[Statistics.of(v) for v in ran.ins if hasattr(v, "dtype")], output=Statistics.of(ran.outs[out]), note=note,
+            inputs=_inputs(ran), output=Statistics.of(ran.outs[out]), note=note,
             cause=cause, chain=chain, called_from=called_from,
         )  # fmt: skip
 
@@ -267,11 +269,11 @@ class Search(Monitor):
         source, _ = self._came_from(ran, out, index, self._infinite, self.check)
         return self._back(*source[0], self._infinite, []) if source else None
 
-    def _passed(self, ran):
+    def _passed(self, ran, out):
         path = self.place(ran.made.cells)[0]
         line, called_from = innermost(ran.made.lines)
         what = f"gradient of {ran.made.operation}" if ran.node is not None else ran.made.operation
-        return Passed(ran.phase, path, what, called_from or line)
+        return Passed(ran.phase, path, what, called_from or line, _inputs(ran), Statistics.of(ran.outs[out]))
 
     def place(self, cells: Sequence[Cell]) -> tuple[str | None, str]:
         """(path in the model, class) of the innermost of some cells."""
@@ -286,3 +288,7 @@ _BEFORE = "{} was wrong before anything was computed"
 
 def _first(mask):
     return tuple(map(int, np.argwhere(mask)[0]))
+
+
+def _inputs(ran):
+    return tuple(Statistics.of(v) for v in ran.ins if hasattr(v, "dtype"))

@@ -16,7 +16,7 @@ from msjax.common.arrays import as_array
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import DTypeLike
 from msjax.common.seeds import normal, permutation, truncated_normal, uniform
-from msjax.core.base.checks import check_one_of, is_int, is_number
+from msjax.core.base.checks import check_one_of, check_value, is_int, is_number
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray
 
@@ -287,8 +287,7 @@ class VarianceScaling(Initializer):
 
     def __init__(self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal"):
         super().__init__()
-        if scale <= 0:
-            raise ValueError(f"For 'VarianceScaling', 'scale' should be greater than 0, but got {scale}.")
+        check_value(scale, scale > 0, "be greater than 0", "scale", "VarianceScaling")
         check_one_of(mode, ("fan_in", "fan_out", "fan_avg"), "mode", "VarianceScaling")
         check_one_of(distribution, ("uniform", "truncated_normal", "untruncated_normal"), "distribution", "VarianceScaling")
         self.scale = scale

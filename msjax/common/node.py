@@ -7,18 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.common.run_state import (
-    ROOT,
-    SEQUENCE as SEQUENCE,
-    STATE,
-    Edge as Edge,
-    Grads,
-    Need,
-    Node as Node,
-    RecordedGrads,
-    Scope,
-    next_seq as next_seq,
-)
+from msjax.common.run_state import ROOT, SEQUENCE, STATE, Edge, Grads, Need, Node, RecordedGrads, Scope
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.typing import JaxArray
 

@@ -16,8 +16,7 @@ from msjax.common.seeds import OP_SEEDS, follow_numpy, random_seed, seed_numpy_g
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.checks import check_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_int, check_type
 from msjax.core.base.typing import JaxArray
 from msjax.engine.programs.cache import ProgramCache, run_cached
 
@@ -187,8 +186,7 @@ def set_rng_state(state: Tensor) -> None:
         True
     """
     here = default_generator.state
-    if not isinstance(state, Tensor):
-        raise TypeError(f"For 'set_rng_state', the state should be a Tensor, but got {describe(state)}.")
+    check_type(state, Tensor, "the state", "set_rng_state")
     if state._value.shape != here._value.shape or state._value.dtype != here._value.dtype:
         raise ValueError(
             f"For 'set_rng_state', the state should be what 'get_rng_state' returned, of shape {here._value.shape}, but got "

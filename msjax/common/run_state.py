@@ -99,13 +99,8 @@ class Compiler:
 COMPILER = Compiler()
 
 
+# The places of nodes in the order of creation; backward goes from the highest to the lowest.
 SEQUENCE = itertools.count(1)
-
-
-def next_seq() -> int:
-    """The next place in the order of creation; backward goes from the highest to the lowest."""
-    return next(SEQUENCE)
-
 
 # A node, and the number of its output.
 Edge: TypeAlias = "tuple[Node, int]"

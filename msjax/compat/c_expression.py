@@ -27,5 +27,14 @@ class MSContext:
         return ""
 
 
+class security:
+    """What MindSpore was built with."""
+
+    @staticmethod
+    def enable_security() -> bool:
+        """Whether it was built without what writes data of users to disk: no."""
+        return False
+
+
 if not TYPE_CHECKING:
     __getattr__, __dir__ = on_first_use(__name__, {"*": "it is a part of MindSpore's C++ code."})

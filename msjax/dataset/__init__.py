@@ -42,6 +42,59 @@ from msjax.dataset.sources.mnist import (
     KMnistDataset as KMnistDataset,
     MnistDataset as MnistDataset,
 )
+from msjax.dataset.sources.named_boxes import (
+    CelebADataset as CelebADataset,
+    CityscapesDataset as CityscapesDataset,
+    CocoDataset as CocoDataset,
+    KITTIDataset as KITTIDataset,
+    VOCDataset as VOCDataset,
+    WIDERFaceDataset as WIDERFaceDataset,
+)
+from msjax.dataset.sources.named_images import (
+    Caltech256Dataset as Caltech256Dataset,
+    DIV2KDataset as DIV2KDataset,
+    EMnistDataset as EMnistDataset,
+    FlickrDataset as FlickrDataset,
+    Food101Dataset as Food101Dataset,
+    IMDBDataset as IMDBDataset,
+    LSUNDataset as LSUNDataset,
+    ManifestDataset as ManifestDataset,
+    OmniglotDataset as OmniglotDataset,
+    Places365Dataset as Places365Dataset,
+    QMnistDataset as QMnistDataset,
+    RenderedSST2Dataset as RenderedSST2Dataset,
+    SBUDataset as SBUDataset,
+    SemeionDataset as SemeionDataset,
+    STL10Dataset as STL10Dataset,
+    SUN397Dataset as SUN397Dataset,
+    SVHNDataset as SVHNDataset,
+)
+from msjax.dataset.sources.named_sounds import (
+    CMUArcticDataset as CMUArcticDataset,
+    GTZANDataset as GTZANDataset,
+    LibriTTSDataset as LibriTTSDataset,
+    LJSpeechDataset as LJSpeechDataset,
+    SpeechCommandsDataset as SpeechCommandsDataset,
+    YesNoDataset as YesNoDataset,
+)
+from msjax.dataset.sources.named_texts import (
+    AGNewsDataset as AGNewsDataset,
+    AmazonReviewDataset as AmazonReviewDataset,
+    CLUEDataset as CLUEDataset,
+    CoNLL2000Dataset as CoNLL2000Dataset,
+    DBpediaDataset as DBpediaDataset,
+    EnWik9Dataset as EnWik9Dataset,
+    Multi30kDataset as Multi30kDataset,
+    PennTreebankDataset as PennTreebankDataset,
+    SogouNewsDataset as SogouNewsDataset,
+    SQuADDataset as SQuADDataset,
+    SST2Dataset as SST2Dataset,
+    UDPOSDataset as UDPOSDataset,
+    USPSDataset as USPSDataset,
+    WikiTextDataset as WikiTextDataset,
+    YahooAnswersDataset as YahooAnswersDataset,
+    YelpReviewDataset as YelpReviewDataset,
+)
 from msjax.dataset.sources.numpy_slices import NumpySlicesDataset as NumpySlicesDataset
 from msjax.dataset.sources.schema import Schema as Schema
 from msjax.dataset.sources.text_files import CSVDataset as CSVDataset, TextFileDataset as TextFileDataset

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int, check_type, is_int, is_number
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_type, check_value, is_int, is_number
 from msjax.core.base.errors import describe
 from msjax.dataset import config
 
@@ -29,12 +29,10 @@ def check_columns(value: Any, name: str, who: str) -> list[Any]:
         ValueError: no name, an empty one, or one twice.
     """
     columns = [value] if isinstance(value, str) else value
-    if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
-        raise TypeError(f"For '{who}', '{name}' should be a str or a list of str, but got {describe(value)}.")
-    if not columns or "" in columns:
-        raise ValueError(f"For '{who}', '{name}' should hold at least one name and no empty one, but got {describe(value)}.")
-    if len(set(columns)) != len(columns):
-        raise ValueError(f"For '{who}', '{name}' should not hold a name twice, but got {describe(value)}.")
+    listed = isinstance(columns, list) and all(isinstance(column, str) for column in columns)
+    check_kind(value, listed, "be a str or a list of str", name, who)
+    check_value(value, columns and "" not in columns, "hold at least one name and no empty one", name, who)
+    check_value(value, len(set(columns)) == len(columns), "not hold a name twice", name, who)
     return list(columns)
 
 
@@ -53,9 +51,7 @@ def check_pool(number: int | None, processes: bool | None, who: str) -> tuple[An
 def check_list(value: Any, name: str, who: str, empty: bool = False) -> list[Any]:
     """The value, if it is a list that is not empty."""
     check_type(value, list, name, who)
-    if not value and not empty:
-        raise ValueError(f"For '{who}', '{name}' should not be empty.")
-    return value
+    return check_value(value, value or empty, "not be empty", name, who)
 
 
 def check_numbers(
@@ -75,8 +71,7 @@ def check_numbers(
 def check_range(value: Any, name: str, who: str, low: float | None = None, high: float | None = None) -> tuple[Any, ...]:
     """Two numbers, the first not above the second, each from `low` to `high`."""
     first, second = values = check_numbers(value, name, who, 2, low, high)
-    if first > second:
-        raise ValueError(f"For '{who}', '{name}' should not fall, but got {describe(value)}.")
+    check_value(value, first <= second, "not fall", name, who)
     return values
 
 
@@ -90,8 +85,17 @@ def check_size(value: Any, name: str, who: str, square: bool = True) -> Any:
     return tuple(check_int(v, name, who, low=1, high=2**24) for v in value)
 
 
+def check_data(value: Any, fits: object, should: str, who: str) -> Any:
+    """The value, which a transform got from a row, if it fits; `should` says what was expected, such as "the image should be grey".
+
+    Raises:
+        RuntimeError: it does not, which is MindSpore's error for data, as TypeError and ValueError are for arguments.
+    """
+    if not fits:
+        raise RuntimeError(f"{who}: {should}, but got {describe(value)}.")
+    return value
+
+
 def check_enum(value: Any, kind: type[Enum], name: str, who: str) -> Any:
     """The value, if it is a member of an enum."""
-    if not isinstance(value, kind):
-        raise TypeError(f"For '{who}', '{name}' should be a member of {kind.__name__}, but got {describe(value)}.")
-    return value
+    return check_kind(value, isinstance(value, kind), f"be a member of {kind.__name__}", name, who)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from msjax.common.random import data_seed, set_data_seed
-from msjax.core.base.checks import check_bool, check_int, check_str
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_str, check_value
 from msjax.dataset.enums import ErrorSamplesMode
 
 # A seed that nobody set: then each run shuffles in another order.
@@ -135,8 +135,7 @@ def _not_negative(value: Any, name: str, who: str) -> int:
 
 
 def _start_method(value: Any, name: str, who: str) -> str:
-    if check_str(value, name, who) not in ("fork", "spawn"):
-        raise ValueError(f"For '{who}', '{name}' should be 'fork' or 'spawn', but got {value!r}.")
+    check_value(value, check_str(value, name, who) in ("fork", "spawn"), "be 'fork' or 'spawn'", name, who)
     return value
 
 
@@ -191,12 +190,8 @@ get_multiprocessing_start_method, set_multiprocessing_start_method = _accessors(
 
 
 def _error_mode(value: Any, name: str, who: str) -> ErrorSamplesMode:
-    if not isinstance(value, ErrorSamplesMode):
-        raise TypeError(f"For '{who}', '{name}' should be a member of ErrorSamplesMode, but got {value!r}.")
-    if value is not ErrorSamplesMode.RETURN:
-        raise ValueError(
-            f"For '{who}', '{name}' should be ErrorSamplesMode.RETURN, as msjax has no other mode, but got {value!r}."
-        )
+    check_kind(value, isinstance(value, ErrorSamplesMode), "be a member of ErrorSamplesMode", name, who)
+    check_value(value, value is ErrorSamplesMode.RETURN, "be ErrorSamplesMode.RETURN, as msjax has no other mode", name, who)
     return value
 
 

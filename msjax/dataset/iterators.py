@@ -6,7 +6,7 @@ from collections import abc
 from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
-from msjax.core.base.checks import check_bool, check_int
+from msjax.core.base.checks import check_bool, check_int, check_value
 from msjax.dataset.checks import check_columns
 from msjax.dataset.pools import Pools
 from msjax.dataset.run import Run, draw_seed
@@ -48,8 +48,7 @@ class Iterator:
     ):
         who = "create_dict_iterator" if isinstance(self, DictIterator) else "create_tuple_iterator"
         check_int(num_epochs, "num_epochs", who)
-        if num_epochs < -1:
-            raise ValueError(f"For '{who}', 'num_epochs' should be positive, or -1 for no end, but got {num_epochs}.")
+        check_value(num_epochs, num_epochs >= -1, "be positive, or -1 for no end", "num_epochs", who)
         if num_epochs == 0:
             raise RuntimeError(f"For '{who}', 'num_epochs' should be positive, or -1 for no end, but got 0.")
         self._value = to_numpy if check_bool(output_numpy, "output_numpy", who) else to_tensor

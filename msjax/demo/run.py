@@ -12,6 +12,7 @@ import numpy as np
 from msjax import context, nn, ops
 from msjax.common.random import set_seed
 from msjax.common.tensor import Tensor
+from msjax.core.tools.watching import rules, watch as tools_watch
 from msjax.demo import picture
 from msjax.demo.digits import split
 from msjax.demo.five_hooks import table_of, watch
@@ -19,6 +20,8 @@ from msjax.demo.lenet import LeNet5
 
 _BATCH = 32
 _DEFAULT_PICTURE = "msjax-demo.png"
+_PAGE = "msjax-demo.html"
+_EVERY = 8  # steps of training, of which the page shows one
 
 
 class DemoError(Exception):
@@ -27,6 +30,8 @@ class DemoError(Exception):
 
 def run_demo(epochs: int = 12, seed: int = 0, picture_path: str | None = None, console: Any = None) -> float:
     """Train LeNet-5 on the embedded digits, show the five forms of hooks on the first batch, print the test accuracy.
+
+    The training is on a page, msjax-demo.html in the working folder.
 
     Args:
         epochs (int): passes over the training images, at least 1.
@@ -59,13 +64,14 @@ def run_demo(epochs: int = 12, seed: int = 0, picture_path: str | None = None, c
         seen = watch(net, loss_fn, Tensor(train[0][:_BATCH]), Tensor(train[1][:_BATCH]))
         console.print(table_of(seen))
         _print_gradient(console, seen, int(train[1][0]))
-        _train(console, net, loss_fn, train, epochs, seed)
+        page = _train(console, net, loss_fn, train, epochs, seed)
         scores = net(Tensor(test[0])).asnumpy()
         accuracy = float(np.mean(scores.argmax(-1) == test[1]))
         if drawing is not None:
             _draw(console, net, test, drawing)
         else:
             console.print(f"No picture: {why_not}.")
+        console.print(page, soft_wrap=True)
         seconds = time.perf_counter() - started
         console.print(f"Test accuracy: {accuracy:.4f} on {len(test[1])} images, after {epochs} epochs and {seconds:.0f} s")
     return accuracy
@@ -103,7 +109,21 @@ def _print_gradient(console, seen, digit):
     console.print()
 
 
+def _watched(net):
+    """(a watch of the network whose page is written, what the demonstration says of the page)."""
+    looked_at = [rules.dead(then=_no_warning), rules.gradient_norm(then=_no_warning)]
+    try:
+        return tools_watch(net, _EVERY, to=_PAGE, rules=looked_at), f"The training as a page: {_PAGE} (msjax view {_PAGE})"
+    except OSError as error:
+        return tools_watch(net, _EVERY), f"No page: {error}."
+
+
+def _no_warning(path, message, step):
+    """What a rule says is on the page."""
+
+
 def _train(console, net, loss_fn, train, epochs, seed):
+    """Train, and return what is said of the page."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     images, labels = train
@@ -114,15 +134,18 @@ def _train(console, net, loss_fn, train, epochs, seed):
     batches = len(labels) // _BATCH
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     loss = 0.0
-    with Progress(*columns, console=console) as progress:
+    watched, said = _watched(net)
+    with watched, Progress(*columns, console=console) as progress:
         task = progress.add_task("training", total=epochs * batches)
         for epoch in range(1, epochs + 1):
             order = rng.permutation(len(labels))
             for i in range(batches):
                 chosen = order[i * _BATCH : (i + 1) * _BATCH]
                 loss = float(step(Tensor(images[chosen]), Tensor(labels[chosen])))
+                watched.note(loss=loss)
                 progress.update(task, advance=1, description=f"epoch {epoch}/{epochs}, loss {loss:.3f}")
     net.set_train(False)
+    return said
 
 
 def _draw(console, net, test, path):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_int, check_str
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_str, check_type
 from msjax.core.base.errors import describe
 from msjax.core.base.whole_files import FileBeside, sync_folder
 from msjax.mindrecord import format
@@ -112,8 +112,7 @@ class FileWriter:
         Returns:
             int, the number of the schema.
         """
-        if not isinstance(content, dict) or not content:
-            raise TypeError(f"For 'add_schema', 'content' should be a dict of fields, but got {describe(content)}.")
+        check_kind(content, isinstance(content, dict) and content, "be a dict of fields", "content", "add_schema")
         for name, field in content.items():
             if not isinstance(name, str) or not _NAME.fullmatch(name):
                 raise ValueError(f"For 'add_schema', a field's name should be of letters, digits and '_', but got {name!r}.")
@@ -131,8 +130,9 @@ class FileWriter:
 
     def add_index(self, index_fields: list[str]) -> None:
         """Say which fields the index holds. Default: the first ones that are numbers or text."""
-        if not isinstance(index_fields, list) or not index_fields:
-            raise TypeError(f"For 'add_index', 'index_fields' should be a list of names, but got {describe(index_fields)}.")
+        check_kind(
+            index_fields, isinstance(index_fields, list) and index_fields, "be a list of names", "index_fields", "add_index"
+        )
         for name in index_fields:
             if name not in self._schema() or format.is_blob(self._schema()[name]):
                 raise ValueError(f"For 'add_index', {name!r} is no field of a number or of text.")
@@ -169,8 +169,7 @@ class FileWriter:
         fields = self._schema()
         rows: list[Any] = [raw_data] if isinstance(raw_data, dict) else list(raw_data)
         for row in rows:
-            if not isinstance(row, dict):
-                raise TypeError(f"For 'write_raw_data', a row should be a dict, but got {describe(row)}.")
+            check_type(row, dict, "a row", "write_raw_data")
             missing = fields.keys() - row.keys()
             if missing:
                 raise ValueError(f"For 'write_raw_data', a row lacks the field {sorted(missing)[0]!r}.")

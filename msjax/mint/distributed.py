@@ -15,7 +15,7 @@ from msjax import communication
 from msjax.common.tensor import Tensor
 from msjax.communication import comm_func
 from msjax.communication.comm_func import CommHandle
-from msjax.core.base.checks import check_one_of, check_type
+from msjax.core.base.checks import check_one_of, check_type, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.lazy import on_first_use
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
@@ -61,10 +61,7 @@ def init_process_group(backend: str = "hccl", init_method: str | None = None, ti
     """
     communication.init(backend)
     for name, wanted, there in (("world_size", world_size, get_world_size()), ("rank", rank, get_rank())):
-        if wanted not in (-1, there):
-            raise ValueError(
-                f"For 'init_process_group', '{name}' should be -1 or that of the launcher, {there}, but got {describe(wanted)}."
-            )
+        check_value(wanted, wanted in (-1, there), f"be -1 or that of the launcher, {there}", name, "init_process_group")
 
 
 def destroy_process_group(group: str | None = None) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from msjax.common import dtype as mstype
-from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ParametersLike
 from msjax.core.base.lazy import on_first_use
 from msjax.core.base.typing import JaxArrays
 from msjax.experimental.optim import moments, optimizer as groups
 from msjax.nn.optim.engine import Update
+from msjax.nn.optim.momentum import check_nesterov
 from msjax.ops.function.nn_func import optimizer_steps as formulas
 
 __all__ = ["Adam", "AdamW", "FusedAdamW", "Optimizer", "SGD"]
@@ -36,8 +35,10 @@ class Optimizer(groups.Optimizer):
 
     def __init__(self, params: ParametersLike, defaults: dict[str, Any]):
         super().__init__(params, defaults)
-        self.state_step: Parameter = Parameter(Tensor([0], mstype.int32), name="state_step", requires_grad=False)
-        vars(self)["_step_name"] = "state_step"
+        self.add_step("state_step")
+
+    def add_step(self, name: str) -> None:
+        super().add_step(name, 1)
 
     def construct(self, gradients: tuple[Tensor, ...]) -> Tensor:
         return Tensor(super().construct(gradients))
@@ -80,8 +81,8 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ):
-        if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError("For 'SGD', Nesterov's momentum needs a momentum and no dampening.")
+        if nesterov:
+            check_nesterov(momentum, dampening)
         defaults = dict(
             lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov, maximize=maximize
         )
@@ -95,7 +96,7 @@ class SGD(Optimizer):
         return formulas.sgd(u.value, *u.slots, u.grad, u.rate, c.momentum, c.dampening, c.nesterov, first=u.context == 1)
 
 
-class Adam(Optimizer):
+class Adam(moments.Adam, Optimizer):
     """Adam: steps scaled by running means of the gradients and of their squares.
 
     Args:
@@ -111,47 +112,13 @@ class Adam(Optimizer):
         - **gradients** (tuple of Tensor) - one for each Parameter, in order.
     """
 
-    not_negative = ("eps", "weight_decay")
-
-    def __init__(
-        self,
-        params: ParametersLike,
-        lr: float | Tensor = 1e-3,
-        betas: tuple[float, ...] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-    ):
-        defaults = dict(lr=lr, betas=tuple(betas), eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize)
-        super().__init__(params, defaults)
-        self.add_state("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
-
     @staticmethod
     def update(c: SimpleNamespace, u: Update) -> JaxArrays:
         return moments.adam(c, u.value, u.grad, u.slots, u.rate, u.context, scales_eps=False)
 
 
-class AdamW(Adam):
+class AdamW(moments.AdamW, Adam):
     """Adam with decoupled weight decay; the arguments are those of `Adam`, with a weight decay of 0.01."""
-
-    decays_gradient = False
-
-    def __init__(
-        self,
-        params: ParametersLike,
-        lr: float | Tensor = 1e-3,
-        betas: tuple[float, ...] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-    ):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
-
-    update = staticmethod(moments.AdamW.update)
 
 
 class FusedAdamW(AdamW):

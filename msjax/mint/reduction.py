@@ -11,6 +11,7 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import BinaryOperator, DTypeLike, TensorLike
+from msjax.core.base.checks import check_in_range
 from msjax.core.base.typing import Axes, Number
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
@@ -211,8 +212,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
         ValueError: the axis has fewer than k elements, or k is not positive.
     """
     size = input.shape[dim]
-    if not 1 <= k <= size:
-        raise ValueError(f"For 'kthvalue', 'k' should be in [1, {size}], but got {k}.")
+    check_in_range(k, "k", "kthvalue", low=1, high=size)
     values, indices = sort_with_indices(input, dim, False, mstype.int64)
     values, indices = (ops.narrow(t, dim, k - 1, 1) for t in (values, indices))
     return (values, indices) if keepdim else (ops.squeeze(values, dim), ops.squeeze(indices, dim))

@@ -9,6 +9,7 @@ import jax
 from msjax import ops
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike, UnaryOperator
+from msjax.core.base.checks import check_type
 from msjax.core.base.typing import Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func.arithmetic import sub_method
@@ -95,9 +96,7 @@ def item(input: Tensor) -> bool | int | float | complex:
     Raises:
         TypeError: `input` is not a Tensor.
     """
-    if not isinstance(input, Tensor):
-        raise TypeError(f"For 'item', 'input' should be a Tensor, but got {type(input).__name__}.")
-    return input.item()
+    return check_type(input, Tensor, "input", "item").item()
 
 
 def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:

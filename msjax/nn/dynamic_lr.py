@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.core.base.checks import check_bool, check_float, check_positive_int, check_type
+from msjax.core.base.checks import check_bool, check_float, check_order, check_positive_int, check_type
 
 __all__ = [
     "cosine_decay_lr", "exponential_decay_lr", "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr",
@@ -141,8 +141,7 @@ def cosine_decay_lr(min_lr: float, max_lr: float, total_step: int, step_per_epoc
     """
     check_float(min_lr, "min_lr", "cosine_decay_lr", low=0)
     check_float(max_lr, "max_lr", "cosine_decay_lr", above=0)
-    if min_lr >= max_lr:
-        raise ValueError(f"For 'cosine_decay_lr', 'max_lr' should be greater than 'min_lr', but got {max_lr} and {min_lr}.")
+    check_order(min_lr, max_lr, ("min_lr", "max_lr"), "cosine_decay_lr")
     epochs = _epochs("cosine_decay_lr", total_step, step_per_epoch, ("decay_epoch", decay_epoch))
     half = 0.5 * (max_lr - min_lr)
     return [min_lr + half * (1 + math.cos(math.pi * min(epoch, decay_epoch) / decay_epoch)) for epoch in epochs]

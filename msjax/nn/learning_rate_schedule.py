@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_float, check_positive_int
+from msjax.core.base.checks import check_bool, check_float, check_order, check_positive_int
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
@@ -184,8 +184,7 @@ class CosineDecayLR(LearningRateSchedule):
         self.min_lr: float = check_float(min_lr, "min_lr", "CosineDecayLR", low=0)
         self.max_lr: float = check_float(max_lr, "max_lr", "CosineDecayLR", above=0)
         self.decay_steps: int = check_positive_int(decay_steps, "decay_steps", "CosineDecayLR")
-        if min_lr >= max_lr:
-            raise ValueError(f"For 'CosineDecayLR', 'max_lr' should be greater than 'min_lr', but got {max_lr} and {min_lr}.")
+        check_order(min_lr, max_lr, ("min_lr", "max_lr"), "CosineDecayLR")
 
     def construct(self, global_step: Tensor) -> Tensor:
         return _rate(_cosine, global_step, (self.min_lr, self.max_lr - self.min_lr), self.decay_steps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_type
+from msjax.core.base.checks import check_bool, check_type, check_value
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
@@ -65,6 +65,7 @@ class SparseTensorDenseMatmul(Cell):
             check_tensor(tensor, name, who)
         if len(check_type(sparse_shape, tuple, "sparse_shape", who)) != 2 or dense.ndim != 2:
             raise ValueError(f"For '{who}', both should be matrices, but their shapes are {sparse_shape} and {dense.shape}.")
-        if indices.ndim != 2 or indices.shape != (values.size, 2):
-            raise ValueError(f"For '{who}', 'indices' should have shape ({values.size}, 2), but its shape is {indices.shape}.")
+        check_value(
+            indices, indices.ndim == 2 and indices.shape == (values.size, 2), f"have shape ({values.size}, 2)", "indices", who
+        )
         return _product(indices, values, dense, sparse_shape, self.adj_st, self.adj_dt)

@@ -11,6 +11,7 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, BinaryOperator, DTypeLike
+from msjax.core.base.checks import check_in_range
 from msjax.core.base.typing import JaxArray, Number
 from msjax.numpy.lifting import as_type, floating, lifted, tensor
 from msjax.ops.dispatch.operator import operator
@@ -145,8 +146,7 @@ def around(a: ArrayLike, decimals: int = 0) -> Tensor:
         >>> print(mnp.around(ms.Tensor([1.26, 2.5, -1.5]), 1))
         [ 1.3  2.5 -1.5]
     """
-    if decimals < 0:
-        raise ValueError(f"For 'around', 'decimals' should not be negative, but got {decimals}.")
+    check_in_range(decimals, "decimals", "around", low=0)
     return ops.round(tensor(a), decimals=decimals)
 
 

@@ -12,6 +12,7 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, DTypeLike
+from msjax.core.base.checks import check_value
 from msjax.core.base.typing import Axes, JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
 from msjax.numpy.lifting import as_type, floating, lifted, tensor
@@ -320,8 +321,7 @@ def gradient(f: ArrayLike, *varargs: Number, axis: Axes | None = None, edge_orde
     Returns:
         A Tensor, or a list of one for each of several axes.
     """
-    if edge_order != 1:
-        raise ValueError(f"For 'gradient', 'edge_order' should be 1, but got {edge_order}.")
+    check_value(edge_order, edge_order == 1, "be 1", "edge_order", "gradient")
     spacing = [v.item() if isinstance(v, Tensor) else v for v in varargs]
     out = apply(_GRADIENT, [floating(f), *spacing], (freeze(axis),))
     return list(out) if isinstance(out, tuple) else out

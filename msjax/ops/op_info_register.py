@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+from msjax.core.base.checks import check_type, check_value
 from msjax.core.base.errors import describe
 
 __all__ = [
@@ -66,8 +67,7 @@ class RegOp:
     _attr_keys: tuple[str, ...] = ("name", "type", "value")
 
     def __init__(self, op_name: str = ""):
-        if not isinstance(op_name, str):
-            raise ValueError(f"For '{type(self).__name__}', 'op_name' should be a str, but got {describe(op_name)}.")
+        check_value(op_name, isinstance(op_name, str), "be a str", "op_name", type(self).__name__)
         self.op_name = op_name
         self.inputs: list[dict[str, Any]] = []
         self.outputs: list[dict[str, Any]] = []
@@ -249,6 +249,5 @@ def op_info_register(op_info: dict[str, Any] | str) -> Callable[[Callable[..., A
     Raises:
         TypeError: the description is no dict or str.
     """
-    if not isinstance(op_info, (dict, str)):
-        raise TypeError(f"For 'op_info_register', 'op_info' should be a dict or a str, but got {describe(op_info)}.")
+    check_type(op_info, (dict, str), "op_info", "op_info_register")
     return lambda function: function

@@ -32,10 +32,6 @@ def _get_parameter_broadcast() -> bool:
     return get_auto_parallel_context("parameter_broadcast")
 
 
-def _get_enable_parallel_optimizer() -> bool:
-    return False
-
-
 def _get_pipeline_stages() -> int:
     return 1
 
@@ -44,17 +40,12 @@ def _get_stage_device_num() -> int:
     return _get_device_num()
 
 
-def _is_sharding_propagation() -> bool:
-    return False
-
-
-def _is_in_auto_parallel_mode() -> bool:
-    return False
-
-
 def _is_in_data_parallel_mode() -> bool:
     return _get_parallel_mode() == ParallelMode.DATA_PARALLEL
 
 
-def _is_pynative_parallel() -> bool:
+def _no() -> bool:
     return False
+
+
+_get_enable_parallel_optimizer = _is_sharding_propagation = _is_in_auto_parallel_mode = _is_pynative_parallel = _no

@@ -11,6 +11,7 @@ from scipy import optimize
 from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_type
 from msjax.core.base.errors import describe
 
 __all__ = ["line_search", "linear_sum_assignment", "minimize"]
@@ -77,8 +78,7 @@ def minimize(
         raise ValueError(f"Method {method} not recognized; there are BFGS and LBFGS.")
     if not isinstance(args, tuple):
         raise TypeError(f"args argument to mindspore.scipy.optimize.minimize must be a tuple, got {args}")
-    if not isinstance(x0, Tensor):
-        raise TypeError(f"For 'minimize', 'x0' should be a Tensor, but got {describe(x0)}.")
+    check_type(x0, Tensor, "x0", "minimize")
     for name, value in (
         ("hess", hess),
         ("hessp", hessp),
@@ -175,8 +175,7 @@ def linear_sum_assignment(cost_matrix: Tensor, maximize: bool, dimension_limit: 
         >>> print(linear_sum_assignment(ms.Tensor([[4.0, 1.0], [2.0, 8.0]]), False)[1])
         [1 0]
     """
-    if not isinstance(cost_matrix, Tensor):
-        raise TypeError(f"For 'linear_sum_assignment', 'cost_matrix' should be a Tensor, but got {describe(cost_matrix)}.")
+    check_type(cost_matrix, Tensor, "cost_matrix", "linear_sum_assignment")
     if not isinstance(maximize, (bool, np.bool_)):
         raise TypeError(f"For 'linear_sum_assignment', 'maximize' should be a bool, but got {describe(maximize)}.")
     costs = cost_matrix.asnumpy()

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_value
 from msjax.serialization.files import reading, writing
 from msjax.serialization.formats import FORMATS
 
@@ -46,8 +46,7 @@ def _convert(file_path, save_path, name_map, file_name_regex, old, new):
         ("file_path", file_path, str), ("save_path", save_path, str), ("name_map", name_map, dict),
         ("file_name_regex", file_name_regex, str),
     ):  # fmt: skip
-        if not isinstance(value, kind) and (value is not None or name == "file_path"):
-            raise TypeError(f"For '{who}', '{name}' should be a {kind.__name__}, but got {describe(value)}.")
+        check_kind(value, isinstance(value, kind) or (value is None and name != "file_path"), f"be a {kind.__name__}", name, who)
     if os.path.isdir(file_path):
         pattern = re.compile(file_name_regex or ".*")
         files = [
@@ -58,8 +57,9 @@ def _convert(file_path, save_path, name_map, file_name_regex, old, new):
         ]
     else:
         files = [file_path]
-    if not files or not all(f.endswith("." + old) for f in files):
-        raise ValueError(f"For '{who}', 'file_path' should be a .{old} file or a folder of such, but got {file_path!r}.")
+    check_value(
+        file_path, files and all(f.endswith("." + old) for f in files), f"be a .{old} file or a folder of such", "file_path", who
+    )
     for path in files:
         with reading(path) as data:
             entries = FORMATS[old].read(data)

@@ -9,7 +9,7 @@ from typing import Any
 from msjax.common.arrays import as_array
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
-from msjax.core.base.checks import check_bool, check_str, check_type
+from msjax.core.base.checks import check_bool, check_kind, check_str, check_type
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.serialization.files import CorruptCheckpoint, reading
@@ -55,8 +55,7 @@ def load_checkpoint(
     check_str(ckpt_file_name, "ckpt_file_name", who)
     for name, flag in (("strict_load", strict_load), ("crc_check", crc_check), ("remove_redundancy", remove_redundancy)):
         check_bool(flag, name, who)
-    if net is not None and not isinstance(net, Cell):
-        raise TypeError(f"For '{who}', 'net' should be a Cell, but got {describe(net)}.")
+    check_kind(net, net is None or isinstance(net, Cell), "be a Cell", "net", who)
     no_encryption(dec_key, "dec_key", who)
     codec = find(format, who)
     left_out, wanted = _prefixes(filter_prefix, "filter_prefix"), _prefixes(specify_prefix, "specify_prefix")

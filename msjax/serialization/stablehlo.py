@@ -12,8 +12,7 @@ from typing import Any
 import jax
 
 from msjax.common.tensor import Tensor, wrap
-from msjax.core.base.checks import check_options
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_options, check_value
 from msjax.engine.functional.functionalize import functionalize
 from msjax.serialization.formats import no_encryption
 
@@ -58,11 +57,9 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", 
     """
     check_options(kwargs, _EXPORT, "export", what="setting")
     no_encryption(kwargs.get("enc_key"), "enc_key", "export")
-    if file_format not in _ENDINGS:
-        raise ValueError(f"For 'export', 'file_format' should be one of {', '.join(_ENDINGS)}, but got {file_format!r}.")
+    check_value(file_format, file_format in _ENDINGS, f"be one of {', '.join(_ENDINGS)}", "file_format", "export")
     for value in inputs:
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For 'export', the inputs should be Tensors, but got {describe(value)}.")
+        check_kind(value, isinstance(value, Tensor), "be Tensors", "the inputs", "export")
     _check_flatbuffers("export")
     apply, params, buffers = functionalize(net)
 

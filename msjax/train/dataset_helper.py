@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from msjax.core.base.checks import check_bool, check_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_int, check_kind
 from msjax.nn.cell.base import Cell
 from msjax.train.data_sink import RowSource
 
@@ -38,8 +37,7 @@ class DatasetHelper:
     """
 
     def __init__(self, dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1, epoch_num: int = 1):
-        if not hasattr(dataset, "create_tuple_iterator"):
-            raise TypeError(f"For 'DatasetHelper', 'dataset' should be a Dataset, but got {describe(dataset)}.")
+        check_kind(dataset, hasattr(dataset, "create_tuple_iterator"), "be a Dataset", "dataset", "DatasetHelper")
         check_bool(dataset_sink_mode, "dataset_sink_mode", "DatasetHelper")
         for name, value, allowed in (("sink_size", sink_size, -1), ("epoch_num", epoch_num, None)):
             check_int(value, name, "DatasetHelper")

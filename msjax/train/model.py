@@ -9,7 +9,7 @@ import numpy as np
 
 from msjax.amp.precision import LEVEL_SETTINGS, build_train_network
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_int, check_options
+from msjax.core.base.checks import check_int, check_kind, check_options, check_value
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.metrics.errors import Loss
@@ -57,10 +57,8 @@ class Model:
         eval_indexes: list[Any] | None = None, amp_level: str = "O0", boost_level: str = "O0", **kwargs: Any,
     ):  # fmt: skip
         for name, cell in (("network", network), ("eval_network", eval_network), ("optimizer", optimizer)):
-            if not isinstance(cell, Cell) and (cell is not None or name == "network"):
-                raise TypeError(f"For 'Model', '{name}' should be a Cell, but got {describe(cell)}.")
-        if loss_fn is not None and not callable(loss_fn):
-            raise TypeError(f"For 'Model', 'loss_fn' should be a Cell, but got {describe(loss_fn)}.")
+            check_kind(cell, isinstance(cell, Cell) or (cell is None and name != "network"), "be a Cell", name, "Model")
+        check_kind(loss_fn, loss_fn is None or callable(loss_fn), "be a Cell", "loss_fn", "Model")
         check_options(kwargs, LEVEL_SETTINGS, "Model", what="argument", error=ValueError)
         self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
         self._metrics = get_metrics(metrics)
@@ -149,8 +147,7 @@ class Model:
     def _run(self, epoch, dataset, callbacks, initial_epoch, valid_dataset=None, valid_due=None):
         for name, value, least in (("epoch", epoch, 1), ("initial_epoch", initial_epoch, 0)):
             check_int(value, name, "Model.train")
-            if value < least:
-                raise ValueError(f"For 'Model.train', '{name}' should be at least {least}, but got {value}.")
+            check_value(value, value >= least, f"be at least {least}", name, "Model.train")
         callbacks = CallbackList(callbacks)
         params = Parameters(
             mode="train", train_network=self._train_network, network=self._network, loss_fn=self._loss_fn, optimizer=self._optimizer,

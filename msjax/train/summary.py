@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_str
+from msjax.core.base.checks import check_one_of, check_str, check_value
 from msjax.core.base.optional import tensorboardx
 from msjax.train.callback.callback import Callback, RunContext
 
@@ -88,8 +88,7 @@ class SummaryRecord:
         raise_exception: bool = False,
         export_options: Any = None,
     ):
-        if max_file_size is not None and max_file_size <= 0:
-            raise ValueError(f"For 'SummaryRecord', 'max_file_size' should be positive, but got {max_file_size}.")
+        check_value(max_file_size, max_file_size is None or max_file_size > 0, "be positive", "max_file_size", "SummaryRecord")
         tensorboardx("SummaryRecord")
         from tensorboardX import summary
         from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
@@ -111,8 +110,7 @@ class SummaryRecord:
 
     def set_mode(self, mode: str) -> None:
         """Whether the values are of "train" or "eval"; those of "eval" get that as a prefix of their names."""
-        if mode not in ("train", "eval"):
-            raise ValueError(f"For 'set_mode', 'mode' should be 'train' or 'eval', but got {mode!r}.")
+        check_one_of(mode, ("train", "eval"), "mode", "set_mode")
         self._mode = mode
 
     def add_value(self, plugin: str, name: str, value: Tensor) -> None:
@@ -213,8 +211,9 @@ class SummaryCollector(Callback):
         export_options: Any = None,
     ):
         super().__init__()
-        if not isinstance(collect_freq, int) or collect_freq <= 0:
-            raise ValueError(f"For 'SummaryCollector', 'collect_freq' should be positive, but got {collect_freq}.")
+        check_value(
+            collect_freq, isinstance(collect_freq, int) and collect_freq > 0, "be positive", "collect_freq", "SummaryCollector"
+        )
         chosen = collect_specified_data or {}
         self._freq = collect_freq
         self._loss = chosen.get("collect_metric", keep_default_action)

@@ -1,5 +1,7 @@
 """Argument checks: what passes, and what the messages of the rest say."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -99,3 +101,69 @@ def test_axis():
     for wrong in (-3, 2):
         with pytest.raises(ValueError, match=r"the axis should be in \[-2, 2\), but got"):
             checks.check_axis(wrong, 2)
+
+
+def _raises(error, text):
+    return pytest.raises(error, match=f"^{re.escape(text)}$")
+
+
+def test_a_kind_and_a_value():
+    assert checks.check_kind([1], True, "be a list", "x", "Op") == checks.check_value([1], 1, "be a list", "x", "Op") == [1]
+    with _raises(TypeError, "For 'Op', 'x' should be a list, but got int 3."):
+        checks.check_kind(3, False, "be a list", "x", "Op")
+    for value, came in [
+        (3, "got 3"),
+        (None, "got None"),
+        ("a", "got 'a'"),
+        ((1, 2.5), "got (1, 2.5)"),
+        ([print], "got [builtin_function_or_method <built-in function print>]"),
+        (np.float32(2), "got 2.0"),
+        (np.zeros((2, 3)), "its shape is (2, 3)"),
+        (ms.Tensor([1, 2]), "its shape is (2,)"),
+    ]:
+        with _raises(ValueError, f"'x' should be even, but {came}."):
+            checks.check_value(value, False, "be even", "x")
+    with _raises(ValueError, "For 'Op', the input should be even, but got 3."):
+        checks.check_value(3, False, "be even", "the input", "Op")
+
+
+def test_a_function():
+    assert checks.check_callable(print, "x", "Op") is print
+    with _raises(TypeError, "For 'Op', 'x' should be a function, but got int 1."):
+        checks.check_callable(1, "x", "Op")
+
+
+def test_ranges_and_orders_of_numbers():
+    assert checks.check_in_range(1, "x", "Op", low=1, below=2) == 1
+    with _raises(ValueError, "For 'Op', 'x' should be in [1, 2), but got 2."):
+        checks.check_in_range(2, "x", "Op", low=1, below=2)
+    checks.check_order(1, 1, ("a", "b"), "Op", equal=True)
+    with _raises(ValueError, "For 'Op', 'a' should be below 'b', but got 1 and 1."):
+        checks.check_order(1, 1, ("a", "b"), "Op")
+    with _raises(ValueError, "For 'Op', 'a' should not be above 'b', but got nan and 1."):
+        checks.check_order(float("nan"), 1, ("a", "b"), "Op", equal=True)
+
+
+def test_ranks_and_shapes():
+    x = np.zeros((2, 3))
+    assert checks.check_rank(x, 2, "x") is checks.check_rank(x, (2, 3), "x") is checks.check_shape(x, (2, 3), "x") is x
+    with _raises(ValueError, "'x' should have 1 axes, but its shape is (2, 3)."):
+        checks.check_rank(x, 1, "x")
+    with _raises(ValueError, "For 'Op', the input should have 3 or 4 axes, but its shape is (2, 3)."):
+        checks.check_rank(x, (3, 4), "the input", "Op")
+    with _raises(ValueError, "'x' should have shape (3, 2), but its shape is (2, 3)."):
+        checks.check_shape(x, (3, 2), "x")
+    checks.check_same_shape(x, x, "both inputs", "Op")
+    with _raises(ValueError, "For 'Op', both inputs should have one shape, but they have (2, 3) and (3,)."):
+        checks.check_same_shape(x, x[0], "both inputs", "Op")
+    assert [checks.check_axis_of(x, axis) for axis in (-2, -1, 0, 1)] == [0, 1, 0, 1]
+    for axis in (-3, 2):
+        with _raises(ValueError, f"For 'Op', axis {axis} is out of range for an input of shape (2, 3)."):
+            checks.check_axis_of(x, axis, "Op")
+
+
+def test_one_of_two_arguments():
+    checks.check_one_given(("a", "b"), (None, 0), "Op")
+    for given in ((None, None), (0, 0)):
+        with _raises(ValueError, "For 'Op', give one of 'a' and 'b'."):
+            checks.check_one_given(("a", "b"), given, "Op")

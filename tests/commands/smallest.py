@@ -25,7 +25,7 @@ class Command:
 
 
 COMMANDS = {
-    "tests.bench": Command("--quick --cases LeNet --rows jit PyNative guarded watched", "the same losses"),
+    "tests.bench": Command("--quick --cases LeNet --rows guarded watched", "the same losses"),
     "tests.bench.first_capture": Command("--repeat 1 --layers 1", "captured"),
     "tests.bench.kernels": Command("--batches 1 --networks lenet --repeat 1", "of them take more than", ends=(0, 1)),
     "tests.bench.lenet_backward": Command("", "Set MSJAX_BENCH_TORCH", suite=True),
@@ -37,6 +37,7 @@ COMMANDS = {
     "tests.kernels": Command("--cases 1 --rows ops.logaddexp(x,", "'same': 1", suite=True),
     "tests.kernels.record": Command("--help", "a Python that has PyTorch", suite=True),
     "tests.libraries": Command("--sources nowhere --only nothing", "", suite=True),
+    "tests.page.browser": Command("--quick", "all is well"),
     "tests.mixtures": Command("--cases 1 --ways 1", "1 cases, 0 differ", suite=True),
     "tests.mixtures.soak": Command("--minutes 0.05", "rounds; after the warm-up", ends=(None, 0, 1)),
     "tests.programs.attacks": Command("--list --quick", "replaced", suite=True),

@@ -1,8 +1,6 @@
 """Debuggers in compiled code."""
 
 import re
-import subprocess
-import sys
 
 DEBUGGED = """
 import pdb
@@ -44,9 +42,11 @@ print("in a hook", net(x))
 """
 
 
-def test_a_debugger_in_compiled_code_has_a_usable_prompt():
+def test_a_debugger_in_compiled_code_has_a_usable_prompt(forks, tmp_path):
     commands = [f"p 'value', {name}.asnumpy().sum()\nc\n" for name in ("x", "out", "out")]
-    done = subprocess.run([sys.executable, "-c", DEBUGGED], input="".join(commands), capture_output=True, text=True, timeout=120)
+    (tmp_path / "input").write_text("".join(commands))
+    (tmp_path / "script.py").write_text(DEBUGGED)
+    done = forks.command("run", tmp_path / "script.py", stdin=tmp_path / "input")
     assert done.returncode == 0, done.stderr
     assert re.findall(r"in \w+(?: \w+)? \[.*\]|'value', .*7\.0.*|\(Pdb\)", done.stdout) == [
         line

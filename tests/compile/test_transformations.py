@@ -89,13 +89,15 @@ def expected(x, factor=1.0):
     return value, np.tile(x.sum(0) * 2, (2, 1)) * factor
 
 
-@pytest.mark.parametrize("jitted", [True, False], ids=["jit", "eager"])
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("kind", ["forward observer", "backward observer", "forward modifier", "backward modifier", "tap"])
+OBSERVERS, OTHERS = ("forward observer", "backward observer"), ("forward modifier", "backward modifier", "tap")
+# Observers in each compiled route, of the others one; without jit, where a sharded program is compiled, too, each kind in one.
+MATRIX = [(route, kind, True) for i, route in enumerate(ROUTES) for kind in (*OBSERVERS, OTHERS[i % 3])]
+MATRIX += [(("plain", "vmap", "scan", "cond")[i % 4], kind, False) for i, kind in enumerate((*OTHERS, *OBSERVERS))]
+
+
+@pytest.mark.parametrize(("route", "kind", "jitted"), MATRIX)
 def test_matrix(route, kind, jitted):
     transformation, x, calls = ROUTES[route]
-    if not jitted and route in ("sharding", "shard_map", "checkpoint"):
-        pytest.skip("a sharded program is a compiled one")
     net, log = Net(), []
     factor = 1.0
     if kind == "forward observer":

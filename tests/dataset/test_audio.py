@@ -86,7 +86,7 @@ def test_masks_in_a_pipeline():
 
 
 def test_what_they_refuse():
-    with pytest.raises(ValueError, match="For 'Spectrogram', 'win_length' should not be above 'n_fft', 16, but got int 20"):
+    with pytest.raises(ValueError, match="For 'Spectrogram', 'win_length' should not be above 'n_fft', 16, but got 20"):
         audio.Spectrogram(16, 20)
     with pytest.raises(RuntimeError, match=r"MelScale: .* of shape \(\.\.\., frequency, time\), but is float32 of shape \(3,\)"):
         audio.MelScale()(np.zeros(3, np.float32))

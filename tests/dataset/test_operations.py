@@ -51,7 +51,7 @@ def test_sizes_are_how_many_rows_come(build, size):
 @pytest.mark.parametrize(
     "build, error, message",
     [
-        (lambda d: d.map(3), ValueError, "For 'map', 'operations' should be functions or transforms, but got int 3"),
+        (lambda d: d.map(3), ValueError, "For 'map', 'operations' should be functions or transforms, but got 3"),
         (lambda d: d.map(ds.vision.HWC2CHW), ValueError, "should hold transforms, but got the class HWC2CHW; call it"),
         (lambda d: d.map(abs, "v", cache=1), NotImplementedError, "no cache server"),
         (lambda d: d.map(abs, "v", column_order=["v"]), TypeError, "For 'map', there is no argument 'column_order'"),

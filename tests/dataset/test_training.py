@@ -1,8 +1,5 @@
 """Programs that train on a pipeline, run unchanged in both modes."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -69,7 +66,7 @@ print("accuracy", float(model.eval(test_dataset)["accuracy"]))
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory):
+def printed(tmp_path_factory, forks):
     folder = tmp_path_factory.mktemp("training")
     (folder / "digits").mkdir()
     idx(folder / "digits", "train", *digits(120, 0))
@@ -78,9 +75,7 @@ def printed(tmp_path_factory):
     for mode in ("PYNATIVE_MODE", "GRAPH_MODE"):
         script = folder / f"{mode}.py"
         script.write_text(PROGRAM.format(mode=mode))
-        done = subprocess.run(
-            [sys.executable, "-m", "msjax", "run", script.name], cwd=folder, capture_output=True, text=True, timeout=500
-        )
+        done = forks.command("run", script.name, cwd=folder)
         assert done.returncode == 0, done.stderr
         texts[mode] = done.stdout.splitlines()
     return texts

@@ -8,7 +8,7 @@ from msjax.core.hooks import protocol
 from tests.differential import compare, generate, render, shrink, ways
 
 # So many cases have everything in them; the first few of them run here.
-CASES, RUN, BLOCK = 150, 20, 5
+CASES, RUN, BLOCK = 150, 8, 2
 
 
 @pytest.mark.parametrize("block", range(RUN // BLOCK))

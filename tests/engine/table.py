@@ -44,21 +44,24 @@ def combinations(whole=False):
 
 
 def meets(owner, way, kind):
-    """What meets in a combination: an owner and a way, a kind and what runs the way."""
-    return {(owner, way), (WAYS[way].by, kind)}
+    """What meets in a combination: the owner and what runs the way; the kind and that, of which there are two for other than main kinds."""
+    by = WAYS[way].by
+    return {("owner", owner, by), ("way", way), ("kind", kind, by if KINDS[kind].main else by == "msjax")}
 
 
 @functools.cache
 def some():
-    """So many of the combinations that each owner is run in each of its ways, and each kind is there with all that runs ways."""
-    covered, chosen, every = set(), set(), combinations()
-    # In an order in which neighbors have little in common.
-    for owner, way, kind in random.Random(0).sample(every, len(every)):
-        pairs = meets(owner, way, kind)
-        if not pairs <= covered:
-            covered |= pairs
-            chosen.add((owner, way, kind))
-    return [c for c in every if c in chosen]
+    """So many of the combinations that owners and main kinds meet all that runs ways, other kinds msjax and jax, and each way is there."""
+    # Neighbors have little in common.
+    every = random.Random(0).sample(combinations(), len(combinations()))
+    left, chosen = set().union(*(meets(*c) for c in every)), set()
+    for least in (3, 2, 1):  # those with the most in them first
+        for combination in every:
+            new = meets(*combination) & left
+            if len(new) >= least:
+                left -= new
+                chosen.add(combination)
+    return [c for c in combinations() if c in chosen]
 
 
 class Run:

@@ -136,7 +136,7 @@ def count():
     return len(gc.get_objects())
 
 
-def test_ten_thousand_registrations_leave_no_object_behind():
+def test_a_thousand_registrations_leave_no_object_behind():
     net, weight = nn.Dense(2, 2), Parameter(Tensor([1.0]), name="w")
     x = Tensor([1.0])
 
@@ -149,7 +149,7 @@ def test_ten_thousand_registrations_leave_no_object_behind():
 
     register_and_remove(10)
     before = count()
-    register_and_remove(10_000 // 6 + 1)
+    register_and_remove(1_000 // 6 + 1)
     # The registration itself keeps nothing; the interpreter and pytest may hold a few objects more or less.
     assert count() - before < 20
     assert not hooks_of(net) and weight.hooks() == [] and x.hooks() == []

@@ -3,6 +3,8 @@
 Hypothesis draws a tree of cells, hooks on any of them, and inputs. The network runs on the tape, hooks and all; the same tree
 is also turned into one function of jax arrays, in which a forward hook is a function and a backward hook a custom_vjp. Values,
 gradients of inputs and of weights, and the order in which hooks run have to agree.
+
+`python -m tests.differential` draws larger ones, as many as one likes.
 """
 
 from dataclasses import dataclass, field
@@ -156,7 +158,7 @@ def backward_log(plan, path="net"):
 
 
 @pytest.mark.parametrize("dialect", ["tutorial", "mindspore-2.10"])
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(plan=PLANS, inputs=INPUTS)
 def test_values_gradients_and_order(dialect, plan, inputs):
     ms.set_context(hook_dialect=dialect)
@@ -178,6 +180,7 @@ def test_values_gradients_and_order(dialect, plan, inputs):
     assert log == [*forward_log(plan), *backward_log(plan)]
 
 
+@settings(max_examples=15)
 @given(plan=PLANS, inputs=INPUTS)
 def test_removed_hooks_leave_no_trace(plan, inputs):
     x = Tensor(np.array(inputs))
@@ -198,7 +201,7 @@ def plan_without_hooks(plan):
     return Plan(plan.kind, plan.factor, tuple(map(plan_without_hooks, plan.children)))
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(plan=PLANS, inputs=INPUTS)
 def test_second_order(plan, inputs):
     """The gradient of the gradient, for plans whose hooks on gradients observe only."""
@@ -220,7 +223,7 @@ def plan_without_gradient_changes(plan):
 STEPS = st.lists(st.sampled_from(["double", "add first", "write", "hook", "tap", "detour", "stop"]), min_size=1, max_size=8)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(steps=STEPS, inputs=INPUTS)
 def test_straight_programs(steps, inputs):
     """Programs of operators, writes in place and hooks on Tensors, against the same in jax."""

@@ -79,9 +79,15 @@ def model_():
     return nnx.Sequential(nnx.Linear(2, 1, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0)))
 
 
-@pytest.mark.parametrize("read", [True, False], ids=["code that is read", "code of another Python"])
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("what", observers())
+# Each hook with its code read and not, and each of these in another one of the ways.
+RUNS = [
+    pytest.param(what, list(WAYS)[(i + 2 * read) % len(WAYS)], read, id=f"{what}-{'read' if read else 'of another Python'}")
+    for i, what in enumerate(observers())
+    for read in (True, False)
+]
+
+
+@pytest.mark.parametrize(("what", "way", "read"), RUNS)
 def test_an_observer_gets_the_values_of_each_run(what, way, read, monkeypatch):
     if not read:
         monkeypatch.setattr(code, "READ", ())

@@ -1,7 +1,5 @@
 """The queue of hook calls: hooks slower than the program, hooks that fail, Ctrl-C and debuggers."""
 
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -83,12 +81,10 @@ def test_a_hook_that_runs_programs_with_hooks_is_no_deadlock_in_a_full_queue(sma
 
     inner(jnp.ones(1250, jnp.float32))  # also known outside of hooks
     f = hooked(hook)
-    started = time.monotonic()
     for i in range(20):
         f(jnp.full(1250, float(i), jnp.float32))
     ms.hooks.barrier()
     assert log == [2.0 * i for i in range(20)] and inner_log == [1.0, *log]
-    assert time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize(("value", "error"), [(0, ValueError), (-1, ValueError), ("1", TypeError), (True, TypeError)])
@@ -146,14 +142,16 @@ def test_a_hook_that_raises_keyboardinterrupt_stops_the_queue():
     assert log == [0.0, 1.0, 2.0, 7.0]
 
 
-def run(script, **options):
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(SETUP) + textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        **options,
-    )
+@pytest.fixture
+def run(forks, tmp_path):
+    """A function that runs a script, with what it reads from its standard input."""
+
+    def run(script, input=""):
+        (tmp_path / "script.py").write_text(textwrap.dedent(SETUP) + textwrap.dedent(script))
+        (tmp_path / "input").write_text(input)
+        return forks.command("run", "--no-cache", tmp_path / "script.py", stdin=tmp_path / "input")
+
+    return run
 
 
 SETUP = """
@@ -163,10 +161,12 @@ SETUP = """
     from msjax import nn
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so what they start
-    log = []
+    log, ctrl_c = [], []
 
     def slow(cell, inputs, output):
         log.append(1)
+        if len(log) == 3 and ctrl_c:
+            os.kill(os.getpid(), signal.SIGINT)  # which interrupts the main thread
         time.sleep(0.2)
 
     def make(hook):
@@ -175,52 +175,44 @@ SETUP = """
         apply, params, buffers = ms.functionalize(net)
         return jax.jit(lambda x: apply(params, buffers, x)[0])
 
-    def ctrl_c(seconds):
-        timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
-        timer.daemon = True
-        timer.start()
-
     f = make(slow)
     f(jnp.ones(2))
     ms.hooks.barrier()
     log.clear()
+    ctrl_c.append(True)
 """
 
 
-def test_ctrl_c_in_the_barrier_stops_the_queue():
+def test_ctrl_c_in_the_barrier_stops_the_queue(run):
     done = run(
         """
-        for _ in range(40):
-            f(jnp.ones(2))
-        ctrl_c(0.5)
-        started = time.monotonic()
         try:
-            ms.hooks.barrier()
-        except KeyboardInterrupt:
-            print("interrupted", time.monotonic() - started < 5, len(log) < 30)
-        ms.hooks.barrier()
-        print(time.monotonic() - started < 6)
-        """
-    )
-    assert done.stdout.split() == ["interrupted", "True", "True", "True"], done
-
-
-def test_ctrl_c_ends_the_calls_of_a_vmap_that_are_left():
-    done = run(
-        """
-        g = jax.jit(jax.vmap(f))
-        g(jnp.ones((40, 2)))
-        ctrl_c(0.5)
-        started = time.monotonic()
-        try:
+            for _ in range(40):
+                f(jnp.ones(2))
             ms.hooks.barrier()
         except KeyboardInterrupt:
             print("interrupted")
         ms.hooks.barrier()
-        print(time.monotonic() - started < 4, len(log) < 20)
+        print(len(log) < 30)
         """
     )
-    assert done.stdout.split() == ["interrupted", "True", "True"], done
+    assert done.stdout.split() == ["interrupted", "True"], done
+
+
+def test_ctrl_c_ends_the_calls_of_a_vmap_that_are_left(run):
+    done = run(
+        """
+        g = jax.jit(jax.vmap(f))
+        try:
+            g(jnp.ones((40, 2)))
+            ms.hooks.barrier()
+        except KeyboardInterrupt:
+            print("interrupted")
+        ms.hooks.barrier()
+        print(len(log) < 20)
+        """
+    )
+    assert done.stdout.split() == ["interrupted", "True"], done
 
 
 def test_programs_of_a_thread_do_not_outrun_their_hooks_for_long(monkeypatch):
@@ -275,41 +267,37 @@ def test_few_calls_wait_before_the_first_hook_has_ended(monkeypatch):
     ms.hooks.barrier()
 
 
-def test_ctrl_c_elsewhere_ends_the_script_without_the_hooks_that_wait():
+def test_ctrl_c_elsewhere_ends_the_script_without_the_hooks_that_wait(run):
     done = run(
         """
+        import atexit
+        atexit.register(lambda: print("hooks", len(log) < 30))
         for _ in range(40):
             f(jnp.ones(2))
-        import atexit
-        started = time.monotonic()
-        ctrl_c(0.5)
-        atexit.register(lambda: print("hooks", len(log) < 30, time.monotonic() - started < 6))
         time.sleep(60)
         """
     )
-    assert done.returncode != 0 and "KeyboardInterrupt" in done.stderr and done.stdout.split() == ["hooks", "True", "True"], done
+    assert done.returncode != 0 and "KeyboardInterrupt" in done.stderr and done.stdout.split() == ["hooks", "True"], done
 
 
-def test_ctrl_c_reaches_a_loop_whose_programs_wait_for_hooks():
+def test_ctrl_c_reaches_a_loop_whose_programs_wait_for_hooks(run):
     done = run(
         """
         ms.set_context(hook_queue_bytes=10)
-        ctrl_c(1)
-        started = time.monotonic()
         try:
-            while time.monotonic() - started < 60:
+            for _ in range(40):
                 f(jnp.ones(2))
         # Where the signal comes in jax's own frames around the callback, XLA makes an error of its own of it: a JaxRuntimeError, or a
         # ValueError from the fast path of a jitted call.
         except (KeyboardInterrupt, jax.errors.JaxRuntimeError, ValueError) as error:
-            print("KeyboardInterrupt" in repr(error), time.monotonic() - started < 45)
+            print("KeyboardInterrupt" in repr(error), len(log) < 30)
         """
     )
     assert done.stdout.split() == ["True", "True"], done
 
 
 @pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
-def test_the_debugger_in_a_hook_has_a_prompt(stop):
+def test_the_debugger_in_a_hook_has_a_prompt(stop, run):
     script = f"""
         def hook(cell, inputs, output):
             value = float(output.asnumpy()[0]) * 3
@@ -325,7 +313,7 @@ def test_the_debugger_in_a_hook_has_a_prompt(stop):
     assert "15.0" in done.stdout and "went on with 7" in done.stdout and done.stdout.endswith("end\n"), done
 
 
-def test_leaving_the_debugger_stops_the_queue():
+def test_leaving_the_debugger_stops_the_queue(run):
     done = run(
         """
         def hook(cell, inputs, output):
@@ -343,7 +331,7 @@ def test_leaving_the_debugger_stops_the_queue():
         """,
         input="q\n",
     )
-    assert "BdbQuit 1" in done.stdout and "went on" not in done.stdout, done
+    assert done.stdout.endswith("(Pdb) BdbQuit 1\n"), done
 
 
 def test_thousands_of_steps_call_each_hook_once_in_order_and_leave_nothing(small_queue):

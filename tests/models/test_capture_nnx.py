@@ -1,5 +1,7 @@
 """hooks.capture of flax nnx models, unedited: outputs by path, operations, state, transformations of nnx inside."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -57,6 +59,7 @@ class Scanned(nnx.Module):
 TOKENS = jnp.array([[1, 2, 3, 4]])
 
 
+@functools.partial(nnx.jit, static_argnames="edit")
 def layers_by_hand(model, x, edit=lambda x, i: x):
     graphdef, state = nnx.split(model.layers)
     mlps = []

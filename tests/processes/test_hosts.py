@@ -150,13 +150,13 @@ print(f"rank {get_rank()} of {get_group_size()}: {float(total)}")
 
 
 def start_hosts(tmp_path, *args):
-    """Two hosts with two processes each."""
+    """Two hosts with a process each; test_places has more of both."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = [sys.executable, "-m", "msjax", "run", "--workers", "2", "--hosts", "2", "--coordinator", address, "--host"]
+    command = [sys.executable, "-m", "msjax", "run", "--workers", "1", "--hosts", "2", "--coordinator", address, "--host"]
     environment = {n: v for n, v in os.environ.items() if not n.startswith(PREFIXES)} | {"XLA_FLAGS": "", "JAX_PLATFORMS": "cpu"}
     return [
         subprocess.Popen([*command, str(i), str(script), *args], stdout=-1, stderr=-1, text=True, env=environment) for i in (0, 1)
@@ -164,19 +164,19 @@ def start_hosts(tmp_path, *args):
 
 
 def test_two_hosts_are_one_program(tmp_path):
-    for first, started in zip((0, 2), start_hosts(tmp_path)):
+    for number, started in enumerate(start_hosts(tmp_path)):
         out, err = started.communicate(timeout=120)
         assert started.returncode == 0, err
         said = [line for line in out.splitlines() if "[Gloo]" not in line]
-        assert sorted(said) == [f"[{i}] rank {i} of 4: 10.0" for i in (first, first + 1)]
+        assert said == [f"[{number}] rank {number} of 2: 3.0"]
 
 
 def test_a_process_that_fails_has_its_number_among_all(tmp_path):
-    first, second = start_hosts(tmp_path, "3")
+    first, second = start_hosts(tmp_path, "1")
     try:
         _, err = second.communicate(timeout=120)
         assert second.returncode == 1
-        assert "msjax run: process 3 failed with exit status 1; the others were ended: ValueError: broken" in err
+        assert "msjax run: process 1 failed with exit status 1: ValueError: broken" in err
     finally:
         # Its processes wait for those of the other host, until jax misses these.
         first.terminate()

@@ -11,7 +11,6 @@ import socket
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +34,7 @@ import mmap, os, signal, struct, sys, time
 rank, size = int(os.environ["MS_NODE_ID"]), int(os.environ["MS_WORKER_NUM"])
 def wait_for_the_others():
     time.sleep(60)
+    print("nobody has ended it")
 """
 
 
@@ -54,10 +54,9 @@ def test_output_has_the_number_of_its_process(capfd):
     ],
 )
 def test_one_that_fails_ends_the_others(fault, status, text, capfd):
-    start_time = time.monotonic()
     assert start(HEAD + f"if rank == 1: {fault}\nwait_for_the_others()") == status
-    assert time.monotonic() - start_time < 20
-    assert capfd.readouterr().err.splitlines()[-1] == f"msjax run: process 1 {text}"
+    out, err = capfd.readouterr()
+    assert out == "" and err.splitlines()[-1] == f"msjax run: process 1 {text}"
 
 
 def test_one_that_hangs_is_named(capfd):
@@ -100,10 +99,9 @@ def test_ctrl_c_ends_all(capfd, request):
         functools.partial(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
     )
     threading.Timer(1.0, signal.raise_signal, [signal.SIGINT]).start()
-    begin = time.monotonic()
     assert start(HEAD + "print('here', flush=True)\nwait_for_the_others()") == 130
-    assert time.monotonic() - begin < 20
-    assert capfd.readouterr().err == "msjax run: interrupted; all processes were ended.\n"
+    out, err = capfd.readouterr()
+    assert "nobody" not in out and err == "msjax run: interrupted; all processes were ended.\n"
 
 
 @pytest.mark.parametrize(
@@ -126,11 +124,10 @@ if rank == 1:
 put(rank, 5)
 {"wait_for_the_others()" if texts else "time.sleep(0.3)"}
 """
-    begin = time.monotonic()
     assert start(HEAD + code) == (1 if texts else 0)
-    assert time.monotonic() - begin < 20
-    err = capfd.readouterr().err.splitlines()
-    assert len(err) == len(texts)
+    out, err = capfd.readouterr()
+    err = err.splitlines()
+    assert out == "" and len(err) == len(texts)
     for line, text in zip(err, texts):
         assert line.startswith(f"msjax run: {text}") and line.endswith("; the others were ended.")
 

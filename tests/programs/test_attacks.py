@@ -6,14 +6,6 @@ import pytest
 
 from tests.programs.attacks.attack_case import Case
 from tests.programs.attacks.attack_table import ATTACKS, QUICK
-from tests.programs.attacks.script_runs import Forks
-
-
-@pytest.fixture(scope="module")
-def forks():
-    made = Forks()
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")

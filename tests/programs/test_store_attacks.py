@@ -166,8 +166,13 @@ READ = [
 ]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name, module, attribute", READ, ids=[f"{name}-{attribute}" for name, _, attribute in READ])
+# Each function in two ways, and each way with one function at least.
+REPLACED = [(*READ[i % len(READ)], list(WAYS)[i % len(WAYS)]) for i in range(2 * len(READ))]
+
+
+@pytest.mark.parametrize(
+    "name, module, attribute, way", REPLACED, ids=[f"{name}-{what}-{way}" for name, _, what, way in REPLACED]
+)
 def test_a_replaced_function(store, right, name, module, attribute, way):
     attack(store, right, name, lambda patch: patch.setattr(module, attribute, WAYS[way](getattr(module, attribute))))
 

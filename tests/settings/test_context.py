@@ -197,3 +197,22 @@ def test_the_oldest_programs_are_deleted_from_disk(tmp_path):
     assert disk_cache.files(tmp_path / "missing") == []
     disk_cache.trim(tmp_path, 200)
     assert len(disk_cache.files(tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    "name, value, error",
+    [
+        ("max_device_memory", 1, TypeError),
+        ("enable_graph_kernel", 1, TypeError),
+        ("save_graphs", "yes", TypeError),
+        ("device_id", "cpu", TypeError),
+        ("device_id", 4096, ValueError),
+        ("max_call_depth", 0, ValueError),
+        ("deterministic", "on", ValueError),
+    ],
+)
+def test_settings_without_effect_are_checked(name, value, error):
+    before = ms.get_context(name)
+    with pytest.raises(error, match=name):
+        ms.set_context(**{name: value})
+    assert ms.get_context(name) == before

@@ -14,7 +14,6 @@ from flax import linen, nnx
 import msjax as ms
 from msjax import hooks, nn
 from msjax.core.tools.comparison import Comparison, Row
-from msjax.core.tools.texts import printed
 from msjax.tools import Record, compare, hooks_of, record
 from tests.tools.nets_for_records import LeNet, Transformer
 
@@ -178,7 +177,7 @@ def test_reports():
     found = compare(nn.SequentialCell(nn.Tanh(), nn.ReLU()), nn.SequentialCell(nn.Tanh(), nn.Sigmoid(), nn.ReLU()), x)
     text = str(found)
     assert "FIRST DIFFERENCE" in text and "First difference, forward: activation 1 [1, 2]: 0.332" in text
-    assert "<table>" in found._repr_html_()
+    assert "FIRST DIFFERENCE" in found._repr_html_() and "color: #800000" in found._repr_html_()
     assert [row.b for row in found.rows if row.a is None and row.kind == "activation"] == ["2"]
     assert "First difference, backward: gradient 0 [1, 2]" in text and "Only in b: 2" in text
     assert "First cell with an error of its own: activation 1 [1, 2]" in text and "ReLU" in text and "Sigmoid" in text
@@ -288,7 +287,9 @@ def test_tolerance_of_what_computed_it():
 
 def test_names_in_a_narrow_terminal():
     row = Row("parameter_gradient", "a" * 20, "b" * 20, (2,), (2,), 0.5, False)
-    text = printed(Comparison([row], ("torch", "msjax")), width=60)
+    narrow = Comparison([row], ("torch", "msjax"))
+    narrow.width = 60
+    text = str(narrow)
     assert "a" * 20 in text and "b" * 20 in text, text
 
 

@@ -123,7 +123,8 @@ def run(net, x, mode):
     return raised.value
 
 
-CASES = [(net, fault, "find_nan") for net in NETS for fault in FAULTS] + [
+# Each fault is found in one of the networks, and some of them in other modes.
+CASES = [(list(NETS)[i % 2], fault, "find_nan") for i, fault in enumerate(FAULTS)] + [
     ("LeNet", "log", "pynative"), ("LeNet", "root", "pynative"), ("LeNet", "where", "compiled"), ("LeNet", "quotient", "graph"),
     ("transformer", "norm", "pynative"), ("transformer", "sqrt", "compiled"), ("transformer", "root", "graph"),
     ("transformer", "own bprop", "compiled"), ("LeNet", "own bprop", "graph"),
@@ -344,7 +345,7 @@ def test_reports(capsys):
     assert capsys.readouterr().out.strip() == str(fault)
     lines = str(fault).splitlines()
     assert lines[0] == "The first NaN is in the forward pass" and lines[-1].startswith("  input 0    float")
-    assert "<td" in fault._repr_html_() and "min -1, max 1" in fault._repr_html_()
+    assert fault._repr_html_().startswith("<pre") and "min -1, max 1" in fault._repr_html_()
     find_nan(lambda x: jnp.exp(x).sum(), jnp.array([1.0]))
     assert capsys.readouterr().out == "No NaN was found.\n"
     given = find_nan(lambda x: x * 2, jnp.array([np.nan]), show=False)

@@ -57,7 +57,7 @@ def test_text_and_html():
     ):
         assert part in text and part in page, part
     assert text.splitlines()[-1].split() == ["in", "all", "30", "(+8", "not", "trained)"]
-    assert "<script" not in page and page.count("<tr>") == 8
+    assert "<script" not in page and page.startswith("<pre")
 
 
 def test_several_outputs_keyword_arguments_and_shapes_only():

@@ -28,7 +28,7 @@ def _is_of_the_wing(name):
 
 @cache
 def _needs(path):
-    """(whether a test file can be imported without MindSpore's side, its test functions that can run without)."""
+    """(whether a test file can be imported without MindSpore's side, its test functions that can run without: [(name, whether it runs once)])."""
     tree = ast.parse(path.read_text())
     aliases = {
         alias.asname or alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
@@ -67,7 +67,11 @@ def _needs(path):
     # Classes and decorators run when the file is imported; functions don't.
     at_import = [n for node in defined.values() for n in ([node] if isinstance(node, ast.ClassDef) else node.decorator_list)]
     importable = is_free([*outside, *at_import], frozenset())
-    tests = [name for name, node in defined.items() if name.startswith("test_") and is_free([node], frozenset({name}))]
+    tests = [
+        (name, not node.decorator_list)
+        for name, node in defined.items()
+        if name.startswith("test_") and is_free([node], frozenset({name}))
+    ]
     return importable, tests
 
 
@@ -78,10 +82,20 @@ def _files(node):
     return [file for file in whole if file.exists()]
 
 
-def wing_tests(folders=FOLDERS):
+def wing_tests():
     """{test file: names of the test functions that need nothing of MindSpore's side}."""
-    files = [path for folder in folders for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))]
-    return {path: _needs(path)[1] for path in files if _needs(path)[0] and _needs(path)[1]}
+    return {path: [name for name, _ in _needs(path)[1]] for path in _files_of_the_wing()}
+
+
+def few_wing_tests():
+    """The same with one function of each file: the first that runs once."""
+    once = {path: [name for name, runs_once in _needs(path)[1] if runs_once][:1] for path in _files_of_the_wing()}
+    return {path: names for path, names in once.items() if names}
+
+
+def _files_of_the_wing():
+    files = [path for folder in FOLDERS for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))]
+    return [path for path in files if _needs(path)[0] and _needs(path)[1]]
 
 
 def copy_of_the_wing(folder):

@@ -7,7 +7,7 @@ operator leaves out `who` where the operator's name is added to its errors anywa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypedDict, TypeGuard, Unpack
 
 import numpy as np
@@ -78,7 +78,9 @@ def check_one_of(value: object, options: Iterable[object], name: str, who: str |
     Raises:
         ValueError: it is not, whatever its type.
     """
-    if not any(isinstance(value, type(option)) and value == option for option in options):
+    options = tuple(options)
+    fits = value in options if isinstance(value, str) else any(isinstance(value, type(o)) and value == o for o in options)
+    if not fits:
         *most, last = map(repr, options)
         expected = f"{', '.join(most)} or {last}" if most else last
         came = repr(value) if isinstance(value, str) else describe(value)
@@ -93,6 +95,86 @@ def check_type(value: object, types: type[Any] | tuple[type[Any], ...], name: st
         names = [f"{'an' if t.__name__[0] in 'aeiouAEIOU' else 'a'} {t.__name__}" for t in types]
         raise _type_error(value, name, who, " or ".join(names))
     return value
+
+
+def check_kind(value: Any, fits: object, should: str, name: str, who: str | None = None) -> Any:
+    """The value, if what the caller asks of its type holds.
+
+    Args:
+        value: what came.
+        fits: whether it is of the right type.
+        should (str): the message's words for that, from the verb on, such as "be a tuple or list".
+        name (str): the argument; one that contains a blank, such as "the input", stands in the message without quotes.
+
+    Raises:
+        TypeError: `fits` is false.
+    """
+    if not fits:
+        raise TypeError(f"{_named(name, who)} should {should}, but got {describe(value)}.")
+    return value
+
+
+def check_value(value: Any, fits: object, should: str, name: str, who: str | None = None) -> Any:
+    """The value, if what the caller asks of it, or of its shape, holds; the arguments are those of `check_kind`.
+
+    Raises:
+        ValueError: `fits` is false.
+
+    Example:
+        >>> from msjax.core.base.checks import check_value
+        >>> check_value(6, 6 % 4 == 0, "be a multiple of 4", "size", "paint")
+        Traceback (most recent call last):
+        ValueError: For 'paint', 'size' should be a multiple of 4, but got 6.
+    """
+    if not fits:
+        raise ValueError(f"{_named(name, who)} should {should}, but {_came(value)}.")
+    return value
+
+
+def check_callable(value: Any, name: str, who: str | None = None) -> Callable[..., Any]:
+    """The value, if it can be called."""
+    return check_kind(value, callable(value), "be a function", name, who)
+
+
+def check_in_range(value: Any, name: str, who: str | None = None, **bounds: Unpack[Bounds]) -> Any:
+    """The value, a number, if it is in the range."""
+    return _in_range(value, name, who, **bounds)
+
+
+def check_rank(x: Any, ranks: int | Collection[int], name: str, who: str | None = None) -> Any:
+    """The Tensor or array, if it has this number of axes, or one of these numbers."""
+    if x.ndim != ranks and (isinstance(ranks, int) or x.ndim not in ranks):
+        numbers = (ranks,) if isinstance(ranks, int) else ranks
+        raise ValueError(
+            f"{_named(name, who)} should have {' or '.join(map(str, numbers))} axes, but its shape is {tuple(x.shape)}."
+        )
+    return x
+
+
+def check_shape(x: Any, shape: tuple[int, ...], name: str, who: str | None = None) -> Any:
+    """The Tensor or array, if it has this shape."""
+    if x.shape != shape:
+        raise ValueError(f"{_named(name, who)} should have shape {tuple(shape)}, but its shape is {tuple(x.shape)}.")
+    return x
+
+
+def check_same_shape(x: Any, y: Any, what: str, who: str | None = None) -> None:
+    """Raise ValueError if two Tensors or arrays, which messages call `what`, such as "both inputs", have different shapes."""
+    if x.shape != y.shape:
+        raise ValueError(f"{_named(what, who)} should have one shape, but they have {tuple(x.shape)} and {tuple(y.shape)}.")
+
+
+def check_order(low: Any, high: Any, names: tuple[str, str], who: str | None = None, *, equal: bool = False) -> None:
+    """Raise ValueError unless the first of two numbers is below the second, or equal to it where that is allowed."""
+    if not (low <= high if equal else low < high):
+        should = "not be above" if equal else "be below"
+        raise ValueError(f"{_named(names[0], who)} should {should} '{names[1]}', but got {low} and {high}.")
+
+
+def check_one_given(names: tuple[str, str], values: tuple[Any, Any], who: str) -> None:
+    """Raise ValueError unless exactly one of two arguments is given, the other being None."""
+    if (values[0] is None) == (values[1] is None):
+        raise ValueError(f"For '{who}', give one of '{names[0]}' and '{names[1]}'.")
 
 
 def check_ints(value: Any, n: int, name: str, who: str | None = None, *, low: float | None = None) -> tuple[int, ...]:
@@ -171,8 +253,26 @@ def check_axis(axis: object, rank: int, *, bools: bool = False) -> None:
         raise ValueError(f"the axis should be in [{-rank}, {rank}), but got {axis}.")
 
 
+def check_axis_of(x: Any, axis: int, who: str | None = None) -> int:
+    """The axis of a Tensor or array, from 0 on; ValueError if there is no such axis."""
+    if not -x.ndim <= axis < x.ndim:
+        head = "" if who is None else f"For '{who}', "
+        raise ValueError(f"{head}axis {axis} is out of range for an input of shape {tuple(x.shape)}.")
+    return axis % x.ndim
+
+
 def _named(name, who):
-    return f"'{name}'" if who is None else f"For '{who}', '{name}'"
+    argument = name if " " in name else f"'{name}'"
+    return argument if who is None else f"For '{who}', {argument}"
+
+
+def _came(value):
+    """What came, for a value of the right type: short where that is short, and only the shape of an array."""
+    if isinstance(getattr(value, "shape", None), tuple) and not isinstance(value, np.generic):
+        return f"its shape is {tuple(value.shape)}"
+    parts = value if isinstance(value, (tuple, list)) else (value,)
+    plain = all(part is None or isinstance(part, (bool, str)) or is_number(part) for part in parts)
+    return f"got {repr(value) if isinstance(value, str) else value if plain else describe(value)}"
 
 
 def _an_int(value, name, who):

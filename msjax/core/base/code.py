@@ -250,7 +250,7 @@ def _jumps_with_value(instructions, n):
 
 def _calls_for_nothing(instructions, function, owner, depth) -> bool:
     """True if the call that the instructions end with is one that returns None."""
-    callee, attribute = called(instructions, _Names(function, owner))
+    callee, attribute = called(instructions, _NamesInFunction(function, owner))
     if callee is UNKNOWN:
         return attribute in _LIST_METHODS
     return callable(callee) and _returns_none(callee, depth + 1)
@@ -334,7 +334,7 @@ class Names(Protocol):
     def local(self, name: str) -> Any: ...
 
 
-class _Names:
+class _NamesInFunction:
     """Looks up the present values of the names in a function."""
 
     def __init__(self, function: types.FunctionType, owner: object):

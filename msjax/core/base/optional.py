@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import types
+from typing import Any
 
 
-def tensorboardx(who: str, otherwise: str = "") -> types.ModuleType:
+def tensorboardx(who: str, otherwise: str = "") -> Any:
     """The package tensorboardX, which writes TensorBoard's files.
 
     Args:

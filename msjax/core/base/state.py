@@ -42,7 +42,8 @@ class State(threading.local):
         lock: of all threads, `LOCK`.
         recording: False under ``ms.no_grad()`` and while hooks run in a backward pass.
         owners: the owners of hooks that are being called, outermost first: cells, and modules of other frameworks by their hook
-            sites. See `msjax.core.base.calls`.
+            sites. They have `_owner_noun`, "cell" or "module", and ``_named_in(around)``, which returns (path, name of the class) where
+            the owners `around` are being called around it.
         trace: the `ProgramUnderWay` in progress in this thread, or None.
         delivery: how hooks are called here, a `msjax.hooks.delivery.Delivery`.
         latest_call: a weak reference to the result of the latest hook call of the program that this thread traces, or None. The tracer

@@ -14,6 +14,11 @@ from msjax.core.base.libraries import FOLDER
 _OWN = (os.path.dirname(jax.__file__) + os.sep, FOLDER)
 
 
+def is_own(file: str) -> bool:
+    """Whether a file is one of jax's or msjax's."""
+    return file.startswith(_OWN)
+
+
 class Line(NamedTuple):
     """A line of the user's code.
 

@@ -63,15 +63,16 @@ class Event:
         """Whether both are hook calls in slots of one list of hooks, and this one comes later in it."""
         return False
 
-    def all_lanes(self, arrays: Sequence[Any], lanes: int) -> None:
-        """Run the event once for each example of `lanes` nested vmaps, with that example's values."""
-        if not lanes:
-            self(arrays)
-            return
-        drops = ACTIVITY.drops
-        for i in range(arrays[0].shape[0]):
-            if ACTIVITY.drops == drops:
-                self.all_lanes([a[i] for a in arrays], lanes - 1)
+
+def each_lane(run: Callable[[Sequence[Any]], Any], arrays: Sequence[Any], lanes: int) -> None:
+    """Call a function once for each example of `lanes` nested vmaps, with that example's values."""
+    if not lanes:
+        run(arrays)
+        return
+    drops = ACTIVITY.drops
+    for row in zip(*arrays):
+        if ACTIVITY.drops == drops:
+            each_lane(run, row, lanes - 1)
 
 
 class HookCall(Event):
@@ -93,14 +94,26 @@ class HookCall(Event):
         self.what = what
 
     def __call__(self, arrays: Sequence[Any]) -> None:
-        result = self.fn(*[get() for get in self.head], *self.args.fill(arrays))
+        self.call(self.fn, arrays)
+
+    def call(self, fn: Callable[..., Any], arrays: Sequence[Any]) -> None:
+        """Call a hook with the values of a run."""
+        result = fn(*[get() for get in self.head], *self.args.fill(arrays))
         if result is not None:
-            check_observer_result(result, self.what)
+            check_observer_result(result, self.label(fn))
+
+    def label(self, fn: Callable[..., Any]) -> HookLabel | str:
+        """How messages name a hook that is called here."""
+        return self.what
 
     def write(self, code: AfterRunCode, outputs: Sequence[str]) -> None:
+        self.write_call(code, outputs, code.name(self.fn))
+
+    def write_call(self, code: AfterRunCode, outputs: Sequence[str], fn: str) -> None:
+        """Write the lines that call the hook of a name."""
         head = "".join(f"{code.name(get)}(), " for get in self.head)
-        code.line(f"r = {code.name(self.fn)}({head}*{self.args.source(code.name, outputs)})")
-        code.line(f"if r is not None: {code.name(check_observer_result)}(r, {code.name(self.what)})")
+        code.line(f"r = {fn}({head}*{self.args.source(code.name, outputs)})")
+        code.line(f"if r is not None: {code.name(check_observer_result)}(r, {code.name(self.label)}({fn}))")
 
 
 class OwnCall(HookCall):
@@ -132,7 +145,7 @@ class BoundEvent:
     lanes: int = 0
 
     def __call__(self, operands: Sequence[Any]) -> None:
-        self.event.all_lanes([operands[i] for i in self.at], self.lanes)
+        each_lane(self.event, [operands[i] for i in self.at], self.lanes)
 
     def present(self) -> Callable[[Sequence[Any]], None]:
         """A function of the operands: the event with its current hook."""

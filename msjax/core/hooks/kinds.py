@@ -81,6 +81,11 @@ class ValueKind:
         leaves, treedef = jax.tree.flatten(tree, is_leaf=self.is_leaf)
         return leaves, treedef, [i for i, leaf in enumerate(leaves) if self.is_value(leaf)]
 
+    def arrays(self, tree: Any) -> list[Any]:
+        """The arrays of the values in nested containers."""
+        leaves, _, at = self.find(tree)
+        return [self.raw(leaves[i]) for i in at]
+
     def has_tracers(self, args: Any, kwargs: Any = None) -> bool:
         """Whether jax traces a value among the arguments of a call."""
         if are_known(args, kwargs) or jax_slots.trace_state() == jax_slots.NO_TRACE:

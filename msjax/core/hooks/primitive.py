@@ -17,6 +17,7 @@ from jax.interpreters import ad, mlir
 from msjax.core.base import jax_slots
 from msjax.core.base.state import ACTIVITY
 from msjax.core.hooks.emit import CallbackSite
+from msjax.core.hooks.events import each_lane
 from msjax.core.hooks.worker import IN_HOOK, WORKER, barrier
 
 if TYPE_CHECKING:
@@ -99,16 +100,8 @@ def _collect(bound, *values):
     # XLA's memory is gone when the callback returns.
     values = [v if v.flags.owndata else np.array(v) for v in values]
     for one in bound:
-        _collect_lanes(one.event, [values[i] for i in one.at], one.lanes)
+        each_lane(lambda arrays: COLLECTED.append((one.event, [*arrays])), [values[i] for i in one.at], one.lanes)  # noqa: B023
     return (_DONE,)
-
-
-def _collect_lanes(event, values, lanes):
-    if not lanes:
-        COLLECTED.append((event, values))
-        return
-    for i in range(values[0].shape[0]):
-        _collect_lanes(event, [v[i] for v in values], lanes - 1)
 
 
 # The key of the latest callback among the notes of a lowering.

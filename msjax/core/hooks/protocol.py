@@ -143,9 +143,10 @@ class CallFrame(Frame):
                         _may_fail(boundary, table.forward, self, args, kwargs, None)
                     given = (args, kwargs) if hook.with_kwargs else (args,)
                     result, (args, kwargs) = delivery.run(self, FORWARD_PRE, hook, given, (args, kwargs), number)
-                    new = forward_pre_result(values, hook, result, args, kwargs)
-                    # The new arguments may not be computed from those that an observer has seen.
-                    args, kwargs = new if new[0] is args else delivery.after(values, new)
+                    if result is not None:
+                        new = forward_pre_result(values, hook, result, args, kwargs)
+                        # The new arguments may not be computed from those that an observer has seen.
+                        args, kwargs = new if new[0] is args else delivery.after(values, new)
                 table = table_of(subject)
             pending = list(table.forward)
             inputs = values.on_inputs(self, args) if table.backward else args

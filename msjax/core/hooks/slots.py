@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msjax.core.base import jax_slots
 from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.hooks.events import AfterRunCode, Event, HookCall
-from msjax.core.hooks.returns import HookLabel, check_observer_result
+from msjax.core.hooks.returns import HookLabel
 from msjax.core.hooks.worker import WORKER, wait_for_programs
 
 if TYPE_CHECKING:
@@ -65,20 +65,17 @@ class SlotCall(HookCall):
 
     @property
     def what(self) -> Any:
-        return self._label.of(self.slot.fn())
+        return self.label(self.slot.fn())
 
     @what.setter
     def what(self, what: Any) -> None:
         self._label = what
 
+    def label(self, fn: Callable[..., Any]) -> HookLabel:
+        return self._label.of(fn)
+
     def __call__(self, arrays: Sequence[Any]) -> None:
         self.call(self.slot.fn(), arrays)
-
-    def call(self, fn: Callable[..., Any], arrays: Sequence[Any]) -> None:
-        """Call a hook with the values of a run."""
-        result = fn(*[get() for get in self.head], *self.args.fill(arrays))
-        if result is not None:
-            check_observer_result(result, self._label.of(fn))
 
     def present(self) -> Callable[[Sequence[Any]], None]:
         return functools.partial(self.call, self.slot.fn())
@@ -87,10 +84,7 @@ class SlotCall(HookCall):
         return isinstance(other, SlotCall) and self.slot.follows(other.slot)
 
     def write(self, code: AfterRunCode, outputs: Sequence[str]) -> None:
-        fn = code.present(self.slot.fn)
-        head = "".join(f"{code.name(get)}(), " for get in self.head)
-        code.line(f"r = {fn}({head}*{self.args.source(code.name, outputs)})")
-        code.line(f"if r is not None: {code.name(check_observer_result)}(r, {code.name(self._label)}.of({fn}))")
+        self.write_call(code, outputs, code.present(self.slot.fn))
 
 
 def before_change() -> None:

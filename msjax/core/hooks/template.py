@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,12 @@ from msjax.core.base.arrays import is_tracer
 if TYPE_CHECKING:
     from msjax.core.hooks.kinds import ValueKind
 
+# From (what gives an object a name that code may use, code for the arrays in the holes) to code for a part of the value.
+Source = Callable[[Callable[[Any], str], Sequence[str]], str]
+
 
 class Template:
-    """A value to be made anew after each run of a program.
+    """A value to be made anew after each run of a program, by Python code that is written once.
 
     Args:
         tree: the value while the program is traced. Its traced values become holes; other values are made anew around the same
@@ -25,172 +29,68 @@ class Template:
 
     Attributes:
         arrays: while the program is traced, the arrays for the holes, in order; taken by `taken`.
+        source: ``source(name, outputs)`` is Python code that evaluates to the value. `name` gives an object a name that the code may
+            use, `outputs` is code for the arrays in the holes.
     """
 
-    __slots__ = ("_root", "arrays", "values")
-
     def __init__(self, tree: Any, values: ValueKind, weakly: tuple[type, ...] = ()):
-        self.values = values
         self.arrays: list[Any] = []
-        self._root = self._part(tree, weakly)
+        self.source: Source = self._part(tree, values, weakly)
+        self._holes = len(self.arrays)
 
     def taken(self) -> list[Any]:
         """The arrays for the holes, which the template no longer holds."""
         arrays, self.arrays = self.arrays, []
         return arrays
 
-    def _part(self, value, weakly):
-        values = self.values
+    def _part(self, value, values, weakly) -> Source:
+        def parts(inside):
+            return [self._part(v, values, weakly) for v in inside]
+
         if values.is_value(value) and not values.is_fixed(value):
             array = values.raw(value)
-            return _Made(values.made, self._hole(array)) if is_tracer(array) else _Again(values.made, array)
+            inner = self._hole(array) if is_tracer(array) else _constant(array)
+            return lambda name, outputs: f"{name(values.made)}({inner(name, outputs)})"
         if value.__class__ in (tuple, list):
-            return _Sequence(value.__class__, [self._part(v, weakly) for v in value])
+            (opening, closing), inside = "()" if value.__class__ is tuple else "[]", parts(value)
+            return lambda name, outputs: opening + "".join(f"{part(name, outputs)}, " for part in inside) + closing
         if value.__class__ is dict:
-            return _Dict(list(value), [self._part(v, weakly) for v in value.values()])
+            keys, inside = list(value), parts(value.values())
+            return lambda name, outputs: (
+                "{" + "".join(f"{name(key)}: {part(name, outputs)}, " for key, part in zip(keys, inside)) + "}"
+            )
         if is_tracer(value):
             return self._hole(value)
         if isinstance(value, weakly):
-            return _Weak(weakref.ref(value))
+            ref = weakref.ref(value)
+            return lambda name, _: f"{name(ref)}()"
         leaves, treedef = jax.tree.flatten(value, is_leaf=values.is_leaf)
         if len(leaves) == 1 and leaves[0] is value:
-            return _Constant(value)
-        return _Tree(treedef, [self._part(leaf, weakly) for leaf in leaves])
+            return _constant(value)
+        inside = parts(leaves)
+        return lambda name, outputs: (
+            f"{name(jax.tree.unflatten)}({name(treedef)}, [{', '.join(part(name, outputs) for part in inside)}])"
+        )
 
-    def _hole(self, array):
-        for number, known in enumerate(self.arrays):
-            if known is array:
-                return _Hole(number)
-        self.arrays.append(array)
-        return _Hole(len(self.arrays) - 1)
+    def _hole(self, array) -> Source:
+        number = next((n for n, known in enumerate(self.arrays) if known is array), len(self.arrays))
+        if number == len(self.arrays):
+            self.arrays.append(array)
+        return lambda _, outputs: outputs[number]
 
-    def fill(self, arrays: Sequence[Any]) -> Any:
-        """The value, with these arrays in the holes."""
-        return self._root.fill(arrays)
+    @functools.cached_property
+    def fill(self) -> Callable[[Sequence[Any]], Any]:
+        """A function from the arrays for the holes to the value."""
+        names: dict[str, Any] = {}
 
-    def source(self, name: Callable[[Any], str], outputs: Sequence[str]) -> str:
-        """Python code that evaluates to the value.
+        def name(value):
+            key = f"k{len(names)}"
+            names[key] = value
+            return key
 
-        Args:
-            name: gives an object a name that the code may use.
-            outputs: code for the arrays in the holes.
-        """
-        return self._root.source(name, outputs)
-
-
-class _Hole:
-    """An array of the program."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number):
-        self.number = number
-
-    def fill(self, arrays):
-        return arrays[self.number]
-
-    def source(self, name, outputs):
-        return outputs[self.number]
+        return eval(f"lambda o: {self.source(name, [f'o[{n}]' for n in range(self._holes)])}", names)
 
 
-class _Made:
-    """A value around an array of the program."""
-
-    __slots__ = ("hole", "make")
-
-    def __init__(self, make, hole):
-        self.make, self.hole = make, hole
-
-    def fill(self, arrays):
-        return self.make(self.hole.fill(arrays))
-
-    def source(self, name, outputs):
-        return f"{name(self.make)}({self.hole.source(name, outputs)})"
-
-
-class _Again:
-    """A new value around an array that was known while the program was traced."""
-
-    __slots__ = ("array", "make")
-
-    def __init__(self, make, array):
-        self.make, self.array = make, array
-
-    def fill(self, arrays):
-        return self.make(self.array)
-
-    def source(self, name, outputs):
-        return f"{name(self.make)}({name(self.array)})"
-
-
-class _Constant:
+def _constant(value) -> Source:
     """An object that is the same each time."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value):
-        self.value = value
-
-    def fill(self, arrays):
-        return self.value
-
-    def source(self, name, outputs):
-        return repr(self.value) if self.value is None or isinstance(self.value, bool) else name(self.value)
-
-
-class _Weak:
-    """An object that the template does not keep."""
-
-    __slots__ = ("ref",)
-
-    def __init__(self, ref):
-        self.ref = ref
-
-    def fill(self, arrays):
-        return self.ref()
-
-    def source(self, name, outputs):
-        return name(self.ref) + "()"
-
-
-class _Sequence:
-    __slots__ = ("cls", "parts")
-
-    def __init__(self, cls, parts):
-        self.cls, self.parts = cls, parts
-
-    def fill(self, arrays):
-        return self.cls([part.fill(arrays) for part in self.parts])
-
-    def source(self, name, outputs):
-        inner = "".join(part.source(name, outputs) + ", " for part in self.parts)
-        return f"({inner})" if self.cls is tuple else f"[{inner}]"
-
-
-class _Dict:
-    __slots__ = ("keys", "parts")
-
-    def __init__(self, keys, parts):
-        self.keys, self.parts = keys, parts
-
-    def fill(self, arrays):
-        return dict(zip(self.keys, [part.fill(arrays) for part in self.parts]))
-
-    def source(self, name, outputs):
-        return "{" + "".join(f"{name(k)}: {p.source(name, outputs)}, " for k, p in zip(self.keys, self.parts)) + "}"
-
-
-class _Tree:
-    """Another container that jax knows."""
-
-    __slots__ = ("parts", "treedef")
-
-    def __init__(self, treedef, parts):
-        self.treedef, self.parts = treedef, parts
-
-    def fill(self, arrays):
-        return jax.tree.unflatten(self.treedef, [part.fill(arrays) for part in self.parts])
-
-    def source(self, name, outputs):
-        inner = ", ".join(part.source(name, outputs) for part in self.parts)
-        return f"{name(jax.tree.unflatten)}({name(self.treedef)}, [{inner}])"
+    return lambda name, _: repr(value) if value is None or isinstance(value, bool) else name(value)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 
 from msjax.core.base.typing import JaxArray
-from msjax.core.hooks.events import Event
+from msjax.core.hooks.events import Event, each_lane
 from msjax.core.hooks.primitive import COLLECTED
 from msjax.core.hooks.slots import SlotCall
 from msjax.core.hooks.template import Template
@@ -183,7 +183,7 @@ def _happen(events, outputs, index, present):
         elif isinstance(event, FromCallbacks):
             _from_callbacks(event.events, present)
         elif event.count is None or outputs.count(event.count, index):
-            _each(present.get(event.event, event.event), [outputs.at(n, index) for n in event.values], event.lanes)
+            each_lane(present.get(event.event, event.event), [outputs.at(n, index) for n in event.values], event.lanes)
 
 
 def _from_callbacks(events, present):
@@ -199,14 +199,6 @@ def _rest_from_callbacks(own, present):
         event, values = COLLECTED.popleft()
         if event in own:
             present.get(event, event)(values)
-
-
-def _each(event, values, lanes):
-    if lanes:
-        for row in zip(*values):
-            _each(event, row, lanes - 1)
-    else:
-        event(values)
 
 
 class _Rows:

@@ -23,7 +23,7 @@ from msjax.core.jaxprs.plan import Block, Found, Here, Inside, Planner, Shape, i
 # ---- which values leave the program
 
 
-class _Planner(Planner):
+class _EventPlanner(Planner):
     """Plans that the values of hook calls leave the program."""
 
     def __init__(self):
@@ -76,7 +76,7 @@ def _used(eqn):
     return sorted({i for bound in eqn.params["bound"] for i in bound.at})
 
 
-class _Interpreter(Interpreter):
+class _EventInterpreter(Interpreter):
     def _here(self, step, ins, index, probes):
         values = [] if step.found.kind == "repeated" else [ins[i] for i in _used(step.eqn)]
         return [jnp.zeros((), bool)], values
@@ -271,8 +271,8 @@ class Observing:
         return outs[:n], outs[n:]
 
     def _interpreted(self, inputs):
-        block = _Planner().block(self.closed)
-        outs, got = _Interpreter(FINAL_RULES, Edits()).run(block, inputs)
+        block = _EventPlanner().block(self.closed)
+        outs, got = _EventInterpreter(FINAL_RULES, Edits()).run(block, inputs)
         once = Once()
         values = once.packed(got)
         self.events = _events(block, once.numbers)

@@ -136,6 +136,7 @@ class Found:
         probed: of each leaf, the dtypes of its statistics; None if it has no gradient.
         counted: True if a cond or a while_loop decides whether the program passes the place.
         edits: the functions that change its value.
+        stacked: whether values of several steps or devices stand together.
     """
 
     name: str
@@ -148,6 +149,7 @@ class Found:
     probed: tuple[Any, ...]
     edits: tuple[Any, ...] = ()
     counted: bool = False
+    stacked: bool = False
 
     def with_axis(self, size: int) -> Found:
         """The same seen from outside of a loop: stacked, with a new first axis."""
@@ -158,7 +160,7 @@ class Found:
         return self._with_shapes(lambda a: Shape((n, *a.shape), a.dtype, a.varying - set(axes), sharding))
 
     def _with_shapes(self, change):
-        return replace(self, out=tuple(map(change, self.out)), probes=tuple(map(change, self.probes)))
+        return replace(self, out=tuple(map(change, self.out)), probes=tuple(map(change, self.probes)), stacked=True)
 
     def with_count(self) -> Found:
         """The same, with the number of times that the program passed the place as the last value."""
@@ -208,8 +210,8 @@ class Inside:
     """
 
     eqn: jex.JaxprEqn
-    rule: Rule
-    blocks: list[Block]
+    rule: Any  # a Rule
+    blocks: Sequence[Block]
     found: list[Found]
     here: Here | None = None
 

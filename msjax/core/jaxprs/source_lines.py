@@ -6,17 +6,11 @@ import itertools
 import os
 from typing import TYPE_CHECKING
 
-import jax
-
 from msjax.core.base import jax_slots
-from msjax.core.base.libraries import FOLDER
+from msjax.core.base.user_lines import is_own
 
 if TYPE_CHECKING:
     import jax.extend.core as jex
-
-
-# The folders of jax and of msjax.
-_OWN = (os.path.dirname(jax.__file__) + os.sep, FOLDER)
 
 
 # The parts of jax whose functions are places by their names, such as jax.nn.softmax.
@@ -43,7 +37,7 @@ class SourceLines:
         if traceback not in self._calls:
             frames, found = list(traceback.frames), []
             for frame, caller in itertools.pairwise(frames):
-                if not _own(frame.file_name):
+                if not is_own(frame.file_name):
                     break
                 name = frame.function_name.rpartition(".")[2]
                 if name.isidentifier() and not name.startswith("_") and _offers_functions(frame.file_name):
@@ -62,7 +56,7 @@ class SourceLines:
 
     def of_library(self, eqn: jex.JaxprEqn, closed: jex.ClosedJaxpr) -> str | None:
         """The line of an equation that calls a function of jax's own; None if it calls one of the user's."""
-        return self._line(eqn) if _own(jax_slots.file_of(closed)) else None
+        return self._line(eqn) if is_own(jax_slots.file_of(closed)) else None
 
     def _line(self, eqn):
         traceback = jax_slots.traceback_of(eqn)
@@ -70,7 +64,7 @@ class SourceLines:
             return "?"
         if traceback not in self._of_traceback:
             self._of_traceback[traceback] = next(
-                (f"{os.path.basename(f.file_name)}:{f.line_num}" for f in traceback.frames if not _own(f.file_name)), "?"
+                (f"{os.path.basename(f.file_name)}:{f.line_num}" for f in traceback.frames if not is_own(f.file_name)), "?"
             )
         return self._of_traceback[traceback]
 
@@ -78,7 +72,3 @@ class SourceLines:
 def _offers_functions(file_name):
     # The methods of arrays are made there by functions with other names.
     return any(room in file_name for room in _FUNCTIONS) and not file_name.endswith("array_methods.py")
-
-
-def _own(file_name):
-    return file_name.startswith(_OWN)

@@ -10,12 +10,12 @@ from typing import Any
 import jax
 
 from msjax.core.base import jax_slots
-from msjax.core.base.calls import CalledOwner
 from msjax.core.base.errors import owner_named
 from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.hooks.batching import CallbackBatch
 from msjax.core.hooks.kinds import are_known
 from msjax.core.hooks.protocol import CallFrame
+from msjax.core.hooks.table import HookSite
 from msjax.core.hooks.values import ARRAYS, ModuleSubject
 
 _PRESENT = operator.methodcaller("present")
@@ -25,7 +25,7 @@ SITE = "msjax_hooks"
 
 
 def call_with_array_hooks(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], subject: ModuleSubject, owner: CalledOwner
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], subject: ModuleSubject, owner: HookSite
 ) -> Any:
     """Call a function of arrays with the hooks of a module around it.
 
@@ -40,7 +40,7 @@ def call_with_array_hooks(
     eager = (known and owners) or jax_slots.trace_state() == jax_slots.NO_TRACE
     if not known:
         function = functools.partial(_on_copies, function)
-    owners.append(owner)  # as `calling` does; written out, since every module comes here
+    owners.append(owner)
     try:
         if ACTIVITY.slow_dispatch:
             STATE.entered(owner)
@@ -56,7 +56,7 @@ def call_with_array_hooks(
         subject.during = None
 
 
-def raise_if_endless(error: RecursionError, owner: CalledOwner, owners: list[CalledOwner]) -> None:
+def raise_if_endless(error: RecursionError, owner: Any, owners: list[Any]) -> None:
     """Raise an error of a few lines at the outermost call of a module that has called itself again and again."""
     depth = owners.count(owner)
     error.calls = max(depth, getattr(error, "calls", 0))  # pyright: ignore[reportAttributeAccessIssue]

@@ -19,6 +19,7 @@ from msjax.core.jaxprs.interpreter import Interpreter, Program
 from msjax.core.jaxprs.plan import Patterns, Planner
 from msjax.core.models.frameworks.framework import framework_of_function
 from msjax.core.models.hooked import as_function
+from msjax.core.models.leaves import has_own_class
 from msjax.core.models.same_program import run_same_program
 
 
@@ -121,12 +122,12 @@ def capture_options(
     edit: Any = None,
     max_steps: int | None = None,
     stop_after: str | None = None,
-) -> Options:
+) -> CaptureOptions:
     """What a capture was asked for, checked; see `capture`."""
     if statistic is not None:
         # jax keeps it in a table: a partial is hashable, whatever it calls.
         statistic = functools.partial(statistic)
-    options = Options(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps, _stop(stop_after))
+    options = CaptureOptions(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps, _stop(stop_after))
     if gradients and stop_after is not None:
         raise ValueError(
             f"For '{called('capture')}', there are no gradients with 'stop_after': nothing is computed from which they could come."
@@ -134,7 +135,7 @@ def capture_options(
     return options
 
 
-class Options(NamedTuple):
+class CaptureOptions(NamedTuple):
     """What a capture was asked for."""
 
     select: Patterns
@@ -287,6 +288,9 @@ def _captured(places, got, grads=()):
 
 def _joined(found, values, sizes):
     leaves = [None if n is None else jax.tree.unflatten(t, [next(values) for _ in range(n)]) for t, n in zip(found.trees, sizes)]
+    if (found.stacked or any(m.axes or m.statistic for m in found.measures)) and has_own_class(found.tree):
+        # Such as a named array, whose class would hold axes that the leaves don't have.
+        return leaves[0] if len(leaves) == 1 else leaves
     return jax.tree.unflatten(found.tree, leaves)
 
 

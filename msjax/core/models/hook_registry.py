@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msjax.core.base.state import VERSION
-from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.slots import before_change
 from msjax.core.hooks.table import CALL_KINDS, EMPTY, HookTable
 from msjax.core.models.where import Where
 
 
 @dataclass(eq=False)
-class Row:
+class Registration:
     """One hook in one registry.
 
     Attributes:
@@ -40,7 +40,7 @@ class HookRegistry:
     """
 
     def __init__(self):
-        self._rows: tuple[Row, ...] = ()
+        self._rows: tuple[Registration, ...] = ()
         # {name of a call: its hooks} of those that were asked for since hooks came or went.
         self._tables: dict[str, HookTable] = {}
 
@@ -74,13 +74,13 @@ class HookRegistry:
         """The rows as their hooks run, kind by kind."""
         if len(self._rows) < 2:
             return self._rows
-        ordered: list[Row] = []
+        ordered: list[Registration] = []
         for kind in CALL_KINDS:
             rows = [row for row in self._rows if row.kind == kind]
             ordered += [row for row in reversed(rows) if row.prepend] + [row for row in rows if not row.prepend]
         return ordered
 
-    def add(self, row: Row) -> None:
+    def add(self, row: Registration) -> None:
         """Add a hook."""
         row.registries.append(weakref.ref(self))
         self._set((*self._rows, row))
@@ -91,13 +91,13 @@ class HookRegistry:
         if len(kept) < len(self._rows):
             self._set(kept)
 
-    def taken_off(self) -> tuple[Row, ...]:
+    def taken_off(self) -> tuple[Registration, ...]:
         """Take all hooks off; returns their rows."""
         rows = self._rows
         self._set(())
         return rows
 
-    def put_back(self, rows: Iterable[Row]) -> None:
+    def put_back(self, rows: Iterable[Registration]) -> None:
         """Put hooks on again that were taken off, but for those that were removed meanwhile, before those that came meanwhile."""
         self._set((*[row for row in rows if not row.hook.removed], *self._rows))
 
@@ -108,38 +108,13 @@ class HookRegistry:
         self.changed()
 
 
-class ModuleHandle:
-    """Stands for one hook on the modules that were selected; see `RemovableHandle`."""
-
-    __slots__ = ("_removes", "id")
-
-    def __init__(self, id: int, removes: list[Callable[[], Any]]):
-        self.id: int = id
-        self._removes = removes
-
-    def remove(self) -> None:
-        """Take the hook off all modules; nothing happens if it is gone already."""
-        removes, self._removes = self._removes, []
-        for remove in removes:
-            remove()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_exception: Any) -> None:
-        self.remove()
-
-
-def handle_of(hook: Hook, registries: list[Callable[[], HookRegistry | None]]) -> ModuleHandle:
+def handle_of(hook: Hook, registries: list[Callable[[], HookRegistry | None]]) -> RemovableHandle:
     """The handle of a registered hook. It keeps neither the hook nor what that refers to alive."""
-    ref = weakref.ref(hook)
 
-    def remove():
-        hook = ref()
-        if hook is not None:
-            take_off(hook, [registry for there in registries if (registry := there()) is not None])
+    def remove(hook, _id):
+        take_off(hook, [registry for there in registries if (registry := there()) is not None])
 
-    return ModuleHandle(hook.id, [remove])
+    return RemovableHandle(hook, remove, hook.id)
 
 
 def take_off(hook: Hook, registries: Iterable[HookRegistry]) -> None:

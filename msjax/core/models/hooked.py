@@ -108,7 +108,5 @@ def as_function(fn: Any) -> Any:
     name = unhooked(fn)
     if name is None:
         return fn
-    if name == "equinox" and framework_of(fn) is None:
-        return importlib.import_module("msjax.core.models.frameworks.equinox").captured(fn)
-    model = hooked(fn)
-    return model if name == "equinox" else model.apply
+    model = fn if framework_of(fn) is not None else importlib.import_module(f"msjax.core.models.frameworks.{name}").captured(fn)
+    return model.msjax_registry.function(model)

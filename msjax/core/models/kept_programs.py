@@ -7,6 +7,8 @@ from typing import Any
 
 import jax
 
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.compiler_options import options_for
 from msjax.core.base.errors import check_callable, on_behalf_of
 from msjax.core.base.recent import Recent
 from msjax.core.base.weak import Same
@@ -100,7 +102,7 @@ def pure_of(model: Any) -> Pure:
     return Pure(anchor, (), lambda state, options, args, kwargs: (*options.of_function(fn)(*args, **kwargs), None), _nothing)
 
 
-def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any) -> Any:
+def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any, quick: bool = False) -> Any:
     """Run a compiled function of a model, which is kept.
 
     Args:
@@ -108,14 +110,17 @@ def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any) -> 
         key: what the program is found by, beside the model.
         program (callable): ``program(pure, state, *given)``, where `pure` is the model as a `Pure`.
         given: its other arguments, pytrees.
+        quick (bool): True for a program that is run a few times, where compiling takes longest: see `quick_options`.
     """
     pure = pure_of(model)
+    split = Split.of((pure.state, *given))
+    options = options_for(split.arrays) if quick and not any(map(is_tracer, split.arrays)) else {}
 
     def jitted():
         without_state = pure._replace(state=None, done=_nothing)
-        return jax.jit(lambda split: Split.of(program(without_state, *split.joined())))
+        return jax.jit(lambda split: Split.of(program(without_state, *split.joined())), compiler_options=options or None)
 
-    return _KEPT.of((pure.anchor, key), jitted, _MOST)(Split.of((pure.state, *given))).joined()
+    return _KEPT.of((pure.anchor, key, bool(options)), jitted, _MOST)(split).joined()
 
 
 def _nothing(_new):

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.core.base.errors import check_arity, check_hook
-from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.models.array_hooks import SITE
-from msjax.core.models.hook_registry import ModuleHandle
 from msjax.core.models.hooked import framework_with_hooks
 from msjax.core.models.where import Where
 
@@ -16,7 +15,7 @@ from msjax.core.models.where import Where
 def register_forward_pre_hook(
     model: Any, hook: Callable[..., Any], where: Where = "", *, prepend: bool = False, with_kwargs: bool = False,
     observe: bool | None = None, traced: bool | None = None,
-) -> ModuleHandle:  # fmt: skip
+) -> RemovableHandle:  # fmt: skip
     """Register a hook that runs before modules of a model, selected by their paths.
 
     Args:
@@ -55,7 +54,7 @@ def register_forward_pre_hook(
 def register_forward_hook(
     model: Any, hook: Callable[..., Any], where: Where = "", *, prepend: bool = False, with_kwargs: bool = False,
     always_call: bool = False, observe: bool | None = None, traced: bool | None = None,
-) -> ModuleHandle:  # fmt: skip
+) -> RemovableHandle:  # fmt: skip
     """Register a hook that runs after modules of a model, selected by their paths.
 
     Args:
@@ -89,7 +88,7 @@ def register_forward_hook(
 def register_backward_pre_hook(
     model: Any, hook: Callable[..., Any], where: Where = "", *, prepend: bool = False, observe: bool | None = None,
     traced: bool | None = None,
-) -> ModuleHandle:  # fmt: skip
+) -> RemovableHandle:  # fmt: skip
     """Register a hook that runs, in the backward pass, before that of modules selected by their paths.
 
     Args:
@@ -119,7 +118,7 @@ def register_backward_pre_hook(
 def register_backward_hook(
     model: Any, hook: Callable[..., Any], where: Where = "", *, prepend: bool = False, observe: bool | None = None,
     traced: bool | None = None,
-) -> ModuleHandle:  # fmt: skip
+) -> RemovableHandle:  # fmt: skip
     """Register a hook that runs, in the backward pass, after that of modules selected by their paths.
 
     Args:
@@ -190,7 +189,7 @@ def _register(model, kind, fn, where, prepend, options):
     return put_hook(model, kind, Hook.registered(fn, **options), where, prepend)
 
 
-def put_hook(model: Any, kind: str, hook: Hook, where: Where, prepend: bool = False) -> ModuleHandle:
+def put_hook(model: Any, kind: str, hook: Hook, where: Where, prepend: bool = False) -> RemovableHandle:
     """Register a Hook that is made already. One that comes again finds the programs that were compiled with it.
 
     Args:

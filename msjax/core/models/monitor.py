@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,11 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.code import cell_contents, globals_in
 from msjax.core.base.errors import check_callable, on_behalf_of
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.protocol import observe
-from msjax.core.models.frameworks.framework import framework_of
+from msjax.core.models.found import models_of
 from msjax.core.models.jit import jit
 from msjax.core.models.module_hooks import path, put_hook
 from msjax.core.models.where import Where
@@ -61,8 +59,7 @@ def monitor(
         where: which modules; see `register_forward_hook`.
         forward, backward (callable, optional): from an array to a number; None for none. Default: the root mean square of outputs.
         every (int): the numbers come at step 0 and every so many steps. Default: 1.
-        model: whose modules. Default: the first nnx module or hooked equinox model among the arguments, or a hooked model that `step` closes
-            over.
+        model: whose modules. Default: the first nnx module or hooked equinox model among the arguments, or a model that `step` closes over.
         report (callable, optional): called with each `Monitored`.
         options: as for `hooks.jit`.
 
@@ -89,10 +86,10 @@ def monitor(
             check_callable(fn, "monitor")
     if every < 1:
         raise ValueError(f"For 'monitor', 'every' should be 1 or more, but got {every}.")
-    return _Monitor(step, where, forward, backward, every, model, report, options)
+    return _MonitoredStep(step, where, forward, backward, every, model, report, options)
 
 
-class _Monitor:
+class _MonitoredStep:
     def __init__(self, step, where, forward, backward, every, model, report, options):
         functools.update_wrapper(self, step)
         self._fn, self._step = step, jit(step, **options)
@@ -164,30 +161,10 @@ def _number(values):
 
 
 def _model_of(fn, args, kwargs):
-    nnx: Any = sys.modules.get("flax.nnx")
-    for value in (*args, *kwargs.values(), *_closed_over(fn)):
-        inside = value.model if nnx is not None and isinstance(value, nnx.Optimizer) and hasattr(value, "model") else value
-        if (
-            not isinstance(inside, type)
-            and framework_of(inside) is not None
-            and not (nnx is not None and _is_no_model(nnx, inside))
-        ):
-            return inside
-    raise TypeError(
-        "For 'monitor', there is no model among the arguments of the step that takes hooks, and none that it closes over: give "
-        "model=..., a flax nnx module or what hooks.hooked returned."
-    )
-
-
-def _is_no_model(nnx, value):
-    return isinstance(value, (nnx.Optimizer, nnx.Metric))
-
-
-def _closed_over(fn):
-    """The values that a function closes over, and the globals that it names."""
-    fn = getattr(fn, "__wrapped__", fn)
-    code = getattr(fn, "__code__", None)
-    if code is None:
-        return []
-    cells = [held for held in map(cell_contents, fn.__closure__ or ()) if held is not None]
-    return [*cells, *[fn.__globals__[name] for name in globals_in(code) if name in fn.__globals__]]
+    model = next(models_of(fn, args, kwargs), None)
+    if model is None:
+        raise TypeError(
+            "For 'monitor', there is no model among the arguments of the step that takes hooks, and none that it closes over: give "
+            "model=..., a flax nnx module or what hooks.hooked returned."
+        )
+    return model

@@ -15,9 +15,10 @@ from msjax.core.base.weak import Same
 from msjax.core.hooks.places import WholeEdit
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept_programs import run_kept
+from msjax.core.models.leaves import on_leaf, only_leaf
 from msjax.core.models.verbs import axis_of
 
-_AXES = ("layer", "position", "head")
+_AXES = ("layer", "position", "head", "neuron")
 
 
 class PatchSweep(NamedTuple):
@@ -36,6 +37,11 @@ class PatchSweep(NamedTuple):
     clean: jax.Array
     corrupt: jax.Array
 
+    @property
+    def recovery(self) -> jax.Array:
+        """`values` on a scale on which the corrupt run is 0 and the clean one 1."""
+        return (self.values - self.corrupt) / (self.clean - self.corrupt)
+
 
 @on_behalf_of("patch_sweep")
 def patch_sweep(
@@ -48,7 +54,10 @@ def patch_sweep(
     over: Sequence[str] = ("layer", "position"),
     position_axis: int = 1,
     head_axis: int = -2,
+    neuron_axis: int = -1,
     chunk: int = 32,
+    memory: float | None = None,
+    progress: Callable[[int, int], Any] | None = None,
 ) -> PatchSweep:
     """Run a model on corrupted inputs many times, each time with one of its values as on clean inputs.
 
@@ -59,10 +68,12 @@ def patch_sweep(
         clean, corrupt: the inputs of the two runs: an array, or a tuple of the arguments (for a linen model, ``(params, x)``).
         at (str or list of str): the places that are patched, such as ``"blocks.*"``. Their values are arrays.
         metric (callable): from the model's result to an array, for most a number.
-        over (tuple of str): what is patched one at a time: "layer" (a place, or a step of a place in a scan), "position", "head". What isn't
-            named is patched as a whole. Default: ("layer", "position").
-        position_axis, head_axis (int): the axes of positions and heads in the values. Default: 1, -2.
-        chunk (int): so many runs at a time are vectorized, which bounds the memory. Default: 32.
+        over (tuple of str): what is patched one at a time: "layer" (a place, or a step of a place in a scan), "position", "head", "neuron".
+            What isn't named is patched as a whole. Default: ("layer", "position").
+        position_axis, head_axis, neuron_axis (int): the axes of positions, heads and neurons in the values. Default: 1, -2, -1.
+        chunk (int): at most so many runs at a time are vectorized. Default: 32.
+        memory (float, optional): a bound, in bytes, for what the runs of a chunk compute, all values of a run counted: chunks get smaller.
+        progress (callable, optional): ``progress(done, total)``, called with numbers of runs while the program runs.
 
     Returns:
         A `PatchSweep`.
@@ -86,12 +97,12 @@ def patch_sweep(
     unknown = [name for name in over if name not in _AXES]
     if unknown or not over:
         raise ValueError(f"For 'patch_sweep', 'over' should be some of {', '.join(map(repr, _AXES))}, but got {describe(over)}.")
-    axes = {"position": position_axis, "head": head_axis}
+    axes = {"position": position_axis, "head": head_axis, "neuron": neuron_axis}
     layers: list[str] = []
 
     def program(pure, state, clean, corrupt):
         out, found, _ = pure.run(state, capture_options(at), clean, {})
-        values = dict(found.activations)
+        values = {name: only_leaf(name, value) for name, value in found.activations.items()}
         depths = _depths(pure, state, corrupt, values)
         rows = [(name, step) for name in values for step in (range(values[name].shape[0]) if depths[name] else [None])]
         shapes = {name: value.shape[1:] if depths[name] else value.shape for name, value in values.items()}
@@ -99,18 +110,40 @@ def patch_sweep(
 
         def patched(numbers):
             chosen = dict(zip(over, numbers))
-            edit = {name: WholeEdit(_patch(name, values, depths, rows, chosen, axes)) for name in values}
+            edit = {name: WholeEdit(on_leaf(name, _patch(name, values, depths, rows, chosen, axes))) for name in values}
             return metric(pure.run(state, capture_options([], edit=edit), corrupt, {})[0])
 
         grid = jnp.asarray(np.array(list(itertools.product(*map(range, sizes))), np.int32))
-        swept = jax.lax.map(patched, grid, batch_size=min(chunk, len(grid)))
+        swept = _in_chunks(patched, grid, chunk, memory, progress)
         plain, _, _ = pure.run(state, capture_options(at), corrupt, {})
         names = [name if step is None else f"{name}[{step}]" for name, step in rows]
         return swept.reshape(*sizes, *swept.shape[1:]), names, metric(out), metric(plain)
 
-    key = ("patch_sweep", at, over, Same(metric), position_axis, head_axis, chunk)
+    key = ("patch_sweep", at, over, Same(metric), *axes.values(), chunk, memory, Same(progress))
     values, layers, before, after = run_kept(model, key, program, _arguments(clean), _arguments(corrupt))
     return PatchSweep(values, over, layers, before, after)
+
+
+def _in_chunks(fn, grid, chunk, memory, progress):
+    """The function of each row of a grid; so many rows at a time are vectorized, as fit."""
+    chunk = min(chunk, len(grid))
+    if memory is not None:
+        eqns = jax.make_jaxpr(fn)(grid[0]).jaxpr.eqns
+        size = sum(v.aval.size * v.aval.dtype.itemsize for eqn in eqns for v in eqn.outvars if hasattr(v.aval, "size"))
+        chunk = max(1, min(chunk, int(memory // max(size, 1))))
+    if progress is None:
+        return jax.lax.map(fn, grid, batch_size=chunk)
+    steps = -(-len(grid) // chunk)
+    padded = jnp.concatenate([grid, jnp.repeat(grid[-1:], steps * chunk - len(grid), 0)]).reshape(steps, chunk, -1)
+
+    def of_chunk(numbered):
+        number, rows = numbered
+        out = jax.vmap(fn)(rows)
+        jax.debug.callback(lambda n, _: progress(min((int(n) + 1) * chunk, len(grid)), len(grid)), number, out, ordered=True)
+        return out
+
+    swept = jax.lax.map(of_chunk, (jnp.arange(steps), padded))
+    return swept.reshape(-1, *swept.shape[2:])[: len(grid)]
 
 
 def _size(shapes, axis, name):
@@ -132,24 +165,20 @@ def _depths(pure, state, args, values):
 
     def noted(name):
         def edit(value, index):
-            if not hasattr(values[name], "ndim"):
-                parts = jax.tree_util.tree_leaves_with_path(values[name])
-                near = ", ".join(repr(f"{name}:out{jax.tree_util.keystr(path)}") for path, _ in parts)
-                raise TypeError(
-                    f"For 'patch_sweep', the value of a place should be an array, but that of {name!r} is {describe(values[name])}: "
-                    f"name one of its elements, such as {near}."
-                )
             depths[name] = values[name].ndim - jnp.ndim(value)
             if values[name].shape[depths[name] :] != jnp.shape(value):
                 raise ValueError(
                     f"For 'patch_sweep', the clean and the corrupt inputs should have the same shapes, but the value of {name!r} is of shape "
                     f"{values[name].shape[depths[name] :]} on the clean ones, and {jnp.shape(value)} on the corrupt ones."
                 )
+            return value
 
         return edit
 
     jax.eval_shape(
-        lambda: pure.run(state, capture_options([], edit={name: WholeEdit(noted(name)) for name in values}), args, {})[0]
+        lambda: pure.run(
+            state, capture_options([], edit={name: WholeEdit(on_leaf(name, noted(name))) for name in values}), args, {}
+        )[0]
     )
     return depths
 
@@ -279,7 +308,7 @@ def _integrated_gradients(runs, args, corrupt, steps):
     starts = jax.tree.map(jnp.zeros_like, ends) if corrupt is None else runs.values(corrupt)
 
     def of(name):
-        start, end = starts[name], ends[name]
+        start, end = only_leaf(name, starts[name]), only_leaf(name, ends[name])
 
         def gradient(part):
             def edit(value, index):
@@ -288,7 +317,8 @@ def _integrated_gradients(runs, args, corrupt, steps):
                     between = jax.lax.dynamic_index_in_dim(between, index[0], keepdims=False)
                 return between
 
-            return runs.gradients(args, [name], {name: WholeEdit(edit)}).gradients[name]
+            found = runs.gradients(args, [name], {name: WholeEdit(on_leaf(name, edit))})
+            return only_leaf(name, found.gradients[name])
 
         parts = (jnp.arange(steps, dtype=jnp.float32) + 0.5) / steps
         return jax.lax.map(gradient, parts).mean(0) * (end - start)

@@ -13,6 +13,7 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import called, describe, on_behalf_of
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept_programs import pure_of
+from msjax.core.models.leaves import on_leaf
 
 
 def ablate(
@@ -120,7 +121,7 @@ def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: A
 
         return edit
 
-    return edited("steer", model, {place: added(place, vector) for place, vector in vectors.items()})
+    return edited("steer", model, {place: on_leaf(place, added(place, vector)) for place, vector in vectors.items()})
 
 
 def axis_of(shape: tuple[int, ...], axis: int, name: str) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import fnmatch
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from msjax.core.base.errors import called, describe, near
+from msjax.core.base.weak import identity
 
 # A path or glob over paths, a type, a function of (path, module), or several of these.
 Where = str | type | Iterable[Any] | Callable[[str, Any], bool]
@@ -95,3 +96,10 @@ def matches(name: str, module: object, where: Where, who: str = "where") -> bool
     raise TypeError(
         f"For '{called(who)}', 'where' should be a path, a type, a function or a list of these, but got {describe(where)}."
     )
+
+
+def where_key(where: Where) -> Hashable:
+    """Equal for what selects the same modules of every model; functions are told apart by identity."""
+    if isinstance(where, (list, tuple, set, frozenset)):
+        return tuple([where_key(one) for one in where])
+    return where if isinstance(where, (str, type)) else identity(where)

@@ -50,11 +50,11 @@ def _past_form(node):
     return node
 
 
-def head_parts(tape: Tape, entrance: Node) -> dict[int, Parts]:
+def head_parts(tape: Tape, entrance: Node, *, required: bool = True) -> dict[int, Parts]:
     """{number of a node: its Parts}, one for each head, of the products of attention and values.
 
     Raises:
-        ValueError: the axis of the heads isn't found.
+        ValueError: the axis of the heads isn't found, or no attention where it is `required`.
     """
     given = {}
     for module, (_, product) in attention(tape).items():
@@ -65,7 +65,7 @@ def head_parts(tape: Tape, entrance: Node) -> dict[int, Parts]:
                 "split={'PATH OF THE OUTPUT PROJECTION:in': axis}."
             )
         given[product.number] = split_parts(module, product, batch - 1 if batch > own else None, "head")
-    if not given:
+    if required and not given:
         raise ValueError(
             "For 'stream', no attention was found: there is no softmax whose result is multiplied with values. Give split=..."
         )

@@ -130,6 +130,8 @@ class Carried:
 
 
 def _is_linear(node, at):
+    if not jnp.issubdtype(jnp.result_type(node.value), jnp.inexact):
+        return False
     if node.made in _SUMS:
         return not (node.made == "select_n" and 0 in at)
     if node.made in _PRODUCTS:

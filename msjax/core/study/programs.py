@@ -15,11 +15,11 @@ from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.control_flow import rules
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.jaxprs.plan import Patterns
-from msjax.core.models.capture import Options
+from msjax.core.models.capture import CaptureOptions
 from msjax.core.study.tape import Node, Tape
 
 
-class TapeOptions(Options):
+class TapeOptions(CaptureOptions):
     """What a tape is made for: `work` gets the model's program, where a capture would return values of its places.
 
     Attributes:
@@ -53,6 +53,21 @@ class OnTape:
         """(the nodes of the program's results, what the model returns)."""
         nodes = tape.run(self._program.closed, self._program.inputs)
         return nodes, self._chosen(self._program.result([node.value for node in nodes]))
+
+
+class _NoPlaces(CaptureOptions):
+    """What is asked for where only the model's result counts."""
+
+    def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+        return lambda *args, **kwargs: (fn(*args, **kwargs), None)
+
+    def of_pure_call(self, names: Sequence[str], call: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+        return self.of_function(call)
+
+
+def result_of(pure: Any, state: Any, args: tuple[Any, ...]) -> Any:
+    """What a model, as `run_kept` gives it, returns."""
+    return pure.run(state, _NoPlaces(Patterns([]), Edits(), False, None, jnp.sum, None), args, {})[0]
 
 
 def on_tape(pure: Any, state: Any, patterns: Iterable[str], args: tuple[Any, ...], work: Callable[[OnTape], Any]) -> Any:

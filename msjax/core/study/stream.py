@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from msjax.core.base.errors import describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.kept_programs import run_kept
+from msjax.core.study.edges import Edges, Graph, kept_only, scores
 from msjax.core.study.heads import attention, head_parts, split_parts
 from msjax.core.study.parts import Carried, Parts, components
 from msjax.core.study.programs import first_array, gradient_of, is_block, matching, on_tape
@@ -49,14 +50,14 @@ class Stream:
             return on_tape(pure, state, wanted, args, lambda program: work(program, *given))
 
         with on_behalf_of(name):
-            return run_kept(self.model, (name, self.blocks, self.start, *key), program, args, given)
+            return run_kept(self.model, (name, self.blocks, self.start, *key), program, args, given, quick=True)
 
-    def _tape(self, edit=None):
+    def _tape(self, edit=None, derivatives=False):
         def entrance(name):
             path, part, _ = name.partition(":in[0]")
             return name == self.start if self.start else bool(part) and self._is_block(path)
 
-        return Tape(edit, entrance, self._is_block)
+        return Tape(edit, entrance, self._is_block, derivatives)
 
     def _walked(self, program):
         """(tape, nodes of the results, the model's result, node where the stream begins) of a run."""
@@ -189,7 +190,7 @@ class Stream:
         last = tape.left[-1]
 
         def ended(value):
-            return program.run(self._tape(lambda name, old, _: value if name == last else old))[1]
+            return program.run(self._tape(lambda name, node, _: value if name == last else node.value))[1]
 
         return jax.vmap(ended)(values)
 
@@ -227,6 +228,108 @@ class Stream:
             raise ValueError("For 'tune', there should be at least one batch, but there is none.")
         return translators
 
+    def edges(
+        self,
+        clean: Any,
+        corrupt: Any,
+        *,
+        metric: Callable[[Any], jax.Array],
+        method: str = "attribution",
+        heads: bool = False,
+        steps: int = 8,
+        chunk: int = 32,
+    ) -> Edges:
+        """How the metric on clean inputs changes if one module or head reaches one later module as on corrupt inputs.
+
+        Args:
+            clean, corrupt: the inputs of the two runs: an array, or a tuple of the arguments.
+            metric: from the model's result to a number.
+            method: "attribution" (edge attribution patching, Syed et al., 2023), which is of first order; "integrated gradients" (Hanna et al.,
+                2024), with gradients on the way from the clean to the corrupt inputs of the first block; or "patching" (path patching,
+                Goldowsky-Dill et al., 2023), exact: a run for each edge.
+            heads: True for the heads of attention as senders, in the place of attention modules.
+            steps: of the integral, at midpoints.
+            chunk: of "patching", so many runs at a time are vectorized, which bounds the memory.
+
+        Returns:
+            `Edges`. Readers are the modules that are called with the residual stream alone, such as the norms within blocks.
+
+        Raises:
+            ValueError: `method` is none of these, or there are no such modules.
+        """
+        if method not in (methods := ("attribution", "integrated gradients", "patching")):
+            raise ValueError(
+                f"For 'edges', 'method' should be one of {', '.join(map(repr, methods))}, but got {describe(method)}."
+            )
+
+        def work(program, corrupt):
+            parts, end = corrupt
+            again = self._graph(program, heads)
+            plain = again(None, None)
+            return tuple(plain.parts), tuple(plain.present), scores(plain, parts, again, metric, method, steps, chunk, end)
+
+        key = Same(metric), method, heads, steps, chunk
+        return Edges(*self._kept("edges", key, work, ("*:in",), _arguments(clean), self._parts_of(corrupt, heads)))
+
+    def _graph(self, program, heads, derivatives=True):
+        """A function of ``(read, enter)`` that runs the model as a `Graph`."""
+        found: list[str] = []
+        # Nothing of this run is part of the compiled program.
+        jax.eval_shape(lambda: found.extend(self._walked(program)[0].left))
+
+        def again(read, enter):
+            # Heads are found in the body of the softmax, which has a derivative of its own.
+            tape = self._tape(derivatives=derivatives and read is not None)
+            return Graph(program, tape, self._is_block, heads, found[-1], read, enter)
+
+        return again
+
+    def _parts_of(self, args, heads):
+        """({sender: what it adds}, what comes into the first block) on some inputs."""
+
+        def work(program):
+            graph = self._graph(program, heads)(None, None)
+            return dict(graph.parts), graph.entered
+
+        return self._kept("parts", (heads,), work, ("*:in",), _arguments(args))
+
+    def mean(self, batches: Iterable[Any], *, heads: bool = False) -> dict[str, jax.Array]:
+        """What each module or head adds in the mean over a reference set, for mean ablation.
+
+        Args:
+            batches: of arguments of the model: an array, or a tuple. One after the other is in memory.
+            heads: True for the heads of attention.
+
+        Returns:
+            {sender: the mean over batches and their first axis, which has length 1}.
+        """
+        total, count = None, 0
+        for batch in batches:
+            parts, _ = self._parts_of(batch, heads)
+            sums = {name: value.sum(0, keepdims=True) for name, value in parts.items()}
+            total = sums if total is None else jax.tree.map(jnp.add, total, sums)
+            count += next(iter(parts.values())).shape[0]
+        if total is None:
+            raise ValueError("For 'mean', there should be at least one batch, but there is none.")
+        return {name: value / count for name, value in total.items()}
+
+    def run_with_edges(
+        self, args: Any, kept: Any, senders: tuple[str, ...], readers: tuple[str, ...], reference: Any, heads: bool
+    ) -> Any:
+        """What the model returns if only some edges carry what they do on these inputs; see `Circuit.run`.
+
+        Args:
+            args: what the model is called with: an array, or a tuple.
+            kept: a mask (senders, readers).
+            reference: {sender: what the other edges carry}, or inputs on which it is computed.
+        """
+        reference = reference if isinstance(reference, dict) else self._parts_of(reference, heads)[0]
+
+        def work(program, kept, reference):
+            return self._graph(program, heads, derivatives=False)(kept_only(kept, senders, readers, reference), None).result
+
+        return self._kept("circuit", (senders, readers, heads), work, ("*:in",), _arguments(args), jnp.asarray(kept), reference)
+
     def patterns(self, *args: Any) -> dict[str, jax.Array]:
         """The attention patterns: {path of a module: array (..., heads, queries, keys)}, found by their softmax."""
 
@@ -240,6 +343,10 @@ class Stream:
             return found
 
         return dict(self._kept("patterns", (), work, (), args))
+
+
+def _arguments(given):
+    return given if isinstance(given, tuple) else (given,)
 
 
 def stream(model: Any, blocks: str = "blocks.*", *, start: str | None = None) -> Stream:

@@ -51,7 +51,8 @@ class Tape:
     """The values of a program, as a run has made them.
 
     Args:
-        edit (callable, optional): ``edit(name, value, tape)`` at each place, whose result the program goes on with.
+        edit (callable, optional): ``edit(name, node, tape)`` at each place, with the node of its value; the program goes on with the result.
+        derivatives: True to leave functions with derivatives of their own whole, unless there are places in them.
         entrance, leaves (callable): say of the name of a place whether a block of the residual stream begins, or has ended, there.
 
     Attributes:
@@ -62,13 +63,15 @@ class Tape:
 
     def __init__(
         self,
-        edit: Callable[[str, Any, Tape], Any] | None = None,
+        edit: Callable[[str, Node, Tape], Any] | None = None,
         entrance: Callable[[str], bool] = lambda name: False,
         leaves: Callable[[str], bool] = lambda name: False,
+        derivatives: bool = False,
     ):
         self.edit = edit
         self.entrance = entrance
         self.leaves = leaves
+        self.derivatives = derivatives
         self.nodes: list[Node] = []
         self.places: dict[str, Node] = {}
         self.bases: dict[str, str] = {}
@@ -109,7 +112,7 @@ class Tape:
         primitive = eqn.primitive
         if primitive is place_p:
             return self._place(eqn, ins)
-        if primitive.name in _CALLS:
+        if primitive.name in _CALLS and not (self.derivatives and "custom" in primitive.name and not _has_places(eqn)):
             return self._run(close(eqn.params[_CALLS[primitive.name]]), ins)
         if primitive.name == "scan" and _has_places(eqn):
             return self._scan(eqn, ins)
@@ -130,7 +133,7 @@ class Tape:
         for node in ins:
             value, own = node.value, name not in self.places and jnp.issubdtype(jnp.result_type(node.value), jnp.inexact)
             if own and self.edit is not None:
-                value = self.edit(name, value, self)
+                value = self.edit(name, node, self)
             outs.append(self._new(value, "place", eqn, [node] if value is node.value else []))
             if own:
                 outs[-1].place, self.places[name], self.bases[name] = name, outs[-1], base

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from msjax.core.base.errors import describe
+from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.hooked import unhooked
 from msjax.core.tools.comparison import Comparison, Row
-from msjax.core.tools.feeding import can_be_fed, outputs_when_fed
+from msjax.core.tools.feeding import outputs_when_fed
 from msjax.core.tools.recording import Record, record
 
 # Names of the same classes and parameters in PyTorch, flax and haiku.
@@ -95,7 +96,7 @@ def compare(
     if unknown:
         raise ValueError(f"For 'compare', 'names' has {unknown[0]!r}, but the names in a are {', '.join(sorted(known)[:30])}.")
     found = Comparison(rows, (a.framework, b.framework))
-    if found.first_forward is not None and model is not None and can_be_fed(model):
+    if found.first_forward is not None and model is not None and (framework_of(model) or unhooked(model)):
         tolerance = rtol, 0.0 if atol is None else atol, max(map(_precision, (a, b)))
         found.first_own_error = _first_own_error(model, inputs, a.of("activation"), calls, tolerance)
     return found

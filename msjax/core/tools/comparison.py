@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from msjax.core.tools.texts import printed
+from msjax.core.tools.texts import Printed
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Row:
         return f"<{self}>"
 
 
-class Comparison:
+class Comparison(Printed):
     """What `compare` found; prints as a table, also in a notebook, and is true if all agree.
 
     Attributes:
@@ -67,6 +66,8 @@ class Comparison:
         first_own_error (Row): the first cell of b whose output differs when all before it is as in a, so that errors of earlier cells
             are not in it; None if none does, or if b is a record.
     """
+
+    width = 80
 
     def __init__(self, rows: list[Row], frameworks: tuple[str, str], first_own_error: Row | None = None):
         self.rows = rows
@@ -85,7 +86,8 @@ class Comparison:
         both = [row for row in self.rows if not row.one_sided]
         return bool(both or not self.rows) and all(row.same for row in both)
 
-    def _verdict(self):
+    def verdict(self) -> list[str]:
+        """The first differences, and what only one side has, in words."""
         firsts = [
             ("forward", self.first_forward),
             ("backward", self.first_backward),
@@ -139,23 +141,7 @@ class Comparison:
         for cells in rows:
             style = "bold red" if cells[-1].startswith("FIRST") else "red" if cells[-1].startswith("differs") else ""
             table.add_row(*(Text(text, style) for text in cells))
-        return Group(*map(Text, self._verdict()), *([] if self else [table]))
-
-    def __str__(self) -> str:
-        return printed(self, width=80)
-
-    __repr__ = __str__
-
-    def _repr_html_(self):
-        head = "".join(f"<th style='text-align:left'>{html.escape(name)}</th>" for name in _columns(self.frameworks))
-        rows = ""
-        for cells in self._cells():
-            color = "" if cells[-1].startswith("same") else ";color:#c22"
-            rows += "<tr>" + "".join(f"<td style='text-align:left{color}'>{html.escape(c)}</td>" for c in cells) + "</tr>"
-        verdict = "".join(f"<p>{html.escape(line)}</p>" for line in self._verdict())
-        if self:
-            return verdict
-        return f"{verdict}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return Group(*map(Text, self.verdict()), *([] if self else [table]))
 
 
 def _shown(name):

@@ -12,9 +12,9 @@ from treescope import rendering_parts as parts
 
 from msjax.core.base.errors import describe
 from msjax.core.hooks.table import HookSite
+from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.tools.describing import site_in_words
 from msjax.core.tools.model_tools import tools_of
-from msjax.core.tools.modules import takes_hooks
 
 
 class Tree:
@@ -61,7 +61,7 @@ def tree(cell: Any) -> Tree:
           1=Tanh(),
         )
     """
-    if tools_of(cell) is None and not takes_hooks(cell):
+    if tools_of(cell) is None and framework_of(cell) is None:
         raise TypeError(
             f"For 'tree', the argument should be a flax nnx module, what hooks.hooked returned, or of msjax.nn, but got {describe(cell)}."
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 
 from msjax.core.base.errors import describe
 from msjax.core.models.hooked import unhooked
+from msjax.core.tools.texts import html_of
 
 if TYPE_CHECKING:
     from msjax.core.base.user_lines import Line
@@ -64,12 +64,15 @@ class Passed(NamedTuple):
         path (str): the cell or module; None outside of all.
         operation (str): what it is, in words; the name of the result.
         line (Line): the user's line; None if it is not known.
+        inputs (tuple of Statistics), output (Statistics): of its inputs, and of what was wrong in its result; none of the result itself.
     """
 
     phase: str
     path: str | None
     operation: str
     line: Line | None
+    inputs: tuple[Statistics, ...] = ()
+    output: Statistics | None = None
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.operation, f"in {self.path}" if self.path else "", str(self.line or ""))))
@@ -195,12 +198,7 @@ class Fault(FloatingPointError):
         return Panel(table, title=Text(self.title, "bold red"), title_align="left", expand=False)
 
     def _repr_html_(self):
-        rows = "".join(
-            f"<tr><td style='text-align:left;opacity:.6'>{name}</td>"
-            f"<td style='text-align:left;font-family:monospace;white-space:pre-wrap'>{html.escape(text)}</td></tr>"
-            for name, text in self.rows()
-        )
-        return f"<b style='color:#c22'>{html.escape(self.title)}</b><table>{rows}</table>"
+        return html_of(self)
 
 
 def _shortened(chain):

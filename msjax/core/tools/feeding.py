@@ -12,23 +12,17 @@ from flax import nnx
 
 from msjax.core.base.arrays import is_tracer
 from msjax.core.hooks.values import ARRAYS
-from msjax.core.models.frameworks.registry import registry_of
-from msjax.core.models.hooked import as_function, hooked, unhooked
+from msjax.core.models.hooked import as_function, hooked
 from msjax.core.models.module_hooks import register_forward_hook
 from msjax.core.tools.hook_set import names_in
 from msjax.core.tools.model_tools import tools_of
-
-
-def can_be_fed(model: Any) -> bool:
-    """Whether a model can be run so: a Cell, an nnx module, or a model of linen, equinox or haiku."""
-    return isinstance(model, nnx.Module) or unhooked(model) is not None or registry_of(model) is not None
 
 
 def outputs_when_fed(model: Any, inputs: Sequence[Any], values: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray]:
     """Run a model; the output of each cell is looked at, and then replaced by the other network's.
 
     Args:
-        model: one for which `can_be_fed`.
+        model: a Cell, an nnx module, or a model of linen, equinox or haiku.
         inputs: what it is called with.
         values: {name of a call, as records have it: the other network's output}.
 

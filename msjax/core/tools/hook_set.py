@@ -12,24 +12,19 @@ from msjax.core.models.where import Where
 
 
 class ModuleHookSet:
-    """Hooks of the modules of a model of flax nnx, or of one that `hooks.hooked` made. Each time they are put on they are the same
-    hooks, so that the program that was compiled with them is used again.
+    """Hooks of the modules of a model that takes hooks. Each time they are put on they are the same hooks, so that the program that was
+    compiled with them is used again."""
 
-    Args:
-        where: which modules; see `hooks.register_forward_hook`.
-    """
-
-    def __init__(self, where: Where = "*"):
-        self.where = where
+    def __init__(self):
         self._hooks, self._handles = [], []
 
-    def add(self, kind: str, fn: Callable[..., Any]) -> None:
-        """A hook of all these modules; `kind` is "forward", "backward_pre" and so on."""
-        self._hooks.append((kind, Hook.new(fn, observe=False, traced=True)))
+    def add(self, kind: str, fn: Callable[..., Any], where: Where = "*", always_call: bool = False) -> None:
+        """A hook of all modules that `where` selects, see `hooks.register_forward_hook`; `kind` is "forward" and so on."""
+        self._hooks.append((kind, Hook.new(fn, observe=False, traced=True, always_call=always_call), where))
 
     def on(self, model: Any) -> None:
         """Put the hooks on a model."""
-        self._handles = [put_hook(model, kind, hook, self.where) for kind, hook in self._hooks]
+        self._handles = [put_hook(model, kind, hook, where) for kind, hook, where in self._hooks]
 
     def off(self) -> None:
         """Take the hooks off."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,11 +12,6 @@ from msjax.core.models.capture import capture
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.module_paths import paths
 from msjax.core.tools.describing import hooks_in_words
-
-
-def takes_hooks(model: Any) -> bool:
-    """Whether a model that is no Cell takes hooks."""
-    return isinstance(model, nnx.Module) or registry_of(model) is not None
 
 
 def described(model: Any, inputs: Any, kwargs: Any) -> list[tuple[str, str, Any, list[Any], int, int, str]]:
@@ -77,18 +73,31 @@ def _weights(model, inputs):
 
 
 def _outputs(model, inputs, kwargs):
-    """{path: for each call, ((shape, dtype), ...)}; the steps of a loop are one call, with a first axis of their own."""
+    graphdef, state = nnx.split(model) if isinstance(model, nnx.Module) else (None, None)
+
+    def run(state, *args, **kwargs):
+        return capture(model if graphdef is None else nnx.merge(graphdef, state))(*args, **kwargs)
+
+    return shapes_of_calls(run, state, inputs, kwargs)
+
+
+def shapes_of_calls(captured: Callable[..., Any], state: Any, inputs: Any, kwargs: Any) -> dict[str, list[Any]]:
+    """{path: for each call of a module, ((shape, dtype), ...) of its outputs}; the steps of a loop are one call, with a first axis of
+    their own.
+
+    Args:
+        captured: ``captured(state, *inputs, **kwargs)`` returns (result, `Captured`). It runs on shapes only.
+    """
     leaves, treedef = jax.tree.flatten((inputs, kwargs))
     # Only arrays go through jax; other arguments are passed directly.
     at = [i for i, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
-    graphdef, state = nnx.split(model) if isinstance(model, nnx.Module) else (None, None)
 
     def run(state, arrays):
         given = list(leaves)
         for i, array in zip(at, arrays):
             given[i] = array
         args, named = jax.tree.unflatten(treedef, given)
-        return capture(model if graphdef is None else nnx.merge(graphdef, state))(*args, **named)[1].activations
+        return captured(state, *args, **named)[1].activations
 
     called = {}
     for name, value in jax.eval_shape(run, state, [leaves[i] for i in at]).items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +11,8 @@ import jax.numpy as jnp
 from flax import nnx
 
 from msjax.core.hooks.places import is_array
+from msjax.core.models.found import models_of
+from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.hooked import hooked, unhooked
 from msjax.core.tools.checking import Check, On
@@ -77,7 +78,7 @@ def find_nan(
 
 
 def _in_program(fn, args, kwargs, check, gradients):
-    models, is_model = models_of(fn, args, kwargs), _is_model(fn)
+    models, is_model = [*models_of(fn, args, kwargs)], framework_of(fn) is not None
     given, call = _as_function(fn, args, kwargs)
     names = argument_names(args, kwargs, None if len(given) == 2 else fn, _weights_of(fn, args))
 
@@ -113,7 +114,7 @@ def _in_program(fn, args, kwargs, check, gradients):
 def _weights_of(fn, args):
     """{id of an array: its dotted name} of the weights of a model that `hooks.hooked` made, which may be among the arguments."""
     registry = registry_of(fn)
-    if registry is None or (hasattr(fn, "apply") and not (args and isinstance(args[0], Mapping))):
+    if registry is None or (registry.function(fn) is not fn and not (args and isinstance(args[0], Mapping))):
         return {}
     return {id(leaf): name for name, leaf, _ in registry.weights(fn, args)}
 
@@ -122,10 +123,10 @@ def _as_function(fn, args, kwargs):
     """(arguments, function of them), in which the arrays of a model are arguments."""
     if isinstance(fn, nnx.Module):
         return (fn, args, kwargs), lambda module, args, kwargs: module(*args, **kwargs)
-    if registry_of(fn) is None:
-        return (args, kwargs), lambda args, kwargs: fn(*args, **kwargs)
-    if hasattr(fn, "apply"):
-        return (args, kwargs), lambda args, kwargs: fn.apply(*args, **kwargs)
+    registry = registry_of(fn)
+    function = fn if registry is None else registry.function(fn)
+    if registry is None or function is not fn:
+        return (args, kwargs), lambda args, kwargs: function(*args, **kwargs)
     leaves, treedef = jax.tree.flatten(fn)
     arrays = {i: leaf for i, leaf in enumerate(leaves) if is_array(leaf)}
 
@@ -133,26 +134,6 @@ def _as_function(fn, args, kwargs):
         return jax.tree.unflatten(treedef, [arrays.get(i, leaf) for i, leaf in enumerate(leaves)])(*args, **kwargs)
 
     return (arrays, args, kwargs), call
-
-
-def models_of(fn: Any, args: Any, kwargs: Any) -> list[Any]:
-    """The models that a function may call: itself, those among its arguments, and the variables that it reads."""
-    leaves = jax.tree.leaves((args, kwargs), is_leaf=_is_model)
-    return list({id(value): value for value in [fn, *leaves, *_read_by(fn, 0)] if _is_model(value)}.values())
-
-
-def _read_by(fn, depth):
-    """The variables that a function reads, and the functions among these, such as the `apply` of a functionalized network."""
-    function = inspect.unwrap(getattr(fn, "func", fn))
-    if depth > 3 or not (inspect.isfunction(function) or inspect.ismethod(function)):
-        return []
-    variables = inspect.getclosurevars(function)
-    read = [*variables.nonlocals.values(), *variables.globals.values(), getattr(function, "__self__", None)]
-    return [*read, *(inner for value in read if value is not fn for inner in _read_by(value, depth + 1))]
-
-
-def _is_model(value):
-    return isinstance(value, nnx.Module) or (not isinstance(value, type) and registry_of(value) is not None)
 
 
 def _is_float(value):

@@ -14,6 +14,7 @@ from flax import nnx
 
 from msjax.core.base.errors import describe
 from msjax.core.models.capture import capture
+from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.hooked import as_function, hooked, unhooked
 from msjax.core.models.module_paths import paths
@@ -132,7 +133,7 @@ def _capture(found, model, inputs, gradients, loss):
     if gradients and params and of_params is not None:
         found.values("parameter_gradient", jax.grad(of_params)(params))
     # The modules of a linen or haiku model are known when it has run.
-    keep_captured(found, captured, {name: type(m).__name__ for name, m in paths(model).items()} if _is_module(model) else {})
+    keep_captured(found, captured, {name: type(m).__name__ for name, m in paths(model).items()} if framework_of(model) else {})
 
 
 def sum_of_floats(out: Any) -> Any:
@@ -147,10 +148,6 @@ def keep_captured(found: Record, captured: Any, classes: dict[str, str]) -> None
         found._keep("activation", name, jax.tree.leaves(value))
     for name, value in captured.gradients.items():
         found._keep("gradient", name, jax.tree.leaves(value))
-
-
-def _is_module(model):
-    return isinstance(model, nnx.Module) or registry_of(model) is not None
 
 
 def _weights(model, inputs, total):

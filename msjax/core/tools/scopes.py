@@ -18,28 +18,31 @@ _SCOPE = re.compile(r"msjax\[(\d+)\.(\d+)\]")
 
 
 class Scopes:
-    """A context in which each call of a model's modules is named in what jax traces.
+    """Names the calls of models' modules in what jax traces: of some models by a context with hooks on them, of others where `enter` and
+    `leave` are called.
 
     Args:
         models: nnx modules, Cells, and what `hooks.hooked` made.
     """
 
-    def __init__(self, models: Sequence[Any]):
+    def __init__(self, models: Sequence[Any] = ()):
         self.models = models
         self._numbers: dict[tuple[int, str], int] = {}
         self._names: list[tuple[str, str]] = []
-        self._calls: list[int] = []
-        self._calls_before: list[int] = []
-        self._handles = []
+        # {number of a module: how often it was called}, and the same before the latest call of a whole model.
+        self._calls: dict[int, int] = {}
+        self._calls_before: dict[int, int] = {}
+        # The calls under way of each model, and the names of all of them.
+        self._scopes: list[list[Any]] = [[] for _ in models or [None]]
         self._under_way: list[str] = []
+        self._handles = []
 
     def __enter__(self) -> Scopes:
         self._gradients = contextlib.ExitStack()
         for tools in added():
             self._gradients.enter_context(tools.scopes(self._under_way))
         for i, model in enumerate(self.models):
-            entered, name = _Entered(self._under_way), names_in(model)
-            enter, leave = functools.partial(self._enter, i, name, entered), functools.partial(_leave, entered)
+            enter, leave = functools.partial(self._entered, i, names_in(model)), functools.partial(self._left, i)
             self._handles += [
                 register_forward_pre_hook(model, enter, "*", traced=True),
                 register_forward_hook(model, leave, "*", prepend=True, always_call=True, traced=True),
@@ -51,24 +54,50 @@ class Scopes:
             handle.remove()
         self._gradients.close()
 
-    def _enter(self, model, name, entered, module, args):
-        path = name(module)
-        if path == "" and entered.scopes:
-            # A functionalized network begins again where it has to run on the tape: what it had begun is no call.
-            entered.leave_all()
-            self._calls = self._calls_before + [0] * (len(self._calls) - len(self._calls_before))
+    def _entered(self, model, name, module, args):
+        self.enter(name(module), type(module).__name__, model)
+
+    def _left(self, model, module, args, output):
+        self.leave(model)
+
+    def begin(self) -> None:
+        """A program begins: calls are counted from 1."""
+        while self._scopes[0]:
+            self.leave()
+        self._calls = {}
+
+    def enter(self, path: str, cls: str, model: int = 0) -> None:
+        """A call of the module of this path and class begins; `model` is the number of its model."""
         if path == "":
-            self._calls_before = list(self._calls)
+            if self._scopes[model]:
+                # A functionalized network begins again where it has to run on the tape: what it had begun is no call.
+                while self._scopes[model]:
+                    self.leave(model)
+                self._calls = self._calls_before
+            self._calls_before = dict(self._calls)
         number = self._numbers.setdefault((model, path), len(self._names))
         if number == len(self._names):
-            self._names.append((path, type(module).__name__))
-            self._calls.append(0)
-        self._calls[number] += 1
-        entered.enter(f"msjax[{number}.{self._calls[number]}]")
+            self._names.append((path, cls))
+        self._calls[number] = self._calls.get(number, 0) + 1
+        name = f"msjax[{number}.{self._calls[number]}]"
+        scope = jax.named_scope(name)
+        scope.__enter__()
+        self._scopes[model].append(scope)
+        self._under_way.append(name)
+
+    def leave(self, model: int = 0) -> None:
+        """The latest call of a model's modules ends."""
+        if self._scopes[model]:
+            self._scopes[model].pop().__exit__(None, None, None)
+            self._under_way.pop()
 
     def of(self, stack: str) -> tuple[str | None, str, int]:
         """(path, class, number of the call) of the innermost module in the name stack of an operation."""
-        return _of(stack, self._names)
+        found = _SCOPE.findall(stack)
+        if not found:
+            return (None, "", 0)
+        number, call = map(int, found[-1])
+        return (*self._names[number], call)
 
     def around(self, name: str) -> tuple[str | None, str]:
         """(path, class) of the innermost module that has a weight; (None, "") if that isn't known."""
@@ -76,73 +105,3 @@ class Scopes:
             return None, ""
         inside = [(path, cls) for path, cls in self._names if name.startswith(f"{path}." if path else "")]
         return max(inside, key=lambda module: len(module[0]), default=(None, ""))
-
-
-class CallScopes:
-    """Names the calls of cells while a program is traced, where hooks tell of them."""
-
-    def __init__(self):
-        self._entered = _Entered([])
-        self._names: list[tuple[str, str]] = []
-        self._numbers: dict[str, int] = {}
-        self._calls: dict[int, int] = {}
-
-    def begin(self) -> None:
-        """A program begins: calls are counted from 1."""
-        self._entered.leave_all()
-        self._calls = {}
-
-    def enter(self, path: str, cls: str) -> None:
-        """A call of the cell of this path and class begins."""
-        number = self._numbers.setdefault(path, len(self._names))
-        if number == len(self._names):
-            self._names.append((path, cls))
-        self._calls[number] = self._calls.get(number, 0) + 1
-        self._entered.enter(f"msjax[{number}.{self._calls[number]}]")
-
-    def leave(self) -> None:
-        """The latest call ends."""
-        if self._entered.scopes:
-            self._entered.leave()
-
-    def of(self, stack: str) -> tuple[str | None, str, int]:
-        """See `Scopes.of`."""
-        return _of(stack, self._names)
-
-
-def _of(stack, names):
-    found = _SCOPE.findall(stack)
-    if not found:
-        return (None, "", 0)
-    number, call = map(int, found[-1])
-    return (*names[number], call)
-
-
-class _Entered:
-    """The calls of one model that are under way.
-
-    Args:
-        under_way: the names of the scopes of all models; changed as calls begin and end.
-    """
-
-    def __init__(self, under_way: list[str]):
-        self.scopes: list[Any] = []
-        self._under_way = under_way
-
-    def enter(self, name: str) -> None:
-        scope = jax.named_scope(name)
-        scope.__enter__()
-        self.scopes.append(scope)
-        self._under_way.append(name)
-
-    def leave(self) -> None:
-        self.scopes.pop().__exit__(None, None, None)
-        self._under_way.pop()
-
-    def leave_all(self) -> None:
-        while self.scopes:
-            self.leave()
-
-
-def _leave(entered, module, args, output):
-    entered.leave()

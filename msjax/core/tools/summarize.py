@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field
 from typing import Any
 
 from msjax.core.base.errors import describe
+from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.tools.model_tools import tools_of
-from msjax.core.tools.modules import described, takes_hooks
-from msjax.core.tools.texts import printed
+from msjax.core.tools.modules import described
+from msjax.core.tools.texts import Printed
 
 _COLUMNS = ("class", "output", "parameters", "hooks")
 
@@ -50,8 +50,8 @@ class SummaryRow:
         return name, self.cls_name, output, _count(self.trainable, self.other), self.hooks
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass(frozen=True, repr=False)
+class Summary(Printed):
     """The result of `summary`: rows that print as a table, also in a notebook.
 
     Attributes:
@@ -87,22 +87,6 @@ class Summary:
         for row in self.rows:
             table.add_row(*[Text(text) for text in row.texts()[: len(table.columns)]])
         return table
-
-    def __str__(self) -> str:
-        return printed(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self):
-        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in (self.kind, *_COLUMNS))
-        total = ("in all", "", "", _count(self.trainable, self.other), "")
-        rows = [row.texts() for row in self.rows]
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_html_row, [*rows, total]))}</tbody></table>"
-
-
-def _html_row(texts):
-    cells = "".join(f"<td style='text-align:left;white-space:pre'>{html.escape(text)}</td>" for text in texts)
-    return f"<tr>{cells}</tr>"
 
 
 def _count(trainable, other):
@@ -145,7 +129,7 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
     tools = tools_of(net)
     if tools is not None:
         return Summary([SummaryRow(*fields) for fields in tools.summary(net, inputs, kwargs)])
-    if not takes_hooks(net):
+    if framework_of(net) is None:
         raise TypeError(
             f"For 'summary', the network should be a flax nnx module, what hooks.hooked returned, or of msjax.nn, but got {describe(net)}."
         )

@@ -1,4 +1,4 @@
-"""Text of what rich can print."""
+"""Tables that rich prints, as text and in notebooks."""
 
 from __future__ import annotations
 
@@ -6,17 +6,35 @@ import io
 from typing import Any
 
 
-def printed(shown: Any, width: int = 120) -> str:
-    """What rich prints, as plain text.
+class Printed:
+    """Something that rich can print, as text and in a notebook.
 
-    Args:
-        shown: anything that rich can print.
-        width (int): the width of a line. Default: 120.
+    Attributes:
+        width: of a line of text, in characters.
     """
+
+    width = 120
+
+    def __str__(self) -> str:
+        lines = [line.removeprefix(" ").rstrip() for line in _console(self, self.width).file.getvalue().splitlines()]
+        return "\n".join(line for line in lines if line)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self):
+        return html_of(self)
+
+
+def html_of(shown: Any) -> str:
+    """What rich prints, as HTML."""
+    console = _console(shown, 120)
+    return console.export_html(inline_styles=True, code_format="<pre style='line-height:1.2'>{code}</pre>")
+
+
+def _console(shown, width):
     from rich.console import Console
 
-    file = io.StringIO()
-    console = Console(file=file, width=width, color_system=None, force_jupyter=False)
+    console: Any = Console(file=io.StringIO(), width=width, color_system=None, force_jupyter=False, record=True)
     console.print(shown)
-    lines = [line.removeprefix(" ").rstrip() for line in file.getvalue().splitlines()]
-    return "\n".join(line for line in lines if line)
+    return console

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_number, check_positive_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_number, check_positive_int, check_value
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.checks import check_numbers
 
@@ -61,8 +60,7 @@ class Biquad(AudioTransform):
             check_number(value, name, "Biquad")
             for name, value in zip(("b0", "b1", "b2", "a0", "a1", "a2"), (b0, b1, b2, a0, a1, a2))
         ]
-        if a0 == 0:
-            raise ValueError(f"For 'Biquad', 'a0' should not be 0, but got {describe(a0)}.")
+        check_value(a0, a0 != 0, "not be 0", "a0", "Biquad")
 
     def _sound(self, sound):
         return _filtered(sound, self._coefficients[:3], self._coefficients[3:])
@@ -284,8 +282,7 @@ class RiaaBiquad(AudioTransform):
     """
 
     def __init__(self, sample_rate: int):
-        if sample_rate not in _RIAA:
-            raise ValueError(f"For 'RiaaBiquad', 'sample_rate' should be one of {list(_RIAA)}, but got {describe(sample_rate)}.")
+        check_value(sample_rate, sample_rate in _RIAA, f"be one of {list(_RIAA)}", "sample_rate", "RiaaBiquad")
         self.sample_rate = sample_rate
 
     def _sound(self, sound):

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_float, check_int, check_number, check_positive_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_float, check_int, check_number, check_positive_int, check_value
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.audio.enums import BorderType, MelType, NormMode, NormType, ScaleType, WindowType
 from msjax.dataset.audio.filter_banks import create_dct, melscale_fbanks
@@ -59,8 +58,7 @@ class Spectrogram(AudioTransform):
         self.n_fft = check_positive_int(n_fft, "n_fft", who)
         self.win_length = self.n_fft if win_length is None else check_positive_int(win_length, "win_length", who)
         self.hop_length = self.win_length // 2 if hop_length is None else check_positive_int(hop_length, "hop_length", who)
-        if self.win_length > self.n_fft:
-            raise ValueError(f"For '{who}', 'win_length' should not be above 'n_fft', {n_fft}, but got {describe(win_length)}.")
+        check_value(win_length, self.win_length <= self.n_fft, f"not be above 'n_fft', {n_fft}", "win_length", who)
         self.pad = check_int(pad, "pad", who, low=0)
         self.window = check_enum(window, WindowType, "window", who)
         self.power = check_number(power, "power", who, low=0)
@@ -287,13 +285,11 @@ class MFCC(AudioTransform):
         melkwargs: dict | None = None,
     ):
         self.n_mfcc = check_positive_int(n_mfcc, "n_mfcc", "MFCC")
-        if dct_type != 2:
-            raise ValueError(f"For 'MFCC', 'dct_type' should be 2, but got {describe(dct_type)}.")
+        check_value(dct_type, dct_type == 2, "be 2", "dct_type", "MFCC")
         self.log_mels = check_bool(log_mels, "log_mels", "MFCC")
         arguments = dict(melkwargs or {})
         mels = arguments.get("n_mels", 128)
-        if n_mfcc > mels:
-            raise ValueError(f"For 'MFCC', 'n_mfcc' should not be above the number of mels, {mels}, but got {n_mfcc}.")
+        check_value(n_mfcc, n_mfcc <= mels, f"not be above the number of mels, {mels}", "n_mfcc", "MFCC")
         self._spectrogram = MelSpectrogram(sample_rate, **arguments)
         self._dct = create_dct(n_mfcc, mels, norm).astype(np.float64)
         self._decibels = AmplitudeToDB()

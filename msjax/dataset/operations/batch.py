@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_int, check_options
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_options, check_value
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import LARGEST, check_columns, check_pool
 from msjax.dataset.dataset import Dataset
@@ -52,8 +52,7 @@ class BatchInfo:
 def check_batch_size(size: object, who: str) -> int:
     """The value, if it is a positive int."""
     check_int(size, "batch_size", who)
-    if not 0 < size <= LARGEST:
-        raise ValueError(f"For '{who}', 'batch_size' should be positive, but got {size}.")
+    check_value(size, 0 < size <= LARGEST, "be positive", "batch_size", who)
     return size
 
 
@@ -79,8 +78,7 @@ class BatchDataset(Dataset):
         self._drop = check_bool(drop_remainder, "drop_remainder", who)
         self._workers, self._processes = check_pool(num_parallel_workers, options.get("python_multiprocessing"), who)
         function = self._function = options.get("per_batch_map")
-        if function is not None and not callable(function):
-            raise TypeError(f"For 'batch', 'per_batch_map' should be a function, but got {describe(function)}.")
+        check_kind(function, function is None or callable(function), "be a function", "per_batch_map", "batch")
         for name in ("input_columns", "output_columns"):
             value = options.get(name)
             if name == "input_columns" and value is not None and function is None:

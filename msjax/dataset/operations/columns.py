@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from msjax.core.base.checks import check_callable
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns, check_workers
 from msjax.dataset.dataset import Dataset
-from msjax.dataset.operations.shared import operation_name, positions_of, row_error
+from msjax.dataset.operations.shared import different_names, operation_name, positions_of, row_error
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
 from msjax.dataset.values import as_value
@@ -63,9 +64,7 @@ class RenameDataset(_OneToOne):
         names = list(self._inputs[0]._columns())
         for position, name in zip(positions_of(names, self._old, "rename"), self._new):
             names[position] = name
-        if len(set(names)) != len(names):
-            raise RuntimeError(f"rename: there would be two columns of the same name among {names}.")
-        return names
+        return different_names(names, "rename")
 
     def _rows(self, run):
         self._columns()
@@ -82,8 +81,7 @@ class FilterDataset(Dataset):
         input_columns: str | Sequence[str] | None = None,
         num_parallel_workers: int | None = None,
     ):
-        if not callable(predicate):
-            raise TypeError(f"For 'filter', 'predicate' should be a function, but got {describe(predicate)}.")
+        check_callable(predicate, "predicate", "filter")
         self._inputs, self._predicate = (dataset,), predicate
         self._names = None if input_columns is None else check_columns(input_columns, "input_columns", "filter")
         self._workers = check_workers(num_parallel_workers, "filter")

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.core.base.checks import check_type
+from msjax.core.base.checks import check_callable, check_kind, check_type
 from msjax.core.base.errors import describe
 from msjax.dataset.dataset import Dataset
-from msjax.dataset.operations.shared import operation_name, row_error
+from msjax.dataset.operations.shared import different_names, operation_name, row_error
 from msjax.dataset.run import Run, draw_seed
 from msjax.dataset.samplers import DistributedSampler
 from msjax.dataset.values import same_type, shape_and_type, to_numpy
@@ -19,20 +19,16 @@ class ZipDataset(Dataset):
     """What `zip` and `Dataset.zip` give."""
 
     def __init__(self, datasets: Sequence[Dataset]):
-        if not isinstance(datasets, tuple):
-            raise TypeError(f"For 'zip', 'datasets' should be a tuple of datasets, but got {describe(datasets)}.")
+        self._inputs: tuple[Dataset, ...] = check_kind(
+            datasets, isinstance(datasets, tuple), "be a tuple of datasets", "datasets", "zip"
+        )
         if len(datasets) < 2:
             raise ValueError(f"For 'zip', there should be at least two datasets, but got {len(datasets)}.")
         for dataset in datasets:
-            if not isinstance(dataset, Dataset):
-                raise TypeError(f"For 'zip', 'datasets' should hold datasets, but got {describe(dataset)}.")
-        self._inputs = datasets
+            check_kind(dataset, isinstance(dataset, Dataset), "hold datasets", "datasets", "zip")
 
     def _columns(self):
-        names = [name for dataset in self._inputs for name in dataset._columns()]
-        if len(set(names)) != len(names):
-            raise RuntimeError(f"zip: there would be two columns of the same name among {names}; rename one.")
-        return names
+        return different_names([name for dataset in self._inputs for name in dataset._columns()], "zip")
 
     def _count(self, endless):
         return min(dataset._count(endless) for dataset in self._inputs)
@@ -48,8 +44,7 @@ class ConcatDataset(Dataset):
 
     def __init__(self, datasets: Sequence[Dataset]):
         for dataset in datasets:
-            if not isinstance(dataset, Dataset):
-                raise TypeError(f"For 'concat', 'datasets' should be a dataset or a list of them, but got {describe(dataset)}.")
+            check_kind(dataset, isinstance(dataset, Dataset), "be a dataset or a list of them", "datasets", "concat")
         self._inputs = tuple(datasets)
         self._sampler: Any = None
 
@@ -132,8 +127,7 @@ class FlatMapDataset(Dataset):
     """What `Dataset.flat_map` gives."""
 
     def __init__(self, dataset: Dataset, function: Callable[..., Any]):
-        if not callable(function):
-            raise TypeError(f"For 'flat_map', 'func' should be a function, but got {describe(function)}.")
+        check_callable(function, "func", "flat_map")
         self._inputs, self._function = (dataset,), function
 
     def _columns(self):

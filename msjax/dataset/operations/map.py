@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from msjax.core.base.checks import check_options, check_type
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_options, check_type, check_value
 from msjax.dataset.callback import DSCallback
 from msjax.dataset.checks import check_columns, check_pool
 from msjax.dataset.dataset import Dataset
@@ -183,15 +182,13 @@ def check_operations(operations: Callable[..., Any] | Sequence[Callable[..., Any
         ValueError: something else, or the class of a transform in the place of a transform.
     """
     listed = list(operations) if isinstance(operations, (list, tuple)) else [operations]
-    if not listed:
-        raise ValueError(f"For '{who}', 'operations' should not be empty.")
+    check_value(listed, listed, "not be empty", "operations", who)
     for operation in listed:
         if isinstance(operation, type) and is_transform(operation):
             raise ValueError(
                 f"For '{who}', 'operations' should hold transforms, but got the class {operation.__name__}; call it."
             )
-        if not callable(operation):
-            raise ValueError(f"For '{who}', 'operations' should be functions or transforms, but got {describe(operation)}.")
+        check_value(operation, callable(operation), "be functions or transforms", "operations", who)
     return listed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.core.base.checks import check_bool
+from msjax.core.base.checks import check_bool, check_callable
 from msjax.core.base.errors import describe
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.batch import BatchDataset
@@ -332,8 +332,7 @@ def apply(self: Dataset, apply_func: Callable[..., Any]) -> Dataset:
         >>> len(ds.NumpySlicesDataset([1, 2, 3]).apply(lambda data: data.batch(2)))
         2
     """
-    if not callable(apply_func):
-        raise TypeError(f"For 'apply', 'apply_func' should be a function, but got {describe(apply_func)}.")
+    check_callable(apply_func, "apply_func", "apply")
     result = apply_func(self)
     if not isinstance(result, Dataset):
         raise TypeError(f"For 'apply', 'apply_func' should return a dataset, but returned {describe(result)}.")

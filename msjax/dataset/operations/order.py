@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_type, is_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_int, check_type, check_value, is_int
 from msjax.dataset.checks import LARGEST
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.run import Run
@@ -148,18 +147,15 @@ def _order_of_split(dataset, total, run):
 
 def _part_sizes(sizes: Any, total: int) -> Any:
     check_type(sizes, list, "sizes", "split")
-    if not sizes:
-        raise ValueError("For 'split', 'sizes' should not be empty.")
+    check_value(sizes, sizes, "not be empty", "sizes", "split")
     if all(map(is_int, sizes)):
-        if min(sizes) < 1:
-            raise ValueError(f"For 'split', 'sizes' should hold positive ints, but got {sizes}.")
+        check_value(sizes, min(sizes) >= 1, "hold positive ints", "sizes", "split")
         if sum(sizes) != total:
             raise RuntimeError(
                 f"split: the sizes {sizes} should add up to {total}, the number of rows, but their sum is {sum(sizes)}."
             )
         return sizes
-    if not all(isinstance(size, float) for size in sizes):
-        raise ValueError(f"For 'split', 'sizes' should hold only ints or only floats, but got {describe(sizes)}.")
+    check_value(sizes, all(isinstance(size, float) for size in sizes), "hold only ints or only floats", "sizes", "split")
     if not all(0 < size <= 1 for size in sizes) or abs(sum(sizes) - 1) > 1e-9:
         raise ValueError(f"For 'split', the fractions should be in (0, 1] and add up to 1, but got {sizes}.")
     counts = [round(size * total) for size in sizes]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int, check_type, is_int
+from msjax.core.base.checks import check_bool, check_callable, check_int, check_kind, check_type, check_value, is_int
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns, check_list
 from msjax.dataset.dataset import Dataset
@@ -58,22 +58,17 @@ class BucketBatchByLengthDataset(Dataset):
         bounds = check_list(bucket_boundaries, "bucket_boundaries", who)
         sizes = check_list(bucket_batch_sizes, "bucket_batch_sizes", who)
         for name, values in (("bucket_boundaries", bounds), ("bucket_batch_sizes", sizes)):
-            if not all(map(is_int, values)):
-                raise TypeError(f"For '{who}', '{name}' should hold ints, but got {describe(values)}.")
-            if min(values) < 1:
-                raise ValueError(f"For '{who}', '{name}' should hold positive ints, but got {describe(values)}.")
-        if any(a >= b for a, b in itertools.pairwise(bounds)):
-            raise ValueError(f"For '{who}', 'bucket_boundaries' should rise, but got {bounds}.")
+            check_kind(values, all(map(is_int, values)), "hold ints", name, who)
+            check_value(values, min(values) >= 1, "hold positive ints", name, who)
+        check_value(bounds, all(a < b for a, b in itertools.pairwise(bounds)), "rise", "bucket_boundaries", who)
         if len(sizes) != len(bounds) + 1:
             raise ValueError(
                 f"For '{who}', there should be one size more than boundaries ({len(bounds)}), but got {len(sizes)} sizes."
             )
         if element_length_function is None and len(self._names) != 1:
             raise ValueError(f"For '{who}', 'element_length_function' is needed where there are several 'column_names'.")
-        if element_length_function is not None and not callable(element_length_function):
-            raise TypeError(
-                f"For '{who}', 'element_length_function' should be a function, but got {describe(element_length_function)}."
-            )
+        if element_length_function is not None:
+            check_callable(element_length_function, "element_length_function", who)
         self._bounds, self._sizes, self._length = bounds, sizes, element_length_function
         self._pad_info = check_pad_info({} if pad_info is None else pad_info, who)
         self._to_boundary = check_bool(pad_to_bucket_boundary, "pad_to_bucket_boundary", who)

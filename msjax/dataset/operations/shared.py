@@ -9,6 +9,13 @@ from msjax.core.base.errors import callable_name
 from msjax.dataset.vision.image import ImageTransform
 
 
+def different_names(names: list[Any], who: str) -> list[Any]:
+    """The names of columns; RuntimeError if one is there twice."""
+    if len(set(names)) != len(names):
+        raise RuntimeError(f"{who}: there would be two columns of the same name among {names}.")
+    return names
+
+
 def positions_of(names: list[Any], columns: list[Any], who: str) -> list[Any]:
     """The positions of columns among the names; RuntimeError for one that is not there."""
     for column in columns:
@@ -69,8 +76,7 @@ class Layout:
         else:
             self.names = outputs + [names[i] for i in rest]
             self._sources = [(True, i) for i in range(len(outputs))] + [(False, i) for i in rest]
-        if len(set(self.names)) != len(self.names):
-            raise RuntimeError(f"{who}: there would be two columns of the same name among {self.names}.")
+        different_names(self.names, who)
 
     def pick(self, row: Sequence[Any]) -> list[Any]:
         """What the function gets."""

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from msjax.core.base.checks import check_type, is_int
-from msjax.core.base.errors import check_callable, describe
+from msjax.core.base.checks import check_int, check_type, is_int
+from msjax.core.base.errors import check_callable
 from msjax.dataset import config
 from msjax.dataset.dataset import Dataset
 
@@ -19,8 +19,7 @@ class SyncWaitDataset(Dataset):
     def __init__(self, dataset: Dataset, condition_name: str, num_batch: int = 1, callback: Callable[..., Any] | None = None):
         self._inputs = (dataset,)
         self.name: str = check_type(condition_name, str, "condition_name", "sync_wait")
-        if not is_int(num_batch):
-            raise TypeError(f"For 'sync_wait', 'num_batch' should be an int, but got {describe(num_batch)}.")
+        check_int(num_batch, "num_batch", "sync_wait")
         if num_batch <= 0:
             raise ValueError(f"num_batch need to be greater than 0, but got {num_batch}.")
         if callback is not None:

@@ -50,8 +50,8 @@ class MnistDataset(FolderDataset):
         names = [name for name in wanted if self._usage != "all" or os.path.exists(self._path(name, "images-idx3-ubyte"))]
         if not names:
             raise ValueError(f"there are no files such as train-images-idx3-ubyte in {self._folder!r}")
-        images = [_read(self._path(name, "images-idx3-ubyte"), _IMAGES, 3) for name in names]
-        labels = [_read(self._path(name, "labels-idx1-ubyte"), _LABELS, 1) for name in names]
+        images = [read_idx(self._path(name, "images-idx3-ubyte"), _IMAGES, 3) for name in names]
+        labels = [read_idx(self._path(name, "labels-idx1-ubyte"), _LABELS, 1) for name in names]
         for name, image, label in zip(names, images, labels):
             if len(image) != len(label):
                 raise ValueError(f"the files {name}-... hold {len(image)} images, but {len(label)} labels")
@@ -81,7 +81,7 @@ class KMnistDataset(MnistDataset):
     """
 
 
-def _read(path, magic, axes):
+def read_idx(path: str, magic: int, axes: int) -> np.ndarray:
     """The array of an IDX file of bytes."""
     with open(path, "rb") as file:
         content = file.read()

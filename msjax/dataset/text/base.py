@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.errors import describe
+from msjax.dataset.checks import check_data
 from msjax.dataset.transforms.base import Transform
 from msjax.dataset.values import as_value
 
@@ -21,14 +21,14 @@ class TextTransform(Transform):
     def __call__(self, *values: Any) -> Any:
         arrays = [as_value(value) for value in values]
         for array in arrays:
-            if isinstance(array, dict) or array.dtype.kind != "U":
-                raise RuntimeError(f"{type(self).__name__}: the input should be text, but got {describe(array)}.")
+            check_data(
+                array, not isinstance(array, dict) and array.dtype.kind == "U", "the input should be text", type(self).__name__
+            )
         return super().__call__(*arrays)
 
     def _one(self, array) -> str:
         """The text of a scalar; RuntimeError for several."""
-        if array.ndim:
-            raise RuntimeError(f"{type(self).__name__}: the input should be one text, but got {describe(array)}.")
+        check_data(array, not array.ndim, "the input should be one text", type(self).__name__)
         return str(array)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from msjax.common.typing import ArrayLike
 from msjax.core.base.checks import check_bool, check_int, check_str, check_type, is_int
 from msjax.core.base.errors import describe
-from msjax.dataset.checks import check_list
+from msjax.dataset.checks import check_data, check_list
 from msjax.dataset.text.base import TextTransform
 from msjax.dataset.transforms.base import Transform
 
@@ -137,8 +137,7 @@ class Ngram(TextTransform):
         self.separator: str = check_str(separator, "separator", "Ngram")
 
     def _apply(self, array):
-        if array.ndim != 1:
-            raise RuntimeError(f"Ngram: the input should be a vector of tokens, but got {describe(array)}.")
+        check_data(array, array.ndim == 1, "the input should be a vector of tokens", "Ngram")
         grams = []
         for n in self.n:
             # A sequence never consists of padding only.
@@ -218,8 +217,7 @@ class Truncate(TextTransform):
         self.max_seq_len: int = check_int(max_seq_len, "max_seq_len", "Truncate", low=1)
 
     def _apply(self, array):
-        if array.ndim not in (1, 2):
-            raise RuntimeError(f"Truncate: the input should be tokens, or rows of them, but got {describe(array)}.")
+        check_data(array, array.ndim in (1, 2), "the input should be tokens, or rows of them", "Truncate")
         return array[..., : self.max_seq_len]
 
 
@@ -240,8 +238,7 @@ class AddToken(TextTransform):
         self.token, self.begin = check_str(token, "token", "AddToken"), check_bool(begin, "begin", "AddToken")
 
     def _apply(self, array):
-        if array.ndim not in (1, 2):
-            raise RuntimeError(f"AddToken: the input should be tokens, or rows of them, but got {describe(array)}.")
+        check_data(array, array.ndim in (1, 2), "the input should be tokens, or rows of them", "AddToken")
         added = np.full((*array.shape[:-1], 1), self.token)
         return np.concatenate([added, array] if self.begin else [array, added], -1)
 

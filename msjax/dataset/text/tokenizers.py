@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int, check_str, check_type
+from msjax.core.base.checks import check_bool, check_callable, check_int, check_kind, check_str, check_type
 from msjax.core.base.errors import describe
 from msjax.dataset.text.base import TextTransform, Tokenizer
 from msjax.dataset.text.normalizers import NormalizeForm, strip_accents
@@ -136,8 +136,7 @@ class PythonTokenizer(TextTransform):
     """
 
     def __init__(self, tokenizer: Callable[..., Any]):
-        if not callable(tokenizer):
-            raise TypeError(f"For 'PythonTokenizer', 'tokenizer' should be a function, but got {describe(tokenizer)}.")
+        check_callable(tokenizer, "tokenizer", "PythonTokenizer")
         self.tokenizer = tokenizer
 
     def _apply(self, array):
@@ -295,8 +294,7 @@ class ToNumber(TextTransform):
 
     def __init__(self, data_type: Any):
         self.data_type: Any = numpy_dtype(data_type, "data_type", "ToNumber")
-        if self.data_type.kind not in "iuf":
-            raise TypeError(f"For 'ToNumber', 'data_type' should be a type of numbers, but got {describe(data_type)}.")
+        check_kind(data_type, self.data_type.kind in "iuf", "be a type of numbers", "data_type", "ToNumber")
 
     def _apply(self, array):
         kind = float if self.data_type.kind == "f" else leading_int

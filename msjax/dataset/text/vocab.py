@@ -10,7 +10,7 @@ import numpy as np
 
 from msjax.common.dtype import int32
 from msjax.common.typing import DTypeLike
-from msjax.core.base.checks import check_bool, check_int, check_str, check_type, is_int
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_str, check_type, check_value, is_int
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns, check_list
 from msjax.dataset.dataset import Dataset
@@ -223,8 +223,7 @@ class Lookup(TextTransform):
 
 
 def _texts(value, name, who, empty=False, different=True):
-    if not all(isinstance(word, str) for word in check_list(value, name, who, empty)):
-        raise TypeError(f"For '{who}', '{name}' should be a list of str, but got {describe(value)}.")
+    check_kind(value, all(isinstance(word, str) for word in check_list(value, name, who, empty)), "be a list of str", name, who)
     if different and len(set(value)) != len(value):
         raise ValueError(f"For '{who}', '{name}' should not hold a word twice, but has {Counter(value).most_common(1)[0][0]!r}.")
     return list(value)
@@ -238,8 +237,7 @@ def _frequencies(freq_range):
             f"For 'from_dataset', 'freq_range' should be a tuple of two ints or None, but got {describe(freq_range)}."
         )
     low, high = 0 if freq_range[0] is None else freq_range[0], float("inf") if freq_range[1] is None else freq_range[1]
-    if not 0 <= low <= high:
-        raise ValueError(f"For 'from_dataset', 'freq_range' should not fall or be negative, but got {freq_range}.")
+    check_value(freq_range, 0 <= low <= high, "not fall or be negative", "freq_range", "from_dataset")
     return low, high
 
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from msjax.common.dtype import Type, bool_
 from msjax.common.typing import ArrayLike, DTypeLike
-from msjax.core.base.checks import check_int, check_number, is_int
+from msjax.core.base.checks import check_int, check_kind, check_number, is_int
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Number
+from msjax.dataset.checks import check_data, check_enum
 from msjax.dataset.transforms.base import OF_BATCHES, Transform
 from msjax.dataset.values import as_value, is_text, numpy_dtype, pad_to, same_type
 
@@ -53,10 +54,7 @@ class TypeCast(Transform):
     def __init__(self, data_type: DTypeLike):
         # Python's float is float64, as in numpy, and not the float32 that it is for Tensors.
         self.data_type: Any = np.dtype(float) if data_type is float else numpy_dtype(data_type, "data_type", type(self).__name__)
-        if self.data_type.kind not in "biufV":
-            raise TypeError(
-                f"For '{type(self).__name__}', 'data_type' should be a type of numbers, but got {describe(data_type)}."
-            )
+        check_kind(data_type, self.data_type.kind in "biufV", "be a type of numbers", "data_type", type(self).__name__)
 
     def _apply(self, array):
         if is_text(array):
@@ -227,10 +225,10 @@ class Mask(Transform):
     """
 
     def __init__(self, operator: Relational, constant: Number | str, dtype: Type | None = bool_):
-        if not isinstance(operator, Relational):
-            raise TypeError(f"For 'Mask', 'operator' should be a member of Relational, but got {describe(operator)}.")
-        if not isinstance(constant, (int, float, str, bytes, np.generic)):
-            raise TypeError(f"For 'Mask', 'constant' should be a number or a str, but got {describe(constant)}.")
+        check_enum(operator, Relational, "operator", "Mask")
+        check_kind(
+            constant, isinstance(constant, (int, float, str, bytes, np.generic)), "be a number or a str", "constant", "Mask"
+        )
         self.operator, self.constant, self.dtype = operator, constant, numpy_dtype(dtype, "dtype", "Mask")
 
     def _apply(self, array):
@@ -297,8 +295,7 @@ class Unique(Transform):
     """
 
     def _apply(self, array):
-        if array.ndim < 2:
-            raise RuntimeError(f"Unique: the array should have at least two axes, but got {describe(array)}.")
+        check_data(array, array.ndim >= 2, "the array should have at least two axes", "Unique")
         values, first, inverse, counts = np.unique(array.ravel(), return_index=True, return_inverse=True, return_counts=True)
         order = np.argsort(first)
         rank = np.argsort(order)

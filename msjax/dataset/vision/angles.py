@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from msjax.core.base.checks import check_bool, check_number, is_number
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_number, check_value, is_number
 from msjax.dataset.checks import check_enum, check_numbers, check_range
 from msjax.dataset.run import row_rng
 from msjax.dataset.vision.enums import Inter
@@ -284,8 +283,7 @@ class RandomAffine(ImageTransform):
         if values is None:
             return (0, 0), (0, 0)
         values = check_numbers(values, name, "RandomAffine", low=low, high=high)
-        if len(values) not in (2, 4):
-            raise ValueError(f"For 'RandomAffine', '{name}' should hold two or four numbers, but got {describe(values)}.")
+        check_value(values, len(values) in (2, 4), "hold two or four numbers", name, "RandomAffine")
         return values[:2], values[2:] or (0, 0)
 
     def _apply(self, image: ImageLike):

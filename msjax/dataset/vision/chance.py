@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.core.base.checks import check_number, is_number
+from msjax.core.base.checks import check_number, check_value, is_number
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_list, check_range
 from msjax.dataset.run import row_rng
@@ -263,10 +263,7 @@ class RandomSelectSubpolicy(ImageTransform):
         for number, steps in enumerate(check_list(policy, "policy", who)):
             for at, step in enumerate(check_list(steps, f"policy[{number}]", who)):
                 name = f"policy[{number}][{at}]"
-                if not isinstance(step, tuple) or len(step) != 2:
-                    raise ValueError(
-                        f"For '{who}', '{name}' should be a tuple (transform, probability), but got {describe(step)}."
-                    )
+                check_value(step, isinstance(step, tuple) and len(step) == 2, "be a tuple (transform, probability)", name, who)
                 if not callable(step[0]):
                     raise TypeError(f"For '{who}', the transform of '{name}' should be callable, but got {describe(step[0])}.")
                 check_number(step[1], f"the probability of {name}", who, low=0, high=1)

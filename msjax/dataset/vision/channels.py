@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int
-from msjax.core.base.errors import describe
-from msjax.dataset.checks import check_enum
+from msjax.core.base.checks import check_bool, check_int, check_one_of
+from msjax.dataset.checks import check_data, check_enum
 from msjax.dataset.vision.enums import ConvertMode
 from msjax.dataset.vision.image import ImageTransform
 
@@ -33,8 +32,7 @@ class Grayscale(ImageTransform):
 
     def __init__(self, num_output_channels: int = 1):
         self.num_output_channels: int = check_int(num_output_channels, "num_output_channels", "Grayscale")
-        if num_output_channels not in (1, 3):
-            raise ValueError(f"For 'Grayscale', 'num_output_channels' should be 1 or 3, but got {num_output_channels}.")
+        check_one_of(num_output_channels, (1, 3), "num_output_channels", "Grayscale")
 
     def _apply(self, image):
         grey = image.convert("L")
@@ -69,13 +67,11 @@ class ConvertColor(ImageTransform):
         if source != "GRAY":
             # A plane counts as one with equal colours, as in MindSpore.
             image = np.stack([image] * 3, -1) if image.ndim == 2 else image
-            if image.shape[2] != len(source):
-                raise RuntimeError(f"ConvertColor: the image should have {len(source)} channels, but got {describe(image)}.")
+            check_data(image, image.shape[2] == len(source), f"the image should have {len(source)} channels", "ConvertColor")
             planes: dict[str, Any] = {letter: image[..., i] for i, letter in enumerate(source)}
         else:
             grey = image[..., 0] if image.ndim == 3 and image.shape[2] == 1 else image
-            if grey.ndim != 2:
-                raise RuntimeError(f"ConvertColor: the image should have one channel, but got {describe(image)}.")
+            check_data(image, grey.ndim == 2, "the image should have one channel", "ConvertColor")
             planes = dict.fromkeys("RGB", grey)
         if target == "GRAY":
             return _grey(*(planes[letter] for letter in "RGB"))
@@ -110,8 +106,9 @@ class HsvToRgb(ImageTransform):
 
     def _check_array(self, array):
         axis = -1 if self.is_hwc else -3
-        if array.ndim not in (3, 4) or array.shape[axis] != 3:
-            raise RuntimeError(f"{type(self).__name__}: the image should have three channels, but got {describe(array)}.")
+        check_data(
+            array, array.ndim in (3, 4) and array.shape[axis] == 3, "the image should have three channels", type(self).__name__
+        )
 
     def _apply(self, image):
         axis = -1 if self.is_hwc else -3

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_number, is_number
+from msjax.core.base.checks import check_int, check_number, check_value, is_number
 from msjax.core.base.errors import describe
-from msjax.dataset.checks import check_numbers
+from msjax.dataset.checks import check_data, check_numbers
 from msjax.dataset.values import is_pil
 from msjax.dataset.vision.image import ImageTransform, pillow, through_pil
 
@@ -247,8 +247,7 @@ class Solarize(ImageTransform):
     def __init__(self, threshold: float | Sequence[int]):
         bounds = (threshold, 255) if is_number(threshold) else threshold
         self.threshold: tuple[Any, ...] = check_numbers(bounds, "threshold", "Solarize", 2, 0, 255)
-        if self.threshold[0] > self.threshold[1]:
-            raise ValueError(f"For 'Solarize', 'threshold' should not fall, but got {self.threshold}.")
+        check_value(self.threshold, self.threshold[0] <= self.threshold[1], "not fall", "threshold", "Solarize")
 
     def _apply(self, image: ImageLike):
         low, high = self.threshold
@@ -321,8 +320,7 @@ class Equalize(ImageTransform):
             from PIL import ImageOps
 
             return ImageOps.equalize(image)
-        if image.dtype != np.uint8:
-            raise RuntimeError(f"Equalize: the image should be of type uint8, but got {describe(image)}.")
+        check_data(image, image.dtype == np.uint8, "the image should be of type uint8", "Equalize")
         channels = image.reshape(*image.shape[:2], -1)
         return np.stack([_equalized(channels[..., i]) for i in range(channels.shape[2])], -1).reshape(image.shape)
 

@@ -11,6 +11,7 @@ import numpy as np
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_str
 from msjax.core.base.errors import describe
+from msjax.dataset.checks import check_data
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import Transform
 from msjax.dataset.values import is_pil
@@ -149,8 +150,7 @@ def through_pil(function: Callable[..., Any], image: Any, who: str) -> ImageLike
 
 def _array_through_pil(function, image, who):
     if image.dtype == np.uint8:
-        if image.ndim == 3 and image.shape[2] not in (1, 3, 4):
-            raise RuntimeError(f"{who}: the image should have 1, 3 or 4 channels, but got {describe(image)}.")
+        check_data(image, image.ndim != 3 or image.shape[2] in (1, 3, 4), "the image should have 1, 3 or 4 channels", who)
         result = np.array(function(as_pil(image, who)))
         return result[..., None] if image.ndim == 3 and result.ndim == 2 else result
     planes = image.astype(np.float32)[..., None] if image.ndim == 2 else image.astype(np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_bool, check_int, check_number, is_number
 from msjax.core.base.errors import describe
-from msjax.dataset.checks import check_enum, check_numbers, check_range
+from msjax.dataset.checks import check_data, check_enum, check_numbers, check_range
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import Transform
 from msjax.dataset.vision.enums import ImageBatchFormat
@@ -56,10 +56,7 @@ class RandomErasing(ImageTransform):
         self.max_attempts: int = check_int(max_attempts, "max_attempts", who, low=1)
 
     def _check_array(self, array):
-        if array.ndim != 3:
-            raise RuntimeError(
-                f"RandomErasing: the image should have the axes (channels, height, width), but got {describe(array)}."
-            )
+        check_data(array, array.ndim == 3, "the image should have the axes (channels, height, width)", "RandomErasing")
 
     def _apply(self, image):
         rng = row_rng()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_number
+from msjax.core.base.checks import check_int, check_number, check_value
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_enum, check_list
 from msjax.dataset.enums import Named
@@ -277,10 +277,9 @@ class UniformAugment(ImageTransform):
             if not callable(one):
                 raise TypeError(f"For '{who}', 'transforms[{number}]' should be callable, but got {describe(one)}.")
         self.num_ops: int = check_int(num_ops, "num_ops", who, low=1, high=2**24)
-        if num_ops > len(transforms):
-            raise ValueError(
-                f"For '{who}', 'num_ops' should be at most the number of transforms, {len(transforms)}, but got {num_ops}."
-            )
+        check_value(
+            num_ops, num_ops <= len(transforms), f"be at most the number of transforms, {len(transforms)}", "num_ops", who
+        )
         self.transforms: list[Any] = transforms
 
     def _apply(self, image):

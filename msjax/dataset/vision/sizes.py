@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int, is_int
+from msjax.core.base.checks import check_bool, check_int, check_value, is_int
 from msjax.core.base.errors import describe
-from msjax.dataset.checks import check_enum, check_range, check_size
+from msjax.dataset.checks import check_data, check_enum, check_range, check_size
 from msjax.dataset.run import row_rng
 from msjax.dataset.values import is_pil
 from msjax.dataset.vision.enums import Border, Inter
@@ -28,10 +28,7 @@ def check_padding(padding: int | Sequence[int], who: str) -> tuple[Any, ...]:
         raise TypeError(
             f"For '{who}', 'padding' should be an int, or a tuple or list of two or four, but got {describe(padding)}."
         )
-    if len(padding) not in (2, 4):
-        raise ValueError(
-            f"For '{who}', 'padding' should be an int, or a tuple or list of two or four, but got {describe(padding)}."
-        )
+    check_value(padding, len(padding) in (2, 4), "be an int, or a tuple or list of two or four", "padding", who)
     return tuple(check_int(side, "padding", who, low=0) for side in (padding if len(padding) == 4 else tuple(padding) * 2))
 
 
@@ -299,8 +296,9 @@ class RandomCropDecodeResize(RandomResizedCrop):
     _takes = ("array",)
 
     def _check_array(self, array):
-        if array.ndim != 1 or array.dtype != np.uint8:
-            raise RuntimeError(f"RandomCropDecodeResize: the image should be a vector of uint8, but got {describe(array)}.")
+        check_data(
+            array, array.ndim == 1 and array.dtype == np.uint8, "the image should be a vector of uint8", "RandomCropDecodeResize"
+        )
 
     def _apply(self, image):
         return super()._apply(decode_image(image.tobytes()))

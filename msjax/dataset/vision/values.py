@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from msjax.common.typing import DTypeLike
-from msjax.core.base.checks import check_bool, check_number
+from msjax.core.base.checks import check_bool, check_number, check_one_of
 from msjax.core.base.errors import describe
-from msjax.dataset.checks import check_numbers
+from msjax.dataset.checks import check_data, check_numbers
 from msjax.dataset.result_memory import empty
 from msjax.dataset.transforms.base import OF_BATCHES
 from msjax.dataset.transforms.general import TypeCast
@@ -47,8 +47,7 @@ class Decode(ImageTransform):
             return
         if not isinstance(image, np.ndarray) or image.ndim > 1:
             raise TypeError(f"Decode: the image should be a vector of bytes, but got {describe(image)}.")
-        if image.dtype != np.uint8 and image.dtype.kind != "S":
-            raise RuntimeError(f"Decode: the image should be a vector of uint8, but got {describe(image)}.")
+        check_data(image, image.dtype == np.uint8 or image.dtype.kind == "S", "the image should be a vector of uint8", "Decode")
 
     def _apply(self, image):
         return decode_image(image if isinstance(image, bytes) else image.tobytes(), self.to_pil)
@@ -77,8 +76,7 @@ class Rescale(ImageTransform):
         self.shift: Any = check_number(shift, "shift", "Rescale")
 
     def _check_array(self, array):
-        if array.dtype.kind not in "biuf":
-            raise RuntimeError(f"Rescale: the image should hold numbers, but got {describe(array)}.")
+        check_data(array, array.dtype.kind in "biuf", "the image should hold numbers", "Rescale")
 
     def _apply(self, image):
         result = np.multiply(image, np.float32(self.rescale), dtype=np.float32)
@@ -158,8 +156,7 @@ class NormalizePad(Normalize):
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], dtype: str = "float32", is_hwc: bool = True):
         super().__init__(mean, std, is_hwc)
-        if dtype not in ("float32", "float16"):
-            raise ValueError(f"For 'NormalizePad', 'dtype' should be 'float32' or 'float16', but got {describe(dtype)}.")
+        check_one_of(dtype, ("float32", "float16"), "dtype", "NormalizePad")
         self.dtype = dtype
 
     def _apply(self, image):

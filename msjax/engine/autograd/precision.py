@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,26 +26,22 @@ _ANY_TYPE = frozenset(
 _FIRST_ONLY = frozenset(("BatchNorm",))
 
 
-class _Caster:
-    """Converts the floating operands of an operator to one type."""
+def _caster(dtype: DTypeLike) -> Callable[[Op, Sequence[Any]], Sequence[Any]]:
+    """A function that converts the floating operands of an operator to one type."""
+    target = mstype.to_jax(dtype)
 
-    def __init__(self, dtype: DTypeLike):
-        self.dtype = mstype.to_jax(dtype)
+    def converted(operand):
+        own = operand._value.dtype if isinstance(operand, Tensor) else target
+        return operand if own == target or not jnp.issubdtype(own, jnp.floating) else apply(_CAST, (operand,), (target,))
 
-    def __call__(self, op: Op, operands: Sequence[Any]) -> Sequence[Any]:
+    def cast(op, operands):
         if op.name in _ANY_TYPE:
             return operands
         if op.name in _FIRST_ONLY:
-            return self._cast(operands[0]), *operands[1:]
-        return [self._cast(operand) for operand in operands]
+            return converted(operands[0]), *operands[1:]
+        return [*map(converted, operands)]
 
-    def _cast(self, operand):
-        if not isinstance(operand, Tensor):
-            return operand
-        own = operand._value.dtype
-        if own == self.dtype or not jnp.issubdtype(own, jnp.floating):
-            return operand
-        return apply(_CAST, (operand,), (self.dtype,))
+    return cast
 
 
 @contextmanager
@@ -53,7 +49,7 @@ def computing_in(dtype: Type) -> Iterator[None]:
     """Make the operators of this thread convert their floating operands to `dtype`."""
     ACTIVITY.add(casts=1)
     try:
-        with STATE.swap(cast=_Caster(dtype)):
+        with STATE.swap(cast=_caster(dtype)):
             yield
     finally:
         ACTIVITY.add(casts=-1)

@@ -19,9 +19,9 @@ import jax
 import numpy as np
 
 from msjax.common.bases import is_cell
-from msjax.common.node import FunctionNode, RootLeaf, next_seq, place_on_tape
+from msjax.common.node import FunctionNode, RootLeaf, place_on_tape
 from msjax.common.random import default_generator
-from msjax.common.run_state import ROOT, STATE
+from msjax.common.run_state import ROOT, SEQUENCE, STATE
 from msjax.common.tensor import Tensor, is_tensor, renewed, tensors_in, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, check_callable, describe
@@ -122,7 +122,7 @@ class _Region:
         self.store: Any = None  # after the second run: the residuals of each of those, until they are used
         self.random = default_generator.state._value
         self.buffers = [(buffer, buffer._value) for buffer in _buffers(block)]  # before the first run
-        self.start = next_seq()
+        self.start = next(SEQUENCE)
         # Whether this is a second run, or in one: it registers no hooks.
         self.again = STATE.saving is not None and STATE.saving.again
 

@@ -13,7 +13,7 @@ import os
 import types
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
-from operator import is_
+from operator import eq, is_
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -223,7 +223,7 @@ class Contents(Guard):
         elif isinstance(container, TABLES):
             same = _same_dict
         else:
-            same = _same_items if isinstance(container, _ORDERED) else _same_set
+            same = _same_items if isinstance(container, _ORDERED) else eq
         return same, container, self.held, True
 
     def has_grown(self) -> bool:
@@ -256,10 +256,6 @@ def _same_items(container, held):
 def _same_dict(container, held):
     keys, values = held
     return len(container) == len(keys) and all(map(is_, container.values(), values)) and all(map(is_, container, keys))
-
-
-def _same_set(container, held):
-    return container == held
 
 
 def _same_bytes(container, held):

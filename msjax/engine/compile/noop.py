@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.errors import describe
 
 _LEVELS = {
@@ -48,8 +49,7 @@ class JitConfig:
     ):
         chosen = {"jit_level": jit_level, "exc_mode": exc_mode, "jit_syntax_level": jit_syntax_level}
         for name, value in chosen.items():
-            if value not in _LEVELS[name]:
-                raise ValueError(f"For 'JitConfig', '{name}' should be one of {_LEVELS[name]}, but got {value!r}.")
+            check_value(value, value in _LEVELS[name], f"be one of {_LEVELS[name]}", name, "JitConfig")
         self.jit_config_dict: dict[str, Any] = {**chosen, "debug_level": debug_level, "infer_boost": infer_boost, **kwargs}
 
 
@@ -59,8 +59,7 @@ def jit_class(cls: type[_T]) -> type[_T]:
     Raises:
         TypeError: no class.
     """
-    if not inspect.isclass(cls):
-        raise TypeError(f"For 'jit_class', the argument should be a class, but got {describe(cls)}.")
+    check_kind(cls, inspect.isclass(cls), "be a class", "the argument", "jit_class")
     return cls
 
 

@@ -11,6 +11,7 @@ import sys
 import sysconfig
 import threading
 import types
+from operator import is_
 from typing import Any
 
 import jax
@@ -126,7 +127,7 @@ class _Namespace:
             Foreign: something is from elsewhere, or another one than at first.
         """
         values = [*self._holder.values()]
-        if self._is_same(values):
+        if self._values is not None and len(values) == len(self._values) and all(map(is_, values, self._values)):
             return False
         now, origins = {}, []
         for name, value in [*self._holder.items()]:
@@ -141,12 +142,6 @@ class _Namespace:
             raise Foreign(f"{self.name} has no {min(map(str, missing))} any more")
         self._first, self._values, self.origins = now, values, origins
         return True
-
-    def _is_same(self, values):
-        try:
-            return values == self._values  # functions are equal to themselves only, and lists look at that first
-        except Exception:  # something there can't be compared, such as two arrays
-            return False
 
 
 class Originals:

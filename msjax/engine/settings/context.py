@@ -8,9 +8,19 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from msjax.core.base.checks import check_bool, check_known, check_one_of, check_options, check_positive_int, check_str
+from msjax.core.base.checks import (
+    check_bool,
+    check_int,
+    check_known,
+    check_one_of,
+    check_options,
+    check_positive_int,
+    check_str,
+    check_type,
+)  # fmt: skip
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.programs import disk_cache
 from msjax.engine.settings import precision
@@ -125,7 +135,7 @@ def set_context(**kwargs: Any) -> None:
         if setter is not None:
             setter(value)
         else:
-            SETTINGS.kept[name] = value
+            SETTINGS.kept[name] = _check_kept(value, name)
 
 
 def get_context(attr_key: str) -> Any:
@@ -204,6 +214,22 @@ def _checked(name: str, check: Callable[[Any, str, str], Any], tell: Callable[[A
 
 def _one_of(options):
     return lambda value, name, who: check_one_of(value, options, name, who)
+
+
+# Of settings without effect, what MindSpore checks: a type, and of some a range.
+_TYPES = {name: type(value) for name, value in SETTINGS.kept.items() if value is not None} | {"save_graphs": (bool, int)}
+_RANGES: dict[str, Callable[[Any, str, str], Any]] = {
+    "device_id": partial(check_int, low=0, high=4095),
+    "max_call_depth": check_positive_int,
+    "deterministic": _one_of(("ON", "OFF")),
+    "exec_order": _one_of(("bfs", "dfs")),
+}
+
+
+def _check_kept(value, name):
+    if name in _TYPES:
+        check_type(value, _TYPES[name], name, "set_context")
+    return _RANGES[name](value, name, "set_context") if name in _RANGES else value
 
 
 def _set_gpu_config(value):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ParametersLike
-from msjax.core.base.checks import check_number
+from msjax.core.base.checks import check_number, check_value
 from msjax.core.base.typing import JaxArray, JaxArrays
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.nn.optim.engine import Update
@@ -204,8 +204,7 @@ class Rprop(Optimizer):
 
     def _check_group(self, group):
         down, up = group["etas"]
-        if not 0 < down < 1 < up:
-            raise ValueError(f"For 'Rprop', 'etas' should be below and above 1, but got {group['etas']}.")
+        check_value(group["etas"], 0 < down < 1 < up, "be below and above 1", "etas", "Rprop")
         group["step_sizes"] = tuple(float(s) for s in group["step_sizes"])
 
     @staticmethod

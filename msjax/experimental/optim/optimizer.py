@@ -10,7 +10,7 @@ from msjax.common import dtype as mstype
 from msjax.common.parameter import Buffer, Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ParametersLike
-from msjax.core.base.checks import check_number
+from msjax.core.base.checks import check_kind, check_number, check_type, check_value
 from msjax.core.base.errors import describe
 from msjax.nn.optim.engine import CompiledOptimizer, GroupSpec, StepInputs, UpdateSpec, compiled_step
 from msjax.ops.dispatch.operator import freeze
@@ -52,8 +52,7 @@ class Optimizer(CompiledOptimizer):
                 f"For '{type(self).__name__}', 'params' should be a list of Parameters or dicts, but got {describe(params)}."
             )
         groups: list[Any] = list(params)
-        if not groups:
-            raise ValueError(f"For '{type(self).__name__}', 'params' should not be empty.")
+        check_value(groups, groups, "not be empty", "params", type(self).__name__)
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         self.defaults = defaults
@@ -74,15 +73,13 @@ class Optimizer(CompiledOptimizer):
             param_group (dict): "params" (a Parameter or a list of them), and settings other than the defaults.
         """
         who = type(self).__name__
-        if not isinstance(param_group, dict):
-            raise TypeError(f"For '{who}', a parameter group should be a dict, but got {describe(param_group)}.")
+        check_type(param_group, dict, "a parameter group", who)
         if "params" not in param_group:
             raise KeyError(f"For '{who}', a parameter group should have 'params', but has {sorted(param_group)}.")
         own = param_group["params"]
         own = [own] if isinstance(own, Parameter) else list(own)
         for p in own:
-            if not isinstance(p, Parameter):
-                raise TypeError(f"For '{who}', 'params' should hold Parameters, but got {describe(p)}.")
+            check_kind(p, isinstance(p, Parameter), "hold Parameters", "params", who)
             if any(p is q for q in self.parameters):
                 raise ValueError(f"For '{who}', Parameter {p.name!r} is in two groups.")
         group = {**param_group, "params": own}
@@ -114,9 +111,9 @@ class Optimizer(CompiledOptimizer):
 
     # ---- state
 
-    def add_step(self, name: str) -> None:
-        """Make the Parameter that counts steps."""
-        setattr(self, name, Parameter(Tensor(0, mstype.int32), name=name, requires_grad=False))
+    def add_step(self, name: str, *shape: int) -> None:
+        """Make the Parameter that counts steps, a number if no shape is given."""
+        setattr(self, name, Parameter(Tensor(np.zeros(shape, np.int32)), name=name, requires_grad=False))
         vars(self)["_step_name"] = name
 
     def _group_buffers(self):

@@ -11,6 +11,7 @@ from msjax.common.typing import ParametersLike
 from msjax.core.base.typing import JaxArrays
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.nn.optim.engine import Update
+from msjax.nn.optim.momentum import check_nesterov
 from msjax.ops.function.nn_func import optimizer_steps as formulas
 
 
@@ -52,11 +53,8 @@ class SGD(Optimizer):
         super()._check_group(group)
         for name in self.not_negative:
             group[name] = float(group[name])
-        if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
-            raise ValueError(
-                f"For '{type(self).__name__}', nesterov=True needs a momentum and no dampening, but got "
-                f"momentum={group['momentum']}, dampening={group['dampening']}."
-            )
+        if group["nesterov"]:
+            check_nesterov(group["momentum"], group["dampening"])
 
     @staticmethod
     def update(c: SimpleNamespace, u: Update) -> JaxArrays:

@@ -11,7 +11,7 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
 from msjax.common.typing import DTypeLike, TensorLike
-from msjax.core.base.checks import check_one_of
+from msjax.core.base.checks import check_one_of, check_value
 from msjax.core.base.lazy import on_first_use
 from msjax.core.base.typing import Axes, Number
 from msjax.mint.arrange import flatten
@@ -191,8 +191,7 @@ def _conv(function: Callable[..., Tensor], n: int) -> _Convolution:
         if unbatched:
             input = ops.expand_dims(input, 0)
         if isinstance(padding, str):
-            if padding not in ("same", "valid"):
-                raise ValueError(f"'padding' should be 'same', 'valid' or ints, but got {padding!r}.")
+            check_value(padding, padding in ("same", "valid"), "be 'same', 'valid' or ints", "padding")
             out = function(input, weight, bias, stride, padding, 0, dilation, groups)
         else:
             # Pad here: each of ops' convolutions takes the padding in another form.

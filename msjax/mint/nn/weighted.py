@@ -12,7 +12,7 @@ from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_one_of, check_positive_int
+from msjax.core.base.checks import check_one_of, check_positive_int, check_value
 from msjax.core.base.typing import Axes
 from msjax.mint.nn import functional as F
 from msjax.nn.cell.base import Cell
@@ -50,8 +50,7 @@ def _scale_and_shift(size, affine, dtype) -> tuple[Parameter | None, Parameter |
 
 def _sizes(value, n, name, who):
     sizes = (value,) * n if isinstance(value, int) else tuple(value)
-    if len(sizes) != n or any(not isinstance(s, int) or s < 0 for s in sizes):
-        raise ValueError(f"For '{who}', '{name}' should be an int or {n} ints, but got {value!r}.")
+    check_value(value, len(sizes) == n and all(isinstance(s, int) and s >= 0 for s in sizes), f"be an int or {n} ints", name, who)
     return sizes
 
 
@@ -155,8 +154,7 @@ class ConvTranspose2d(_Conv):
         padding_mode: str = "zeros",
         dtype: Type | None = None,
     ):
-        if padding_mode != "zeros":
-            raise ValueError(f"For 'ConvTranspose2d', 'padding_mode' should be 'zeros', but got {padding_mode!r}.")
+        check_one_of(padding_mode, ("zeros",), "padding_mode", "ConvTranspose2d")
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
         self.output_padding = _sizes(output_padding, 2, "output_padding", "ConvTranspose2d")
 
@@ -196,10 +194,7 @@ class _BatchNorm(Cell):
             )
 
     def construct(self, input):
-        if input.ndim not in self.ndims:
-            raise ValueError(
-                f"For '{type(self).__name__}', the input should have {self.ndims} axes, but its shape is {input.shape}."
-            )
+        check_value(input, input.ndim in self.ndims, f"have {self.ndims} axes", "the input", type(self).__name__)
         momentum = self.momentum
         if self.training and self.track_running_stats:
             ops.assign_add(self.num_batches_tracked, 1)

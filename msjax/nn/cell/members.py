@@ -9,6 +9,7 @@ from flax import nnx
 from msjax.common.bases import CellBase
 from msjax.common.parameter import Buffer, Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_kind, check_type
 from msjax.core.base.errors import describe
 from msjax.core.door import VERSION
 from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
@@ -114,8 +115,7 @@ class CellMembers(CellTree):
             vars(self)["_none_buffers"] = (*self._empty_buffers(), name)
             object.__setattr__(self, name, None)
             return
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"For 'register_buffer', {name!r} should be a Tensor or None, but got {describe(tensor)}.")
+        check_kind(tensor, isinstance(tensor, Tensor), "be a Tensor or None", name, "register_buffer")
         object.__setattr__(self, name, Buffer(tensor, persistent=bool(persistent)))
         self._structure_changed(name)
 
@@ -123,8 +123,7 @@ class CellMembers(CellTree):
         return self.__dict__.get("_none_buffers", ())
 
     def _check_member_name(self, who, name):
-        if not isinstance(name, str):
-            raise TypeError(f"For '{who}', the name should be a str, but got {describe(name)}.")
+        check_type(name, str, "the name", who)
         if not name or "." in name:
             raise KeyError(f"For '{who}', the name should be non-empty and without dots, but got {name!r}.")
 
@@ -143,10 +142,8 @@ class CellMembers(CellTree):
         """
         self._check_member_name("insert_child_to_cell", child_name)
         self._check_free("insert_child_to_cell", child_name, CellBase)
-        if child_cell is not None and not isinstance(child_cell, CellBase):
-            raise TypeError(
-                f"For 'insert_child_to_cell', the child {child_name!r} should be a Cell, but got {describe(child_cell)}."
-            )
+        is_cell = child_cell is None or isinstance(child_cell, CellBase)
+        check_kind(child_cell, is_cell, "be a Cell", f"the child {child_name!r}", "insert_child_to_cell")
         self._check_initialized(child_name, child_cell)
         VERSION.changed()
         object.__setattr__(self, child_name, child_cell)
@@ -162,8 +159,8 @@ class CellMembers(CellTree):
         if check_name_contain_dot or not isinstance(param_name, str) or not param_name:
             self._check_member_name("insert_param_to_cell", param_name)
         self._check_free("insert_param_to_cell", param_name, Parameter)
-        if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"For 'insert_param_to_cell', {param_name!r} should be a Parameter, but got {describe(param)}.")
+        if param is not None:
+            check_type(param, Parameter, param_name, "insert_param_to_cell")
         setattr(self, param_name, param)
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_options
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_options, check_type
 from msjax.core.door import VERSION
 from msjax.nn.cell.tree import CellTree
 
@@ -57,8 +56,7 @@ class CellSettings(CellTree):
         """Accept a `JitConfig`, without effect: XLA compiles."""
         from msjax.engine.compile.noop import JitConfig
 
-        if not isinstance(jit_config, JitConfig):
-            raise TypeError(f"For 'set_jit_config', the argument should be a JitConfig, but got {describe(jit_config)}.")
+        check_type(jit_config, JitConfig, "the argument", "set_jit_config")
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
         """Without effect. It tells MindSpore's compiler which sizes vary; msjax compiles a program for each combination of shapes.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_type
 from msjax.core.base.errors import describe
 from msjax.core.door import HookTable, RemovableHandle
 from msjax.nn.cell.tree import CellTree
@@ -97,8 +98,7 @@ class CellState(CellTree):
             TypeError: `state_dict` is not a dict.
             RuntimeError: shapes don't match, or, if strict, keys don't. Nothing is loaded then.
         """
-        if not isinstance(state_dict, dict):
-            raise TypeError(f"For 'load_state_dict', the state should be a dict, but got {describe(state_dict)}.")
+        check_type(state_dict, dict, "the state", "load_state_dict")
         state = OrderedDict(state_dict)
         metadata = getattr(state_dict, "_metadata", None)
         missing, unexpected, errors, writes = [], [], [], []

@@ -10,7 +10,7 @@ from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_number, check_positive_int
+from msjax.core.base.checks import check_bool, check_number, check_order, check_positive_int, check_shape
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.softmax import LogSoftmax, Softmax, Softmax2d, Softmin
@@ -102,8 +102,7 @@ class Hardtanh(Cell):
         super().__init__()
         self.min_val: Any = check_number(min_val, "min_val", "Hardtanh")
         self.max_val: Any = check_number(max_val, "max_val", "Hardtanh")
-        if min_val >= max_val:
-            raise ValueError(f"For 'Hardtanh', 'min_val' should be less than 'max_val', but got {min_val} and {max_val}.")
+        check_order(min_val, max_val, ("min_val", "max_val"), "Hardtanh")
 
     def construct(self, x: TensorLike) -> Tensor:
         return ops.hardtanh(x, self.min_val, self.max_val)
@@ -258,8 +257,7 @@ class RReLU(Cell):
         super().__init__()
         self.lower: Any = check_number(lower, "lower", "RReLU")
         self.upper: Any = check_number(upper, "upper", "RReLU")
-        if lower > upper:
-            raise ValueError(f"For 'RReLU', 'lower' should not be above 'upper', but got {lower} and {upper}.")
+        check_order(lower, upper, ("lower", "upper"), "RReLU", equal=True)
 
     def construct(self, x: TensorLike) -> Tensor:
         return ops.rrelu(x, self.lower, self.upper)
@@ -293,8 +291,7 @@ class PReLU(Cell):
             w = Tensor(values, mstype.float32)
         elif not isinstance(w, Tensor):
             raise TypeError(f"For 'PReLU', 'w' should be a float, a list or a Tensor, but got {describe(w)}.")
-        if w.shape != (channel,):
-            raise ValueError(f"For 'PReLU', 'w' should have shape ({channel},), but its shape is {w.shape}.")
+        check_shape(w, (channel,), "w", "PReLU")
         self.w: Parameter = Parameter(w, name="a")
 
     def construct(self, x: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from msjax.common.initializer import XavierNormal, XavierUniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_positive_int
+from msjax.core.base.checks import check_positive_int, check_shape, check_value
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
@@ -159,8 +159,7 @@ class MultiheadAttention(Cell):
                     f"For '{who}', the inputs should all have 3 axes, or 2 without a batch, but their shapes are "
                     f"{query.shape}, {key.shape} and {value.shape}."
                 )
-            if x.shape[-1] != size:
-                raise ValueError(f"For '{who}', '{name}' should have {size} features, but its shape is {x.shape}.")
+            check_value(x, x.shape[-1] == size, f"have {size} features", name, who)
         if key.shape[:-1] != value.shape[:-1]:
             raise ValueError(f"For '{who}', key and value don't fit: their shapes are {key.shape} and {value.shape}.")
         first = bool(self.batch_first)
@@ -175,16 +174,12 @@ class MultiheadAttention(Cell):
             if mask.dtype != mstype.bool_ and mask.dtype.kind != "f":
                 raise ValueError(f"For '{who}', 'attn_mask' should be of bools, bytes or floats, but its dtype is {mask.dtype}.")
             expected = (length, sources) if mask.ndim == 2 else (batch * self.num_heads, length, sources)
-            if mask.shape != expected:
-                raise ValueError(f"For '{who}', 'attn_mask' should have shape {expected}, but its shape is {mask.shape}.")
+            check_shape(mask, expected, "attn_mask", who)
         if padding is not None:
             if check_tensor(padding, "key_padding_mask", who).dtype != mstype.bool_ and padding.dtype.kind != "f":
                 raise ValueError(
                     f"For '{who}', 'key_padding_mask' should be of bools or floats, but its dtype is {padding.dtype}."
                 )
             expected = (batch, sources) if query.ndim == 3 else (sources,)
-            if padding.shape != expected:
-                raise ValueError(
-                    f"For '{who}', 'key_padding_mask' should have shape {expected}, but its shape is {padding.shape}."
-                )
+            check_shape(padding, expected, "key_padding_mask", who)
         return mask, padding

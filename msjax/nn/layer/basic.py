@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_type, is_int
+from msjax.core.base.checks import check_axis_of, check_bool, check_kind, check_type, check_value, is_int
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
@@ -115,10 +115,7 @@ class Unflatten(Cell):
         )
 
     def construct(self, input_x: Tensor) -> Tensor:
-        n = check_tensor(input_x, "input_x", "Unflatten").ndim
-        if not -n <= self.axis < n:
-            raise ValueError(f"For 'Unflatten', axis {self.axis} is out of range for an input of shape {input_x.shape}.")
-        axis = self.axis % n
+        axis = check_axis_of(check_tensor(input_x, "input_x", "Unflatten"), self.axis, "Unflatten")
         shape = input_x.shape
         return arrange.reshape(input_x, shape[:axis] + self.unflattened_size + shape[axis + 1 :])
 
@@ -273,8 +270,7 @@ class L1Regularizer(Cell):
     def __init__(self, scale: float):
         super().__init__()
         check_type(scale, (int, float), "scale", "L1Regularizer")
-        if not scale > 0 or math.isinf(scale):
-            raise ValueError(f"For 'L1Regularizer', 'scale' should be positive and finite, but got {scale}.")
+        check_value(scale, scale > 0 and not math.isinf(scale), "be positive and finite", "scale", "L1Regularizer")
         self.scale = scale
 
     def construct(self, weights: Tensor) -> Tensor:
@@ -316,11 +312,9 @@ class ClipByNorm(Cell):
         super().__init__()
         axis = tuple(axis) if isinstance(axis, list) else axis
         axes = axis if isinstance(axis, tuple) else (axis,)
-        if axis is not None and not all(map(is_int, axes)):
-            raise TypeError(f"For 'ClipByNorm', 'axis' should be an int or a tuple of ints, but got {describe(axis)}.")
+        check_kind(axis, axis is None or all(map(is_int, axes)), "be an int or a tuple of ints", "axis", "ClipByNorm")
         self.axis = axis
 
     def construct(self, x: Tensor, clip_norm: Tensor) -> Tensor:
-        if not isinstance(x, Tensor) or not x.is_floating_point():
-            raise TypeError(f"For 'ClipByNorm', 'x' should be a Tensor of floats, but got {describe(x)}.")
+        check_kind(x, isinstance(x, Tensor) and x.is_floating_point(), "be a Tensor of floats", "x", "ClipByNorm")
         return apply(_CLIP, (x, clip_norm), (self.axis,))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import is_int
+from msjax.core.base.checks import check_int, check_kind, check_type, check_value, is_int
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 
@@ -19,8 +19,7 @@ __all__ = ["CellDict", "CellList", "SequentialCell"]
 
 
 def _check_cell(cell, who):
-    if not isinstance(cell, Cell):
-        raise TypeError(f"For '{who}', every member should be a Cell, but got {describe(cell)}.")
+    check_type(cell, Cell, "every member", who)
     return cell
 
 
@@ -85,8 +84,7 @@ class _Numbered(Cell):
         self._replace_members((str(i), cell) for i, cell in enumerate(cells))
 
     def _at(self, index):
-        if not is_int(index):
-            raise TypeError(f"For '{type(self).__name__}', an index should be an int or a slice, but got {describe(index)}.")
+        check_kind(index, is_int(index), "be an int or a slice", "an index", type(self).__name__)
         n = len(self)
         if not -n <= index < n:
             raise IndexError(f"For '{type(self).__name__}', index {index} is out of range for {n} cells.")
@@ -210,8 +208,7 @@ class CellList(_Numbered):
             IndexError: `index` is beyond the end.
         """
         members = self._members()
-        if not is_int(index):
-            raise TypeError(f"For 'CellList', an index should be an int, but got {describe(index)}.")
+        check_int(index, "an index", "CellList")
         if not -len(members) <= index <= len(members):
             raise IndexError(f"For 'CellList', index {index} is out of range for {len(members)} cells.")
         members.insert(index, _check_cell(cell, "CellList"))
@@ -219,8 +216,7 @@ class CellList(_Numbered):
 
     def extend(self, cells: Iterable[Cell]) -> Self:
         """Add several cells at the end; returns the list."""
-        if not isinstance(cells, (list, tuple, CellList)):
-            raise TypeError(f"For 'CellList', 'cells' should be a list of Cells, but got {describe(cells)}.")
+        check_kind(cells, isinstance(cells, (list, tuple, CellList)), "be a list of Cells", "cells", "CellList")
         for cell in cells:
             self.append(cell)
         return self
@@ -260,8 +256,7 @@ class CellDict(Cell):
         return self._members()[key]
 
     def __setitem__(self, key, cell):
-        if not isinstance(key, str):
-            raise TypeError(f"For 'CellDict', a key should be a str, but got {describe(key)}.")
+        check_type(key, str, "a key", "CellDict")
         if not key or "." in key or (key not in self._members() and hasattr(self, key)):
             raise KeyError(f"For 'CellDict', a key should be non-empty, without dots and no name of the class, but got {key!r}.")
         prefix = _name_so_far(self._members())
@@ -315,8 +310,9 @@ class CellDict(Cell):
         else:
             raise TypeError(f"For 'CellDict', the cells should be a dict or an iterable of pairs, but got {describe(cells)}.")
         for pair in pairs:
-            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                raise ValueError(f"For 'CellDict', every item should be a (name, cell) pair, but got {describe(pair)}.")
+            check_value(
+                pair, isinstance(pair, (tuple, list)) and len(pair) == 2, "be a (name, cell) pair", "every item", "CellDict"
+            )
             self[pair[0]] = pair[1]
 
     def construct(self, *inputs: Any) -> Any:

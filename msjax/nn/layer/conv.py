@@ -10,7 +10,7 @@ from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike
-from msjax.core.base.checks import check_bool, check_positive_int, check_str
+from msjax.core.base.checks import check_bool, check_kind, check_positive_int, check_rank, check_str, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Axes
 from msjax.engine.autograd.op import apply
@@ -29,8 +29,7 @@ _FORMATS = {1: "NCHW", 2: "NCHW", 3: "NCDHW"}
 
 def _spatial(value, n, name, who):
     """Check a size: a positive int, or n of them."""
-    if n == 1 and (not isinstance(value, int) or isinstance(value, bool)):
-        raise TypeError(f"For '{who}', '{name}' should be an int, but got {describe(value)}.")
+    check_kind(value, n != 1 or (isinstance(value, int) and not isinstance(value, bool)), "be an int", name, who)
     if isinstance(value, (tuple, list)) and len(value) != n:
         raise (ValueError if n == 3 else TypeError)(
             f"For '{who}', '{name}' should be an int or {n} ints, but got {describe(value)}."
@@ -83,17 +82,15 @@ class _Conv(Cell):
         self.kernel_size = lead + self._kernel
         self.stride = lead + self._strides
         self.dilation = lead + self._dilations
-        if data_format != _FORMATS[n]:
-            raise ValueError(f"For '{who}', 'data_format' should be '{_FORMATS[n]}', but got {data_format!r}.")
+        check_value(data_format, data_format == _FORMATS[n], f"be '{_FORMATS[n]}'", "data_format", who)
         self.data_format = data_format
-        if n == 1 and (not isinstance(padding, int) or isinstance(padding, bool)):
-            raise TypeError(f"For '{who}', 'padding' should be an int, but got {describe(padding)}.")
-        if isinstance(padding, (tuple, list)) and len(padding) != 2 * n:
-            raise ValueError(f"For '{who}', 'padding' should be an int or {2 * n} ints, but got {padding}.")
+        check_kind(padding, n != 1 or (isinstance(padding, int) and not isinstance(padding, bool)), "be an int", "padding", who)
+        check_value(
+            padding, not isinstance(padding, (tuple, list)) or len(padding) == 2 * n, f"be an int or {2 * n} ints", "padding", who
+        )
         check_str(pad_mode, "pad_mode", who)
         conv_pads(pad_mode, padding, self._kernel, self._kernel, self._strides, self._dilations, who)
-        if any(self._extra) and pad_mode != "pad":
-            raise ValueError(f"For '{who}', 'pad_mode' should be 'pad' with an 'output_padding', but got {pad_mode!r}.")
+        check_value(pad_mode, not any(self._extra) or pad_mode == "pad", "be 'pad' with an 'output_padding'", "pad_mode", who)
         grown_pads(((0, 0),) * n, self._strides, self._dilations, self._extra, who)
         self.pad_mode = pad_mode
         self.padding = (0, 0, padding, padding) if n == 1 else padding
@@ -113,10 +110,7 @@ class _Conv(Cell):
         if weight_init is None:
             weight_init = HeUniform(math.sqrt(5))
         elif self.axes == 1 and isinstance(weight_init, Tensor):
-            if weight_init.ndim != 3:
-                raise ValueError(
-                    f"For '{who}', 'weight_init' should be a Tensor of shape {shape[:2] + shape[3:]}, but its shape is {weight_init.shape}."
-                )
+            check_value(weight_init, weight_init.ndim == 3, f"be a Tensor of shape {shape[:2] + shape[3:]}", "weight_init", who)
             weight_init = weight_init.expand_dims(2)
         self.weight_init = weight_init
         self.weight: Parameter = Parameter(initializer(weight_init, shape, dtype), name="weight")
@@ -129,8 +123,7 @@ class _Conv(Cell):
 
     def construct(self, x):
         who, n = type(self).__name__, self.axes
-        if x.ndim != n + 2:
-            raise ValueError(f"For '{who}', the input should have {n + 2} axes, but its shape is {x.shape}.")
+        check_rank(x, n + 2, "the input", who)
         layout = (self._strides, self.pad_mode, self._padding, self._dilations)
         if self.transposed:
             # MindSpore extends a 2-D output with zeros, and a 3-D one with the convolution's own values.

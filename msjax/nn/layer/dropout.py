@@ -9,7 +9,7 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_float, check_type
+from msjax.core.base.checks import check_float, check_in_range, check_type
 from msjax.engine.autograd.inplace import written
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
@@ -55,8 +55,7 @@ class Dropout(Cell):
             check_float(keep_prob, "keep_prob", "Dropout", above=0, high=1)
         else:
             check_type(p, (float, int), "p", "Dropout")
-            if not 0 <= p < 1:
-                raise ValueError(f"For 'Dropout', 'p' should be in [0, 1), but got {p}.")
+            check_in_range(p, "p", "Dropout", low=0, below=1)
         self.p = p
         self.keep_prob = keep_prob
         self._masks = mask_stream()
@@ -175,8 +174,7 @@ class DropoutExt(Cell):
     def construct(self, input: Tensor) -> Tensor:
         if not self.training:
             return input
-        if not 0 <= self.p <= 1:
-            raise ValueError(f"For '{type(self).__name__}', 'p' should be in [0, 1], but got {self.p}.")
+        check_in_range(self.p, "p", type(self).__name__, low=0, high=1)
         out = self._drop(input)
         return written(input, out) if self.inplace else out
 

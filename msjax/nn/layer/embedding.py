@@ -16,8 +16,15 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike
 from msjax.core.base.arrays import is_at_hand, is_tracer
-from msjax.core.base.checks import check_bool, check_one_of, check_positive_int, check_type
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import (
+    check_bool,
+    check_in_range,
+    check_kind,
+    check_one_of,
+    check_positive_int,
+    check_type,
+    check_value,
+)
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
@@ -36,8 +43,7 @@ def _lookup_or_zero(table, ids):
 
 
 def _check_ids(ids, who):
-    if not isinstance(ids, Tensor) or ids.dtype.kind not in "iu":
-        raise TypeError(f"For '{who}', the ids should be a Tensor of integers, but got {describe(ids)}.")
+    check_kind(ids, isinstance(ids, Tensor) and ids.dtype.kind in "iu", "be a Tensor of integers", "the ids", who)
 
 
 def _check_range(ids, size, who):
@@ -108,8 +114,7 @@ class Embedding(Cell):
         table = initializer(embedding_table, (vocab_size, embedding_size), dtype)
         if padding_idx is not None:
             check_type(padding_idx, int, "padding_idx", "Embedding")
-            if not 0 <= padding_idx < vocab_size:
-                raise ValueError(f"For 'Embedding', 'padding_idx' should be in [0, {vocab_size}), but got {padding_idx}.")
+            check_in_range(padding_idx, "padding_idx", "Embedding", low=0, below=vocab_size)
             table[padding_idx] = 0
         self.embedding_table: Parameter = Parameter(table, name="embedding_table")
 
@@ -178,10 +183,7 @@ class EmbeddingExt(Cell):
         shape = (num_embeddings, embedding_dim)
         if padding_idx is not None:
             check_type(padding_idx, int, "padding_idx", who)
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise ValueError(
-                    f"For '{who}', 'padding_idx' should be in [{-num_embeddings}, {num_embeddings}), but got {padding_idx}."
-                )
+            check_in_range(padding_idx, "padding_idx", who, low=-num_embeddings, below=num_embeddings)
         self.padding_idx = padding_idx
         self.max_norm: Any | None = None if max_norm is None else check_type(max_norm, float, "max_norm", who)
         self.norm_type: Any = check_type(norm_type, float, "norm_type", who)
@@ -191,8 +193,9 @@ class EmbeddingExt(Cell):
             if padding_idx is not None:
                 table[padding_idx] = 0
         else:
-            if tuple(check_tensor(_weight, "_weight", who).shape) != shape:
-                raise ValueError(f"For '{who}', '_weight' should have shape {shape}, but its shape is {_weight.shape}.")
+            check_value(
+                _weight, tuple(check_tensor(_weight, "_weight", who).shape) == shape, f"have shape {shape}", "_weight", who
+            )
             table = _weight
         self.weight: Parameter = Parameter(table, name="weight", requires_grad=not check_bool(_freeze, "_freeze", who))
 
@@ -297,8 +300,9 @@ class EmbeddingLookup(Cell):
         self.sparse: bool = check_bool(sparse, "sparse", who)
         if target == "CPU" and not sparse:
             raise ValueError(f"For '{who}', 'sparse' should be True with target 'CPU', but got False.")
-        if max_norm is not None and not check_type(max_norm, float, "max_norm", who) > 0:
-            raise ValueError(f"For '{who}', 'max_norm' should be positive, but got {max_norm}.")
+        check_value(
+            max_norm, max_norm is None or check_type(max_norm, float, "max_norm", who) > 0, "be positive", "max_norm", who
+        )
         self.max_norm = max_norm
         self.embedding_table: Parameter = Parameter(
             initializer(param_init, (vocab_size, embedding_size), dtype), name="embedding_table"

@@ -10,7 +10,7 @@ import numpy as np
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_float, check_number, check_positive_int
+from msjax.core.base.checks import check_float, check_kind, check_number, check_positive_int, check_rank, check_value
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.operator import operator
@@ -130,8 +130,7 @@ class CentralCrop(Cell):
         self.central_fraction: float = check_float(central_fraction, "central_fraction", "CentralCrop", above=0, high=1)
 
     def construct(self, image: Tensor) -> Tensor:
-        if image.ndim not in (3, 4):
-            raise ValueError(f"For 'CentralCrop', the image should have 3 or 4 axes, but its shape is {image.shape}.")
+        check_rank(image, (3, 4), "the image", "CentralCrop")
         top, left = (int((n - n * self.central_fraction) / 2) for n in image.shape[-2:])
         height, width = image.shape[-2:]
         return image[..., top : height - top, left : width - left]
@@ -180,13 +179,10 @@ class Unfold(Cell):
         super().__init__()
         windows = []
         for name, value in (("ksizes", ksizes), ("strides", strides), ("rates", rates)):
-            if not isinstance(value, (tuple, list)):
-                raise TypeError(f"For 'Unfold', '{name}' should be a tuple or list, but got {describe(value)}.")
-            if len(value) != 4 or value[0] != 1 or value[3] != 1:
-                raise ValueError(f"For 'Unfold', '{name}' should be [1, height, width, 1], but got {value}.")
+            check_kind(value, isinstance(value, (tuple, list)), "be a tuple or list", name, "Unfold")
+            check_value(value, len(value) == 4 and value[0] == 1 and value[3] == 1, "be [1, height, width, 1]", name, "Unfold")
             windows.append(tuple(value[1:3]))
-        if padding.lower() not in ("valid", "same"):
-            raise ValueError(f"For 'Unfold', 'padding' should be 'valid' or 'same', but got {padding!r}.")
+        check_value(padding, padding.lower() in ("valid", "same"), "be 'valid' or 'same'", "padding", "Unfold")
         self._windows = windows
         self._same = padding.lower() == "same"
 
@@ -317,8 +313,7 @@ class MSSSIM(_Similarity):
     ):  # fmt: skip
         super().__init__()
         self._setup(max_val, filter_size, filter_sigma, k1, k2)
-        if not isinstance(power_factors, (tuple, list)):
-            raise TypeError(f"For 'MSSSIM', 'power_factors' should be a tuple or list, but got {describe(power_factors)}.")
+        check_kind(power_factors, isinstance(power_factors, (tuple, list)), "be a tuple or list", "power_factors", "MSSSIM")
         self.power_factors: tuple[float, ...] = tuple(power_factors)
 
     def construct(self, img1: Tensor, img2: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike, TensorLike
-from msjax.core.base.checks import check_bool, check_number, check_positive_int
+from msjax.core.base.checks import check_bool, check_kind, check_number, check_positive_int, check_value
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
@@ -58,12 +58,10 @@ class LayerNorm(Cell):
         gamma_init: InitLike = "ones", beta_init: InitLike = "zeros", epsilon: float = 1e-7, dtype: Type = mstype.float32,
     ):  # fmt: skip
         super().__init__()
-        if not isinstance(normalized_shape, (tuple, list)):
-            raise TypeError(
-                f"For 'LayerNorm', 'normalized_shape' should be a tuple or list, but got {describe(normalized_shape)}."
-            )
-        if not normalized_shape:
-            raise ValueError("For 'LayerNorm', 'normalized_shape' should not be empty.")
+        check_kind(
+            normalized_shape, isinstance(normalized_shape, (tuple, list)), "be a tuple or list", "normalized_shape", "LayerNorm"
+        )
+        check_value(normalized_shape, normalized_shape, "not be empty", "normalized_shape", "LayerNorm")
         self.normalized_shape: tuple[int, ...] = tuple(normalized_shape)
         self.begin_norm_axis = begin_norm_axis
         self.begin_params_axis = begin_params_axis
@@ -159,8 +157,9 @@ class GroupNorm(Cell):
         super().__init__()
         self.num_groups: int = check_positive_int(num_groups, "num_groups", "GroupNorm")
         self.num_channels: int = check_positive_int(num_channels, "num_channels", "GroupNorm")
-        if num_channels % num_groups:
-            raise ValueError(f"For 'GroupNorm', 'num_groups' should divide 'num_channels', {num_channels}, but got {num_groups}.")
+        check_value(
+            num_groups, not num_channels % num_groups, f"divide 'num_channels', {num_channels}", "num_groups", "GroupNorm"
+        )
         check_number(eps, "eps", "GroupNorm")
         check_bool(affine, "affine", "GroupNorm")
         self.eps = eps

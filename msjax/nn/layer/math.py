@@ -11,7 +11,7 @@ import numpy as np
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_type
+from msjax.core.base.checks import check_bool, check_type, check_value
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
@@ -96,8 +96,7 @@ class Range(Cell):
             start, limit = 0, start
         for value, name in ((start, "start"), (limit, "limit"), (delta, "delta")):
             check_type(value, (int, float), name, "Range")
-        if delta == 0:
-            raise ValueError("For 'Range', 'delta' should not be 0.")
+        check_value(delta, delta != 0, "not be 0", "delta", "Range")
         self.start, self.limit, self.delta = start, limit, delta
         floats = any(isinstance(v, float) for v in (start, limit, delta))
         self._numbers = np.arange(start, limit, delta).astype(np.float32 if floats else np.int32)

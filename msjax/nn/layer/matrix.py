@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_type
+from msjax.core.base.checks import check_type, check_value
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
@@ -15,8 +15,7 @@ __all__ = ["MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "Tril", "Triu"]
 
 
 def _check_matrix(x, who):
-    if check_tensor(x, "x", who).ndim < 2:
-        raise ValueError(f"For '{who}', the input should have at least 2 axes, but its shape is {x.shape}.")
+    check_value(x, check_tensor(x, "x", who).ndim >= 2, "have at least 2 axes", "the input", who)
 
 
 class Tril(Cell):

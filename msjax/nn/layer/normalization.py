@@ -10,7 +10,7 @@ from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike
-from msjax.core.base.checks import check_bool, check_float, check_number, check_positive_int
+from msjax.core.base.checks import check_bool, check_float, check_number, check_one_of, check_positive_int, check_rank
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
@@ -76,8 +76,7 @@ class _BatchNorm(_MovingNorm):
             raise ValueError(
                 f"For '{who}', 'use_batch_statistics' should be True, False or None, but got {describe(use_batch_statistics)}."
             )
-        if data_format != "NCHW":
-            raise ValueError(f"For '{who}', 'data_format' should be 'NCHW', but got {data_format!r}.")
+        check_one_of(data_format, ("NCHW",), "data_format", who)
         self.format = data_format
         self.use_batch_statistics = use_batch_statistics
         self._setup(num_features, eps, momentum, affine, (gamma_init, beta_init, moving_mean_init, moving_var_init), dtype)
@@ -148,8 +147,7 @@ class BatchNorm3d(Cell):
         )  # fmt: skip
 
     def construct(self, x: Tensor) -> Tensor:
-        if x.ndim != 5:
-            raise ValueError(f"For 'BatchNorm3d', the input should have 5 axes, but its shape is {x.shape}.")
+        check_rank(x, 5, "the input", "BatchNorm3d")
         n, c, d, h, w = x.shape
         return self.bn2d(x.reshape((n, c, d * h, w))).reshape((n, c, d, h, w))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_number, check_one_of, is_int
+from msjax.core.base.checks import check_kind, check_number, check_one_of, check_value, is_int
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import PadWidths
 from msjax.nn.cell.base import Cell
@@ -38,8 +38,7 @@ class Pad(Cell):
 
     def __init__(self, paddings: PadWidths, mode: str = "CONSTANT"):
         super().__init__()
-        if not isinstance(paddings, tuple):
-            raise TypeError(f"For 'Pad', 'paddings' should be a tuple of pairs, but got {describe(paddings)}.")
+        check_kind(paddings, isinstance(paddings, tuple), "be a tuple of pairs", "paddings", "Pad")
         if any(not isinstance(p, (tuple, list)) or len(p) != 2 for p in paddings):
             raise ValueError(f"For 'Pad', 'paddings' should hold a pair for each axis, but got {paddings}.")
         check_one_of(mode, ("CONSTANT", "REFLECT", "SYMMETRIC"), "mode", "Pad")
@@ -47,10 +46,9 @@ class Pad(Cell):
         self.mode = mode
 
     def construct(self, x: Tensor) -> Tensor:
-        if len(self.paddings) != x.ndim:
-            raise ValueError(
-                f"For 'Pad', 'paddings' should have {x.ndim} pairs for an input of shape {x.shape}, but got {self.paddings}."
-            )
+        check_value(
+            self.paddings, len(self.paddings) == x.ndim, f"have {x.ndim} pairs for an input of shape {x.shape}", "paddings", "Pad"
+        )
         if self.mode == "CONSTANT":
             return pad_constant(x, 0, self.paddings)
         return pad_mirrored(x, self.paddings, self.mode.lower())
@@ -66,19 +64,13 @@ class _Around(Cell):
         if isinstance(padding, bool) or not isinstance(padding, (int, tuple)):
             raise TypeError(f"For '{who}', 'padding' should be an int or a tuple of ints, but got {describe(padding)}.")
         widths = (padding,) * (2 * n) if isinstance(padding, int) else padding
-        if not all(map(is_int, widths)):
-            raise TypeError(f"For '{who}', 'padding' should be ints, but got {padding}.")
-        if len(widths) % 2 or len(widths) > 2 * n:
-            raise ValueError(f"For '{who}', 'padding' should be an int or {2 * n} ints, but got {padding}.")
-        if not negative and any(w < 0 for w in widths):
-            raise ValueError(f"For '{who}', 'padding' should not be negative, but got {padding}.")
+        check_kind(padding, all(map(is_int, widths)), "be ints", "padding", who)
+        check_value(padding, not len(widths) % 2 and len(widths) <= 2 * n, f"be an int or {2 * n} ints", "padding", who)
+        check_value(padding, negative or all(w >= 0 for w in widths), "not be negative", "padding", who)
         self.padding = widths
 
     def _mirrored(self, x, mode):
-        if x.ndim <= self.axes:
-            raise ValueError(
-                f"For '{type(self).__name__}', the input should have more than {self.axes} axes, but its shape is {x.shape}."
-            )
+        check_value(x, x.ndim > self.axes, f"have more than {self.axes} axes", "the input", type(self).__name__)
         return pad_mirrored(x, widths_from_last(self.padding, x.ndim, type(self).__name__), mode)
 
 

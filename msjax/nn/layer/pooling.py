@@ -6,7 +6,7 @@ from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_int
+from msjax.core.base.checks import check_bool, check_int, check_one_of, check_value
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import pooling as ops
@@ -48,8 +48,7 @@ class _Pool(Cell):
         if not isinstance(pad_mode, str) or pad_mode.upper() not in ("SAME", "VALID", "PAD"):
             raise ValueError(f"For '{who}', 'pad_mode' should be 'same', 'valid' or 'pad', but got {pad_mode!r}.")
         self.pad_mode: str = pad_mode.upper()
-        if data_format != "NCHW":
-            raise ValueError(f"For '{who}', 'data_format' should be 'NCHW', but got {data_format!r}.")
+        check_one_of(data_format, ("NCHW",), "data_format", who)
         self.format = data_format
         self.ceil_mode: bool = check_bool(ceil_mode, "ceil_mode", who)
         self.padding = padding
@@ -210,8 +209,7 @@ class _AvgPool(_Pool):
             raise ValueError(f"For '{who}', 'padding' should be 0 with pad_mode {pad_mode!r}, but got {padding}.")
         if divisor is not None:
             check_int(divisor, "divisor_override", who)
-        if divisor is not None and divisor <= 0:
-            raise ValueError(f"For '{who}', 'divisor_override' should be positive, but got {divisor}.")
+        check_value(divisor, divisor is None or divisor > 0, "be positive", "divisor_override", who)
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor
         if self.axes == 1 and (self.pad_mode == "PAD" or ceil_mode or not count_include_pad):

@@ -13,8 +13,7 @@ from msjax.common.initializer import Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.seeds import skip_global_normals
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_one_of, check_positive_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_kind, check_one_of, check_positive_int
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
@@ -142,8 +141,7 @@ _KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 def _check_state(state, name, who):
     """The tuple of the Tensors of an LSTM's state."""
-    if not isinstance(state, tuple) or len(state) != 2:
-        raise TypeError(f"For '{who}', '{name}' should be a tuple of two Tensors, but got {describe(state)}.")
+    check_kind(state, isinstance(state, tuple) and len(state) == 2, "be a tuple of two Tensors", name, who)
     for part in state:
         check_tensor(part, name, who)
     return state

@@ -11,7 +11,7 @@ from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.seeds import global_uniform
 from msjax.common.tensor import wrap
-from msjax.core.base.checks import check_bool, check_float, check_one_of, check_positive_int
+from msjax.core.base.checks import check_bool, check_float, check_one_of, check_positive_int, check_shape
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.dropout import Dropout
@@ -134,13 +134,11 @@ class _RNNBase(Cell):
                 continue
             if state.dtype != x.dtype:
                 raise TypeError(f"For '{who}', 'hx' should have the dtype of 'x', {x.dtype}, but its dtype is {state.dtype}.")
-            if state.shape != expected:
-                raise ValueError(f"For '{who}', 'hx' should have shape {expected}, but its shape is {state.shape}.")
+            check_shape(state, expected, "hx", who)
         if seq_length is not None:
             if check_tensor(seq_length, "seq_length", who).dtype not in (mstype.int32, mstype.int64):
                 raise TypeError(f"For '{who}', 'seq_length' should be of Int32 or Int64, but its dtype is {seq_length.dtype}.")
-            if seq_length.shape != (batch,):
-                raise ValueError(f"For '{who}', 'seq_length' should have shape ({batch},), but its shape is {seq_length.shape}.")
+            check_shape(seq_length, (batch,), "seq_length", who)
         return states
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_rank
 from msjax.core.base.typing import Axes
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func import softmaxes
@@ -32,8 +32,9 @@ class Softmax(Cell):
 
     def __init__(self, axis: Axes = -1):
         super().__init__()
-        if isinstance(axis, bool) or not isinstance(axis, (int, tuple, list)):
-            raise TypeError(f"For 'Softmax', 'axis' should be an int or a tuple, but got {describe(axis)}.")
+        check_kind(
+            axis, not isinstance(axis, bool) and isinstance(axis, (int, tuple, list)), "be an int or a tuple", "axis", "Softmax"
+        )
         self.axis = axis
 
     def construct(self, input: Tensor) -> Tensor:
@@ -44,8 +45,7 @@ class Softmax2d(Cell):
     """Softmax over the channels of an input (N, C, H, W) or (C, H, W)."""
 
     def construct(self, x: Tensor) -> Tensor:
-        if x.ndim not in (3, 4):
-            raise ValueError(f"For 'Softmax2d', the input should have 3 or 4 axes, but its shape is {x.shape}.")
+        check_rank(x, (3, 4), "the input", "Softmax2d")
         return softmaxes.softmax(x, -3)
 
 

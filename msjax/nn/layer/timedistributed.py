@@ -6,8 +6,7 @@ from typing import Any
 
 from msjax import ops
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_type
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_axis_of, check_kind, check_type
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.primitive import Primitive
@@ -44,8 +43,7 @@ class TimeDistributed(Cell):
 
     def __init__(self, layer: Cell | Primitive, time_axis: int, reshape_with_axis: int | None = None):
         super().__init__()
-        if not isinstance(layer, (Cell, Primitive)):
-            raise TypeError(f"For 'TimeDistributed', 'layer' should be a Cell or Primitive, but got {describe(layer)}.")
+        check_kind(layer, isinstance(layer, (Cell, Primitive)), "be a Cell or Primitive", "layer", "TimeDistributed")
         self.layer = layer
         self.time_axis: Any = check_type(time_axis, int, "time_axis", "TimeDistributed")
         if reshape_with_axis is not None:
@@ -53,15 +51,11 @@ class TimeDistributed(Cell):
         self.reshape_with_axis = reshape_with_axis
 
     def construct(self, inputs: Tensor) -> Tensor:
-        n = check_tensor(inputs, "inputs", "TimeDistributed").ndim
-        for axis in (self.time_axis, self.reshape_with_axis or 0):
-            if not -n <= axis < n:
-                raise ValueError(f"For 'TimeDistributed', axis {axis} is out of range for an input of shape {inputs.shape}.")
-        time = self.time_axis % n
+        check_tensor(inputs, "inputs", "TimeDistributed")
+        time, other = (check_axis_of(inputs, axis, "TimeDistributed") for axis in (self.time_axis, self.reshape_with_axis or 0))
         if self.reshape_with_axis is None:
             steps = [self.layer(ops.squeeze(step, time)) for step in ops.split(inputs, 1, time)]
             return ops.stack(steps, time)
-        other = self.reshape_with_axis % n
         if other == time:
             raise ValueError(f"For 'TimeDistributed', 'time_axis' and 'reshape_with_axis' should differ, but both are {time}.")
         # Move the time axis next to the axis it is merged into, which is number `into` of the remaining axes.

@@ -11,8 +11,7 @@ from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import XavierUniform, initializer
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_one_of
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_one_of, check_type, check_value
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import GELU, ReLU
 from msjax.nn.layer.attention import MultiheadAttention
@@ -35,8 +34,7 @@ def _activation(activation, who):
         return getattr(ops, activation)
     if isinstance(activation, Cell) and not isinstance(activation, (ReLU, GELU)):
         raise ValueError(f"For '{who}', an 'activation' cell should be nn.ReLU or nn.GELU, but got {activation}.")
-    if not callable(activation):
-        raise ValueError(f"For '{who}', 'activation' should be a name, function or cell, but got {describe(activation)}.")
+    check_value(activation, callable(activation), "be a name, function or cell", "activation", who)
     return activation
 
 
@@ -199,8 +197,7 @@ class _Stack(Cell):
 
     def __init__(self, layer: Cell, num_layers: int, norm: Cell | None):
         super().__init__()
-        if not isinstance(layer, Cell):
-            raise TypeError(f"For '{type(self).__name__}', the layer should be a Cell, but got {describe(layer)}.")
+        check_type(layer, Cell, "the layer", type(self).__name__)
         if type(layer) is TransformerEncoderLayer or type(layer) is TransformerDecoderLayer:
             layer = layer._again()
         self.layers = CellList([copy.deepcopy(layer) for _ in range(num_layers)])

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_float, check_one_of, check_type
+from msjax.core.base.checks import check_bool, check_float, check_kind, check_one_of, check_same_shape, check_type, check_value
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
@@ -264,8 +264,7 @@ class FocalLoss(LossBase):
         self.logsoftmax = LogSoftmax(1)
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        if logits.ndim > 1 and logits.shape[1] == 1:
-            raise ValueError(f"For 'FocalLoss', 'logits' should have more than one class, but its shape is {logits.shape}.")
+        check_value(logits, logits.ndim <= 1 or logits.shape[1] != 1, "have more than one class", "logits", "FocalLoss")
         if logits.ndim != labels.ndim or not 2 <= logits.ndim <= 4 or labels.shape[1] not in (1, logits.shape[1]):
             raise ValueError(
                 f"For 'FocalLoss', labels of shape {labels.shape} don't fit logits of shape {logits.shape}, of 2 to 4 axes."
@@ -288,10 +287,7 @@ class DiceLoss(LossBase):
         self.smooth: float = check_float(smooth, "smooth", "DiceLoss", above=0)
 
     def construct(self, logits: Tensor, label: Tensor) -> Tensor:
-        if logits.shape != label.shape:
-            raise ValueError(
-                f"For 'DiceLoss', both inputs should have one shape, but they have {logits.shape} and {label.shape}."
-            )
+        check_same_shape(logits, label, "both inputs", "DiceLoss")
         common = reduction.sum(arithmetic.mul(logits, label))
         sizes = reduction.sum(arithmetic.mul(logits, logits)) + reduction.sum(arithmetic.mul(label, label))
         return 1 - 2 * common / (sizes + self.smooth)
@@ -316,10 +312,8 @@ class MultiClassDiceLoss(LossBase):
         activation: str | Cell | Callable[..., Any] | None = "softmax",
     ):
         super().__init__()
-        if weights is not None and not isinstance(weights, Tensor):
-            raise TypeError(f"For 'MultiClassDiceLoss', 'weights' should be a Tensor, but got {describe(weights)}.")
-        if weights is not None and weights.ndim != 2:
-            raise ValueError(f"For 'MultiClassDiceLoss', 'weights' should have two axes, but its shape is {weights.shape}.")
+        check_kind(weights, weights is None or isinstance(weights, Tensor), "be a Tensor", "weights", "MultiClassDiceLoss")
+        check_value(weights, weights is None or weights.ndim == 2, "have two axes", "weights", "MultiClassDiceLoss")
         if isinstance(ignore_indiex, bool) or not isinstance(ignore_indiex, (int, type(None))):
             raise TypeError(f"For 'MultiClassDiceLoss', 'ignore_indiex' should be an int, but got {describe(ignore_indiex)}.")
         if isinstance(activation, str) and activation not in (

@@ -6,7 +6,7 @@ from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_float, check_one_of
+from msjax.core.base.checks import check_float, check_one_of, check_same_shape
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.function.math_func import arithmetic, elementary, reduction
@@ -134,10 +134,8 @@ class SmoothL1Loss(LossBase):
         self.beta = beta
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        if isinstance(logits, Tensor) and isinstance(labels, Tensor) and logits.shape != labels.shape:
-            raise ValueError(
-                f"For 'SmoothL1Loss', both inputs should have one shape, but they have {logits.shape} and {labels.shape}."
-            )
+        if isinstance(logits, Tensor) and isinstance(labels, Tensor):
+            check_same_shape(logits, labels, "both inputs", "SmoothL1Loss")
         return ops.smooth_l1_loss(logits, labels, self.beta, self.reduction)
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_positive_int, is_number
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_positive_int, check_same_shape, check_value, is_number
 from msjax.nn.metrics.metric import MeanMetric, Metric, rearrange_inputs
 
 __all__ = [
@@ -38,10 +37,7 @@ class _Classification(Metric):
         who = type(self).__name__
         pred, label = self._pair(inputs)
         if self._type == "multilabel":
-            if pred.shape != label.shape:
-                raise ValueError(
-                    f"For '{who}.update', multilabel inputs should have one shape, but got {pred.shape} and {label.shape}."
-                )
+            check_same_shape(pred, label, "multilabel inputs", f"{who}.update")
             if not all(set(np.unique(a)) <= {0, 1} for a in (pred, label)):
                 raise ValueError(f"For '{who}.update', multilabel inputs should be of zeros and ones.")
         elif not (pred.ndim == label.ndim and pred.shape == label.shape) and not (
@@ -155,8 +151,7 @@ class Fbeta(_ByClass):
     """
 
     def __init__(self, beta: float):
-        if not is_number(beta) or beta <= 0:
-            raise ValueError(f"For '{type(self).__name__}', 'beta' should be greater than 0, but got {describe(beta)}.")
+        check_value(beta, is_number(beta) and beta > 0, "be greater than 0", "beta", type(self).__name__)
         self.beta = beta
         super().__init__()
 

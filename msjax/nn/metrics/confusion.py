@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_float, check_int, check_one_of
+from msjax.core.base.checks import check_bool, check_float, check_int, check_one_of, check_value
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 __all__ = ["ConfusionMatrix", "ConfusionMatrixMetric"]
@@ -49,8 +49,7 @@ class ConfusionMatrix(Metric):
         self._updated = True
 
     def eval(self) -> np.ndarray:
-        if not self._updated:
-            raise RuntimeError("For 'ConfusionMatrix', 'update' should be called before 'eval'.")
+        self._check_updated(self._updated)
         matrix = self.confusion_matrix
         if self.normalize == "no_norm":
             return matrix.copy()
@@ -154,8 +153,7 @@ class ConfusionMatrixMetric(Metric):
         if measure is None:
             raise ValueError(f"For 'ConfusionMatrixMetric', there is no measure {metric_name!r}; there are {', '.join(_NAMES)}.")
         ways = ("none", "mean", "sum", "mean_batch", "sum_batch", "mean_channel", "sum_channel")
-        if decrease not in ways:
-            raise ValueError(f"For 'ConfusionMatrixMetric', 'decrease' should be one of {', '.join(ways)}, but got {decrease!r}.")
+        check_value(decrease, decrease in ways, f"be one of {', '.join(ways)}", "decrease", "ConfusionMatrixMetric")
         self.skip_channel, self.metric_name = skip_channel, metric_name
         self.calculation_method, self.decrease = calculation_method, decrease
         self._measure = measure
@@ -188,8 +186,7 @@ class ConfusionMatrixMetric(Metric):
 
     def eval(self) -> Any:
         """An array of one number; with `calculation_method`, a number, or an array that `decrease` leaves."""
-        if not self._updated:
-            raise RuntimeError("For 'ConfusionMatrixMetric', 'update' should be called before 'eval'.")
+        self._check_updated(self._updated)
         if not self.calculation_method:
             return _measure(self._measure, self._total[None])
         value = np.divide(self._total, self._count, out=np.zeros(np.shape(self._total)), where=np.asarray(self._count) > 0)

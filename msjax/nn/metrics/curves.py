@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from msjax.common.typing import ArrayLike
-from msjax.core.base.checks import check_bool, check_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_int, check_kind
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 __all__ = ["ROC", "auc"]
@@ -52,8 +51,7 @@ class ROC(Metric):
 
     def eval(self) -> Any:
         """(false positive rates, true positive rates, thresholds): arrays, or for several classes lists of one each."""
-        if not self._pred:
-            raise RuntimeError("For 'ROC', 'update' should be called before 'eval'.")
+        self._check_updated(self._pred)
         pred, label = np.concatenate(self._pred), np.concatenate(self._label)
         if pred.shape[1] == 1:
             return _curve(pred[:, 0], label == (1 if self.pos_label is None else self.pos_label))
@@ -90,8 +88,7 @@ def auc(x: ArrayLike, y: ArrayLike, reorder: bool = False) -> float:
         0.625
     """
     for name, value in (("x", x), ("y", y)):
-        if not isinstance(value, (np.ndarray, list)):
-            raise TypeError(f"For 'auc', '{name}' should be an array or list, but got {describe(value)}.")
+        check_kind(value, isinstance(value, (np.ndarray, list)), "be an array or list", name, "auc")
     check_bool(reorder, "reorder", "auc")
     x, y = np.asarray(x, np.float64).ravel(), np.asarray(y, np.float64).ravel()
     if x.size != y.size or x.size < 2:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_int
+from msjax.core.base.checks import check_int, check_value
 from msjax.nn.metrics.metric import MeanMetric, rearrange_inputs
 
 __all__ = ["Loss", "MAE", "MSE", "Perplexity"]
@@ -52,8 +52,7 @@ class Loss(MeanMetric):
     def update(self, *inputs: Any) -> None:
         self._check_inputs(inputs, 1, "loss")
         loss = self._convert_data(inputs[0])
-        if loss.ndim > 1:
-            raise ValueError(f"For 'Loss.update', the loss should have 0 or 1 axes, but its shape is {loss.shape}.")
+        check_value(loss, loss.ndim <= 1, "have 0 or 1 axes", "the loss", "Loss.update")
         self._sum += loss.mean()
         self._count += 1
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_value
 from msjax.core.base.errors import describe
 
 
@@ -54,9 +55,8 @@ class Metric:
         Raises:
             ValueError: it is not a list of ints.
         """
-        if not isinstance(indexes, list) or not all(isinstance(i, int) for i in indexes):
-            raise ValueError(f"For 'set_indexes', 'indexes' should be a list of ints, but got {describe(indexes)}.")
-        self._indexes = indexes
+        ints = isinstance(indexes, list) and all(isinstance(i, int) for i in indexes)
+        self._indexes = check_value(indexes, ints, "be a list of ints", "indexes", "set_indexes")
         return self
 
     def __call__(self, *inputs: Any) -> np.generic:
@@ -95,6 +95,10 @@ class Metric:
                 f"{pred.shape} and {label.shape}."
             )
         return pred, label
+
+    def _check_updated(self, updated: object) -> None:
+        if not updated:
+            raise RuntimeError(f"For '{type(self).__name__}', 'update' should be called before 'eval'.")
 
     def _nothing(self):
         return RuntimeError(

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_float, check_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_float, check_int, check_kind
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 
@@ -35,7 +34,7 @@ class OcclusionSensitivity(Metric):
 
     def clear(self) -> None:
         self._baseline = 0.0
-        self._sensitivity = None
+        self._sensitivity: Any = None
 
     def _box(self, shape):
         if self.b_box is None:
@@ -56,8 +55,7 @@ class OcclusionSensitivity(Metric):
         self._check_inputs(inputs, 3, "network, picture, label")
         network: Any = inputs[0]
         picture, label = self._convert_data(inputs[1]), self._convert_data(inputs[2])
-        if not callable(inputs[0]):
-            raise TypeError(f"For 'OcclusionSensitivity.update', the network should be a Cell, but got {describe(network)}.")
+        check_kind(network, callable(inputs[0]), "be a Cell", "the network", "OcclusionSensitivity.update")
         if picture.shape[0] != 1 or label.size != 1:
             raise RuntimeError(
                 f"For 'OcclusionSensitivity.update', one picture and one label are expected, but their shapes are {picture.shape} "
@@ -80,6 +78,5 @@ class OcclusionSensitivity(Metric):
         self._sensitivity = np.concatenate(found).reshape(last - first + 1)
 
     def eval(self) -> np.ndarray:
-        if self._sensitivity is None:
-            raise RuntimeError("For 'OcclusionSensitivity', 'update' should be called before 'eval'.")
+        self._check_updated(self._sensitivity is not None)
         return self._baseline - np.squeeze(self._sensitivity)

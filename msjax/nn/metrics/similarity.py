@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, is_int, is_number
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_same_shape, check_value, is_int, is_number
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 __all__ = ["BleuScore", "CosineSimilarity", "Dice"]
@@ -26,8 +25,7 @@ class Dice(Metric):
 
     def __init__(self, smooth: float = 1e-5):
         super().__init__()
-        if not is_number(smooth) or smooth <= 0:
-            raise ValueError(f"For 'Dice', 'smooth' should be positive, but got {describe(smooth)}.")
+        check_value(smooth, is_number(smooth) and smooth > 0, "be positive", "smooth", "Dice")
         self.smooth = smooth
         self.clear()
 
@@ -38,8 +36,7 @@ class Dice(Metric):
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
         pred, label = self._pair(inputs)
-        if pred.shape != label.shape:
-            raise ValueError(f"For 'Dice.update', both inputs should have one shape, but got {pred.shape} and {label.shape}.")
+        check_same_shape(pred, label, "both inputs", "Dice.update")
         both = np.dot(pred.ravel(), label.ravel())
         self._sum += 2 * both / (np.dot(pred.ravel(), pred.ravel()) + np.dot(label.ravel(), label.ravel()) + self.smooth)
         self._samples += len(label)
@@ -64,8 +61,7 @@ class CosineSimilarity(Metric):
         for name, value, known in (
             ("similarity", similarity, ("cosine", "dot")), ("reduction", reduction, ("none", "sum", "mean"))
         ):  # fmt: skip
-            if value not in known:
-                raise ValueError(f"For 'CosineSimilarity', '{name}' should be one of {', '.join(known)}, but got {value!r}.")
+            check_value(value, value in known, f"be one of {', '.join(known)}", name, "CosineSimilarity")
         check_bool(zero_diagonal, "zero_diagonal", "CosineSimilarity")
         self.similarity, self.reduction, self.zero_diagonal = similarity, reduction, zero_diagonal
         self.clear()
@@ -84,8 +80,7 @@ class CosineSimilarity(Metric):
         self._updated = True
 
     def eval(self) -> np.ndarray:
-        if not self._updated:
-            raise RuntimeError("For 'CosineSimilarity', 'update' should be called before 'eval'.")
+        self._check_updated(self._updated)
         matrix = self.sqr_mtx_res.copy()
         if self.zero_diagonal:
             np.fill_diagonal(matrix, 0)
@@ -104,8 +99,7 @@ class BleuScore(Metric):
 
     def __init__(self, n_gram: int = 4, smooth: bool = False):
         super().__init__()
-        if not is_int(n_gram) or not 1 <= n_gram <= 4:
-            raise ValueError(f"For 'BleuScore', 'n_gram' should be an int from 1 to 4, but got {describe(n_gram)}.")
+        check_value(n_gram, is_int(n_gram) and 1 <= n_gram <= 4, "be an int from 1 to 4", "n_gram", "BleuScore")
         check_bool(smooth, "smooth", "BleuScore")
         self.n_gram, self.smooth = n_gram, smooth
         self.clear()
@@ -142,8 +136,7 @@ class BleuScore(Metric):
         return Counter(tuple(words[i : i + n]) for n in range(1, self.n_gram + 1) for i in range(len(words) - n + 1))
 
     def eval(self) -> float:
-        if not self._updated:
-            raise RuntimeError("For 'BleuScore', 'update' should be called before 'eval'.")
+        self._check_updated(self._updated)
         if self._matched.min() == 0:
             return 0.0
         if self.smooth:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, is_number
+from msjax.core.base.checks import check_bool, check_one_of, is_number
 from msjax.core.base.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
@@ -31,11 +31,7 @@ def _distances(start, end, metric) -> np.ndarray:
 class _Surface(Metric):
     def __init__(self, distance_metric: str):
         super().__init__()
-        if distance_metric not in ("euclidean", "chessboard", "taxicab"):
-            raise ValueError(
-                f"For '{type(self).__name__}', 'distance_metric' should be 'euclidean', 'chessboard' or 'taxicab', but got "
-                f"{distance_metric!r}."
-            )
+        check_one_of(distance_metric, ("euclidean", "chessboard", "taxicab"), "distance_metric", type(self).__name__)
         self.distance_metric = distance_metric
         self.clear()
 
@@ -58,8 +54,7 @@ class _Surface(Metric):
         self._pred, self._label = _outline(pred == label), _outline(truth == label)
 
     def _way(self, back=False):
-        if self._pred is None:
-            raise RuntimeError(f"For '{type(self).__name__}', 'update' should be called before 'eval'.")
+        self._check_updated(self._pred is not None)
         pair = (self._label, self._pred) if back else (self._pred, self._label)
         return _distances(*pair, self.distance_metric)
 

@@ -14,6 +14,7 @@ from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.run_state import LOCK
 from msjax.common.tensor import Tensor, filled_like, wrap
 from msjax.core.base.arrays import of_dtype
+from msjax.core.base.checks import check_type
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray, JaxArrays, JaxNumber
 from msjax.nn.cell.base import Cell
@@ -219,8 +220,7 @@ def _arrays(gradients, parameters, who):
         )
     arrays = []
     for i, (grad, parameter) in enumerate(zip(gradients, parameters)):
-        if not isinstance(grad, Tensor):
-            raise TypeError(f"For '{who}', every gradient should be a Tensor, but got {describe(grad)}.")
+        check_type(grad, Tensor, "every gradient", who)
         array = grad._value
         if array.shape != parameter._value.shape:
             raise ValueError(

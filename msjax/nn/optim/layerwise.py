@@ -13,8 +13,7 @@ from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ParametersLike
-from msjax.core.base.checks import check_bool, check_float, check_number, check_type
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_float, check_number, check_type, check_value
 from msjax.core.base.typing import JaxArray, JaxArrays
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
@@ -172,8 +171,7 @@ class AdaFactor(Optimizer):
         if warmup_init and not relative_step:
             raise ValueError("For 'AdaFactor', warmup_init=True needs relative_step=True.")
         super().__init__(0.0 if learning_rate is None else learning_rate, params, weight_decay, loss_scale)
-        if not isinstance(eps, (list, tuple)) or len(eps) != 2:
-            raise ValueError(f"For 'AdaFactor', 'eps' should be a tuple of two floats, but got {describe(eps)}.")
+        check_value(eps, isinstance(eps, (list, tuple)) and len(eps) == 2, "be a tuple of two floats", "eps", "AdaFactor")
         for name, value in (
             ("scale_parameter", scale_parameter), ("relative_step", relative_step), ("warmup_init", warmup_init),
             ("compression", compression),

@@ -19,6 +19,14 @@ from msjax.ops.function.nn_func import optimizer_steps as formulas
 __all__ = ["Momentum", "SGD"]
 
 
+def check_nesterov(momentum: float, dampening: float) -> None:
+    """ValueError where SGD can't use Nesterov's momentum."""
+    if momentum <= 0 or dampening != 0:
+        raise ValueError(
+            f"For 'SGD', nesterov=True needs a momentum and no dampening, but got momentum={momentum}, dampening={dampening}."
+        )
+
+
 class SGD(Optimizer):
     """Stochastic gradient descent, with momentum and dampening if asked for.
 
@@ -57,10 +65,8 @@ class SGD(Optimizer):
         momentum = float(check_number(momentum, "momentum", "SGD", low=0))
         self.dampening: float = float(check_number(dampening, "dampening", "SGD", low=0))
         self.nesterov: bool = check_bool(nesterov, "nesterov", "SGD")
-        if nesterov and (momentum == 0 or dampening != 0):
-            raise ValueError(
-                f"For 'SGD', nesterov=True needs a momentum and no dampening, but got momentum={momentum}, dampening={dampening}."
-            )
+        if nesterov:
+            check_nesterov(momentum, dampening)
         self._plain = momentum == 0
         self.add_shared("momentum", momentum)
         self.add_state("accum")

@@ -12,8 +12,7 @@ import jax.numpy as jnp
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ParametersLike, TensorLike
-from msjax.core.base.checks import check_bool, check_float, check_number, check_one_of, is_number
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_float, check_kind, check_number, check_one_of, check_type, is_number
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.container import CellList
 from msjax.nn.learning_rate_schedule import LearningRate, LearningRateSchedule
@@ -239,8 +238,7 @@ class Optimizer(CompiledOptimizer):
             TypeError: `param` is neither.
             ValueError: a Parameter isn't optimized here.
         """
-        if not isinstance(param, (Parameter, list)):
-            raise TypeError(f"For 'get_lr_parameter', 'param' should be a Parameter or a list, but got {describe(param)}.")
+        check_type(param, (Parameter, list), "param", "get_lr_parameter")
         by = {id(p): rate for p, rate in zip(self.parameters, self._rates)}
         found = []
         for p in [param] if isinstance(param, Parameter) else param:
@@ -330,6 +328,5 @@ def _distinct(members):
 def _as_decay(value, who):
     if isinstance(value, Cell):
         return value
-    if not is_number(value):
-        raise TypeError(f"For '{who}', 'weight_decay' should be a number or a Cell, but got {describe(value)}.")
+    check_kind(value, is_number(value), "be a number or a Cell", "weight_decay", who)
     return float(check_number(value, "weight_decay", who, low=0.0))

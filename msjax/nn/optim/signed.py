@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ParametersLike
-from msjax.core.base.checks import check_float, check_type
+from msjax.core.base.checks import check_float, check_type, check_value
 from msjax.core.base.typing import JaxArray, JaxArrays
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRate
@@ -97,8 +97,7 @@ class Rprop(Optimizer):
     ):
         super().__init__(learning_rate, params, weight_decay)
         for name, pair in (("etas", etas), ("step_sizes", step_sizes)):
-            if len(check_type(pair, tuple, name, "Rprop")) != 2:
-                raise ValueError(f"For 'Rprop', '{name}' should hold two numbers, but got {len(pair)}.")
+            check_value(pair, len(check_type(pair, tuple, name, "Rprop")) == 2, "hold two numbers", name, "Rprop")
         shrink = check_float(etas[0], "etas[0]", "Rprop", above=0, below=1)
         self.etas: tuple[float, float] = shrink, check_float(etas[1], "etas[1]", "Rprop", above=1)
         self.step_sizes: tuple[float, ...] = tuple(

@@ -8,7 +8,7 @@ from typing import Any
 
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_type
+from msjax.core.base.checks import check_bool, check_type, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Number
 from msjax.engine.autograd.grad import GradOperation, value_and_grad
@@ -273,10 +273,9 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             raise TypeError(
                 f"For 'TrainOneStepWithLossScaleCell', 'scale_sense' should be a Tensor or Cell, but got {describe(scale_sense)}."
             )
-        if scale_sense.shape not in ((), (1,)):
-            raise ValueError(
-                f"For 'TrainOneStepWithLossScaleCell', 'scale_sense' should have shape () or (1,), but got {scale_sense.shape}."
-            )
+        check_value(
+            scale_sense, scale_sense.shape in ((), (1,)), "have shape () or (1,)", "scale_sense", "TrainOneStepWithLossScaleCell"
+        )
         self.scale_sense: Parameter = Parameter(scale_sense, name="scale_sense")
 
     def construct(self, *inputs: Any) -> tuple[Any, Any, Tensor]:

@@ -12,7 +12,7 @@ from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import known_value
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.control.multitype import MultitypeFuncGraph
@@ -143,8 +143,7 @@ def all_finite(inputs: Sequence[Tensor]) -> Tensor:
     """
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     for value in values:
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For 'all_finite', the inputs should be Tensors, but got {describe(value)}.")
+        check_kind(value, isinstance(value, Tensor), "be Tensors", "the inputs", "all_finite")
     return apply(_FINITE, values) if values else Tensor(True)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import is_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_positive_int
 from msjax.nn.cell.base import Cell
 
 __all__ = ["GradAccumulationCell", "MicroBatchInterleaved", "PipelineCell"]
@@ -36,14 +35,8 @@ class MicroBatchInterleaved(Cell):
 
     def __init__(self, network: Cell, interleave_num: int = 2):
         super().__init__(auto_prefix=False)
-        if not is_int(interleave_num):
-            raise TypeError(
-                f"For '{type(self).__name__}', the number of parts should be an int, but got {describe(interleave_num)}."
-            )
-        if interleave_num <= 0:
-            raise ValueError(f"For '{type(self).__name__}', the number of parts should be positive, but got {interleave_num}.")
         self.network = network
-        self.interleave_num = interleave_num
+        self.interleave_num: int = check_positive_int(interleave_num, "the number of parts", type(self).__name__)
 
     def construct(self, *inputs: Any) -> Any:
         total = None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_int, check_type
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_int, check_kind, check_type
 
 
 def axis_of(tensor: Tensor, axis: int | Tensor, who: str) -> int:
@@ -39,5 +38,4 @@ def require_tensors(who: str, /, **values: Any) -> None:
 def require_integers(who: str, /, **values: Any) -> None:
     """Raise TypeError unless all values are Tensors of integers; the arguments are those of `require_tensors`."""
     for name, value in values.items():
-        if not isinstance(value, Tensor) or value.dtype.kind not in "iu":
-            raise TypeError(f"For '{who}', '{name}' should be a Tensor of integers, but got {describe(value)}.")
+        check_kind(value, isinstance(value, Tensor) and value.dtype.kind in "iu", "be a Tensor of integers", name, who)

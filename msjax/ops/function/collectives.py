@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_one_of
+from msjax.core.base.checks import check_one_of, check_value
 from msjax.core.base.errors import describe, where
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES, Group
@@ -165,8 +165,7 @@ def _ReduceGradients(group, *operands):
 
 
 def _check_rank(group, rank, name):
-    if not 0 <= rank < group.size:
-        raise ValueError(f"{name!r} should be a number from 0 to {group.size - 1}, but got {rank}.")
+    check_value(rank, 0 <= rank < group.size, f"be a number from 0 to {group.size - 1}", name)
 
 
 def all_reduce(x: Tensor, op: str = "sum", group: str = WORLD) -> Tensor:
@@ -298,8 +297,9 @@ def receive(x: Tensor, source: int, group: str = WORLD) -> Tensor:
 def _pair(other, name, argument):
     """The group of this process and another one, and the number of this one in it."""
     group = PROCESSES.group(name)
-    if not 0 <= other < group.size or other == group.rank:
-        raise ValueError(f"{argument!r} should be the number of another process, below {group.size}, but got {other}.")
+    check_value(
+        other, 0 <= other < group.size and other != group.rank, f"be the number of another process, below {group.size}", argument
+    )
     ranks = tuple(sorted((PROCESSES.place.rank, group.ranks[other])))
     pair = PROCESSES.pair(ranks)
     return pair, pair.rank

@@ -13,6 +13,7 @@ from msjax.common.bases import attached_to, computed
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.checks import check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Attribute, JaxArray
 from msjax.engine.autograd.views import Rule
@@ -152,14 +153,12 @@ def _resize(self: Tensor, *new_shape: Any) -> Tensor:
 
 def _diag(self: Tensor, diagonal: int = 0) -> Tensor:
     """A matrix with the vector on its diagonal; see `ops.diag`."""
-    if diagonal != 0:
-        raise ValueError(f"For 'Tensor.diag', 'diagonal' should be 0, but got {diagonal}.")
+    check_value(diagonal, diagonal == 0, "be 0", "diagonal", "Tensor.diag")
     return diagonals.diag(self)
 
 
 def _reverse_matrix(self: Tensor) -> Tensor:
-    if self.ndim < 2:
-        raise ValueError(f"The Tensor should have at least two axes, but its shape is {self.shape}.")
+    check_value(self, self.ndim >= 2, "have at least two axes", "the Tensor")
     return ordering.swapaxes(self, -2, -1)
 
 

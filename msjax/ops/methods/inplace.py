@@ -12,6 +12,7 @@ import numpy as np
 from msjax.common.bases import attached_to
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_value
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.inplace import replace, written
 from msjax.ops.dispatch.operator import operator
@@ -89,8 +90,7 @@ def _scatter(
     reduce: Any = None,
 ) -> Tensor:
     """Values put in, added (reduce="add") or multiplied (reduce="multiply") along an axis, at an index for each."""
-    if reduce not in _HOW:
-        raise ValueError(f"For 'Tensor.scatter_', 'reduce' should be 'add' or 'multiply', but got {reduce!r}.")
+    check_value(reduce, reduce in _HOW, "be 'add' or 'multiply'", "reduce", "Tensor.scatter_")
     src = value if src is None else src
     return scattering.scatter_along(self, index, src if isinstance(src, Tensor) else Tensor(src), dim, _HOW[reduce])
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_rank
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.primitive import Form
@@ -47,8 +48,7 @@ def _rgb_to_hsv(images: TensorLike) -> JaxArray:
 @operator(name="HSVToRGB", differentiable=False, tensors=True)
 def _hsv_to_rgb(x: TensorLike) -> JaxArray:
     """Images (N, H, W, 3) of hue, saturation, value as red, green, blue."""
-    if x.ndim != 4:
-        raise ValueError(f"'x' should have 4 axes, but its shape is {x.shape}.")
+    check_rank(x, 4, "x")
     x = _images(x)
     return _colors(x[..., 0], x[..., 1], x[..., 2])
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from msjax.common.dtype import to_jax
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.checks import check_value
 from msjax.engine.processes.groups import PROCESSES
 from msjax.ops.function import collectives
 from msjax.ops.function.collectives import WORLD
@@ -122,10 +123,7 @@ class AlltoAll(Form):
 
     def __call__(self, x: Tensor) -> Tensor:
         size = PROCESSES.group(self.group).size
-        if self.split_count != size:
-            raise ValueError(
-                f"For 'AlltoAll', 'split_count' should be the number of processes, {size}, but got {self.split_count}."
-            )
+        check_value(self.split_count, self.split_count == size, f"be the number of processes, {size}", "split_count", "AlltoAll")
         return collectives.all_to_all(x, self.split_dim, self.concat_dim, self.group)
 
 

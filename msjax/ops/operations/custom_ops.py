@@ -13,7 +13,8 @@ import numpy as np
 
 from msjax.common.dtype import as_dtype, from_np, to_jax
 from msjax.common.tensor import Tensor, wrap
-from msjax.core.base.errors import callable_name, check_callable, describe
+from msjax.core.base.checks import check_kind
+from msjax.core.base.errors import callable_name, check_callable
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.primitive import Form, Primitive
@@ -80,8 +81,7 @@ class Custom(Primitive):
 
     def __call__(self, *inputs: Any) -> Any:
         for value in inputs:
-            if not isinstance(value, Tensor):
-                raise TypeError(f"For 'Custom', the inputs should be Tensors, but got {describe(value)}.")
+            check_kind(value, isinstance(value, Tensor), "be Tensors", "the inputs", "Custom")
         return apply(self._op, inputs)
 
     def _kernel(self, *values):

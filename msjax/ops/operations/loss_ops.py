@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind
 from msjax.ops.function.math_func.arithmetic import true_divide
 from msjax.ops.function.math_func.reduction import sum as reduce_sum
 from msjax.ops.function.nn_func import classification, ctc, losses
@@ -131,8 +131,7 @@ class NLLLoss(Form):
     ignore_index: int = -100
 
     def __call__(self, logits: TensorLike, labels: Tensor, weight: TensorLike) -> tuple[Tensor, Tensor]:
-        if labels.dtype.kind not in "iu":
-            raise TypeError(f"For 'NLLLoss', the labels should be integers, but got {describe(labels)}.")
+        check_kind(labels, labels.dtype.kind in "iu", "be integers", "the labels", "NLLLoss")
         summed = "sum" if self.reduction == "mean" else self.reduction
         loss = classification.nll_loss(logits, labels, weight, self.ignore_index, summed)
         total = reduce_sum(classification.weights_of(weight, labels, self.ignore_index))

@@ -8,6 +8,7 @@ import numpy as np
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
+from msjax.core.base.checks import check_one_of, check_rank, check_value
 from msjax.core.base.typing import Axes
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
@@ -36,8 +37,7 @@ def _last(values, n, name, who):
 
 def check_format(self, formats=("NCHW", "NCDHW")):
     """Raises for another data format than a class takes."""
-    if self.data_format not in formats:
-        raise ValueError(f"For '{self.name}', 'data_format' should be {formats[0]!r}, but got {self.data_format!r}.")
+    check_value(self.data_format, self.data_format in formats, f"be {formats[0]!r}", "data_format", self.name)
 
 
 def attributes_of(self, n, *keys):
@@ -54,8 +54,7 @@ def _convolve(self, n, x, weight):
             f"For '{self.name}', the weight should have {self.out_channel} output channels and a kernel of {kernel}, but its "
             f"shape is {weight.shape}."
         )
-    if x.ndim != n + 2:
-        raise ValueError(f"For '{self.name}', the input should have {n + 2} axes, but its shape is {x.shape}.")
+    check_rank(x, n + 2, "the input", self.name)
     pads = conv_pads(self.pad_mode, self.pad, x.shape[2:], kernel, stride, dilation, self.name)
     return apply(CONV, (x, weight, None), (stride, pads, dilation, self.group))
 
@@ -178,8 +177,7 @@ class BiasAdd(Form):
 
     def __call__(self, input_x: TensorLike, bias: TensorLike) -> Tensor:
         axis = {"NCHW": 1, "NCDHW": 1, "NHWC": -1}.get(self.data_format)
-        if axis is None:
-            raise ValueError(f"For 'BiasAdd', 'data_format' should be 'NCHW', 'NHWC' or 'NCDHW', but got {self.data_format!r}.")
+        check_value(self.data_format, axis is not None, "be 'NCHW', 'NHWC' or 'NCDHW'", "data_format", "BiasAdd")
         return convolution._bias_add(input_x, bias, axis)
 
 
@@ -226,8 +224,7 @@ class BatchNorm(Form):
     def __call__(
         self, input_x: TensorLike, scale: TensorLike, bias: TensorLike, mean: Tensor, variance: Tensor
     ) -> tuple[Tensor, ...]:
-        if self.data_format != "NCHW":
-            raise ValueError(f"For 'BatchNorm', 'data_format' should be 'NCHW', but got {self.data_format!r}.")
+        check_one_of(self.data_format, ("NCHW",), "data_format", "BatchNorm")
         training = bool(self.is_training)
         old = 1 - float(self.momentum)
         out = normalization.batch_norm_outputs(input_x, scale, bias, mean, variance, float(self.epsilon), old, 1 - old, training)

@@ -7,7 +7,7 @@ import numpy as np
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, Shape, TensorLike
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.typing import Axes
 from msjax.ops.function.nn_func import pooling, unpooling
 from msjax.ops.function.nn_func.convolution import conv_pads
@@ -26,8 +26,7 @@ def _window(self, n, x, pad):
     check_format(self)
     kernel, stride = attributes_of(self, n, "kernel_size", "strides")
     mode = self.pad_mode.upper() if isinstance(self.pad_mode, str) else self.pad_mode
-    if mode not in ("SAME", "VALID", "PAD"):
-        raise ValueError(f"For '{self.name}', 'pad_mode' should be 'same', 'valid' or 'pad', but got {self.pad_mode!r}.")
+    check_value(self.pad_mode, mode in ("SAME", "VALID", "PAD"), "be 'same', 'valid' or 'pad'", "pad_mode", self.name)
     pooling.check_tensor(x, "x", (n + 2,), self.name)
     if mode == "SAME":
         return kernel, stride, same_pads(x.shape[2:], kernel, stride)
@@ -222,8 +221,9 @@ class AdaptiveMaxPool2D(Form):
     output_size: Axes
 
     def __call__(self, input: Tensor) -> tuple[Tensor, Tensor]:
-        if not isinstance(self.output_size, (tuple, list)):
-            raise TypeError(f"For 'AdaptiveMaxPool2D', 'output_size' should be a tuple, but got {describe(self.output_size)}.")
+        check_kind(
+            self.output_size, isinstance(self.output_size, (tuple, list)), "be a tuple", "output_size", "AdaptiveMaxPool2D"
+        )
         return pooling.adaptive_max_pool2d(input, self.output_size, True)
 
 

@@ -11,6 +11,7 @@ from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, Shape, TensorLike
+from msjax.core.base.checks import check_value
 from msjax.core.base.typing import Axes
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze
@@ -383,8 +384,7 @@ class Dropout(Form):
 
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         p = 1 - float(self.keep_prob)
-        if not 0 <= p < 1:
-            raise ValueError(f"For 'Dropout', 'keep_prob' should be in (0, 1], but got {self.keep_prob}.")
+        check_value(self.keep_prob, 0 <= p < 1, "be in (0, 1]", "keep_prob", "Dropout")
         out, kept = dropouts.dropout_with_mask(x, _key(self, "Seed0", "Seed1"), p)
         return out, casting.cast(kept, x.dtype)
 

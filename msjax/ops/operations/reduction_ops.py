@@ -8,7 +8,7 @@ from typing import Any
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
-from msjax.core.base.checks import check_bool
+from msjax.core.base.checks import check_bool, check_kind
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
@@ -140,8 +140,7 @@ class _IndexOf(Form):
 
     def _index(self, function, x):
         kind = mstype.as_dtype(self.output_type)
-        if kind not in (mstype.int32, mstype.int64):
-            raise TypeError(f"For '{self.name}', 'output_type' should be Int32 or Int64, but got {kind}.")
+        check_kind(kind, kind in (mstype.int32, mstype.int64), "be Int32 or Int64", "output_type", self.name)
         return casting.cast(function(x, self.axis, False), kind)
 
 
@@ -354,8 +353,7 @@ class L2Normalize(Form):
     def __call__(self, x: TensorLike) -> Tensor:
         axis = freeze(self.axis)
         if isinstance(axis, tuple):
-            if len(axis) != 1:
-                raise TypeError(f"For 'L2Normalize', 'axis' should be one axis, but got {axis}.")
+            check_kind(axis, len(axis) == 1, "be one axis", "axis", "L2Normalize")
             axis = axis[0]
         return norms.l2_normalize(x, axis, float(self.epsilon))
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.primitive import Form
@@ -84,8 +85,7 @@ def _nms_with_mask(bboxes: TensorLike, iou_threshold: float) -> tuple[JaxArray, 
     Returns:
         The sorted boxes, their numbers as Int32, and Bools that are True for those kept.
     """
-    if bboxes.ndim != 2 or bboxes.shape[1] != 5:
-        raise ValueError(f"'bboxes' should have shape (boxes, 5), but has {bboxes.shape}.")
+    check_value(bboxes, bboxes.ndim == 2 and bboxes.shape[1] == 5, "have shape (boxes, 5)", "bboxes")
     boxes = bboxes[jnp.argsort(-bboxes[:, 4], stable=True)]
     left, top, right, bottom = (boxes[:, i] for i in range(4))
     width = jnp.minimum(right[:, None], right) - jnp.maximum(left[:, None], left)

@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_type
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_type
 
 _TIMES = [f"{name}_{when}" for name in ("epoch", "step") for when in ("begin", "end")]
 
@@ -128,8 +127,7 @@ class LambdaCallback(Callback):
     ):  # fmt: skip
         for name, function in list(locals().items()):
             if name.startswith("on_") and function is not None:
-                if not callable(function):
-                    raise TypeError(f"For 'LambdaCallback', '{name}' should be callable, but got {describe(function)}.")
+                check_kind(function, callable(function), "be callable", name, "LambdaCallback")
                 setattr(self, name, function)
 
 
@@ -148,8 +146,7 @@ class CallbackList:
             callbacks = []
         self.callbacks = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
         for callback in self.callbacks:
-            if not isinstance(callback, Callback):
-                raise TypeError(f"'callbacks' should be a Callback or a list of them, but got {describe(callback)}.")
+            check_kind(callback, isinstance(callback, Callback), "be a Callback or a list of them", "callbacks")
 
     def __call__(self, time: str, run_context: RunContext) -> None:
         for callback in self.callbacks:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_int
+from msjax.core.base.checks import check_int, check_kind, check_value
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.serialization import save_checkpoint
@@ -58,12 +58,10 @@ class CheckpointConfig:
         for name, value in numbers.items():
             if value is not None:
                 check_int(value, name, who)
-            if value is not None and value < 0:
-                raise ValueError(f"For '{who}', '{name}' should not be negative, but got {value}.")
+            check_value(value, value is None or value >= 0, "not be negative", name, who)
         if not any(numbers.values()):
             raise ValueError(f"For '{who}', {', '.join(numbers)} can't all be zero or None.")
-        if saved_network is not None and not isinstance(saved_network, Cell):
-            raise TypeError(f"For '{who}', 'saved_network' should be a Cell, but got {describe(saved_network)}.")
+        check_kind(saved_network, saved_network is None or isinstance(saved_network, Cell), "be a Cell", "saved_network", who)
         no_encryption(enc_key, "enc_key", who)
         find(format, who)
         self.save_checkpoint_steps: int = save_checkpoint_steps or 0
@@ -92,8 +90,7 @@ def _append_info(given):
     """(which numbers of the run are saved, further entries)."""
     if given is None:
         return (), {}
-    if not isinstance(given, list) or not given:
-        raise TypeError(f"For 'CheckpointConfig', 'append_info' should be a list, but got {describe(given)}.")
+    check_kind(given, isinstance(given, list) and given, "be a list", "append_info", "CheckpointConfig")
     names, entries = [], {}
     for item in given:
         if item in ("epoch_num", "step_num") if isinstance(item, str) else False:
@@ -127,8 +124,9 @@ class ModelCheckpoint(Callback):
         super().__init__()
         if not callable(prefix) and (not isinstance(prefix, str) or not prefix or "/" in prefix):
             raise ValueError(f"For 'ModelCheckpoint', 'prefix' should be a str without '/', but got {describe(prefix)}.")
-        if config is not None and not isinstance(config, CheckpointConfig):
-            raise TypeError(f"For 'ModelCheckpoint', 'config' should be a CheckpointConfig, but got {describe(config)}.")
+        check_kind(
+            config, config is None or isinstance(config, CheckpointConfig), "be a CheckpointConfig", "config", "ModelCheckpoint"
+        )
         self._given_prefix = prefix
         self._directory = os.path.abspath(directory or os.getcwd())
         self._config = config or CheckpointConfig()

@@ -11,7 +11,7 @@ import numpy as np
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
-from msjax.core.base.checks import check_bool, check_one_of, check_str, is_number
+from msjax.core.base.checks import check_bool, check_in_range, check_kind, check_one_of, check_str, check_value, is_number
 from msjax.core.base.errors import describe
 from msjax.train.callback.callback import Callback, RunContext, loss_of
 
@@ -25,10 +25,8 @@ class _Watching(Callback):
         check_str(monitor, "monitor", who)
         check_one_of(mode, ("auto", "min", "max"), "mode", who)
         for name, value, kind in (("min_delta", min_delta, (int, float)), ("patience", patience, int)):
-            if isinstance(value, bool) or not isinstance(value, kind):
-                raise TypeError(f"For '{who}', '{name}' should be a number, but got {describe(value)}.")
-        if patience < 0:
-            raise ValueError(f"For '{who}', 'patience' should not be negative, but got {patience}.")
+            check_kind(value, not isinstance(value, bool) and isinstance(value, kind), "be a number", name, who)
+        check_in_range(patience, "patience", who, low=0)
         check_bool(verbose, "verbose", who)
         self.monitor, self.min_delta, self.patience, self.verbose, self.mode = monitor, abs(min_delta), patience, verbose, mode
         more = mode == "max" or (mode == "auto" and "acc" in monitor)
@@ -76,8 +74,7 @@ class EarlyStopping(_Watching):
         restore_best_weights: bool = False,
     ):
         super().__init__(monitor, min_delta, patience, verbose, mode)
-        if baseline is not None and not isinstance(baseline, (int, float)):
-            raise TypeError(f"For 'EarlyStopping', 'baseline' should be a number, but got {describe(baseline)}.")
+        check_kind(baseline, baseline is None or isinstance(baseline, (int, float)), "be a number", "baseline", "EarlyStopping")
         check_bool(restore_best_weights, "restore_best_weights", "EarlyStopping")
         self.baseline, self.restore_best_weights = baseline, restore_best_weights
         self.stopped_epoch: int = 0
@@ -162,13 +159,11 @@ class ReduceLROnPlateau(_Watching):
         min_lr: float = 0,
     ):
         super().__init__(monitor, min_delta, patience, verbose, mode)
-        if not isinstance(factor, float) or not 0 < factor < 1:
-            raise ValueError(f"For 'ReduceLROnPlateau', 'factor' should be a float between 0 and 1, but got {describe(factor)}.")
+        check_value(
+            factor, isinstance(factor, float) and 0 < factor < 1, "be a float between 0 and 1", "factor", "ReduceLROnPlateau"
+        )
         for name, value in (("cooldown", cooldown), ("min_lr", min_lr)):
-            if not is_number(value) or value < 0:
-                raise ValueError(
-                    f"For 'ReduceLROnPlateau', '{name}' should be a number, not negative, but got {describe(value)}."
-                )
+            check_value(value, is_number(value) and value >= 0, "be a number, not negative", name, "ReduceLROnPlateau")
         self.factor, self.cooldown, self.min_lr = factor, cooldown, min_lr
         self.cooldown_counter = 0
 

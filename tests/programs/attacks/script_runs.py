@@ -79,21 +79,40 @@ class Forks:
             kill_after: the process is killed after so many seconds.
             user: the number of the user whose process it is; needs root.
         """
+        job = {"umask": umask, "file_size": file_size, "kill_after": kill_after, "user": user, "cwd": str(cwd)}
+        return self._begin({**job, "argv": _arguments(script, cache), "environment": variables, "stdin": os.devnull})
+
+    def command(self, *words, cwd="/", stdin=os.devnull, **variables):
+        """What `python -m msjax` with these words gives, as a `subprocess.CompletedProcess`.
+
+        Args:
+            stdin: the file that it reads.
+            variables: of the environment, beside those that tests leave.
+        """
+        argv = [str(word) for word in words]
+        # What hangs is killed.
+        job = {"umask": 0o022, "file_size": None, "kill_after": 300, "user": None, "cwd": str(cwd), "stdin": str(stdin)}
+        out, err, status = self._end(self._begin({**job, "argv": argv, "environment": environment(**variables)}))
+        return subprocess.CompletedProcess(argv, status, out, err)
+
+    def _begin(self, job):
         # Pipes, as a limit on files holds for others; what scripts print here fits.
         pipes = [os.pipe(), os.pipe()]
         files = [f"/proc/{os.getpid()}/fd/{writing}" for _, writing in pipes]
-        job = {"argv": _arguments(script, cache), "environment": variables, "umask": umask, "files": files, "cwd": str(cwd)}
-        return pipes, self._ask({**job, "file_size": file_size, "kill_after": kill_after, "user": user})
+        return pipes, self._ask({**job, "files": files})
 
     def finish(self, begun):
         """The `Run` of what `begin` has returned."""
+        return _run_of(*self._end(begun))
+
+    def _end(self, begun):
         pipes, child = begun
         status, texts = self._ask({"wait": child}), []
         for reading, writing in pipes:
             os.close(writing)
             with open(reading, errors="replace") as file:
                 texts.append(file.read())
-        return _run_of(*texts, status)
+        return (*texts, status)
 
     def run(self, script, variables, **options):
         """Run a script; the options are those of `begin`."""
@@ -137,7 +156,7 @@ def _become(job):
     import resource
     import signal
 
-    for target, file in enumerate([os.devnull, *job["files"]]):
+    for target, file in enumerate([job["stdin"], *job["files"]]):
         os.dup2(os.open(file, os.O_RDONLY if target == 0 else os.O_WRONLY), target)
     os.environ.clear()
     os.environ.update(job["environment"])

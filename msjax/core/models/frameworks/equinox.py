@@ -32,6 +32,9 @@ class _OfModules(Registry):
 
     complete = True
 
+    def function(self, model):
+        return model
+
     def paths(self, model):
         found = {".".join(path): module for path, module in _every(model, ()) if hasattr(module, SITE)}
         return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))

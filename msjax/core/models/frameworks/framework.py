@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.table import HookTable
-from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, Row, handle_of, take_off
+from msjax.core.models.hook_registry import HookRegistry, Registration, handle_of, take_off
 from msjax.core.models.where import Where, call_name, why_not_called
 
 
@@ -22,7 +22,7 @@ class Pure(NamedTuple):
     Attributes:
         anchor: what is no part of the state; programs are found by it.
         state: a pytree.
-        run: ``run(state, options, args, kwargs)`` captures as `msjax.core.models.capture.Options` say, and returns (the result, Captured, the
+        run: ``run(state, options, args, kwargs)`` captures as `msjax.core.models.capture.CaptureOptions` say, and returns (the result, Captured, the
             new state).
         done: takes the new state, which becomes the model's.
     """
@@ -63,7 +63,7 @@ class Framework:
         """What has the hooks of one module."""
         raise NotImplementedError
 
-    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
+    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> RemovableHandle:
         """Put a hook on the modules that `where` selects; ValueError if it selects none.
 
         Args:
@@ -74,7 +74,7 @@ class Framework:
         try:
             for path, module, method in self.calls(model, where, f"register_{kind}_hook"):
                 if method not in rows:
-                    rows[method] = Row(kind, hook, prepend, where, registries, {method})
+                    rows[method] = Registration(kind, hook, prepend, where, registries, {method})
                 self.registry(module, path).add(rows[method])
         except ValueError:
             handle.remove()
@@ -108,7 +108,7 @@ class Framework:
         return {path: why for path, module in paths.items() if (why := why_not_called(module)) is not None}
 
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
-        """The function that `hooks.capture` returns for a model; see `msjax.core.models.capture.Options`."""
+        """The function that `hooks.capture` returns for a model; see `msjax.core.models.capture.CaptureOptions`."""
         raise NotImplementedError
 
     def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:

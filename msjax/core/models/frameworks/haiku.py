@@ -21,6 +21,10 @@ def hooked(model: Any) -> Any:
     return new(_running(model.init, registry, with_hooks=False), apply)
 
 
+# For one capture.
+captured = hooked
+
+
 class _OfTransform(Registry):
     def weights(self, model, inputs):
         """Those of the params, which come first, and of the state, which may come next."""

@@ -37,6 +37,10 @@ def hooked(model: linen.Module) -> linen.Module:
     return new(**_attributes(model), parent=None)
 
 
+# For one capture.
+captured = hooked
+
+
 def _attributes(model):
     return {f.name: getattr(model, f.name) for f in dataclasses.fields(model) if f.init and f.name != "parent"}
 

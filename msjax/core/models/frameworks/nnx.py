@@ -67,9 +67,10 @@ class NnxModels(Framework):
 
     def _framework(self, module):
         """That of a module in a model: cells have hooks of their own kind."""
-        if type(module) not in self._frameworks:
-            self._frameworks[type(module)] = framework_of(module)
-        return self._frameworks[type(module)]
+        found: Any = self._frameworks.get(type(module))
+        if found is None:
+            found = self._frameworks[type(module)] = framework_of(module)
+        return found
 
     def unhookable(self, model: Any) -> dict[str, str]:
         return {path: why for path, module in _named_modules(model) if (why := why_not_called(module)) is not None}

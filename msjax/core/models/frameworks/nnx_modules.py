@@ -9,6 +9,7 @@ import jax
 from flax import nnx
 
 from msjax.core.base.flax_slots import is_module_state
+from msjax.core.base.libraries import is_library
 
 
 def callable_modules(model: nnx.Module) -> dict[str, Any]:
@@ -20,7 +21,7 @@ def callable_modules(model: nnx.Module) -> dict[str, Any]:
 
 def nnx_modules(model: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     """(path, module) of an nnx module and those inside, each once: those of nnx.iter_modules, outer ones first, in a tenth of its time."""
-    kinds: dict[type, int] = {}
+    kinds = dict(_OF_LIBRARIES)
     seen: set[int] = set()
     stack: list[tuple[tuple[str, ...], Any, int]] = [((), model, _kind(model))]
     while stack:
@@ -43,6 +44,8 @@ def nnx_modules(model: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
             kind = kinds.get(type(v))
             if kind is None:
                 kind = kinds[type(v)] = _kind(v)
+                if is_library(type(v).__module__):
+                    _OF_LIBRARIES[type(v)] = kind
             if kind is not _LEAF and not (is_object and is_module_state(str(name))):
                 inner.append((str(name), v, kind))
         if len(inner) > 1:
@@ -53,6 +56,8 @@ def nnx_modules(model: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 # What a value is for `nnx_modules`; other pytrees are those that only jax knows.
 _LEAF, _MODULE, _OBJECT, _CONTAINER, _OTHER = range(5)
+# {class: what its instances are} of libraries' classes, which stay what they are: to find it out takes most of the time of a walk.
+_OF_LIBRARIES = {type(None): _LEAF}
 
 
 def _kind(value):

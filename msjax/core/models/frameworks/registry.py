@@ -12,32 +12,25 @@ from typing import Any
 import jax
 
 from msjax.core.base import jax_slots
-from msjax.core.base.weak import identity, new_number
-from msjax.core.hooks.hook import Hook
+from msjax.core.base.weak import LiveSet, new_number
+from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.core.hooks.table import WITH_HOOKS, HookSite, HookTable
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
-from msjax.core.models.hook_registry import HookRegistry, ModuleHandle, Row, handle_of
+from msjax.core.models.hook_registry import HookRegistry, Registration, handle_of
 from msjax.core.models.static_leaves import is_equinox
-from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
-
-# {number of a Registry: (its key,)} of those that have other hooks than when jax first traced them.
-_IN_USE: dict[int, tuple[Any, ...]] = {}
-
+from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls, where_key
 
 # In the place of a key, while jax has traced no call of a model.
 _NOT_TRACED = object()
 
 
-def _use(number, key):
-    """Make the hooks of a Registry part of jax's cache key: () for those that it had when jax first traced it, or (its key,)."""
-    if key:
-        _IN_USE[number] = key
-    else:
-        _IN_USE.pop(number, None)
-    HOOKED_WITH.set_global(tuple(sorted(_IN_USE.items(), key=lambda item: item[0])) or None)
+def _tell_jax():
+    """Make the hooks of models that have others than when jax first traced them part of jax's cache key."""
+    keys = [(model.number, model.key) for model in _CHANGED]
+    HOOKED_WITH.set_global(tuple(sorted(keys, key=lambda key: key[0])) or None)
 
 
 class ModuleAt(HookSite):
@@ -83,7 +76,7 @@ class Registry(HookRegistry):
         self._at: dict[tuple[str, str], ModuleAt] = {}
         # Until there is a program with the model, its hooks make no difference to jax, which would compile each operator anew for them.
         self._first_traced: Any = _NOT_TRACED
-        weakref.finalize(self, _use, self.number, ()).atexit = False
+        weakref.finalize(self, _tell_jax).atexit = False
 
     # Whether all modules are known before the model runs: then two hooks on the same ones are on the same ones forever.
     complete = False
@@ -94,12 +87,12 @@ class Registry(HookRegistry):
         if not self._rows:
             return None
         rows = self._in_order()
-        return self.number, *[(r.kind, frozenset(r.calls) if self.complete else _where_key(r.where), r.hook.key) for r in rows]
+        return self.number, *[(r.kind, frozenset(r.calls) if self.complete else where_key(r.where), r.hook.key) for r in rows]
 
     def changed(self) -> None:
         (WITH_HOOKS.add if self._rows else WITH_HOOKS.discard)(self)
-        key = self.key
-        _use(self.number, () if self._first_traced in (_NOT_TRACED, key) else (key,))
+        (_CHANGED.discard if self._first_traced in (_NOT_TRACED, self.key) else _CHANGED.add)(self)
+        _tell_jax()
 
     def at(self, path: str, cls: type) -> ModuleAt:
         """The module at a path, which is of that class."""
@@ -109,6 +102,10 @@ class Registry(HookRegistry):
     def paths(self, model: object) -> dict[str, Any]:
         """{path: module} of a hooked model."""
         return dict(self.modules)
+
+    def function(self, model: Any) -> Callable[..., Any]:
+        """What is called to run a hooked model."""
+        return model.apply
 
     def weights(self, model: Any, inputs: Any) -> list[tuple[str, Any, bool]]:
         """(dotted name, array, whether it is trained) of what a hooked model computes with, which may be among its inputs."""
@@ -187,11 +184,8 @@ def _who(kind):
     return f"register_{kind}_hook"
 
 
-def _where_key(where):
-    """What says of two `where`s that they select the same modules of every model; functions are told apart by identity."""
-    if isinstance(where, (list, tuple, set, frozenset)):
-        return tuple([_where_key(one) for one in where])
-    return where if isinstance(where, (str, type)) else identity(where)
+# Those whose hooks are others than when jax first traced them.
+_CHANGED: LiveSet[Registry] = LiveSet()
 
 
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:
@@ -223,9 +217,9 @@ class HookedModels(Framework):
     def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
         return [("", model.msjax_registry)]
 
-    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
+    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> RemovableHandle:
         registry = model.msjax_registry
-        row = Row(kind, hook, prepend, where, [], registry.chosen(registry.paths(model), where, _who(kind)))
+        row = Registration(kind, hook, prepend, where, [], registry.chosen(registry.paths(model), where, _who(kind)))
         registry.add(row)
         return handle_of(hook, row.registries)
 

@@ -16,15 +16,18 @@ import jax.numpy as jnp
 from jax import lax
 
 from msjax.core.base import jax_slots
+from msjax.core.base.user_lines import is_own
 from msjax.core.hooks.places import Edits
+from msjax.core.jaxprs import plan
 from msjax.core.jaxprs.control_flow import FINAL_RULES, devices, scan_steps
 from msjax.core.jaxprs.evaluate import bind, in_groups, segments, walk
 from msjax.core.jaxprs.interpreter import Interpreter
-from msjax.core.jaxprs.plan import Found, Shape
+from msjax.core.jaxprs.plan import Found, Inside, Shape
 from msjax.core.tools.checks import sources
 from msjax.core.tools.checks.asserting import MOST
-from msjax.core.tools.checks.sources import Source, Wrong
-from msjax.core.tools.search.lines import Derivatives, own
+from msjax.core.tools.checks.intent import is_meant
+from msjax.core.tools.checks.sources import CheckedOperation, Wrong
+from msjax.core.tools.search.lines import Derivatives
 
 # The columns of a record in full: whether something is wrong, the number of the source, the place and the number that are wrong there,
 # the device, and the numbers of the steps of so many loops, outermost first.
@@ -45,40 +48,29 @@ _PICKS = {"gather", "dynamic_slice"}
 
 
 @dataclass
-class Step:
+class CheckedEquation(Inside):
     """An equation that something is to be known of.
 
     Attributes:
+        rule: how its jaxprs are run; None for a call, which is opened, and where there are none.
         number: of the source that it is; None if it is none.
-        blocks: of the jaxprs in it.
-        rule: how they are run; None for a call, which is opened.
     """
 
-    eqn: Any
     number: int | None = None
-    blocks: list[Block] = field(default_factory=list)
-    rule: Any = None
-    found: list[Found] = field(default_factory=list)
-    here: Any = None
 
 
 @dataclass
-class Block:
+class CheckedBlock(plan.Block):
     """A jaxpr in which something is checked.
 
     Attributes:
-        closed: the ClosedJaxpr.
-        steps: Step and Plain; none if nothing is checked.
+        steps: CheckedEquation and Plain; none if nothing is checked.
         marked: of each of its results, whether something wrong may have gone into it, so that it can still be masked.
         axes: of the mesh of the shard_map that it is in.
     """
 
-    closed: Any
-    steps: list[Any] = field(default_factory=list)
     marked: list[bool] = field(default_factory=list)
     axes: tuple[str, ...] = ()
-    found: list[Found] = field(default_factory=list)
-    indexed: bool = False
 
 
 class Checks:
@@ -95,7 +87,7 @@ class Checks:
 
     def __init__(self, closed: jex.ClosedJaxpr, kinds: Collection[str], full: bool = False):
         self.closed, self.kinds, self.full = closed, kinds, full
-        self.sources: list[Source] = []
+        self.sources: list[CheckedOperation] = []
         self._derivatives = Derivatives(closed)
         self.block = self._plan(closed, [False] * len(closed.jaxpr.invars), "", None, ())
 
@@ -108,7 +100,7 @@ class Checks:
     # ---- the plan
 
     def _plan(self, closed, marked_in, stack, traceback, axes):
-        jaxpr, block = closed.jaxpr, Block(closed, axes=axes)
+        jaxpr, block = closed.jaxpr, CheckedBlock(closed, axes=axes)
         marked = {v for v, m in zip(jaxpr.invars, marked_in) if m}
         steps = in_groups(jaxpr.eqns, lambda _, eqn: self._step(eqn, marked, stack, traceback, axes))
         block.marked = [not isinstance(v, jex.Literal) and v in marked for v in jaxpr.outvars]
@@ -131,8 +123,8 @@ class Checks:
         has_marked = any(not isinstance(v, jex.Literal) and v in marked for v in eqn.invars)
         kind = sources.kind_of(eqn, self.kinds)
         if kind is not None and self._counts(eqn, kind, here, traceback):
-            self.sources.append(Source(kind, eqn, here, at))
-            step = Step(eqn, len(self.sources) - 1)
+            self.sources.append(CheckedOperation(kind, eqn, here, at))
+            step = CheckedEquation(eqn, None, [], [], number=len(self.sources) - 1)
             if _spreads(eqn):
                 marked.update(eqn.outvars)
             return step
@@ -143,7 +135,7 @@ class Checks:
             return None
         if name in _ELEMENTWISE or name in _MOVES or name in _PICKS or name == "concatenate":
             marked.update(eqn.outvars)
-        return Step(eqn)
+        return CheckedEquation(eqn, None, [], [])
 
     def _inside(self, eqn, rule, marked, has_marked, here, traceback, axes):
         name = eqn.primitive.name
@@ -153,22 +145,21 @@ class Checks:
         blocks = []
         for body in rule.bodies(eqn):
             if body.barrier is not None and name != "while":
-                blocks.append(Block(body.closed))
+                blocks.append(CheckedBlock(body.closed))
                 continue
-            is_own = own(jax_slots.file_of(body.closed))
-            around = (traceback or jax_slots.traceback_of(eqn)) if is_own else None
+            around = (traceback or jax_slots.traceback_of(eqn)) if is_own(jax_slots.file_of(body.closed)) else None
             given = [opened and not isinstance(v, jex.Literal) and v in marked for v in eqn.invars]
             if not opened:
                 given = [False] * len(body.closed.jaxpr.invars)
             blocks.append(self._plan(body.closed, given, here, around, axes))
         if not any(block.steps for block in blocks):
-            return Step(eqn) if has_marked else None
+            return CheckedEquation(eqn, None, [], []) if has_marked else None
         if opened:
             marked.update(v for v, m in zip(eqn.outvars, blocks[0].marked) if m)
-            return Step(eqn, blocks=blocks)
+            return CheckedEquation(eqn, None, blocks, [])
         found = [f for block in blocks for f in block.found]
         # The condition of a while_loop and its body, one after the other, have one record.
-        return Step(eqn, blocks=blocks, rule=rule, found=found[:1] if name == "while" else found)
+        return CheckedEquation(eqn, rule, blocks, found[:1] if name == "while" else found)
 
     def _counts(self, eqn, kind, stack, traceback):
         """Whether a source is one: not the derivative of another operation, which has been checked, nor what is meant."""
@@ -182,11 +173,11 @@ class Checks:
             # The lines of jax's own function; those that have called it may be others than those of its first trace.
             inner = []
             for frame in frames:
-                if not own(frame.file_name):
+                if not is_own(frame.file_name):
                     break
                 inner.append(frame)
             frames = [*inner, *traceback.frames]
-        return not sources.is_intended(eqn, frames, own)
+        return not is_meant(frames)
 
 
 def _spreads(eqn):
@@ -207,12 +198,12 @@ class _Runner(Interpreter):
         self.checks, self.full = checks, checks.full
 
     def run(self, block: Any, args: Sequence[Any], index: tuple[Any, ...] = (), probes: tuple[Any, ...] = ()) -> Any:
-        """(the results of a Block, [its record]); no record if nothing is checked."""
+        """(the results of a CheckedBlock, [its record]); no record if nothing is checked."""
         outs, marks, record = self.opened(block, args, [[] for _ in args])
         return outs, [self.consumed(block, [m for ms in marks for m in ms], record)] if block.steps else []
 
-    def opened(self, block: Block, args: Sequence[Any], marks_in: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """(the results of a Block, the marks on each of them, the record)."""
+    def opened(self, block: CheckedBlock, args: Sequence[Any], marks_in: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """(the results of a CheckedBlock, the marks on each of them, the record)."""
         jaxpr = block.closed.jaxpr
         marks = {v: m for v, m in zip(jaxpr.invars, marks_in) if m}
         record = self.none(block.axes)
@@ -282,7 +273,7 @@ class _Runner(Interpreter):
                 found[number] = (number, at if before is None else jnp.maximum(before[1], at), numbers)
         return list(found.values()), used
 
-    def consumed(self, block: Block, marks: Sequence[Any], record: list[Any]) -> list[Any]:
+    def consumed(self, block: CheckedBlock, marks: Sequence[Any], record: list[Any]) -> list[Any]:
         """The record, when all marked values have been used for something that can't be followed."""
         for number, at, numbers in sorted(marks, key=lambda mark: mark[0]):
             record = self.first(record, self._told(number, at, numbers, block.axes))

@@ -8,6 +8,8 @@ import linecache
 from collections.abc import Iterable
 from typing import Any
 
+from msjax.core.base.user_lines import is_own
+
 # With these, an index that is out of range is meant.
 _MEANT = ("clip", "drop", "wrap", "reflect", "edge")
 # Functions of jax that make indices themselves; those out of range are meant.
@@ -19,18 +21,18 @@ _MAKE_INDICES = {
 }  # fmt: skip
 
 
-def is_meant(frames: Iterable[Any], own: Any) -> bool:
+def is_meant(frames: Iterable[Any]) -> bool:
     """Whether an indexing operation of jax was called with a mode that says what an index out of range does.
 
     Args:
-        frames: the calls that led to it, innermost first, with `file_name` and `line_num`.
-        own: from a file's name to whether it is one of jax's. The first line of other code is the last one that is looked at.
+        frames: the calls that led to it, innermost first, with `file_name` and `line_num`. The first line of code that is not jax's own is
+            the last one that is looked at.
     """
     for frame in frames:
         for mode in _modes(frame.file_name, frame.line_num):
             if mode is not None:
                 return mode in _MEANT
-        if not own(frame.file_name):
+        if not is_own(frame.file_name):
             return False
         if frame.function_name in _MAKE_INDICES:
             return True

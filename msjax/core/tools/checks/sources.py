@@ -11,13 +11,12 @@ import numpy as np
 from jax import lax
 
 from msjax.core.tools.checks.asserting import check_p
-from msjax.core.tools.checks.intent import is_meant
 
 KINDS = ("index", "division", "user")
 _SCATTERS = ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max", "scatter_add", "scatter_mul", "scatter_min", "scatter_max")  # fmt: skip
 
 
-class Source(NamedTuple):
+class CheckedOperation(NamedTuple):
     """An operation that is checked.
 
     Attributes:
@@ -87,12 +86,7 @@ def _is_known(var):
     return hasattr(var, "val") and bool(np.all(np.asarray(var.val) != 0))
 
 
-def is_intended(eqn: Any, frames: Sequence[Any], own: Any) -> bool:
-    """Whether the code that led to an indexing operation says what an index out of range does; `frames` are innermost first."""
-    return is_meant(frames, own)
-
-
-def wrong(source: Source, ins: Sequence[Any]) -> Wrong:
+def wrong(source: CheckedOperation, ins: Sequence[Any]) -> Wrong:
     """Which elements of a checked operation are wrong, of its inputs."""
     return _RULES[source.kind if source.kind != "index" else _family(source.eqn)](source.eqn, ins)
 

@@ -92,6 +92,15 @@ class Bundle:
         return [len(self._arrays) - 1, list(array.shape)]
 
 
+def note_in(path: str | os.PathLike[str], name: str, told: Any) -> None:
+    """Add what JSON can hold to a bundle that was written."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {key: file[key] for key in file.files}
+    text = json.dumps({**json.loads(arrays.pop("about").tobytes()), name: told})
+    with whole_file(path) as file:
+        np.savez(file, about=np.frombuffer(text.encode(), np.uint8), **arrays)
+
+
 def bundle_of_function(args: Any, kwargs: Any, check: Check, kinds: Sequence[str] = ()) -> Bundle:
     """The bundle of a call of a function of jax arrays; `kinds` are those of the checks."""
     return Bundle(
@@ -154,6 +163,26 @@ class ReadBundle:
                 f"For 'replay', {len(like)} more objects were given than the step in {self.path!r} has arguments to fill."
             )
         return args, kwargs
+
+    def arrays(self) -> list[tuple[str, np.ndarray]]:
+        """(name, array) of the arrays among the arguments, but for those of objects such as modules."""
+        found: list[tuple[str, np.ndarray]] = []
+
+        def walk(name, noted):
+            (kind, value), *_ = noted.items()
+            if kind in ("array", "tensor") and not self.about["types"][value[0]].startswith("key "):
+                found.append((name, np.asarray(self._read(value))))
+            elif kind == "dict":
+                for key, inner in value:
+                    walk(f"{name}[{self._made(key, [])!r}]", inner)
+            elif kind in ("list", "tuple", "named"):
+                for i, inner in enumerate(noted["items"] if kind == "named" else value):
+                    walk(f"{name}[{i}]", inner)
+
+        args, kwargs = self.about["args"]["tuple"]
+        walk("args", args)
+        walk("kwargs", kwargs)
+        return found
 
     def state(self) -> dict[str, Any]:
         """{name: array}."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -17,10 +17,11 @@ from msjax.core.models.functions import hook_gradient
 from msjax.core.tools.checking import Check
 from msjax.core.tools.examples import of_all_examples
 from msjax.core.tools.fault import Fault
+from msjax.core.tools.hook_set import ModuleHookSet
 from msjax.core.tools.standing import Standing
 
 
-class Place(NamedTuple):
+class GuardedPlace(NamedTuple):
     """One value that is looked at: the outputs of a cell, or the gradient of them or of a Parameter."""
 
     phase: str
@@ -34,7 +35,7 @@ class Place(NamedTuple):
 class _Look:
     """Looks at a flag when it has arrived, in a program that jax compiled; a hook with a name for messages."""
 
-    def __init__(self, place: Place, check: Check):
+    def __init__(self, place: GuardedPlace, check: Check):
         self.place, self.check = place, check
         self.__qualname__ = "tools.guard"
 
@@ -45,21 +46,43 @@ class _Look:
 
 
 class Looks(Standing):
-    """Looks at the places of a guarded model; subclasses have the hooks.
+    """Looks at the places of a guarded model, by hooks of its modules.
 
     Args:
         check (Check): what counts as wrong.
+        gradients (bool): whether gradients are looked at.
+        hooks: the set of hooks that these are added to.
 
     Attributes:
         kind: finds the values among the arguments of a call.
+        name: from a module, as hooks get it, to its path.
     """
 
     kind: Values = ARRAYS
+    name: Callable[[Any], str]
 
-    def __init__(self, check: Check):
-        self.check = check
+    def __init__(self, check: Check, gradients: bool, hooks: ModuleHookSet):
+        self.check, self.hooks = check, hooks
+        hooks.add("forward", self.after)
+        if gradients:
+            hooks.add("forward_pre", self.before)
+            hooks.add("backward_pre", self._of_gradients)
 
-    def look(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None = None) -> None:
+    def before(self, module: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The forward pre hook of modules whose gradients are looked at."""
+        return self.looked_at(self._place("backward", module), args)
+
+    def after(self, module: Any, args: tuple[Any, ...], output: Any) -> None:
+        """The forward hook of all modules."""
+        self.look(self._place("forward", module), self.kind.arrays(output), (module, args))
+
+    def _of_gradients(self, module, grads):
+        self.look(self._place("backward", module), self.kind.arrays(grads))
+
+    def _place(self, phase, module):
+        return GuardedPlace(phase, self.name(module), type(module).__name__)
+
+    def look(self, place: GuardedPlace, values: Sequence[Any], args: tuple[Any, ...] | None = None) -> None:
         """Look at the arrays of a place: now, or by a flag in the program."""
         values = [v for v in values if self.check.applies(v)]
         if not values:
@@ -70,12 +93,12 @@ class Looks(Standing):
             return
         self.flag(place, values)
 
-    def flag(self, place: Place, values: Sequence[Any]) -> None:
+    def flag(self, place: GuardedPlace, values: Sequence[Any]) -> None:
         """Look at traced arrays by a flag, as an observer: by a callback under jax.jit, as an output in hooks.jit."""
         flag = _any_example(functools.reduce(jnp.logical_or, map(self.check.traced, values)))
         observe(_Look(place, self.check), (flag,), "hook")
 
-    def looked_at(self, place: Place, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def looked_at(self, place: GuardedPlace, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The arguments of a call in a program that jax compiles, so that the gradients with respect to them are looked at, too: there,
         nothing is run again to find out whether a gradient was wrong before or behind a cell. None if they stay as they are."""
         leaves, treedef = jax.tree.flatten(args, is_leaf=self.kind.is_leaf)
@@ -85,11 +108,11 @@ class Looks(Standing):
             return None
         return jax.tree.unflatten(treedef, [self.passed_through(place, v) if c else v for v, c in zip(leaves, chosen)])
 
-    def passed_through(self, place: Place, leaf: Any) -> Any:
+    def passed_through(self, place: GuardedPlace, leaf: Any) -> Any:
         """A value that is traced, whose gradient is looked at as that of a place."""
         return hook_gradient(lambda grad: self.look(place, [grad]), traced=True)(leaf)
 
-    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
+    def found(self, place: GuardedPlace, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         """Raise the fault of a place that is wrong."""
         raise NotImplementedError
 

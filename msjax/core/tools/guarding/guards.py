@@ -6,9 +6,7 @@ import os
 from collections.abc import Collection
 from typing import Any
 
-from flax import nnx
-
-from msjax.core.models.frameworks.registry import registry_of
+from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.hooked import unhooked
 from msjax.core.tools.checking import Check, On
 from msjax.core.tools.checks.finding import kinds_of
@@ -95,7 +93,7 @@ def guard(
     tools = tools_of(model)
     if tools is not None:
         return tools.guard(model, check, gradients, policy, bundle, eager, kinds)
-    if isinstance(model, nnx.Module) or registry_of(model) is not None:
+    if framework_of(model) is not None:
         if policy == "skip" or bundle is not None or kinds:
             raise ValueError(
                 "For 'guard', 'policy', 'bundle' and 'checks' need the step as a function here: step = guard(step, ...)."

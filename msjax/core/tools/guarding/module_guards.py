@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -14,15 +14,16 @@ from flax import nnx
 
 from msjax.core.base.errors import shorten
 from msjax.core.jaxprs.interpreter import Program
+from msjax.core.models.found import models_of
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.tools.checking import Check
 from msjax.core.tools.checks.finding import find_in_call, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import bundle_of_function
-from msjax.core.tools.guarding.guard_places import Looks, Place
+from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.hook_set import ModuleHookSet, names_in
-from msjax.core.tools.nan_search import models_of
+from msjax.core.tools.pages.faults import tell_bundle
 from msjax.core.tools.search.names import argument_names
 from msjax.core.tools.search.program import search, search_call
 from msjax.core.tools.standing import standing
@@ -35,14 +36,19 @@ class ModuleGuard:
         model: the model.
         check (Check): what counts as wrong.
         gradients (bool): whether gradients are looked at.
+        kinds: of the checks.
     """
 
-    def __init__(self, model: Any, check: Check, gradients: bool):
-        self.model, self._check, self._gradients = model, check, gradients
+    def __init__(self, model: Any, check: Check, gradients: bool, kinds: Sequence[str] = ()):
+        self.model, self.check, self.gradients, self.kinds = model, check, gradients, tuple(kinds)
 
-    def __enter__(self) -> ModuleGuard:
-        make = functools.partial(_ModuleLooks, self._check, self._gradients)
-        self._looks = standing(self.model, ("guard", self._check.key, self._gradients), make, self)
+    def looks(self) -> Looks:
+        """What looks at the modules of such a model; it is kept for the next guard, and refers to no model."""
+        return _ModuleLooks(self.check, self.gradients, ModuleHookSet())
+
+    def __enter__(self) -> Self:
+        key = "guard", self.check.key, self.gradients, self.kinds
+        self._looks: Any = standing(self.model, key, self.looks, self)
         self._looks.name = names_in(self.model)
         self._looks.hooks.on(self.model)
         return self
@@ -55,31 +61,7 @@ class ModuleGuard:
 
 
 class _ModuleLooks(Looks):
-    """Looks at modules: those of a model that is guarded.
-
-    Attributes:
-        name: from a module, as hooks get it, to its path.
-    """
-
-    name: Callable[[Any], str]
-
-    def __init__(self, check: Check, gradients: bool):
-        super().__init__(check)
-        self.hooks = ModuleHookSet()
-        self.hooks.add("forward", self._after)
-        if gradients:
-            self.hooks.add(
-                "backward_pre", lambda module, grads: self.look(self._place("backward", module), jax.tree.leaves(grads))
-            )
-            self.hooks.add("forward_pre", lambda module, args: self.looked_at(self._place("backward", module), args))
-
-    def _after(self, module, args, output):
-        self.look(self._place("forward", module), jax.tree.leaves(output), (module, args))
-
-    def _place(self, phase, module):
-        return Place(phase, self.name(module), type(module).__name__)
-
-    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
+    def found(self, place: GuardedPlace, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         fault, model = None, self.user.model
         if registry_of(model) is not None:
             raise place.fault(self.check, "tools.find_nan(model, ...) finds the operation")
@@ -127,12 +109,13 @@ def guarded(
             guard.skipped += 1
             return _with_arguments(out, args, state or {})
         if bad:
-            models = models_of(fn, args, kwargs)
+            models = [*models_of(fn, args, kwargs)]
             # What was read from a wrong place may be the NaN.
             fault = (find_in_call(fn, args, kwargs, kinds, models) or not_again(kinds)) if kinds and failed else None
             fault = fault or search_call(fn, args, kwargs, check, models)[1]
             fault = fault or Fault(check.what, "forward", None, note="when it was run again, the function had no such value")
-            fault.bundle = None if bundle is None else os.fspath(bundle)
+            if bundle is not None:
+                tell_bundle(fault, bundle)
             raise fault
         for module, new in zip(modules, changed):
             nnx.update(module, nnx.state(new))

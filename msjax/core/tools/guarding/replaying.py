@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from msjax.core.models.found import models_of
 from msjax.core.tools.checking import Check, On
 from msjax.core.tools.checks.finding import find_in_call
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import ReadBundle
 from msjax.core.tools.model_tools import added
-from msjax.core.tools.nan_search import models_of
 from msjax.core.tools.search.program import search_call
 
 
@@ -80,6 +80,6 @@ def _run(bundle, step, args, kwargs, check):
             raise ValueError(f"For 'replay', the step in {bundle.path!r} is one of {kind}: import msjax, and make the step anew.")
         return tools.replay(bundle, step, args, kwargs, check)
     fn = getattr(step, "__wrapped__", step)
-    models, kinds = models_of(fn, args, kwargs), bundle.about.get("checks", ())
+    models, kinds = [*models_of(fn, args, kwargs)], bundle.about.get("checks", ())
     found = find_in_call(fn, args, kwargs, kinds, models) if kinds else None
     return found or search_call(fn, args, kwargs, check, models)[1]

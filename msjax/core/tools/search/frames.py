@@ -15,31 +15,32 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from msjax.core.base import jax_slots
+from msjax.core.base.user_lines import is_own
 from msjax.core.hooks.places import Edits
 from msjax.core.jaxprs.control_flow import FINAL_RULES, bodies_of, devices, same_types, scan_parts, scan_steps, while_parts
 from msjax.core.jaxprs.interpreter import Interpreter
 from msjax.core.jaxprs.plan import Block, Found, Inside, Shape, close
-from msjax.core.tools.search.levels import Level, Literal, Plan, Step, run_equation, run_once
+from msjax.core.tools.search.levels import Level, Literal, Plan, PlannedEquation, run_equation, run_once
 
 Index = tuple[int, ...]
 # So many steps of a while_loop are kept at a time; that many steps of a loop are looked at one by one before some are left out.
 _KEPT, _ONE_BY_ONE = 1024, 16
 
 
-class Frame:
+class PlanRun:
     """A run of a plan.
 
     Args:
         level (Level): its values.
-        parent (Frame): the one that the equation is in; None for the whole program.
-        eqn_step (Step): the equation.
+        parent (PlanRun): the one that the equation is in; None for the whole program.
+        eqn_step (PlannedEquation): the equation.
         back: from the number of an input and an index in it to (frame, number of a value, index) that it is from.
         step: the number of the iteration; None if this is no loop.
         mapped (Mapped): the shard_map that it is in, whose devices are the first axis of its values; by default that of its parent.
     """
 
     def __init__(
-        self, level: Level, parent: Frame | None = None, eqn_step: Step | None = None,
+        self, level: Level, parent: PlanRun | None = None, eqn_step: PlannedEquation | None = None,
         back: Callable[[int, Index], Any] | None = None, step: int | None = None, mapped: Any = None,
     ):  # fmt: skip
         self.level, self.parent, self.eqn_step, self.back, self.step = level, parent, eqn_step, back, step
@@ -55,16 +56,15 @@ class Frame:
         return None if self.mapped is None else self.mapped.names[index[0]]
 
 
-class Frames:
+class PlanRuns:
     """Makes frames, and keeps what was computed for them.
 
     Args:
-        own: a function from a file's name to whether it is one of jax's or msjax's.
         wrong: a function from an array to whether it is wrong.
     """
 
-    def __init__(self, own: Callable[[str], bool], wrong: Callable[[Any], bool]):
-        self.own, self.wrong = own, wrong
+    def __init__(self, wrong: Callable[[Any], bool]):
+        self.wrong = wrong
         self._kept: dict[Any, Any] = {}
 
     def _once(self, frame, step, name, make):
@@ -74,16 +74,16 @@ class Frames:
             self._kept[key] = frame, make()
         return self._kept[key][1]
 
-    def plan(self, frame: Frame, step: Step, jaxpr: Any) -> Plan:
+    def plan(self, frame: PlanRun, step: PlannedEquation, jaxpr: Any) -> Plan:
         """The plan of a jaxpr inside of an equation; made once, also for other runs of the equation."""
         closed = close(jaxpr)
         key = id(closed.jaxpr), *map(id, closed.consts), step.stack
         if key not in self._kept:
-            own = self.own(jax_slots.file_of(closed))
-            self._kept[key] = closed, Plan(closed, step.stack, step.traceback if own else None, self.own)
+            traceback = step.traceback if is_own(jax_slots.file_of(closed)) else None
+            self._kept[key] = closed, Plan(closed, step.stack, traceback)
         return self._kept[key][1]
 
-    def enter(self, frame: Frame, step: Step, out: int, index: Index) -> tuple[Frame, Any, Index] | None:
+    def enter(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> tuple[PlanRun, Any, Index] | None:
         """Where inside of an equation an element of one of its results is from: (frame, number of a value, index).
 
         None for an equation into which one can't go.
@@ -95,12 +95,12 @@ class Frames:
             return rule(self, frame, step, out, index)
         return self._alike(frame, step, out, index)
 
-    def simple(self, frame: Frame, step: Step, plan: Plan, inputs: Sequence[int], out: int, index: Index) -> Any:
+    def simple(self, frame: PlanRun, step: PlannedEquation, plan: Plan, inputs: Sequence[int], out: int, index: Index) -> Any:
         """Go into a jaxpr that takes those inputs of the equation whose numbers are given."""
 
         def make():
             level = _level(frame, plan, [frame.level.read(step.ins[i]) for i in inputs])
-            return Frame(level, frame, step, lambda i, index: (frame, step.ins[inputs[i]], index))
+            return PlanRun(level, frame, step, lambda i, index: (frame, step.ins[inputs[i]], index))
 
         return self._once(frame, step, (id(plan), tuple(inputs)), make), plan.outputs[out], index
 
@@ -117,7 +117,7 @@ class Frames:
 
     # ---- loops
 
-    def scan(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
+    def scan(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> Any:
         (body,), steps = bodies_of(step.eqn), scan_steps(step.eqn)
         n_consts, n_carry, _ = map(len, scan_parts(step.eqn, step.ins))
         length, reverse = len(steps), steps.step < 0
@@ -140,7 +140,7 @@ class Frames:
 
         def inside(t):
             def make():
-                return Frame(_level(frame, plan, [*consts, *at(carries, t), *at(xs, t)]), frame, step, back(t), t)
+                return PlanRun(_level(frame, plan, [*consts, *at(carries, t), *at(xs, t)]), frame, step, back(t), t)
 
             return self._once(frame, step, t, make)
 
@@ -175,7 +175,7 @@ class Frames:
                 break
         return s
 
-    def while_loop(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
+    def while_loop(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> Any:
         if frame.mapped is not None:
             return None
         plan = self.plan(frame, step, bodies_of(step.eqn)[-1])
@@ -202,7 +202,7 @@ class Frames:
 
         def inside(t):
             def make():
-                return Frame(Level(plan, [*consts, *before(t)]), frame, step, back(t), t)
+                return PlanRun(Level(plan, [*consts, *before(t)]), frame, step, back(t), t)
 
             return self._once(frame, step, t, make)
 
@@ -221,7 +221,7 @@ class Frames:
 
     # ---- others
 
-    def cond(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
+    def cond(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> Any:
         if frame.mapped is not None:
             return None
         branches = bodies_of(step.eqn)
@@ -229,21 +229,21 @@ class Frames:
         plan = self.plan(frame, step, branches[which])
         return self.simple(frame, step, plan, range(1, len(step.ins)), out, index)
 
-    def linear_solve(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
+    def linear_solve(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> Any:
         lengths, jaxprs = step.eqn.params["const_lengths"], step.eqn.params["jaxprs"]
         plan = self.plan(frame, step, jaxprs.solve)
         start = lengths.matvec + lengths.vecmat
         b = range(sum(lengths), len(step.ins))
         return self.simple(frame, step, plan, [*range(start, start + lengths.solve), *b], out, index)
 
-    def shard_map(self, frame: Frame, step: Step, out: int, index: Index) -> Any:
+    def shard_map(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> Any:
         mapped = self._once(frame, step, "mapped", lambda: Mapped(step.eqn))
         plan = self.plan(frame, step, bodies_of(step.eqn)[0])
 
         def make():
             given = _Given(step.eqn, range(len(step.ins)))
             values = jax.jit(given)([frame.level.read(v) for v in step.ins])
-            return Frame(MappedLevel(plan, values, mapped), frame, step, back, mapped=mapped)
+            return PlanRun(MappedLevel(plan, values, mapped), frame, step, back, mapped=mapped)
 
         def back(i, index):
             at = mapped.first(mapped.in_specs[i], np.shape(frame.level.read(step.ins[i])), index[0])
@@ -255,8 +255,8 @@ class Frames:
 
 
 _RULES: dict[str, Callable[..., Any]] = {
-    "scan": Frames.scan, "while": Frames.while_loop, "cond": Frames.cond, "custom_linear_solve": Frames.linear_solve,
-    "shard_map": Frames.shard_map,
+    "scan": PlanRuns.scan, "while": PlanRuns.while_loop, "cond": PlanRuns.cond, "custom_linear_solve": PlanRuns.linear_solve,
+    "shard_map": PlanRuns.shard_map,
 }  # fmt: skip
 
 
@@ -407,7 +407,7 @@ class MappedLevel(Level):
         )  # fmt: skip
         self._values.update(zip(part.outs, outs))
 
-    def run(self, step: Step, values: Sequence[Any]) -> list[Any]:
+    def run(self, step: PlannedEquation, values: Sequence[Any]) -> list[Any]:
         """The results of a step, of other values for its inputs."""
         eqn = step.eqn
         return self._mapped.run(

@@ -16,6 +16,7 @@ import numpy as np
 
 from msjax.core.base import jax_slots
 from msjax.core.base.compiler_options import platform_of, quick_options
+from msjax.core.base.user_lines import is_own
 from msjax.core.hooks.places import place_p
 from msjax.core.jaxprs.control_flow import body_in_place_of, scan_steps
 from msjax.core.jaxprs.evaluate import bind
@@ -32,7 +33,7 @@ class Literal(NamedTuple):
     value: Any
 
 
-class Step(NamedTuple):
+class PlannedEquation(NamedTuple):
     """An equation of a plan.
 
     Attributes:
@@ -56,7 +57,6 @@ class Plan:
         closed: the ClosedJaxpr.
         stack: the names of where it is.
         traceback: the calls that led to it, if it is in a function of jax's own.
-        own: a function from a file's name to whether it is one of jax's or msjax's.
 
     Attributes:
         constants: {number: value}.
@@ -65,11 +65,10 @@ class Plan:
         producer: {number: (number of the step, which of its results)}.
     """
 
-    def __init__(self, closed: jex.ClosedJaxpr, stack: str, traceback: Any, own: Callable[[str], bool]):
-        self.steps: list[Step] = []
+    def __init__(self, closed: jex.ClosedJaxpr, stack: str, traceback: Any):
+        self.steps: list[PlannedEquation] = []
         self.constants: dict[int, Any] = {}
         self.avals: list[Any] = []
-        self._own = own
         self.inputs = [self._new(v.aval) for v in closed.jaxpr.invars]
         self.outputs = self._open(closed, self.inputs, stack, traceback)
         self.producer = {out: (i, o) for i, step in enumerate(self.steps) for o, out in enumerate(step.outs)}
@@ -97,11 +96,11 @@ class Plan:
                 continue
             inner = body_in_place_of(eqn)
             if inner is not None:
-                own = self._own(jax_slots.file_of(inner))
+                own = is_own(jax_slots.file_of(inner))
                 outs = self._open(inner, ins, here, at if own or traceback is not None else None)
             else:
                 outs = [self._new(v.aval) for v in eqn.outvars]
-                self.steps.append(Step(eqn, tuple(ins), tuple(outs), here, at))
+                self.steps.append(PlannedEquation(eqn, tuple(ins), tuple(outs), here, at))
             env.update(zip(eqn.outvars, outs))
         return [read(v) for v in closed.jaxpr.outvars]
 
@@ -115,10 +114,10 @@ class Plan:
                 size = 0
             parts[-1].append(i)
             size += more
-        return [_Part(self, part) for part in parts if part]
+        return [_CompiledEquations(self, part) for part in parts if part]
 
 
-class _Part:
+class _CompiledEquations:
     """Some steps of a plan, as one compiled program that returns all that they compute."""
 
     def __init__(self, plan, numbers):
@@ -220,7 +219,7 @@ class Level:
             self._compute(part, part.again)
         return self._values[value]
 
-    def run(self, step: Step, values: Sequence[Any]) -> list[Any]:
+    def run(self, step: PlannedEquation, values: Sequence[Any]) -> list[Any]:
         """The results of a step, of other values for its inputs."""
         return run_equation(step.eqn, values)
 

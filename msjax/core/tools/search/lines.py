@@ -13,22 +13,15 @@ from typing import Any
 import jax
 
 from msjax.core.base import jax_slots
-from msjax.core.base.libraries import FOLDER
-from msjax.core.base.user_lines import Line
+from msjax.core.base.user_lines import Line, is_own
 from msjax.core.jaxprs.plan import close
 
-_OWN = (os.path.dirname(jax.__file__) + os.sep, FOLDER)
 _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib", "stdlib")})
-
-
-def own(file_name: str) -> bool:
-    """Whether a file is one of jax's or msjax's."""
-    return file_name.startswith(_OWN)
 
 
 def lines_of(traceback: Any) -> tuple[Line | None, Line | None]:
     """(the line that called an operation of jax, the user's line that led there if that one is in a library)."""
-    frames = [f for f in (() if traceback is None else traceback.frames) if not own(f.file_name)]
+    frames = [f for f in (() if traceback is None else traceback.frames) if not is_own(f.file_name)]
     return innermost([Line(f.file_name, f.line_num, f.function_name) for f in frames if not f.file_name.startswith("<")])
 
 
@@ -114,7 +107,7 @@ def lines_of_backward_rules() -> Iterator[None]:
     def call(self, *args, **kwargs):
         rule = self.bwd
         code = getattr(rule, "__code__", None)
-        if rule is None or code is None or own(code.co_filename):
+        if rule is None or code is None or is_own(code.co_filename):
             return before(self, *args, **kwargs)
         self.bwd = _with_own_lines(rule)
         try:

@@ -9,6 +9,7 @@ import jax
 from flax import nnx
 
 from msjax.core.hooks.places import is_array
+from msjax.core.models.frameworks.registry import key_name
 
 
 class LeafName(str):
@@ -63,7 +64,7 @@ def _names(value, outer, weights, article=""):
     for path, leaf in jax.tree_util.tree_flatten_with_path(value, is_leaf=_is_variable)[0]:
         dotted, text = None, f"{outer}{jax.tree_util.keystr(path)}"
         if isinstance(leaf, nnx.Variable):
-            dotted = ".".join(_key(key) for key in path)
+            dotted = ".".join(map(key_name, path))
             text = f"{article}{type(leaf).__name__} {dotted}" + ("" if article else f" of {outer}")
         for array in jax.tree.leaves(leaf):
             if is_array(array):
@@ -71,10 +72,6 @@ def _names(value, outer, weights, article=""):
                 name.weight = (weights or {}).get(id(array), dotted)
                 found.append(name)
     return found
-
-
-def _key(key):
-    return str(next((getattr(key, name) for name in ("name", "key", "idx") if hasattr(key, name)), key))
 
 
 def _is_variable(value):

@@ -15,9 +15,9 @@ from msjax.core.jaxprs.interpreter import Program
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault, Passed, Statistics
 from msjax.core.tools.scopes import Scopes
-from msjax.core.tools.search.frames import Frames
+from msjax.core.tools.search.frames import PlanRuns
 from msjax.core.tools.search.levels import Level, Literal, Plan
-from msjax.core.tools.search.lines import Derivatives, lines_of, lines_of_backward_rules, own
+from msjax.core.tools.search.lines import Derivatives, lines_of, lines_of_backward_rules
 from msjax.core.tools.search.names import LeafName, argument_names, became, changed
 from msjax.core.tools.search.walk import Link, Trail, Walker
 
@@ -47,7 +47,7 @@ def search(
     with Scopes(models) as scopes, lines_of_backward_rules():
         program = Program(fn, args, kwargs, Tracing(Edits()))
     names = argument_names(args, kwargs) if names is None else names
-    return _Search(program, check, scopes, names, result_name or _result_name).run()
+    return _ProgramSearch(program, check, scopes, names, result_name or _result_name).run()
 
 
 def search_call(
@@ -67,7 +67,7 @@ def _result_name(path):
     return f"the result{jax.tree_util.keystr(path)}"
 
 
-class _Search:
+class _ProgramSearch:
     def __init__(self, program, check, scopes, names, result_name):
         self.program, self.check, self.scopes, self.names, self.result_name = program, check, scopes, names, result_name
         self._derivatives = Derivatives(program.closed)
@@ -76,7 +76,7 @@ class _Search:
         closed = self.program.closed
         level, why = None, "computed operation by operation, it isn't there"
         try:
-            plan = Plan(closed, "", None, own)
+            plan = Plan(closed, "", None)
             level = Level(plan, self.program.inputs, effects=True)
             outs = [level.read(v) for v in plan.outputs]
         except Exception as error:
@@ -107,7 +107,7 @@ class _Search:
 
     def _found(self, level, outs):
         plan, names = level.plan, self._result_names(outs)
-        walker = Walker(level, self.check, Frames(own, self._is_wrong))
+        walker = Walker(level, self.check, PlanRuns(self._is_wrong))
         wrong = [i for i, v in enumerate(outs) if self.check([v])]
         # The loss is computed before gradients and new weights.
         wrong.sort(key=lambda i: plan.producer.get(plan.outputs[i], (-1,))[0] if not isinstance(plan.outputs[i], Literal) else -1)
@@ -131,15 +131,11 @@ class _Search:
         if told["line"] is None and told["called_from"] is None:
             # Of what jax made by itself, the line that uses it.
             told["line"] = next((passed.line for passed in chain[::-1] if passed.line is not None), None)
-        values = [_here(link.frame, link.frame.level.read(v), link.index) for v in link.step.ins]
-        output = _here(link.frame, link.frame.level.read(link.step.outs[link.out]), link.index)
         infinite = walker.infinite(link) if self.check.on == "nan" else None
         if infinite is not None:
             cause = self._cause(infinite)
-        return Fault(
-            self.check.what, **told, chain=chain, inputs=[Statistics.of(v) for v in values if _is_plain(v)],
-            output=Statistics.of(output), note=trail.inside, cause=cause,
-        )  # fmt: skip
+        inputs, output = _statistics(link)
+        return Fault(self.check.what, **told, chain=chain, inputs=inputs, output=output, note=trail.inside, cause=cause)
 
     def _cause(self, trail):
         infinite = Check("inf", "find_nan")
@@ -194,9 +190,17 @@ class _Search:
                 or link is links[-1]
                 or (last.phase, last.path, last.line) != (passed.phase, passed.path, passed.line)
             ):
-                if passed != last:
-                    found.append(passed)
+                inputs, output = _statistics(link)
+                if last is not None and passed[:4] == last[:4]:
+                    found.pop()  # the same operation of a later iteration
+                found.append(passed._replace(inputs=inputs, output=output))
         return found
+
+
+def _statistics(link):
+    """Those of the inputs of an operation, and of the result that is wrong."""
+    values = [_here(link.frame, link.frame.level.read(v), link.index) for v in (*link.step.ins, link.step.outs[link.out])]
+    return tuple(Statistics.of(v) for v in values[:-1] if _is_plain(v)), Statistics.of(values[-1])
 
 
 def _here(frame, value, index):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base import jax_slots
 from msjax.core.tools.checking import Check
 from msjax.core.tools.search.causes import causes
-from msjax.core.tools.search.frames import Frame, Frames
-from msjax.core.tools.search.levels import Level, Literal, Step
+from msjax.core.tools.search.frames import PlanRun, PlanRuns
+from msjax.core.tools.search.levels import Level, Literal, PlannedEquation
 
 Index = tuple[int, ...]
 # So many operations are gone back at most.
@@ -26,8 +25,8 @@ class Link(NamedTuple):
         out, index: the element of its result that is wrong.
     """
 
-    frame: Frame
-    step: Step
+    frame: PlanRun
+    step: PlannedEquation
     out: int
     index: Index
 
@@ -52,15 +51,15 @@ class Walker:
     Args:
         level (Level): the values of the run.
         check (Check): what counts as wrong.
-        frames (Frames): makes the runs of the jaxprs inside of equations.
+        frames (PlanRuns): makes the runs of the jaxprs inside of equations.
     """
 
-    def __init__(self, level: Level, check: Check, frames: Frames):
-        self.check, self.frames, self.root = check, frames, Frame(level)
+    def __init__(self, level: Level, check: Check, frames: PlanRuns):
+        self.check, self.frames, self.root = check, frames, PlanRun(level)
 
-    def back(self, value: Any, index: Index, frame: Frame | None = None) -> Trail:
+    def back(self, value: Any, index: Index, frame: PlanRun | None = None) -> Trail:
         """The trail of an element of a value of the whole program, or of a frame."""
-        at: Frame = frame or self.root
+        at: PlanRun = frame or self.root
         links: list[Link] = []
         while len(links) < _LONGEST:
             plan = at.level.plan
@@ -130,10 +129,3 @@ class Walker:
 
 def _moment(plan, value):
     return plan.producer.get(value, (-1,))[0] if not isinstance(value, Literal) else -1
-
-
-def wrong_elements(check: Check, value: Any) -> Any:
-    """The indices of the wrong elements of a value."""
-    if not check.applies(value):
-        return []
-    return np.argwhere(check.mask(jnp.asarray(value)))

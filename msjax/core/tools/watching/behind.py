@@ -65,7 +65,7 @@ class Behind:
             context, step, rows = job
             if self._error is None:
                 try:
-                    with _TURNS.short():
+                    with TURNS.short():
                         context.run(self._write, step, rows)
                 except Exception as error:
                     note_step(error, step)
@@ -105,7 +105,7 @@ class _Turns:
                     sys.setswitchinterval(self._usual)
 
 
-_TURNS = _Turns()
+TURNS = _Turns()
 
 
 def wait(sink: Any) -> None:

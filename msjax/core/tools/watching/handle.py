@@ -15,16 +15,16 @@ import numpy as np
 from msjax.core.base.checks import check_int
 from msjax.core.base.errors import describe
 from msjax.core.base.state import STATE
-from msjax.core.base.weak import LiveSet, identity
+from msjax.core.base.weak import LiveSet
 from msjax.core.hooks.worker import barrier
-from msjax.core.models.where import Where
-from msjax.core.tools.model_tools import tools_of
+from msjax.core.models.where import Where, where_key
+from msjax.core.tools.model_tools import tools_of, values_of
 from msjax.core.tools.standing import standing
 from msjax.core.tools.watching.behind import close, note_step, wait as wait_for
 from msjax.core.tools.watching.collecting import Collector, Names
 from msjax.core.tools.watching.places import ModulePlaces
 from msjax.core.tools.watching.report import WatchReport
-from msjax.core.tools.watching.rules import Rule
+from msjax.core.tools.watching.rules import Broken, Rule
 from msjax.core.tools.watching.sinks import STATISTICS, WatchRow, sink_of
 from msjax.core.tools.watching.statistics import rows_of
 
@@ -56,7 +56,8 @@ def watch(
         what (str or iterable of str): some of "activation" (outputs of cells), "gradient" (with respect to these and to Parameters),
             "parameter" and "update" (what a step has added to a Parameter). By default, all that the model has: the gradients of
             Parameters only of a Cell, and no Parameters of a model that `hooks.hooked` made, whose weights are elsewhere.
-        to: where the statistics go: the path of a ``.csv`` file; that of another folder, for TensorBoard (needs tensorboardX), or
+        to: where the statistics go: the path of an ``.html`` file, a page to look at (`tools.page`), which is written anew at most once a
+            second; that of a ``.csv`` file; that of another folder, for TensorBoard (needs tensorboardX), or
             a SummaryWriter; "plot" for a plot in a notebook; W&B's ``log``, or any function, called as ``to({"activation/fc1/mean": 0.1,
             ...}, step=100)``; or a list of these. By default they are only kept in `rows`. No step is waited for, so that they may
             be written a step or two later; files and plots in a thread of their own.
@@ -93,6 +94,8 @@ class Watch(WatchReport):
 
     Attributes:
         step (int): the number of the present step, from 1.
+        numbers (list of tuple): (step, name, value) of what `note` was given.
+        broken (list of tuple): (rule, kind, name, step, message) of each time that a rule was broken.
         collector, places: the classes of what takes the statistics, and of the places that are looked at.
     """
 
@@ -112,7 +115,8 @@ class Watch(WatchReport):
     ):
         self.every: int = check_int(every, "every", "watch", low=1)
         self.model, self.step = model, 1
-        self._sink, bins = None if to is None else sink_of(to), check_int(bins, "bins", "watch", low=1)
+        self._sink: Any = None if to is None else sink_of(to)
+        bins = check_int(bins, "bins", "watch", low=1)
         self.what: tuple[str, ...] = (what,) if isinstance(what, str) else KINDS if what is None else tuple(what)
         if not self.what or not set(self.what) <= set(KINDS):
             raise ValueError(f"For 'watch', 'what' should be some of {', '.join(KINDS)}, but got {what!r}.")
@@ -122,7 +126,7 @@ class Watch(WatchReport):
         # A histogram lies between the smallest and the largest value.
         between = ("min", "max") if "histogram" in wanted else ()
         self.statistics: tuple[str, ...] = tuple(name for name in STATISTICS if name in (*wanted, *between))
-        key = "watch", _key(where), self.what, bins, self.statistics, self.places.structure(model)
+        key = "watch", where_key(where), self.what, bins, self.statistics, self.places.structure(model)
         self._collector: Any = standing(model, key, lambda: self._made(model, where, bins), self)
         self._places: Any = self._collector.places
         self._collector.emptied()
@@ -136,10 +140,12 @@ class Watch(WatchReport):
         self._counted, self._called, self._armed, self._on = False, False, False, False
         self._old, self._waiting, self._settled = None, None, False
         self._rows: list[WatchRow] = []
+        self.numbers: list[tuple[int, str, Any]] = []
+        self.broken: list[Broken] = []
         self._unwritten: list[tuple[int, list[tuple[Names, Any]]]] = []
         _OPEN.add(self)
         if self._places.counting is not None:
-            self._places.counting.on()
+            self._places.counting.on(model)
         self._arm()
         if self._places.counting is None:
             self._keep_old()
@@ -188,9 +194,29 @@ class Watch(WatchReport):
     def __exit__(self, *_exception: Any) -> None:
         self.remove()
 
-    def next_step(self) -> None:
-        """End a step: what was computed is written, and the next step begins. Calls of the network count no more."""
+    def note(self, **numbers: Any) -> None:
+        """Keep numbers of the latest step, such as ``note(loss=loss)``, for the page. They may be arrays that are not computed yet.
+
+        Raises:
+            TypeError: one is no number, and no array with one value.
+        """
+        step = self.step if self._called or self._counted else max(1, self.step - 1)
+        for name, value in numbers.items():
+            value = values_of(value).raw(value)
+            if not isinstance(value, (int, float)) and getattr(value, "size", 0) != 1:
+                raise TypeError(f"For 'watch', note({name}=...) should be a number, but got {describe(value)}.")
+            self.numbers.append((step, name, value))
+            if hasattr(self._sink, "number"):
+                self._sink.number(step, name, value)
+
+    def next_step(self, **numbers: Any) -> None:
+        """End a step: what was computed is written, and the next step begins. Calls of the network count no more.
+
+        Args:
+            numbers: of the step that ends, such as its loss; see `note`.
+        """
         self._counted = True
+        self.note(**numbers)
         self._next_step()
         self._keep_old()
 
@@ -201,7 +227,8 @@ class Watch(WatchReport):
         self._keep_old()
 
     def step_end(self, run_context: Any) -> None:
-        self.next_step()
+        loss = getattr(run_context.original_args(), "net_outputs", None)
+        self.next_step(**({"loss": loss} if getattr(loss, "size", 0) == 1 else {}))
 
     def end(self, run_context: Any) -> None:
         self.remove()
@@ -340,7 +367,7 @@ class Watch(WatchReport):
             if self._sink is not None:
                 self._send(step, rows)
             for rule in self._rules:
-                rule(rows)
+                rule(rows, self._broken)
         if wait and self._sink is not None:
             self._to_sink(wait_for)
 
@@ -351,6 +378,11 @@ class Watch(WatchReport):
             note_step(error, step)
             raise
 
+    def _broken(self, said: Broken):
+        self.broken.append(said)
+        if hasattr(self._sink, "broken"):
+            self._sink.broken(*said)
+
     def _to_sink(self, act):
         sink, self._sink = self._sink, None  # one that fails gets no more
         act(sink)
@@ -358,13 +390,6 @@ class Watch(WatchReport):
 
 
 _copied = jax.jit(lambda values: jax.tree.map(jnp.copy, values))
-
-
-def _key(where):
-    """Equal for what selects the same modules; functions are told apart by identity."""
-    if isinstance(where, (list, tuple, set, frozenset)):
-        return tuple(map(_key, where))
-    return where if isinstance(where, (str, type)) else identity(where)
 
 
 def _is_ready(table: Any) -> bool:
@@ -380,3 +405,4 @@ _OPEN: LiveSet[Watch] = LiveSet()  # those that nobody has removed
 def _write_the_last():
     for watched in _OPEN:
         watched._write(wait=True)
+        close(watched._sink)

@@ -9,6 +9,7 @@ import jax
 from flax import nnx
 
 from msjax.core.base.weak import identity
+from msjax.core.hooks.values import ARRAYS, Values
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.module_paths import paths
 from msjax.core.models.where import Where, selected
@@ -26,17 +27,24 @@ class ModulePlaces:
         where: which modules.
         what: some of "activation", "gradient", "parameter", "update".
         take: called with "activation" or "gradient", a name, and arrays.
+
+    Attributes:
+        kind: finds the values among those that hooks get.
+        hook_set: makes the set of hooks.
     """
+
+    kind: Values = ARRAYS
+    hook_set: Callable[[], Any] = ModuleHookSet
 
     def __init__(self, model: Any, where: Where, what: tuple[str, ...], take: Take, *_: Any):
         self._hooked, self._variables = registry_of(model) is not None, None
-        self._hooks, self._take = ModuleHookSet(where), take
+        self._hooks, self._take = self.hook_set(), take
         modules = paths(model)
         self._inside = [f"{name}." if name else "" for name in (selected(modules, where, "watch") if modules else ())]
         if "activation" in what:
-            self._hooks.add("forward", self._of_output)
+            self._hooks.add("forward", self._of_output, where)
         if "gradient" in what:
-            self._hooks.add("backward_pre", self._of_gradient)
+            self._hooks.add("backward_pre", self._of_gradient, where)
 
     def off(self) -> None:
         """Take the hooks off."""
@@ -77,7 +85,7 @@ class ModulePlaces:
             )
         return there
 
-    # The user counts the steps, since calls of a module don't tell them.
+    # A set of the hook that is called at each call of a network; None where the user counts the steps, since calls of a module don't tell them.
     counting: Any = None
 
     def tensors(self) -> dict[str, Any]:
@@ -94,7 +102,7 @@ class ModulePlaces:
         return {name: v[...] for name, v in self._variables}
 
     def _of_output(self, module, args, output):
-        self._take("activation", self._name(module), jax.tree.leaves(output))
+        self._take("activation", self._name(module), self.kind.arrays(output))
 
     def _of_gradient(self, module, grads):
-        self._take("gradient", self._name(module), [g for g in jax.tree.leaves(grads) if g is not None])
+        self._take("gradient", self._name(module), self.kind.arrays(grads))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from msjax.core.tools.texts import printed
+from msjax.core.tools.texts import Printed
 from msjax.core.tools.watching.sinks import STATISTICS, WatchRow
 
 _COLUMNS = ("kind", "name", "norm", "mean", "deviation", "zeros", "from", "to", "NaN", "inf", "histogram")
@@ -19,8 +18,10 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 15  # of a histogram, in characters
 
 
-class WatchReport:
+class WatchReport(Printed):
     """Prints as a table, also in a notebook."""
+
+    width = 80
 
     @property
     def rows(self) -> list[WatchRow]:
@@ -71,26 +72,8 @@ class WatchReport:
         there = {name for row in self._latest() for name in row.statistics} if self.rows else set(STATISTICS)
         return [name for name in _COLUMNS if name not in none and _STATISTIC.get(name, name).lower() in ("kind", "name", *there)]
 
-    def __str__(self) -> str:
-        return printed(self, width=80)
-
     def __repr__(self) -> str:
         return f"<watch of {len(self.rows)} statistics>"
-
-    def _repr_html_(self):
-        columns = self._columns()
-        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in columns)
-        rows = "".join(
-            "<tr>"
-            + "".join(
-                f"<td style='text-align:left;white-space:pre'>{html.escape(c)}</td>"
-                for name, c in zip(_COLUMNS, cells)
-                if name in columns
-            )
-            + "</tr>"
-            for cells in self._cells()
-        )
-        return f"<b>{self._title()}</b><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def bars(counts: Sequence[float] | np.ndarray) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,22 @@ class RuleBroken(RuntimeError):
     def __init__(self, message: str, rule: str, path: str, step: int):
         super().__init__(message)
         self.rule, self.path, self.step = rule, path, step
+
+
+class Broken(NamedTuple):
+    """What a rule said.
+
+    Attributes:
+        rule: the rule's name.
+        kind, name, step: of the row that breaks it.
+        message: in words.
+    """
+
+    rule: str
+    kind: str
+    name: str
+    step: int
+    message: str
 
 
 class Rule:
@@ -55,13 +71,15 @@ class Rule:
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
 
-    def __call__(self, rows: list[WatchRow]) -> None:
-        """Look at the rows of one step.
+    def __call__(self, rows: list[WatchRow], told: Callable[[Broken], Any] | None = None) -> None:
+        """Look at the rows of one step; `told` is called for each that breaks the rule, before anything else.
 
         Raises:
             RuleBroken: it is broken, and raises.
         """
         for row, message in self._broken([row for row in rows if row.kind in self.needs]):
+            if told is not None:
+                told(Broken(self.name, row.kind, row.name, row.step, message))
             text = f"watch: rule {self.name}, step {row.step}, {row.kind} of {row.name or 'the model'}: {message}"
             if self._then == "raise":
                 raise RuleBroken(text, self.name, row.name, row.step)

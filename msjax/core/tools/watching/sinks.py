@@ -1,4 +1,4 @@
-"""Where the statistics of `watch` go: TensorBoard, W&B, a CSV file, a plot in a notebook, or any function."""
+"""Where the statistics of `watch` go: a page, TensorBoard, W&B, a CSV file, a plot in a notebook, or any function."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import importlib
 import io
 import os
 import sys
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from msjax.core.base.errors import describe
 from msjax.core.base.optional import tensorboardx
-from msjax.core.tools.watching.behind import Behind, close, wait
+from msjax.core.tools.watching.behind import TURNS, Behind, close, wait
 
 _OTHERWISE = "A .csv file or a function as 'to' needs nothing."
 SCALARS = ("mean", "std", "norm", "zeros", "min", "max", "nan", "inf")
@@ -99,13 +98,18 @@ def sink_of(to: Any) -> Sink:
     if isinstance(to, (str, os.PathLike)):
         if os.fspath(to).endswith(".csv"):
             return Behind(_Csv(os.fspath(to)))
-        return Behind(_EventFiles(os.fspath(to)))
+        if os.fspath(to).endswith(".html"):
+            from msjax.core.page.sink import PageSink
+
+            return PageSink(to, TURNS.short)
+        writer = tensorboardx("watch", _OTHERWISE).SummaryWriter(os.fspath(to), flush_secs=_FLUSH)
+        return Behind(_SummaryWriter(writer, writer.close))
     if hasattr(to, "add_scalar") and hasattr(to, "add_histogram_raw"):
-        return Behind(_SummaryWriter(to))
+        return Behind(_SummaryWriter(to, to.flush))
     if callable(to):
         return _Function(to)
     raise TypeError(
-        f"For 'watch', 'to' should be a folder for TensorBoard, a .csv file, a SummaryWriter, 'plot' or a function, but got {describe(to)}."
+        f"For 'watch', 'to' should be a folder for TensorBoard, a .csv or .html file, a SummaryWriter, 'plot' or a function, but got {describe(to)}."
     )
 
 
@@ -116,6 +120,16 @@ class _Several:
     def __call__(self, step, rows):
         for sink in self.sinks:
             sink(step, rows)
+
+    def number(self, *told):
+        for sink in self.sinks:
+            if hasattr(sink, "number"):
+                sink.number(*told)
+
+    def broken(self, *said):
+        for sink in self.sinks:
+            if hasattr(sink, "broken"):
+                sink.broken(*said)
 
     def wait(self):
         for sink in self.sinks:
@@ -140,43 +154,17 @@ class _Csv:
             )
 
 
-class _EventFiles:
-    """TensorBoard's files in a folder, with an event for each row."""
-
-    def __init__(self, folder):
-        tensorboardx("watch", _OTHERWISE)
-        self._summary = importlib.import_module("tensorboardX.summary")
-        self._event = importlib.import_module("tensorboardX.proto.event_pb2").Event
-        # Its FileWriter would hand each event through two more threads.
-        importlib.import_module("tensorboardX.record_writer").directory_check(folder)
-        self._file = importlib.import_module("tensorboardX.event_file_writer").EventsWriter(os.path.join(folder, "events"))
-        self._flush_at = time.monotonic() + _FLUSH
-
-    def close(self):
-        self._file.close()
-
-    def __call__(self, step, rows):
-        for row in rows:
-            whole = self._summary.Summary()
-            for name, value in row.computed.items():
-                whole.value.extend(self._summary.scalar(f"{row.tag}/{name}", value).value)
-            if row.histogram.counts.sum():
-                whole.value.extend(self._summary.histogram_raw(row.tag, **_raw(row)).value)
-            self._file.write_event(self._event(wall_time=time.time(), step=step, summary=whole))
-            yield
-        if time.monotonic() > self._flush_at:
-            self._file.flush()
-            self._flush_at = time.monotonic() + _FLUSH
-
-
 class _SummaryWriter:
-    """A writer of the user's, which stays open."""
+    """TensorBoard's files.
 
-    def __init__(self, writer):
+    Args:
+        writer: a SummaryWriter.
+        close: what is done with it at the end: one of the user's stays open.
+    """
+
+    def __init__(self, writer, close):
         self.writer = writer
-
-    def close(self):
-        self.writer.flush()
+        self.close = close
 
     def __call__(self, step, rows):
         for row in rows:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_one_of
+from msjax.core.base.checks import check_in_range, check_one_of
 from msjax.experimental.optim.lr_scheduler.scheduler import as_float, check_optimizer, per_group, rates_of, set_rates
 from msjax.experimental.optim.optimizer import Optimizer
 
@@ -79,8 +79,7 @@ class ReduceLROnPlateau:
         threshold_mode: str = "rel", cooldown: int = 0, min_lr: float | list[float] = 0, eps: float = 1e-8,
     ):  # fmt: skip
         check_optimizer(optimizer, "ReduceLROnPlateau")
-        if factor >= 1:
-            raise ValueError(f"For 'ReduceLROnPlateau', 'factor' should be less than 1, but got {factor}.")
+        check_in_range(factor, "factor", "ReduceLROnPlateau", below=1)
         check_one_of(mode, ("min", "max"), "mode", "ReduceLROnPlateau")
         check_one_of(threshold_mode, ("rel", "abs"), "threshold_mode", "ReduceLROnPlateau")
         self.min_lrs: list[Any] = per_group(optimizer, min_lr, "min_lr", "ReduceLROnPlateau")

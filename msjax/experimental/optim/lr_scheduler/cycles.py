@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_one_of, is_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_one_of, check_value, is_int
 from msjax.experimental.optim.lr_scheduler.scheduler import LRScheduler, check_optimizer, per_group, set_rates
 from msjax.experimental.optim.optimizer import Optimizer
 
@@ -108,10 +107,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0, last_epoch: int = -1):
         for name, value in (("T_0", T_0), ("T_mult", T_mult)):
-            if not is_int(value) or value < 1:
-                raise ValueError(
-                    f"For 'CosineAnnealingWarmRestarts', '{name}' should be a positive int, but got {describe(value)}."
-                )
+            check_value(value, is_int(value) and value >= 1, "be a positive int", name, "CosineAnnealingWarmRestarts")
         self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
         self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
@@ -122,8 +118,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch, or to `epoch`, also a fractional one, and set the learning rates."""
-        if epoch is not None and epoch < 0:
-            raise ValueError(f"For 'CosineAnnealingWarmRestarts', 'epoch' should not be negative, but got {epoch}.")
+        check_value(epoch, epoch is None or epoch >= 0, "not be negative", "epoch", "CosineAnnealingWarmRestarts")
         epoch = self.last_epoch + 1 if epoch is None else epoch
         self.T_i, self.T_cur = self.T_0, epoch
         while self.T_cur >= self.T_i:

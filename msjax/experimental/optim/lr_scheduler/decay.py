@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_float, check_int, check_number, check_type
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_float, check_int, check_kind, check_number, check_type
 from msjax.experimental.optim.lr_scheduler.scheduler import LRScheduler, check_optimizer, per_group
 from msjax.experimental.optim.optimizer import Optimizer
 
@@ -203,10 +202,7 @@ class _ByFunction(LRScheduler):
         check_optimizer(optimizer, who)
         self.lr_lambdas: list[Any] = per_group(optimizer, lr_lambda, "lr_lambda", who)
         for function in self.lr_lambdas:
-            if not callable(function):
-                raise TypeError(
-                    f"For '{who}', 'lr_lambda' should be a function or list of functions, but got {describe(function)}."
-                )
+            check_kind(function, callable(function), "be a function or list of functions", "lr_lambda", who)
         super().__init__(optimizer, last_epoch)
 
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
-from msjax.core.base.checks import check_axis, check_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_axis, check_int, check_kind, check_one_of, check_value
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import operator
@@ -60,8 +59,7 @@ def reshape(input: Tensor, shape: Shape) -> Tensor:
 
 def view_as(input: TensorLike, other: TensorLike) -> Tensor:
     """The elements of `input` in the shape of `other`."""
-    if not hasattr(other, "dtype") or not hasattr(other, "shape"):
-        raise TypeError(f"For 'view_as', 'other' should be a Tensor, but got {describe(other)}.")
+    check_kind(other, hasattr(other, "dtype") and hasattr(other, "shape"), "be a Tensor", "other", "view_as")
     return _reshape(input, other.shape)
 
 
@@ -123,8 +121,7 @@ def flatten(input: TensorLike, order: str = "C", *, start_dim: int = 1, end_dim:
     """
     for name, dim in (("start_dim", start_dim), ("end_dim", end_dim)):
         check_int(dim, name)
-    if order not in ("C", "F"):
-        raise ValueError(f"'order' should be 'C' or 'F', but got {order!r}.")
+    check_one_of(order, ("C", "F"), "order")
     if order == "F":
         input = jnp.transpose(input)
     shape = input.shape or (1,)
@@ -231,10 +228,8 @@ def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
         [1 2 1 2]
     """
     dims = ints(dims)
-    if not all(isinstance(n, int) for n in dims):
-        raise TypeError(f"For 'tile', 'dims' should be of ints, but got {dims}.")
-    if any(n < 0 for n in dims):
-        raise ValueError(f"For 'tile', 'dims' should not be negative, but got {dims}.")
+    check_kind(dims, all(isinstance(n, int) for n in dims), "be of ints", "dims", "tile")
+    check_value(dims, all(n >= 0 for n in dims), "not be negative", "dims", "tile")
     return _tile(input, dims)
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_value
 from msjax.engine.autograd.inplace import rebind, written
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_integers
@@ -23,8 +23,7 @@ __all__ = [
 
 
 def _target(value, who):
-    if not isinstance(value, Tensor):
-        raise TypeError(f"For '{who}', the first argument should be a Parameter or Tensor, but got {describe(value)}.")
+    check_kind(value, isinstance(value, Tensor), "be a Parameter or Tensor", "the first argument", who)
     return value
 
 
@@ -97,8 +96,7 @@ def _rows(how: str, doc: str) -> _ScatterRows:
     def function(input_x: Parameter, indices: Tensor, updates: TensorLike) -> Tensor:
         require_integers(name, indices=indices)
         want = indices.shape + _target(input_x, name).shape[1:]
-        if getattr(updates, "shape", want) != want:
-            raise ValueError(f"For '{name}', 'updates' should have shape {want}, but has {updates.shape}.")
+        check_value(updates, getattr(updates, "shape", want) == want, f"have shape {want}", "updates", name)
         return written(input_x, index_combine(input_x, indices, updates, 0, how))
 
     function.__name__ = function.__qualname__ = name

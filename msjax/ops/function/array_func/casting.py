@@ -13,7 +13,7 @@ from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor
 from msjax.common.typing import DTypeLike, Shape, TensorLike
 from msjax.core.base.arrays import known_value
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_type
 from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import freeze, operator
 
@@ -79,8 +79,7 @@ def mixed_precision_cast(dst_dtype: DTypeLike, x: Any) -> Any:
 
 
 def _tensor(value, who):
-    if not isinstance(value, Tensor):
-        raise TypeError(f"For '{who}', the argument should be a Tensor, but got {describe(value)}.")
+    check_type(value, Tensor, "the argument", who)
     return value
 
 
@@ -225,8 +224,7 @@ def scalar_to_tensor(input_x: TensorLike, dtype: Type = mstype.float32) -> Tenso
     Raises:
         TypeError: `input_x` is not a bool, int or float.
     """
-    if not isinstance(input_x, (bool, int, float)):
-        raise TypeError(f"For 'scalar_to_tensor', the argument should be a number, but got {describe(input_x)}.")
+    check_kind(input_x, isinstance(input_x, (bool, int, float)), "be a number", "the argument", "scalar_to_tensor")
     return Tensor(input_x, dtype)
 
 
@@ -246,8 +244,6 @@ def tuple_to_array(input_x: TensorLike) -> Tensor:
     Raises:
         TypeError: the argument is not a tuple, or its numbers are of several types.
     """
-    if not isinstance(input_x, tuple) or not input_x:
-        raise TypeError(f"For 'tuple_to_array', the argument should be a non-empty tuple, but got {describe(input_x)}.")
-    if len({type(v) for v in input_x}) > 1:
-        raise TypeError(f"For 'tuple_to_array', the numbers should be of one type, but got {input_x}.")
+    check_kind(input_x, isinstance(input_x, tuple) and input_x, "be a non-empty tuple", "the argument", "tuple_to_array")
+    check_kind(input_x, len({type(v) for v in input_x}) <= 1, "be of one type", "the numbers", "tuple_to_array")
     return Tensor(list(input_x), mstype.float32 if isinstance(input_x[0], float) else mstype.int32)

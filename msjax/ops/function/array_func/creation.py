@@ -12,7 +12,7 @@ from msjax.common.arrays import concrete
 from msjax.common.tensor import Tensor, filled_like, wrap
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.checks import check_positive_int, is_int
+from msjax.core.base.checks import check_positive_int, check_value, is_int
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.programs.cache import make_array
@@ -132,8 +132,7 @@ def fills(x: TensorLike, value: TensorLike) -> Tensor:
         >>> print(ops.fills(ms.Tensor([1.0, 2.0]), 5.0))
         [5. 5.]
     """
-    if isinstance(value, Tensor) and value.ndim:
-        raise ValueError(f"For 'fills', 'value' should be a number or a 0-d Tensor, but got {describe(value)}.")
+    check_value(value, not isinstance(value, Tensor) or not value.ndim, "be a number or a 0-d Tensor", "value", "fills")
     return full(x.shape, value, dtype=x.dtype)
 
 
@@ -228,8 +227,7 @@ def arange(
     if end is None:
         start, end = 0, start
     (start, a), (end, b), (step, c) = (_plain(v, "arange") for v in (start, end, step))
-    if step == 0:
-        raise ValueError("For 'arange', 'step' should not be 0.")
+    check_value(step, step != 0, "not be 0", "step", "arange")
     floats = [t for t in (a, b, c) if t.kind == "f"]
     default = (mstype.float64 if mstype.float64 in floats else floats[0]) if floats else mstype.int64
     if floats:

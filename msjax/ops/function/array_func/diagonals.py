@@ -11,6 +11,7 @@ from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.checks import check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import freeze, operator
@@ -55,8 +56,7 @@ def diag_embed(input: TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -
 @operator(int_grad=True, view=Rule(layout=np.diagonal))
 def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> JaxArray:
     """The diagonal number `offset` of the matrices in the axes `dim1` and `dim2`, as the last axis."""
-    if input.ndim < 2:
-        raise ValueError(f"The Tensor should have at least two axes, but its shape is {input.shape}.")
+    check_value(input, input.ndim >= 2, "have at least two axes", "the Tensor")
     return jnp.diagonal(input, offset, dim1, dim2)
 
 
@@ -78,8 +78,7 @@ def fill_diagonal(input: TensorLike, fill_value: Number, wrap: bool = False) -> 
         fill_value (number): what to put there.
         wrap (bool): whether the diagonal starts again below itself in a tall matrix. Default: False.
     """
-    if input.ndim < 2:
-        raise ValueError(f"The Tensor should have at least two axes, but its shape is {input.shape}.")
+    check_value(input, input.ndim >= 2, "have at least two axes", "the Tensor")
     if input.ndim > 2 and len(set(input.shape)) > 1:
         raise ValueError(f"A Tensor of more than two axes should have them of one size, but its shape is {input.shape}.")
     step = input.shape[1] + 1 if input.ndim == 2 else sum(int(np.prod(input.shape[i + 1 :])) for i in range(input.ndim))
@@ -152,8 +151,7 @@ def _diagonals(k):
     k = freeze(k)
     k = k if isinstance(k, tuple) else (k, k)
     k = (k[0], k[0]) if len(k) == 1 else k
-    if len(k) != 2 or k[0] > k[1]:
-        raise ValueError(f"'k' should be a diagonal or the lowest and highest one, but got {k}.")
+    check_value(k, len(k) == 2 and k[0] <= k[1], "be a diagonal or the lowest and highest one", "k")
     return k
 
 

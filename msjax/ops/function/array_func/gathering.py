@@ -11,7 +11,7 @@ import numpy as np
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.arrays import is_at_hand, known_value
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_in_range, check_kind, check_rank, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.engine.settings.current import SETTINGS
 from msjax.ops.dispatch.operator import freeze, operator
@@ -41,8 +41,7 @@ def check_indices(indices: Tensor, size: int, who: str, lowest: int | None = Non
 def integers(value: TensorLike, who: str, name: str = "index") -> Tensor:
     """The value as a Tensor of integers; TypeError for any other value."""
     value = value if isinstance(value, Tensor) else Tensor(value)
-    if value.dtype.kind not in "iu":
-        raise TypeError(f"For '{who}', '{name}' should be a Tensor of integers, but got {describe(value)}.")
+    check_kind(value, value.dtype.kind in "iu", "be a Tensor of integers", name, who)
     return value
 
 
@@ -102,8 +101,7 @@ def index_select(input: TensorLike, axis: int, index: Tensor) -> Tensor:
     """
     axis = axis_of(input, axis, "index_select")
     index = integers(index, "index_select")
-    if index.ndim > 1:
-        raise ValueError(f"For 'index_select', 'index' should be a vector, but has shape {index.shape}.")
+    check_value(index, index.ndim <= 1, "be a vector", "index", "index_select")
     check_indices(index, input.shape[axis], "index_select")
     return _gather(input, index if index.ndim else index.reshape((1,)), axis, 0)
 
@@ -148,8 +146,7 @@ def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """
     dim = axis_of(x, dim, "gather_d")
     index = integers(index, "gather_d")
-    if index.ndim != x.ndim:
-        raise ValueError(f"For 'gather_d', 'index' should have {x.ndim} axes, but its shape is {index.shape}.")
+    check_rank(index, x.ndim, "index", "gather_d")
     check_indices(index, x.shape[dim], "gather_d")
     return _gather_d(x, index, dim)
 
@@ -188,10 +185,9 @@ def gather_nd(input_x: Tensor, indices: Tensor) -> Tensor:
     """
     indices = integers(indices, "gather_nd", "indices")
     depth = indices.shape[-1] if indices.ndim else 0
-    if not 1 <= depth <= input_x.ndim:
-        raise ValueError(
-            f"For 'gather_nd', the last axis of 'indices' should have 1 to {input_x.ndim} numbers, but its shape is {indices.shape}."
-        )
+    check_value(
+        indices, 1 <= depth <= input_x.ndim, f"have 1 to {input_x.ndim} numbers", "the last axis of 'indices'", "gather_nd"
+    )
     return _gather_nd(input_x, indices)
 
 
@@ -255,12 +251,10 @@ def embedding(
          [1. 2.]]
     """
     ids = integers(input, "embedding", "input")
-    if not isinstance(weight, Tensor) or weight.ndim != 2:
-        raise ValueError(f"For 'embedding', 'weight' should be a Tensor of two axes, but got {describe(weight)}.")
+    check_value(weight, isinstance(weight, Tensor) and weight.ndim == 2, "be a Tensor of two axes", "weight", "embedding")
     rows = weight.shape[0]
     if padding_idx is not None:
-        if not -rows <= padding_idx < rows:
-            raise ValueError(f"For 'embedding', 'padding_idx' should be in [{-rows}, {rows}), but got {padding_idx}.")
+        check_in_range(padding_idx, "padding_idx", "embedding", low=-rows, below=rows)
         padding_idx = padding_idx % rows
     check_indices(ids, rows, "embedding", 0)
     return _embed(weight, ids, padding_idx, max_norm, float(norm_type), bool(scale_grad_by_freq))

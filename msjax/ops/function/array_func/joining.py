@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_kind, check_one_of, check_value
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze
@@ -158,13 +159,11 @@ def meshgrid(*inputs: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
         >>> x.shape
         (3, 2)
     """
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"For 'meshgrid', 'indexing' should be 'xy' or 'ij', but got {indexing!r}.")
+    check_one_of(indexing, ("xy", "ij"), "indexing", "meshgrid")
     if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)):
         inputs = inputs[0]  # pyright: ignore[reportAssignmentType]
     for x in inputs:
-        if not isinstance(x, Tensor):
-            raise TypeError(f"For 'meshgrid', the inputs should be Tensors, but got {describe(x)}.")
+        check_kind(x, isinstance(x, Tensor), "be Tensors", "the inputs", "meshgrid")
         if x.ndim > 1:
             raise ValueError(f"For 'meshgrid', the inputs should be 1-d, but got shape {x.shape}.")
     return apply(_MESHGRID, inputs, (indexing,))
@@ -198,8 +197,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         r (int): how many. Default: 2.
         with_replacement (bool): whether an element may be chosen again. Default: False.
     """
-    if input.ndim != 1:
-        raise ValueError(f"For 'combinations', 'input' should be a vector, but has shape {input.shape}.")
+    check_value(input, input.ndim == 1, "be a vector", "input", "combinations")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = tuple(choose(range(input.shape[0]), r))
     if not rows:

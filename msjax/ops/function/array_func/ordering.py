@@ -9,7 +9,7 @@ import numpy as np
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
-from msjax.core.base.checks import check_axis
+from msjax.core.base.checks import check_axis, check_value
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import freeze, operator
@@ -127,8 +127,7 @@ def flipud(input: TensorLike) -> Tensor:
 @operator(int_grad=True)
 def rot90(input: TensorLike, k: int, dims: Sequence[int]) -> JaxArray:
     """The plane of the two axes `dims` turned by k times 90 degrees, from the first axis towards the second."""
-    if len(dims) != 2:
-        raise ValueError(f"'dims' should be two axes, but got {dims}.")
+    check_value(dims, len(dims) == 2, "be two axes", "dims")
     return jnp.rot90(input, k, dims)
 
 

@@ -13,6 +13,7 @@ from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_value
 from msjax.core.base.typing import Attribute, JaxArray, Number
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
@@ -106,8 +107,7 @@ def _nd_index(x, indices):
 
 def _checked_updates(x, indices, updates):
     want = indices.shape[:-1] + x.shape[indices.shape[-1] :]
-    if updates.shape != want:
-        raise ValueError(f"'updates' should have shape {want}, for indices of shape {indices.shape}, but has {updates.shape}.")
+    check_value(updates, updates.shape == want, f"have shape {want}, for indices of shape {indices.shape}", "updates")
 
 
 @operator(3, name="TensorScatter", int_grad=(0, 2))
@@ -254,8 +254,7 @@ def tensor_scatter_elements(input_x: Tensor, indices: Tensor, updates: Tensor, a
     Raises:
         ValueError: `reduction` has an unknown value.
     """
-    if reduction not in _REDUCTIONS:
-        raise ValueError(f"For 'tensor_scatter_elements', 'reduction' should be 'none' or 'add', but got {reduction!r}.")
+    check_value(reduction, reduction in _REDUCTIONS, "be 'none' or 'add'", "reduction", "tensor_scatter_elements")
     return scatter_along(input_x, indices, updates, axis, _REDUCTIONS[reduction])
 
 
@@ -284,8 +283,9 @@ def index_add(
         axis (int): the axis.
         use_lock, check_index_bound (bool): accepted for compatibility with MindSpore, without effect.
     """
-    if y.ndim != x.ndim or y.shape[axis] != indices.size:
-        raise ValueError(f"For 'index_add', 'y' should have {indices.size} slices along axis {axis}, but its shape is {y.shape}.")
+    check_value(
+        y, y.ndim == x.ndim and y.shape[axis] == indices.size, f"have {indices.size} slices along axis {axis}", "y", "index_add"
+    )
     return index_combine(x, indices, y, axis, "add")
 
 
@@ -301,8 +301,7 @@ def index_fill(x: TensorLike, axis: int | Tensor, index: TensorLike, value: Tens
         TypeError: `index` is not of integers, or `value` no number or 0-d Tensor.
     """
     index = index if isinstance(index, Tensor) else Tensor(index, mstype.int32)
-    if isinstance(value, Tensor) and value.ndim:
-        raise ValueError(f"For 'index_fill', 'value' should be a number or a 0-d Tensor, but has shape {value.shape}.")
+    check_value(value, not isinstance(value, Tensor) or not value.ndim, "be a number or a 0-d Tensor", "value", "index_fill")
     return _index_fill(x, index, value, freeze(axis))
 
 

@@ -13,7 +13,7 @@ from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
-from msjax.core.base.checks import check_int, check_positive_int
+from msjax.core.base.checks import check_int, check_positive_int, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
@@ -66,8 +66,7 @@ def searchsorted(
         >>> print(ops.searchsorted(ms.Tensor([1.0, 3.0, 5.0]), ms.Tensor([3.0, 4.0])))
         [1 2]
     """
-    if side not in (None, "left", "right"):
-        raise ValueError(f"For 'searchsorted', 'side' should be 'left' or 'right', but got {side!r}.")
+    check_value(side, side in (None, "left", "right"), "be 'left' or 'right'", "side", "searchsorted")
     if side == "left" and right:
         raise ValueError("For 'searchsorted', 'side' is 'left', but 'right' is True.")
     shape = getattr(values, "shape", ())
@@ -122,11 +121,9 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     if checked(input, "bincount").dtype.kind not in "iu":
         raise TypeError(f"For 'bincount', 'input' should be of integers, but is {input.dtype}.")
-    if input.ndim != 1:
-        raise ValueError(f"For 'bincount', 'input' should be a vector, but has shape {input.shape}.")
+    check_value(input, input.ndim == 1, "be a vector", "input", "bincount")
     check_int(minlength, "minlength", "bincount")
-    if weights is not None and weights.shape != input.shape:
-        raise ValueError(f"For 'bincount', 'weights' should have shape {input.shape}, but has {weights.shape}.")
+    check_value(weights, weights is None or weights.shape == input.shape, f"have shape {input.shape}", "weights", "bincount")
     known = known_array(input, "bincount")
     if known.min(initial=0) < 0:
         raise ValueError("For 'bincount', the elements should not be negative.")

@@ -9,6 +9,7 @@ import numpy as np
 
 from msjax.common.arrays import concrete
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_in_range
 from msjax.core.base.typing import Attribute
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
@@ -45,8 +46,7 @@ def _segments(how: str, doc: str, name: str) -> _SegmentOperator:
         number = freeze(num_segments)
         if x.shape[: segment_ids.ndim] != segment_ids.shape:
             raise ValueError(f"For '{name}', shape {x.shape} should begin with that of 'segment_ids', {segment_ids.shape}.")
-        if number <= 0:
-            raise ValueError(f"For '{name}', 'num_segments' should be positive, but got {number}.")
+        check_in_range(number, "num_segments", name, above=0)
         return _segment(x, segment_ids, number, how)
 
     function.__name__ = function.__qualname__ = name

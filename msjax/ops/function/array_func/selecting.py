@@ -11,7 +11,7 @@ from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_int
+from msjax.core.base.checks import check_int, check_kind, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
@@ -61,8 +61,7 @@ def _select(condition, input, other):
 
 def select(condition: Tensor, input: TensorLike, other: TensorLike) -> Tensor:
     """`input` where the condition holds, `other` elsewhere; a number is taken in the other one's data type."""
-    if not isinstance(condition, Tensor):
-        raise TypeError(f"For 'select', 'condition' should be a Tensor of Bools, but got {describe(condition)}.")
+    check_kind(condition, isinstance(condition, Tensor), "be a Tensor of Bools", "condition", "select")
     return _select(condition, input, other)
 
 
@@ -70,8 +69,7 @@ def select(condition: Tensor, input: TensorLike, other: TensorLike) -> Tensor:
 
 
 def _checked_mask(mask, who):
-    if not isinstance(mask, Tensor) or mask.dtype is not mstype.bool_:
-        raise TypeError(f"For '{who}', 'mask' should be a Tensor of Bools, but got {describe(mask)}.")
+    check_kind(mask, isinstance(mask, Tensor) and mask.dtype is mstype.bool_, "be a Tensor of Bools", "mask", who)
     return mask
 
 
@@ -221,8 +219,7 @@ def one_hot(indices: Tensor, depth: int, on_value: Number | Tensor = 1, off_valu
         depth = depth.item()
     check_int(depth, "depth", "one_hot", low=0)
     require_integers("one_hot", indices=indices)
-    if not isinstance(axis, int) or not -1 <= axis <= indices.ndim:
-        raise ValueError(f"For 'one_hot', 'axis' should be in [-1, {indices.ndim}], but got {axis}.")
+    check_value(axis, isinstance(axis, int) and -1 <= axis <= indices.ndim, f"be in [-1, {indices.ndim}]", "axis", "one_hot")
     on, off = (Tensor(v) if isinstance(v, (bool, int, float)) else v for v in (on_value, off_value))
     return _one_hot(indices, on, off, depth, axis, on.dtype)
 

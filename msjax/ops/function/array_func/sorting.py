@@ -13,8 +13,7 @@ from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_in_range, check_int, check_kind
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
@@ -138,8 +137,7 @@ def topk(input: Tensor, k: int, dim: int | None = None, largest: bool = True, so
     check_int(k, "k", "topk")
     check_bool(sorted, "sorted", "topk")
     size = checked(input, "topk").shape[dim] if input.ndim else 1
-    if not 0 <= k <= size:
-        raise ValueError(f"For 'topk', 'k' should be in [0, {size}], but got {k}.")
+    check_in_range(k, "k", "topk", low=0, high=size)
     return top_along(input, k, dim, largest, mstype.int32)
 
 
@@ -182,10 +180,8 @@ def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
     checked(x1, "intopk", "x1")
     checked(x2, "intopk", "x2")
     check_int(k, "k", "intopk")
-    if x1.dtype not in (mstype.float16, mstype.float32):
-        raise TypeError(f"For 'intopk', 'x1' should be of Float16 or Float32, but got {describe(x1)}.")
-    if x2.dtype not in (mstype.int32, mstype.int64):
-        raise TypeError(f"For 'intopk', 'x2' should be of Int32 or Int64, but got {describe(x2)}.")
+    check_kind(x1, x1.dtype in (mstype.float16, mstype.float32), "be of Float16 or Float32", "x1", "intopk")
+    check_kind(x2, x2.dtype in (mstype.int32, mstype.int64), "be of Int32 or Int64", "x2", "intopk")
     if x1.ndim != 2 or x2.shape != x1.shape[:1]:
         raise ValueError(f"For 'intopk', the shapes should be (N, C) and (N,), but got {x1.shape} and {x2.shape}.")
     return _in_top_k(x1, x2, k)

@@ -10,7 +10,7 @@ import jax
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_positive_int, is_int
+from msjax.core.base.checks import check_in_range, check_kind, check_positive_int, check_shape, check_value, is_int
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.views import Rule
@@ -74,8 +74,7 @@ def split(tensor: TensorLike, split_size_or_sections: int | Sequence[int], axis:
     size = tensor.shape[axis]
     sections = freeze(split_size_or_sections)
     if is_int(sections):
-        if sections <= 0:
-            raise ValueError(f"For 'split', the size of a piece should be positive, but got {sections}.")
+        check_in_range(sections, "the size of a piece", "split", above=0)
         cuts = tuple(builtins.range(sections, size, sections))
     elif isinstance(sections, tuple):
         if builtins.any(not isinstance(n, int) or n < 0 for n in sections):
@@ -120,8 +119,7 @@ def tensor_split(input: TensorLike, indices_or_sections: int | Sequence[int], ax
     size = input.shape[axis]
     where = freeze(indices_or_sections)
     if is_int(where):
-        if where <= 0:
-            raise ValueError(f"For 'tensor_split', the number of pieces should be positive, but got {where}.")
+        check_in_range(where, "the number of pieces", "tensor_split", above=0)
         least, larger = divmod(size, where)
         where = tuple([i * least + builtins.min(i, larger) for i in builtins.range(1, where)])
     elif not isinstance(where, tuple):
@@ -297,14 +295,11 @@ def strided_slice(
         "shrink_axis_mask": shrink_axis_mask,
     }
     for name, mask in masks.items():
-        if not isinstance(mask, int):
-            raise TypeError(f"For 'strided_slice', '{name}' should be an int, but got {describe(mask)}.")
-        if mask < 0:
-            raise ValueError(f"For 'strided_slice', '{name}' should not be negative, but got {mask}.")
+        check_kind(mask, isinstance(mask, int), "be an int", name, "strided_slice")
+        check_in_range(mask, name, "strided_slice", low=0)
     if not len(begin) == len(end) == len(strides):
         raise ValueError(f"For 'strided_slice', begin {begin}, end {end} and strides {strides} should have one length.")
-    if 0 in strides:
-        raise ValueError(f"For 'strided_slice', the strides should not be 0, but got {strides}.")
+    check_value(strides, 0 not in strides, "not be 0", "the strides", "strided_slice")
     index = []
     for i, (first, last, step) in enumerate(zip(begin, end, strides)):
         bit = 1 << i
@@ -340,6 +335,5 @@ def select_scatter(input: TensorLike, src: TensorLike, axis: int, index: int) ->
     """
     at = (builtins.slice(None),) * (axis % input.ndim) + (index,)
     want = input.shape[: axis % input.ndim] + input.shape[axis % input.ndim + 1 :]
-    if src.shape != want:
-        raise ValueError(f"'src' should have shape {want}, but has {src.shape}.")
+    check_shape(src, want, "src")
     return input.at[at].set(src.astype(input.dtype))

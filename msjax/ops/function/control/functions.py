@@ -15,6 +15,7 @@ from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.core.base.arrays import known_value
+from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.autograd.recording import check_function
@@ -85,8 +86,7 @@ def _unknown(value):
 def _int(value, who):
     if isinstance(value, Tensor) and not _unknown(value):
         value = value.item()
-    if not isinstance(value, (int, Tensor)) or isinstance(value, bool):
-        raise TypeError(f"For '{who}', the bounds should be ints, but got {describe(value)}.")
+    check_kind(value, isinstance(value, (int, Tensor)) and not isinstance(value, bool), "be ints", "the bounds", who)
     return value
 
 

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, is_tensor, wrap
+from msjax.core.base.checks import check_value
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.recording import check_function
 from msjax.ops.function.control.lifted import Lifted
@@ -131,8 +132,7 @@ def derivative(fn: Callable[..., Any], primals: Tensor | tuple[Tensor, ...], ord
     Raises:
         ValueError: `order` is not positive.
     """
-    if not isinstance(order, int) or order < 1:
-        raise ValueError(f"For 'derivative', 'order' should be a positive int, but got {describe(order)}.")
+    check_value(order, isinstance(order, int) and order >= 1, "be a positive int", "order", "derivative")
     primals, _ = _pairs(primals, (), "derivative")
     series = tuple(
         wrap(jnp.zeros((order, *p.shape), p._value.dtype).at[0].set(jnp.ones(p.shape, p._value.dtype))) for p in primals

@@ -9,6 +9,7 @@ import jax
 
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor
+from msjax.core.base.checks import check_in_range, check_kind
 from msjax.core.base.errors import callable_name, describe
 from msjax.engine.autograd.recording import check_function
 from msjax.ops.function.array_func.joining import stack
@@ -23,8 +24,7 @@ def _spread(axes, value, who):
     """One axis for each leaf of `value`, from a tree of axes that may end before it does."""
     if axes is None or isinstance(axes, int):
         return [axes] * len(jax.tree.leaves(value, is_leaf=is_tensor))
-    if not isinstance(axes, (tuple, list)):
-        raise TypeError(f"For 'vmap', '{who}' should be made of ints and None, but got {describe(axes)}.")
+    check_kind(axes, isinstance(axes, (tuple, list)), "be made of ints and None", who, "vmap")
     if not isinstance(value, (tuple, list)) or len(value) != len(axes):
         raise ValueError(
             f"For 'vmap', '{who}' {axes} does not fit {len(value) if isinstance(value, (tuple, list)) else 1} value(s)."
@@ -115,10 +115,8 @@ def _positions(grad_position, count, who):
         raise TypeError(f"For '{who}', 'grad_position' should be an int or a tuple of ints, but got {describe(grad_position)}.")
     positions = (grad_position,) if isinstance(grad_position, int) else grad_position
     for position in positions:
-        if not isinstance(position, int):
-            raise TypeError(f"For '{who}', 'grad_position' should be an int or a tuple of ints, but got {grad_position}.")
-        if position < 0:
-            raise ValueError(f"For '{who}', 'grad_position' should not be negative, but got {position}.")
+        check_kind(grad_position, isinstance(position, int), "be an int or a tuple of ints", "grad_position", who)
+        check_in_range(position, "grad_position", who, low=0)
         if position >= count:
             raise ValueError(f"For '{who}', 'grad_position' is {position}, but there are {count} arguments.")
     return positions

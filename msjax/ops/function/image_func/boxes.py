@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_one_of
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import freeze, operator
 
@@ -50,8 +51,7 @@ def iou(anchor_boxes: Tensor, gt_boxes: Tensor, mode: str = "iou") -> Tensor:
         >>> print(ops.iou(ms.Tensor([[0.0, 0.0, 4.0, 4.0]]), ms.Tensor([[0.0, 0.0, 2.0, 2.0]])))
         [[0.36]]
     """
-    if mode not in ("iou", "iof"):
-        raise ValueError(f"For 'iou', 'mode' should be 'iou' or 'iof', but got {mode!r}.")
+    check_one_of(mode, ("iou", "iof"), "mode", "iou")
     return _iou(anchor_boxes, gt_boxes, mode)
 
 

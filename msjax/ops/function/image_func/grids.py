@@ -10,8 +10,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_type
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_kind, check_one_of, check_rank, check_type
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
@@ -113,10 +112,8 @@ def grid_sample(
     require_tensors(who, input=input, grid=grid)
     if align_corners is not None:
         check_bool(align_corners, "align_corners", who)
-    if mode not in ("bilinear", "nearest"):
-        raise ValueError(f"For '{who}', 'mode' should be 'bilinear' or 'nearest', but got {mode!r}.")
-    if padding_mode not in ("zeros", "border", "reflection"):
-        raise ValueError(f"For '{who}', 'padding_mode' should be 'zeros', 'border' or 'reflection', but got {padding_mode!r}.")
+    check_one_of(mode, ("bilinear", "nearest"), "mode", who)
+    check_one_of(padding_mode, ("zeros", "border", "reflection"), "padding_mode", who)
     n = input.ndim - 2
     if n not in (2, 3) or grid.ndim != input.ndim or grid.shape[-1] != n or grid.shape[0] != input.shape[0]:
         raise ValueError(f"For '{who}', a grid of shape {grid.shape} doesn't fit an input of shape {input.shape}.")
@@ -157,8 +154,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False)
     """
     sizes = freeze(size)
     check_bool(align_corners, "align_corners", "affine_grid")
-    if not isinstance(sizes, tuple):
-        raise TypeError(f"For 'affine_grid', 'size' should be a tuple, but got {describe(size)}.")
+    check_kind(size, isinstance(sizes, tuple), "be a tuple", "size", "affine_grid")
     n = len(sizes) - 2
     if n not in (2, 3) or theta.shape != (sizes[0], n, n + 1):
         raise ValueError(f"For 'affine_grid', theta of shape {theta.shape} doesn't fit images of size {sizes}.")
@@ -223,8 +219,6 @@ def crop_and_resize(
     who = "crop_and_resize"
     for name, value, ndim in (("image", image, 4), ("boxes", boxes, 2), ("box_indices", box_indices, 1)):
         check_type(value, Tensor, name, who)
-        if value.ndim != ndim:
-            raise ValueError(f"For '{who}', '{name}' should have {ndim} axes, but its shape is {value.shape}.")
-    if method not in ("bilinear", "nearest", "bilinear_v2"):
-        raise ValueError(f"For '{who}', 'method' should be 'bilinear', 'nearest' or 'bilinear_v2', but got {method!r}.")
+        check_rank(value, ndim, name, who)
+    check_one_of(method, ("bilinear", "nearest", "bilinear_v2"), "method", who)
     return _crop_and_resize(image, boxes, box_indices, freeze(crop_size), method, float(extrapolation_value))

@@ -11,8 +11,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
-from msjax.core.base.checks import check_positive_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_positive_int, check_value
 from msjax.core.base.typing import Axes, PadWidths
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze, operator
@@ -253,8 +252,7 @@ def unfold(
         >>> ops.unfold(ops.ones((1, 2, 3, 4)), 2).shape
         (1, 8, 6)
     """
-    if not isinstance(input, Tensor) or input.ndim != 4:
-        raise ValueError(f"For 'unfold', 'input' should be a Tensor of 4 axes, but got {describe(input)}.")
+    check_value(input, isinstance(input, Tensor) and input.ndim == 4, "be a Tensor of 4 axes", "input", "unfold")
     out = apply(IM2COL, (input,), window_sizes(kernel_size, dilation, padding, stride, "unfold"))
     return out.reshape((out.shape[0], out.shape[1] * out.shape[2], out.shape[3]))
 

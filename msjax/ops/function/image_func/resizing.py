@@ -10,8 +10,7 @@ import numpy as np
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, is_number
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_kind, check_one_given, check_value, is_number
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze, operator
@@ -136,22 +135,18 @@ _MODES = {"nearest": (3, 4, 5), "nearest-exact": (3, 4), "linear": (3,), "biline
 def _target_sizes(input, size, scale_factor, recompute, who):
     """The output's sizes, and the steps that a scale factor asks for, or None."""
     n = input.ndim - 2
-    if (size is None) == (scale_factor is None):
-        raise ValueError(f"For '{who}', give one of 'size' and 'scale_factor'.")
+    check_one_given(("size", "scale_factor"), (size, scale_factor), who)
     if size is not None:
         values = freeze(size)
         values = values if isinstance(values, tuple) else (values,) * n
-        if not all(type(v) is int for v in values):
-            raise TypeError(f"For '{who}', 'size' should be an int or {n} ints, but got {describe(size)}.")
-        if len(values) != n or any(v <= 0 for v in values):
-            raise ValueError(f"For '{who}', 'size' should be a positive int or {n} of them, but got {size}.")
+        check_kind(size, all(type(v) is int for v in values), f"be an int or {n} ints", "size", who)
+        check_value(size, len(values) == n and all(v > 0 for v in values), f"be a positive int or {n} of them", "size", who)
         if recompute:
             raise ValueError(f"For '{who}', 'recompute_scale_factor' needs a 'scale_factor'.")
         return values, None
     factors = freeze(scale_factor)
     factors = factors if isinstance(factors, tuple) else (factors,) * n
-    if not all(map(is_number, factors)):
-        raise TypeError(f"For '{who}', 'scale_factor' should be a float or {n} floats, but got {describe(scale_factor)}.")
+    check_kind(scale_factor, all(map(is_number, factors)), f"be a float or {n} floats", "scale_factor", who)
     if len(factors) != n or any(f <= 0 for f in factors):
         raise ValueError(f"For '{who}', 'scale_factor' should be a positive float or {n} of them, but got {scale_factor}.")
     sizes = tuple([int(np.floor(s * f)) for s, f in zip(input.shape[2:], factors)])

@@ -12,6 +12,7 @@ import jax.scipy.linalg as jsl
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.engine.programs.compiler_options import equations
 from msjax.ops.dispatch.operator import operator
@@ -32,9 +33,7 @@ def square_matrices(x: TensorLike) -> TensorLike:
 
 def as_matrices(x: TensorLike) -> JaxArray:
     x = to_float(x)
-    if x.ndim < 2:
-        raise ValueError(f"the Tensor should have at least two axes, but its shape is {x.shape}.")
-    return x
+    return check_value(x, x.ndim >= 2, "have at least two axes", "the Tensor")
 
 
 def factored(kernel: Callable[..., Any], name: str, *values: JaxArray) -> Any:
@@ -247,8 +246,7 @@ def qr(input: TensorLike, mode: str = "reduced") -> tuple[JaxArray, JaxArray]:
         >>> print([t.shape for t in ops.qr(ops.ones((3, 2)))])
         [(3, 2), (2, 2)]
     """
-    if mode not in ("reduced", "complete"):
-        raise TypeError(f"'mode' should be 'reduced' or 'complete', but got {mode!r}.")
+    check_kind(mode, mode in ("reduced", "complete"), "be 'reduced' or 'complete'", "mode")
     return tuple(jnp.linalg.qr(as_matrices(input), mode))
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_rank, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op, apply
@@ -52,8 +53,7 @@ def require_one_dtype(*operands: Any) -> tuple[Any, ...]:
 
 
 def _axes(x, name, n):
-    if x.ndim != n:
-        raise ValueError(f"'{name}' should have {n} axes, but its shape is {x.shape}.")
+    check_rank(x, n, name)
 
 
 @operator(2, name="mm", int_grad=True)
@@ -230,8 +230,7 @@ def tensor_dot(x1: Tensor, x2: Tensor, axes: int | Sequence[int]) -> Tensor:
         11.0
     """
     axes = freeze(axes)
-    if isinstance(axes, tuple) and len(axes) != 2:
-        raise ValueError(f"For 'tensor_dot', 'axes' should be an int or hold two entries, but got {axes}.")
+    check_value(axes, not isinstance(axes, tuple) or len(axes) == 2, "be an int or hold two entries", "axes", "tensor_dot")
     if isinstance(axes, tuple):
         axes = tuple((a,) if isinstance(a, int) else a for a in axes)  # pyright: ignore[reportAssignmentType]
     return _tensor_dot(x1, x2, axes)

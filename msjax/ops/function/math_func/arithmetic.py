@@ -13,7 +13,7 @@ from jax.custom_derivatives import SymbolicZero
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
@@ -114,8 +114,7 @@ def true_divide(input: TensorLike, other: TensorLike, *, rounding_mode: str | No
         [0.5 1. ]
     """
     if rounding_mode is not None:
-        if rounding_mode not in ("floor", "trunc"):
-            raise ValueError(f"'rounding_mode' should be None, 'floor' or 'trunc', but got {rounding_mode!r}.")
+        check_value(rounding_mode, rounding_mode in ("floor", "trunc"), "be None, 'floor' or 'trunc'", "rounding_mode")
         return (_downward if rounding_mode == "floor" else _toward_zero)(*promote(input, other, scalar_tensors_yield=True))
     x, y = promote(input, other, scalar_tensors_yield=True)
     if kind_of(x.dtype) in "biu":
@@ -369,8 +368,9 @@ def addn(x: Sequence[Tensor]) -> Tensor:
         >>> print(ops.addn([ms.Tensor([1.0]), ms.Tensor([2.0]), ms.Tensor([3.0])]))
         [6.]
     """
-    if isinstance(x, Tensor) or not isinstance(x, (tuple, list)):
-        raise TypeError(f"For 'AddN', the argument should be a tuple or list of Tensors, but got {describe(x)}.")
+    check_kind(
+        x, not isinstance(x, Tensor) and isinstance(x, (tuple, list)), "be a tuple or list of Tensors", "the argument", "AddN"
+    )
     if not x:
         raise ValueError("For 'AddN', the tuple or list of Tensors should not be empty.")
     return builtins.sum(x[1:], start=x[0])

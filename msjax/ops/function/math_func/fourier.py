@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
+from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
@@ -34,8 +35,7 @@ def _numbers(x):
 
 
 def _check_norm(norm):
-    if norm not in _NORMS:
-        raise ValueError(f"'norm' should be one of {_NORMS}, but got {norm!r}.")
+    check_value(norm, norm in _NORMS, f"be one of {_NORMS}", "norm")
     return norm
 
 
@@ -253,8 +253,7 @@ def stft(
         <BLANKLINE>
          [[-2.  0.]]]
     """
-    if x.ndim not in (1, 2):
-        raise TypeError(f"For 'stft', 'x' should have one or two axes, but got {describe(x)}.")
+    check_kind(x, x.ndim in (1, 2), "have one or two axes", "x", "stft")
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     if not 0 < length <= n_fft or hop < 1:
@@ -262,6 +261,5 @@ def stft(
     if window is not None and (not isinstance(window, Tensor) or window.shape != (length,)):
         raise ValueError(f"For 'stft', 'window' should be a Tensor of shape ({length},), but got {describe(window)}.")
     mode = _PAD_MODES.get(str(pad_mode).lower())
-    if mode is None:
-        raise ValueError(f"For 'stft', 'pad_mode' should be one of {', '.join(_PAD_MODES)}, but got {pad_mode!r}.")
+    check_value(pad_mode, mode is not None, f"be one of {', '.join(_PAD_MODES)}", "pad_mode", "stft")
     return _stft(x, window, n_fft, hop, bool(center), mode, bool(normalized), onesided, return_complex)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_in_range, check_order
 from msjax.core.base.typing import Number
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.promotion import to_float
@@ -84,8 +85,7 @@ def uniform_(input: Tensor, from_: Number = 0, to: Number = 1, *, generator: Gen
         >>> print(ops.uniform_(ms.Tensor([1.0, 2.0])).shape)
         (2,)
     """
-    if not from_ <= to:
-        raise ValueError(f"For 'uniform_', 'from_' should not be above 'to', but got {from_} and {to}.")
+    check_order(from_, to, ("from_", "to"), "uniform_", equal=True)
     return apply(_UNIFORM, (input, from_, to, next_key(generator=generator)))
 
 
@@ -104,8 +104,7 @@ def exponential_(input: Tensor, lambd: float = 1, *, generator: Generator | None
         >>> print(ops.exponential_(ms.Tensor([1.0, 2.0])).shape)
         (2,)
     """
-    if lambd <= 0:
-        raise ValueError(f"For 'exponential_', 'lambd' should be positive, but got {lambd}.")
+    check_in_range(lambd, "lambd", "exponential_", above=0)
     return apply(_EXPONENTIAL, (input, float(lambd), next_key(generator=generator)))
 
 
@@ -148,6 +147,5 @@ def random_(input: Tensor, from_: int = 0, to: int | None = None, *, generator: 
         to = 2 ** (jnp.finfo(dtype).nmant + 1) if input.dtype.kind == "f" else int(jnp.iinfo(dtype).max)
         # With 64-bit types off, draw Int32.
         to = min(to, int(jnp.iinfo(mstype.to_jax(mstype.int64)).max))
-    if from_ >= to:
-        raise ValueError(f"For 'random_', 'from_' should be below 'to', but got {from_} and {to}.")
+    check_order(from_, to, ("from_", "to"), "random_")
     return apply(_RANDOM, (input, int(from_), int(to), next_key(generator=generator)))

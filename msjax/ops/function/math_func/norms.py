@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_in_range, check_kind
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, promote, to_float
@@ -223,8 +223,7 @@ def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0) -> JaxArray:
         >>> print(ops.cdist(ms.Tensor([[0.0, 0.0]]), ms.Tensor([[3.0, 4.0], [0.0, 1.0]])))
         [[5. 1.]]
     """
-    if p < 0:
-        raise ValueError(f"'p' should not be negative, but got {p}.")
+    check_in_range(p, "p", low=0)
     x, y = promote(x1, x2)
     return p_norm(x[..., :, None, :] - y[..., None, :, :], p, -1, False)
 
@@ -260,8 +259,7 @@ def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> JaxArray:
         [[0.6 0.8]
          [0.  1. ]]
     """
-    if p <= 0:
-        raise ValueError(f"'p' should be positive, but got {p}.")
+    check_in_range(p, "p", above=0)
     others = tuple(i for i in range(input.ndim) if i != axis % input.ndim)
     size = p_norm(input, p, others, True)
     return input * jnp.where(size > maxnorm, maxnorm / (size + 1e-7), 1).astype(input.dtype)
@@ -279,9 +277,8 @@ def l2_normalize(x: TensorLike, axis: int, epsilon: float) -> JaxArray:
 
 def _several(x, name):
     single = isinstance(x, Tensor)
-    tensors = [x] if single else list(x) if isinstance(x, (tuple, list)) else None
-    if not tensors or not all(isinstance(t, Tensor) for t in tensors):
-        raise TypeError(f"For '{name}', 'x' should be a Tensor or a tuple or list of Tensors, but got {describe(x)}.")
+    tensors = [x] if single else list(x) if isinstance(x, (tuple, list)) else []
+    check_kind(x, tensors and all(isinstance(t, Tensor) for t in tensors), "be a Tensor or a tuple or list of Tensors", "x", name)
     return tensors, (lambda out: out[0]) if single else type(x)
 
 
@@ -357,8 +354,7 @@ def clip_by_global_norm(x: Sequence[Tensor], clip_norm: float = 1.0, use_norm: N
     """
     if use_norm is not None:
         raise ValueError("For 'clip_by_global_norm', 'use_norm' should be None.")
-    if clip_norm <= 0:
-        raise ValueError(f"For 'clip_by_global_norm', 'clip_norm' should be positive, but got {clip_norm}.")
+    check_in_range(clip_norm, "clip_norm", "clip_by_global_norm", above=0)
     tensors, _ = _several(x, "clip_by_global_norm")
     total = _total_norm(tensors, 2)
     scaled = tuple(_scaled_global(t, total, float(clip_norm)) for t in tensors)

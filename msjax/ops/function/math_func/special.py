@@ -10,6 +10,7 @@ import jax.scipy.special as jsp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator
+from msjax.core.base.checks import check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, spread, to_float
@@ -171,8 +172,7 @@ def mvlgamma(input: TensorLike, p: int) -> JaxArray:
         >>> print(ops.mvlgamma(ms.Tensor([2.0]), 2))
         [0.45158303]
     """
-    if p < 1:
-        raise ValueError(f"'p' should be 1 or more, but got {p}.")
+    check_value(p, p >= 1, "be 1 or more", "p")
     x = to_float(input)
     steps = jnp.arange(p, dtype=x.dtype) / 2
     return p * (p - 1) / 4 * math.log(math.pi) + jnp.sum(jax.lax.lgamma(x[..., None] - steps), -1)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_int
+from msjax.core.base.checks import check_in_range, check_int, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
@@ -97,8 +97,7 @@ def _middle_jvp(ignore_nan, primals, tangents):
 
 
 def _check_q(q):
-    if isinstance(q, (int, float)) and not 0 <= q <= 1:
-        raise ValueError(f"For 'quantile', 'q' should be in [0, 1], but got {q}.")
+    check_value(q, not isinstance(q, (int, float)) or 0 <= q <= 1, "be in [0, 1]", "q", "quantile")
 
 
 @operator(2, name="quantile")
@@ -172,7 +171,6 @@ def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) ->
     x = as_operand(input)
     if x.ndim == 0:
         return x, jnp.zeros((), mstype.to_jax(mstype.int64))
-    if not 1 <= k <= x.shape[dim]:
-        raise ValueError(f"'k' should be in [1, {x.shape[dim]}], but got {k}.")
+    check_in_range(k, "k", low=1, high=x.shape[dim])
     rank = jnp.full([1 if i == dim % x.ndim else s for i, s in enumerate(x.shape)], k - 1)
     return _at_rank(x, rank, dim, keepdim)

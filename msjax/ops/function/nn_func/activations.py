@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike, UnaryOperator, UnaryOperatorOfX
-from msjax.core.base.checks import check_number
+from msjax.core.base.checks import check_number, check_one_of, check_order, check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.inplace import written
 from msjax.engine.autograd.op import Op, apply
@@ -224,8 +224,7 @@ def gelu(input: TensorLike, approximate: str = "none") -> JaxArray:
         >>> print(ops.gelu(ms.Tensor([-1.0, 0.0, 2.0])))
         [-0.15865526  0.          1.9544997 ]
     """
-    if approximate not in ("none", "tanh"):
-        raise ValueError(f"'approximate' should be 'none' or 'tanh', but got {approximate!r}.")
+    check_one_of(approximate, ("none", "tanh"), "approximate")
     return jax.nn.gelu(need_floats(input), approximate=approximate == "tanh")
 
 
@@ -266,8 +265,7 @@ def elu(input_x: TensorLike, alpha: float = 1.0) -> JaxArray:
 
 
 def _check_celu(x, alpha):
-    if alpha == 0:
-        raise ValueError("'alpha' should not be 0.")
+    check_value(alpha, alpha != 0, "not be 0", "alpha")
 
 
 @operator(numbers=("alpha",), check=_check_celu, tensors=True)
@@ -390,8 +388,7 @@ def prelu(input: TensorLike, weight: TensorLike) -> JaxArray:
     """
     x = to_float(input)
     w = as_operand(weight).astype(x.dtype)
-    if w.ndim > 1:
-        raise ValueError(f"'weight' should have one axis, but its shape is {w.shape}.")
+    check_value(w, w.ndim <= 1, "have one axis", "weight")
     if w.size == 1:
         w = w.reshape(())
     elif w.size > 1:
@@ -430,6 +427,5 @@ def rrelu(input: TensorLike, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> 
         >>> print(ops.rrelu(ms.Tensor([-1.0, 2.0]), 0.5, 0.5))
         [-0.5  2. ]
     """
-    if lower > upper:
-        raise ValueError(f"For 'rrelu', 'lower' should not be above 'upper', but got {lower} and {upper}.")
+    check_order(lower, upper, ("lower", "upper"), "rrelu", equal=True)
     return apply(_RRELU, (input, next_key(), float(lower), float(upper)), (lower == upper,))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, wrap
-from msjax.core.base.checks import check_one_of
+from msjax.core.base.checks import check_one_of, check_value
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 
@@ -159,8 +159,7 @@ def multi_head_attention_forward(
         raise NotImplementedError(
             f"For '{who}', 'static_k' and 'static_v' are not offered; ops.flash_attention_score takes keys as they are."
         )
-    if query.shape[-1] != embed_dim_to_check:
-        raise ValueError(f"For '{who}', the query should have {embed_dim_to_check} features, but its shape is {query.shape}.")
+    check_value(query, query.shape[-1] == embed_dim_to_check, f"have {embed_dim_to_check} features", "the query", who)
     if is_causal and attn_mask is None:
         attn_mask = wrap(~jnp.tril(jnp.ones((query.shape[0], key.shape[0]), bool)))
     apart = use_separate_proj_weight

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_int, check_number
+from msjax.core.base.checks import check_int, check_number, check_one_of, check_same_shape, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
@@ -73,8 +73,9 @@ def _nll(log_p, target, weight, share_of_target, share_of_each, ignore_index, re
     classes = jnp.where(valid, target, 0)
     share = valid.astype(log_p.dtype)
     if weight is not None:
-        if weight.shape != (log_p.shape[axis],):
-            raise ValueError(f"'weight' should have one number for each of {log_p.shape[axis]} classes, but got {weight.shape}.")
+        check_value(
+            weight, weight.shape == (log_p.shape[axis],), f"have one number for each of {log_p.shape[axis]} classes", "weight"
+        )
         share = share * jnp.take(weight, classes)
     losses = -_at_classes(log_p, classes, axis) * share
     total = jnp.sum(losses) if reduction != "none" else losses
@@ -99,8 +100,7 @@ def _check_classes(input, target, ignore_index, reduction, label_smoothing, who)
     check_reduction(reduction, who)
     check_number(label_smoothing, "label_smoothing", who, low=0, high=1)
     wanted = input.shape[:1] + input.shape[2:] if input.ndim > 1 else ()
-    if target.dtype.kind in "iu" and target.shape != wanted:
-        raise ValueError(f"For '{who}', the target should have shape {wanted}, but its shape is {target.shape}.")
+    check_value(target, target.dtype.kind not in "iu" or target.shape == wanted, f"have shape {wanted}", "the target", who)
 
 
 @operator(2, differentiable=False)
@@ -211,8 +211,7 @@ def _bce_jvp(primals, tangents):
 
 @operator(3, name="BinaryCrossEntropy")
 def _binary_cross_entropy(logits, labels, weight, reduction):
-    if logits.shape != labels.shape:
-        raise ValueError(f"probabilities and labels should have one shape, but they have {logits.shape} and {labels.shape}.")
+    check_same_shape(logits, labels, "probabilities and labels")
     losses = _bce(logits, labels.astype(logits.dtype))
     return reduce_loss(losses if weight is None else losses * weight, reduction)
 
@@ -293,8 +292,7 @@ def multi_margin_loss(
     Raises:
         ValueError: an unsupported `p` or an unknown reduction.
     """
-    if p not in (1, 2):
-        raise ValueError(f"For 'multi_margin_loss', 'p' should be 1 or 2, but got {p}.")
+    check_one_of(p, (1, 2), "p", "multi_margin_loss")
     check_reduction(reduction, "multi_margin_loss")
     return _multi_margin_loss(input, target, weight, int(p), float(margin), reduction)
 

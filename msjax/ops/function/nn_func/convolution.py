@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_int, check_type
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_int, check_kind, check_rank, check_type, check_value
 from msjax.core.base.typing import Axes, PadWidths
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import operator
@@ -76,19 +75,16 @@ def conv_pads(
         pairs = tuple((p, p) for p in n_ints(padding, n, "padding", who, lowest=0))
     if mode == "pad":
         return pairs
-    if any(p != (0, 0) for p in pairs):
-        raise ValueError(f"For '{who}', 'padding' should be 0 with pad_mode {pad_mode!r}, but got {padding}.")
+    check_value(padding, all(p == (0, 0) for p in pairs), f"be 0 with pad_mode {pad_mode!r}", "padding", who)
     return same_pads(sizes, kernel, stride, dilation) if mode == "same" else ((0, 0),) * n
 
 
 def _check_operands(input, weight, bias, n, who):
     for name, value in (("input", input), ("weight", weight)):
         check_type(value, Tensor, name, who)
-        if value.ndim != n + 2:
-            raise ValueError(f"For '{who}', '{name}' should have {n + 2} axes, but its shape is {value.shape}.")
+        check_rank(value, n + 2, name, who)
     if bias is not None:
-        if not isinstance(bias, Tensor):
-            raise TypeError(f"For '{who}', 'bias' should be a Tensor or None, but got {describe(bias)}.")
+        check_kind(bias, isinstance(bias, Tensor), "be a Tensor or None", "bias", who)
         if bias.shape != weight.shape[:1]:
             raise ValueError(
                 f"For '{who}', 'bias' should have shape {weight.shape[:1]}, one number for each output channel, but got {bias.shape}."
@@ -285,8 +281,9 @@ def transposed_layout(
     """The padding pairs and output sizes of a transposed convolution in one of MindSpore's pad modes."""
     pads = conv_pads(pad_mode, padding, sizes, kernel, stride, dilation, who)
     mode = pad_mode.lower()
-    if mode != "pad" and any(output_padding):
-        raise ValueError(f"For '{who}', 'output_padding' should be 0 with pad_mode {pad_mode!r}, but got {output_padding}.")
+    check_value(
+        output_padding, mode == "pad" or not any(output_padding), f"be 0 with pad_mode {pad_mode!r}", "output_padding", who
+    )
     if mode == "same":
         out = tuple([n * s for n, s in zip(sizes, stride)])
         return same_pads(out, kernel, stride, dilation), out

@@ -33,15 +33,15 @@ _AT_ONCE = 1 << 18
 _MANY_COLUMNS = 1 << 20
 
 
-def _check_dtypes(x, weight):
+def _check_operands(x, weight):
+    if x.ndim not in _LAYOUT or x.ndim != weight.ndim:
+        raise ValueError(f"input and weight should both have {weight.ndim} axes, but the input's shape is {x.shape}.")
     if kind_of(x.dtype) != kind_of(weight.dtype):
         raise TypeError(f"input and weight should be of one kind of dtype, but they are {x.dtype} and {weight.dtype}.")
 
 
 def _conv(x, weight, bias, stride, padding, dilation, group):
-    if x.ndim not in _LAYOUT or x.ndim != weight.ndim:
-        raise ValueError(f"input and weight should both have {weight.ndim} axes, but the input's shape is {x.shape}.")
-    _check_dtypes(x, weight)
+    _check_operands(x, weight)
     if x.shape[1] != weight.shape[1] * group:
         raise RuntimeError(
             f"the input should have {weight.shape[1] * group} channels (axis 1), as the weight of shape {weight.shape} "
@@ -385,9 +385,7 @@ def _grouped_columns(x, weight, stride, padding, dilation, group):
 
 
 def _conv_transpose(x, weight, bias, stride, padding, dilation, group, sizes, tail=()):
-    if x.ndim not in _LAYOUT or x.ndim != weight.ndim:
-        raise ValueError(f"input and weight should both have {weight.ndim} axes, but the input's shape is {x.shape}.")
-    _check_dtypes(x, weight)
+    _check_operands(x, weight)
     if x.shape[1] != weight.shape[0]:
         raise RuntimeError(
             f"the input should have {weight.shape[0]} channels (axis 1), as the weight of shape {weight.shape} says, "

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from msjax.common.generators import minstd
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_in_range
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.random_keys import next_key, wrap
@@ -60,8 +61,7 @@ def dropout_with_mask(x: Tensor, key: JaxArray, p: float, axes: tuple[int, ...] 
 
 
 def _check(name, p):
-    if not 0 <= p <= 1:
-        raise ValueError(f"For '{name}', 'p' should be in [0, 1], but got {p}.")
+    check_in_range(p, "p", name, low=0, high=1)
 
 
 def dropout(input: TensorLike, p: float = 0.5, training: bool = True, seed: int | None = None) -> Tensor:

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_int
+from msjax.core.base.checks import check_axis_of, check_int
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import to_float
@@ -15,8 +15,7 @@ __all__ = ["glu", "swiglu"]
 
 
 def _halves(x, axis):
-    if not -x.ndim <= check_int(axis, "axis") < x.ndim:
-        raise ValueError(f"axis {axis} is out of range for an input of shape {x.shape}.")
+    check_axis_of(x, check_int(axis, "axis"))
     if x.shape[axis] % 2:
         raise ValueError(f"axis {axis} should have an even size to be halved, but the shape is {x.shape}.")
     return jnp.split(x, 2, axis)

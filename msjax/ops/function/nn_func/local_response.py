@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_int, check_number
+from msjax.core.base.checks import check_in_range, check_int, check_number, check_one_of, check_rank
 from msjax.ops.dispatch.operator import operator
 
 __all__ = ["lrn"]
@@ -15,8 +15,7 @@ __all__ = ["lrn"]
 
 @operator(numbers=("bias", "alpha"), name="LRN")
 def _lrn(x, depth_radius, bias, alpha, beta):
-    if x.ndim != 4:
-        raise ValueError(f"the input should have 4 axes, but its shape is {x.shape}.")
+    check_rank(x, 4, "the input")
     squares = jnp.square(x)
     around = (depth_radius, depth_radius)
     padded = jnp.pad(squares, ((0, 0), around, (0, 0), (0, 0)))
@@ -62,7 +61,5 @@ def check_lrn(depth_radius: int, bias: float, alpha: float, beta: float, norm_re
     check_int(depth_radius, "depth_radius", who)
     for name, value in (("bias", bias), ("alpha", alpha), ("beta", beta)):
         check_number(value, name, who)
-    if depth_radius < 0:
-        raise ValueError(f"For '{who}', 'depth_radius' should not be negative, but got {depth_radius}.")
-    if norm_region != "ACROSS_CHANNELS":
-        raise ValueError(f"For '{who}', 'norm_region' should be 'ACROSS_CHANNELS', but got {norm_region!r}.")
+    check_in_range(depth_radius, "depth_radius", who, low=0)
+    check_one_of(norm_region, ("ACROSS_CHANNELS",), "norm_region", who)

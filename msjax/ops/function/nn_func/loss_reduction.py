@@ -5,14 +5,13 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from msjax.common.typing import TensorLike
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_one_of
 from msjax.core.base.typing import JaxArray
 
 
 def check_reduction(reduction: str, who: str) -> None:
     """ValueError unless it is one of the three."""
-    if not isinstance(reduction, str) or reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"For '{who}', 'reduction' should be 'mean', 'sum' or 'none', but got {describe(reduction)}.")
+    check_one_of(reduction, ("mean", "sum", "none"), "reduction", who)
 
 
 def reduce_loss(x: TensorLike, reduction: str) -> JaxArray:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_number, check_type
+from msjax.core.base.checks import check_in_range, check_number, check_type, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
@@ -130,8 +130,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     """
     require_tensors("huber_loss", input=input, target=target)
     check_reduction(reduction, "huber_loss")
-    if check_number(delta, "delta", "huber_loss") <= 0:
-        raise ValueError(f"For 'huber_loss', 'delta' should be positive, but got {delta}.")
+    check_value(delta, check_number(delta, "delta", "huber_loss") > 0, "be positive", "delta", "huber_loss")
     return _huber_loss(input, target, reduction, float(delta))
 
 
@@ -194,8 +193,7 @@ def gaussian_nll_loss(
     if var.ndim and var.shape == x.shape[:-1]:
         var = var.expand_dims(-1)
     check_type(eps, float, "eps", "gaussian_nll_loss")
-    if eps <= 0:
-        raise ValueError(f"For 'gaussian_nll_loss', 'eps' should be positive, but got {eps}.")
+    check_in_range(eps, "eps", "gaussian_nll_loss", above=0)
     check_reduction(reduction, "gaussian_nll_loss")
     return _gaussian_nll_loss(x, target, var, bool(full), eps, reduction)
 

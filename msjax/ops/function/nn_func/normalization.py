@@ -12,8 +12,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.arrays import of_dtype
-from msjax.core.base.checks import check_int, check_number
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_int, check_kind, check_number
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze, operator
@@ -299,8 +298,7 @@ def layer_norm(
     """
     shape = freeze(normalized_shape)
     shape = shape if isinstance(shape, tuple) else (shape,)
-    if not all(type(n) is int for n in shape):
-        raise TypeError(f"For 'layer_norm', 'normalized_shape' should be ints, but got {describe(normalized_shape)}.")
+    check_kind(normalized_shape, all(type(n) is int for n in shape), "be ints", "normalized_shape", "layer_norm")
     if not shape or tuple(input.shape[input.ndim - len(shape) :]) != shape:
         raise ValueError(
             f"For 'layer_norm', the input's shape should end with 'normalized_shape', {shape}, but it is {input.shape}."

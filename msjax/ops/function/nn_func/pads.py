@@ -8,8 +8,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
-from msjax.core.base.checks import is_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_one_of, check_value, is_int
 from msjax.core.base.typing import JaxArray, Number, PadWidths
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
@@ -45,8 +44,7 @@ def pad_mirrored(x: TensorLike, widths: PadWidths, mode: str) -> JaxArray:
 def widths_from_last(padding: Shape, rank: int, who: str = "pad") -> PadWidths:
     """A pair for each of `rank` axes, from numbers that begin with the last axis: (left, right, top, bottom, ...)."""
     padding = ints(padding)
-    if not all(map(is_int, padding)):
-        raise TypeError(f"For '{who}', 'padding' should be ints, but got {padding}.")
+    check_kind(padding, all(map(is_int, padding)), "be ints", "padding", who)
     if len(padding) % 2 or len(padding) > 2 * rank:
         raise ValueError(
             f"For '{who}', 'padding' should have two numbers for each padded axis, at most {2 * rank}, but got {padding}."
@@ -77,13 +75,13 @@ def pad(input_x: Tensor, padding: Sequence[int] | Tensor, mode: str = "constant"
         [9 1 2 3 9 9]
     """
     require_tensors("pad", input_x=input_x)
-    if not isinstance(padding, (tuple, list, Tensor)):
-        raise TypeError(f"For 'pad', 'padding' should be a tuple, list or Tensor of ints, but got {describe(padding)}.")
+    check_kind(padding, isinstance(padding, (tuple, list, Tensor)), "be a tuple, list or Tensor of ints", "padding", "pad")
     widths = widths_from_last(padding, input_x.ndim)
     if mode == "constant":
         return pad_constant(input_x, 0 if value is None else value, widths)
-    if mode not in ("reflect", "replicate", "circular"):
-        raise ValueError(f"For 'pad', 'mode' should be 'constant', 'reflect', 'replicate' or 'circular', but got {mode!r}.")
+    check_value(
+        mode, mode in ("reflect", "replicate", "circular"), "be 'constant', 'reflect', 'replicate' or 'circular'", "mode", "pad"
+    )
     if value is not None and value != 0:
         raise ValueError(f"For 'pad', the mode {mode!r} takes no 'value', but got {value}.")
     return pad_mirrored(input_x, widths, mode)
@@ -97,8 +95,7 @@ def mirror_pad(input_x: Tensor, paddings: Tensor, mode: str) -> Tensor:
         paddings (Tensor): of shape (axes, 2): how many elements to add before and after.
         mode (str): "REFLECT", without the edge itself, or "SYMMETRIC", with it.
     """
-    if mode not in ("REFLECT", "SYMMETRIC"):
-        raise ValueError(f"For 'mirror_pad', 'mode' should be 'REFLECT' or 'SYMMETRIC', but got {mode!r}.")
+    check_one_of(mode, ("REFLECT", "SYMMETRIC"), "mode", "mirror_pad")
     return pad_mirrored(input_x, freeze(paddings), mode.lower())
 
 
@@ -106,6 +103,5 @@ def padding(x: TensorLike, pad_dim_size: int = 8) -> Tensor:
     """The last axis, of size 1, filled up with zeros to `pad_dim_size`."""
     if x.ndim < 2 or x.shape[-1] != 1:
         raise ValueError(f"For 'padding', the last of two or more axes should have size 1, but the shape is {x.shape}.")
-    if not isinstance(pad_dim_size, int) or pad_dim_size <= 0:
-        raise ValueError(f"For 'padding', 'pad_dim_size' should be a positive int, but got {pad_dim_size}.")
+    check_value(pad_dim_size, isinstance(pad_dim_size, int) and pad_dim_size > 0, "be a positive int", "pad_dim_size", "padding")
     return pad_constant(x, 0, ((0, 0),) * (x.ndim - 1) + ((0, pad_dim_size - 1),))

@@ -7,8 +7,7 @@ from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_int, check_number, check_type
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_int, check_kind, check_number, check_rank, check_type, check_value
 from msjax.core.base.typing import Axes, PadWidths
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
@@ -32,10 +31,7 @@ __all__ = [
 def check_tensor(value: Any, name: str, ndims: tuple[int, ...], who: str) -> None:
     """TypeError unless the value is a Tensor, ValueError unless it has one of so many axes."""
     check_type(value, Tensor, name, who)
-    if value.ndim not in ndims:
-        raise ValueError(
-            f"For '{who}', '{name}' should have {' or '.join(map(str, ndims))} axes, but its shape is {value.shape}."
-        )
+    check_rank(value, ndims, name, who)
 
 
 def check_fits(
@@ -65,8 +61,9 @@ def max_pool(
     """Max-pooling with a number for each axis; `pads` are pairs."""
     sizes = x.shape[x.ndim - len(kernel) :]
     for k, d, p in zip(kernel, dilation, pads):
-        if max(p) > ((k - 1) * d + 1) // 2 and p[0] == p[1]:
-            raise ValueError(f"For '{who}', 'padding' should be at most half of the window, {kernel}, but got {pads}.")
+        check_value(
+            pads, max(p) <= ((k - 1) * d + 1) // 2 or p[0] != p[1], f"be at most half of the window, {kernel}", "padding", who
+        )
     if ceil_mode:
         pads = ceil_pads(sizes, kernel, stride, pads, dilation)
     check_fits(x, kernel, stride, pads, dilation, who)
@@ -85,8 +82,7 @@ def avg_pool(
 ) -> Tensor:
     """Average pooling with a number for each axis; `pads` are pairs."""
     for k, p in zip(kernel, pads):
-        if sum(p) > k:
-            raise ValueError(f"For '{who}', 'padding' should be at most half of the window, {kernel}, but got {pads}.")
+        check_value(pads, sum(p) <= k, f"be at most half of the window, {kernel}", "padding", who)
     counted = pads if count_include_pad else ((0, 0),) * len(kernel)
     if ceil_mode:
         pads = ceil_pads(x.shape[x.ndim - len(kernel) :], kernel, stride, pads)
@@ -100,8 +96,7 @@ def _pairs(padding, n, who):
     if isinstance(padding, tuple) and len(padding) == 2 * n:
         flat = n_ints(padding, 2 * n, "padding", who, lowest=0)
         return tuple(zip(flat[::2], flat[1::2]))
-    if isinstance(padding, tuple) and len(padding) != 1:
-        raise ValueError(f"For '{who}', 'padding' should be an int or {2 * n} ints, but got {padding}.")
+    check_value(padding, not isinstance(padding, tuple) or len(padding) == 1, f"be an int or {2 * n} ints", "padding", who)
     p = padding[0] if isinstance(padding, tuple) else padding
     return tuple((q, q) for q in n_ints(p, n, "padding", who, lowest=0))
 
@@ -231,8 +226,7 @@ def max_pool3d(
 def _lp(n, who, x, norm_type, kernel_size, stride, ceil_mode):
     check_tensor(x, "x", (n + 1, n + 2) if n == 1 else (n + 2,), who)
     check_number(norm_type, "norm_type", who)
-    if norm_type == 0:
-        raise ValueError(f"For '{who}', 'norm_type' should not be 0.")
+    check_value(norm_type, norm_type != 0, "not be 0", "norm_type", who)
     kernel = n_ints(kernel_size, n, "kernel_size", who)
     stride = kernel if stride is None else n_ints(stride, n, "stride", who)
     pads = counted = ((0, 0),) * n
@@ -279,8 +273,7 @@ def adaptive_sizes(
     n = len(sizes)
     values = freeze(output_size)
     values = values if isinstance(values, tuple) else (values,) * n
-    if not all(v is None or type(v) is int for v in values):
-        raise TypeError(f"For '{who}', '{name}' should be an int or {n} ints or None, but got {describe(output_size)}.")
+    check_kind(output_size, all(v is None or type(v) is int for v in values), f"be an int or {n} ints or None", name, who)
     if len(values) != n or any(v is not None and v <= 0 for v in values):
         raise ValueError(f"For '{who}', '{name}' should be a positive int or {n} of them or None, but got {output_size}.")
     return tuple([s if v is None else v for v, s in zip(values, sizes)])
@@ -290,8 +283,7 @@ def _adaptive_1d(op, input, output_size, who):
     check_tensor(input, "input", (3,), who)
     check_int(output_size, "output_size", who)
     (out,) = adaptive_sizes(output_size, input.shape[2:], who)
-    if input.shape[2] % out:
-        raise ValueError(f"For '{who}', 'output_size' should divide the input's last axis, {input.shape[2]}, but got {out}.")
+    check_value(out, not input.shape[2] % out, f"divide the input's last axis, {input.shape[2]}", "output_size", who)
     return apply(op, (input,), ((out,),))
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
-from msjax.core.base.checks import check_int
+from msjax.core.base.checks import check_in_range, check_int
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
@@ -104,8 +104,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, dim: in
         >>> print(ops.gumbel_softmax(ms.Tensor([[1.0, 2.0, 3.0]]), hard=True).sum())
         1.0
     """
-    if tau <= 0:
-        raise ValueError(f"For 'gumbel_softmax', 'tau' should be positive, but got {tau}.")
+    check_in_range(tau, "tau", "gumbel_softmax", above=0)
     if not -logits.ndim <= dim < logits.ndim:
         raise ValueError(f"For 'gumbel_softmax', 'dim' {dim} is out of range for {logits.ndim} axes.")
     return apply(_GUMBEL_SOFTMAX, (logits, next_key(), float(tau)), (bool(hard), dim % logits.ndim))

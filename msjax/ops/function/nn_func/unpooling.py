@@ -9,7 +9,7 @@ import jax
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_one_given, check_value
 from msjax.core.base.typing import Axes
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
@@ -25,10 +25,8 @@ __all__ = ["fractional_max_pool2d", "fractional_max_pool3d", "max_unpool1d", "ma
 
 def _unpool(n, who, x, indices, kernel_size, stride, padding, output_size):
     check_tensor(x, "x", (n + 1, n + 2), who)
-    if not isinstance(indices, Tensor) or indices.dtype.kind != "i":
-        raise TypeError(f"For '{who}', 'indices' should be a Tensor of integers, but got {describe(indices)}.")
-    if indices.shape != x.shape:
-        raise ValueError(f"For '{who}', 'indices' should have the shape of 'x', {x.shape}, but its shape is {indices.shape}.")
+    check_kind(indices, isinstance(indices, Tensor) and indices.dtype.kind == "i", "be a Tensor of integers", "indices", who)
+    check_value(indices, indices.shape == x.shape, f"have the shape of 'x', {x.shape}", "indices", who)
     kernel = n_ints(kernel_size, n, "kernel_size", who)
     stride = kernel if stride in (None, 0) else n_ints(stride, n, "stride", who)
     pads = n_ints(padding, n, "padding", who, lowest=0)
@@ -101,14 +99,12 @@ def max_unpool3d(
 def _fractional(n, who, input, kernel_size, output_size, output_ratio, return_indices, samples):
     check_tensor(input, "input", (n + 1, n + 2), who)
     kernel = n_ints(kernel_size, n, "kernel_size", who)
-    if (output_size is None) == (output_ratio is None):
-        raise ValueError(f"For '{who}', give one of 'output_size' and 'output_ratio'.")
+    check_one_given(("output_size", "output_ratio"), (output_size, output_ratio), who)
     sizes = input.shape[-n:]
     if output_size is None:
         ratios = freeze(output_ratio)
         ratios = ratios if isinstance(ratios, tuple) else (ratios,) * n
-        if any(not 0 < r < 1 for r in ratios):
-            raise ValueError(f"For '{who}', 'output_ratio' should be in (0, 1), but got {output_ratio}.")
+        check_value(output_ratio, all(0 < r < 1 for r in ratios), "be in (0, 1)", "output_ratio", who)
         output_size = tuple([int(s * r) for s, r in zip(sizes, ratios)])
     outs = n_ints(output_size, n, "output_size", who)
     if samples is None:

@@ -9,7 +9,7 @@ from msjax.common import dtype as mstype
 from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
-from msjax.core.base.checks import check_positive_int
+from msjax.core.base.checks import check_positive_int, check_value
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.promotion import as_operand, to_float
@@ -47,8 +47,7 @@ def bernoulli(input: Tensor, p: Tensor | float = 0.5, seed: int | None = None) -
         >>> print(ops.bernoulli(ms.Tensor([5, 5]), 1.0))
         [1 1]
     """
-    if isinstance(p, (int, float)) and not 0 <= p <= 1:
-        raise ValueError(f"For 'bernoulli', 'p' should be in [0, 1], but got {p}.")
+    check_value(p, not isinstance(p, (int, float)) or 0 <= p <= 1, "be in [0, 1]", "p", "bernoulli")
     return apply(BERNOULLI, (input, p, next_key() if seed in (None, -1) else fixed_key(seed)))
 
 

@@ -15,7 +15,7 @@ from msjax.common.generators.mersenne import Mersenne32
 from msjax.common.tensor import Tensor, wrap as wrap_array
 from msjax.common.typing import DTypeLike, Shape, TensorLike
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.checks import is_int
+from msjax.core.base.checks import check_order, check_value, is_int
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
@@ -28,8 +28,7 @@ def shape_of(size: Shape, name: str) -> tuple[Any, ...]:
     given = freeze(size)
     sizes = given if isinstance(given, tuple) else (given,)
     for n in sizes:
-        if not is_int(n) or n < 0:
-            raise ValueError(f"For '{name}', a shape should be made of ints that are not negative, but got {sizes!r}.")
+        check_value(sizes, is_int(n) and n >= 0, "be made of ints that are not negative", "a shape", name)
     return sizes
 
 
@@ -261,8 +260,8 @@ def randint(
 
 
 def _randint(low, high, shape, seed: int | None, dtype, name):
-    if isinstance(low, int) and isinstance(high, int) and low >= high:
-        raise ValueError(f"For '{name}', 'low' should be below 'high', but got {low} and {high}.")
+    if isinstance(low, int) and isinstance(high, int):
+        check_order(low, high, ("low", "high"), name)
     found = seeded_integers(name, seed, low, high, shape)
     if found is not None:
         return _typed_as(found, dtype)

@@ -1,0 +1,56 @@
+"""Values of classes that jax knows as pytrees, such as named arrays: what holds for an array is done to their only leaf."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from msjax.core.base.errors import called, describe
+from msjax.core.base.typing import PyTreeDef
+
+_CONTAINERS = (dict, list, tuple, OrderedDict, defaultdict, type(None))
+
+
+def on_leaf(name: str, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """An edit of an array as one of any value with a single leaf.
+
+    Args:
+        name: of the place.
+
+    Returns:
+        An edit. It raises TypeError for a value with several leaves, and names its elements.
+    """
+
+    def edit(value, index):
+        leaves, treedef = jax.tree.flatten(value)
+        return (
+            jax.tree.unflatten(treedef, [fn(only_leaf(name, value), index)])
+            if len(leaves) == 1
+            else fn(only_leaf(name, value), index)
+        )
+
+    return edit
+
+
+def only_leaf(name: str, value: Any) -> Any:
+    """The array that a value is, or holds; TypeError if it has several leaves."""
+    found = jax.tree_util.tree_leaves_with_path(value)
+    if len(found) == 1:
+        return found[0][1]
+    close = ", ".join(repr(f"{name}:out{jax.tree_util.keystr(path)}") for path, _ in found)
+    raise TypeError(
+        f"For '{called('capture')}', the value of a place should be an array, but that of {name!r} is {describe(value)}: "
+        f"name one of its elements, such as {close}."
+    )
+
+
+def has_own_class(tree: PyTreeDef) -> bool:
+    """Whether there is a class in a structure that may know the shapes of its leaves, and would not fit stacked ones."""
+    data = tree.node_data()
+    if data is None:
+        return False
+    cls = data[0]
+    return not (cls in _CONTAINERS or issubclass(cls, tuple)) or any(map(has_own_class, tree.children()))

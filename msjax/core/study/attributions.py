@@ -1,0 +1,294 @@
+"""Attributions to a model's inputs, and conductance of its layers: those of Captum, for models and functions of jax."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.core.base.errors import check_callable, describe, on_behalf_of
+from msjax.core.base.weak import Same
+from msjax.core.models.capture import capture_options
+from msjax.core.models.kept_programs import run_kept
+from msjax.core.study.programs import result_of
+
+
+class Attribution(NamedTuple):
+    """Attributions of a number, one for each example.
+
+    Attributes:
+        values: of the input's shape.
+        delta: (examples,): what the attributions of an example add up to, less what they should: the difference of the number on the input and
+            on the baseline.
+    """
+
+    values: jax.Array
+    delta: jax.Array
+
+
+def _each(metric, result, count):
+    """The number of each example."""
+    numbers = metric(result)
+    if jnp.shape(numbers) != (count,):
+        raise ValueError(f"The metric should return a number for each of {count} examples, but returned {describe(numbers)}.")
+    return numbers
+
+
+def _on_input(who, model, args, wrt, metric, key, work, *given):
+    """Run ``work(numbers, x, *given)``, where ``numbers(x)`` are the metrics of the examples, in a compiled program, which is kept."""
+    check_callable(metric, who)
+    if not 0 <= wrt < len(args) or not jnp.issubdtype(jnp.result_type(args[wrt]), jnp.inexact):
+        raise ValueError(
+            f"For '{who}', wrt={wrt} should be the number of an argument that is an array of floats. For tokens, attribute to their embeddings: "
+            "hooks.attribute(model, tokens, at='embed', ...)."
+        )
+
+    def program(pure, state, args, given):
+        x = jnp.asarray(args[wrt])
+
+        def numbers(x):
+            result = result_of(pure, state, (*args[:wrt], x, *args[wrt + 1 :]))
+            return _each(metric, result, x.shape[0])
+
+        return work(numbers, x, *given)
+
+    with on_behalf_of(who):
+        return run_kept(model, (who, wrt, Same(metric), *key), program, args, given)
+
+
+def _slope(numbers, x):
+    return jax.grad(lambda x: numbers(x).sum())(x)
+
+
+def _delta(values, numbers, x, baseline):
+    return values.reshape(values.shape[0], -1).sum(-1) - (numbers(x) - numbers(jnp.broadcast_to(baseline, x.shape)))
+
+
+def _integrated(numbers, x, baseline, steps):
+    change = x - baseline
+    # Gauss-Legendre's points and weights on [0, 1], as accurate as a rule of so many points can be.
+    points, weights = np.polynomial.legendre.leggauss(steps)
+    rule = jnp.asarray((points + 1) / 2, x.dtype), jnp.asarray(weights / 2, x.dtype)
+    slopes = jax.lax.map(lambda at: at[1] * _slope(numbers, baseline + at[0] * change), rule)
+    return slopes.sum(0) * change
+
+
+def integrated_gradients(
+    model: Any, *args: Any, metric: Callable[[Any], jax.Array], wrt: int = -1, baseline: Any = 0.0, steps: int = 50
+) -> Attribution:
+    """Integrated gradients (Sundararajan et al., 2017) with the error of convergence.
+
+    Args:
+        model: an nnx module, or another model or function, as for `capture`.
+        args: what it is called with.
+        metric: from the model's result to a number for each example, such as ``lambda logits: logits[:, 3]``.
+        wrt: the number of the argument that is attributed to, whose first axis is that of examples; from the end if negative.
+        baseline: an array that broadcasts to it. Default: zeros.
+        steps: points of the Gauss-Legendre rule.
+
+    Returns:
+        An `Attribution`. The program is compiled, and kept.
+
+    Raises:
+        ValueError: the argument isn't an array of floats; the metric isn't one number for each example.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> found = ms.hooks.integrated_gradients(lambda x: x[:, 0] * x[:, 1], jnp.array([[2.0, 3.0]]), metric=lambda out: out)
+        >>> print(found.values.round(4), abs(found.delta) < 1e-5)
+        [[3. 3.]] [ True]
+    """
+
+    def work(numbers, x, baseline):
+        values = _integrated(numbers, x, baseline, steps)
+        return Attribution(values, _delta(values, numbers, x, baseline))
+
+    return _on_input("integrated_gradients", model, args, wrt % max(len(args), 1), metric, (steps,), work, baseline)
+
+
+def noise_tunnel(
+    model: Any,
+    *args: Any,
+    metric: Callable[[Any], jax.Array],
+    key: jax.Array,
+    wrt: int = -1,
+    noise: float = 0.1,
+    samples: int = 16,
+    kind: str = "smoothgrad",
+    method: str = "gradient",
+    baseline: Any = 0.0,
+    steps: int = 16,
+) -> jax.Array:
+    """Attributions averaged over noisy inputs: SmoothGrad (Smilkov et al., 2017), its square (Hooker et al., 2019) or variance (Adebayo et al., 2018).
+
+    Args:
+        model, args, metric, wrt: see `integrated_gradients`.
+        key: of jax.random.
+        noise: the standard deviation of what is added to the input.
+        samples: how many inputs.
+        kind: "smoothgrad" for the mean, "smoothgrad_sq" for that of the squares, "vargrad" for the variance.
+        method: "gradient" or "integrated gradients", with `baseline` and `steps`.
+
+    Returns:
+        An array of the input's shape.
+    """
+    kinds = {"smoothgrad": lambda v: v.mean(0), "smoothgrad_sq": lambda v: (v**2).mean(0), "vargrad": lambda v: v.var(0)}
+    if kind not in kinds or method not in ("gradient", "integrated gradients"):
+        raise ValueError(
+            f"For 'noise_tunnel', 'kind' should be one of {', '.join(kinds)}, and 'method' \"gradient\" or \"integrated gradients\", but got {kind!r} and {method!r}."
+        )
+
+    def work(numbers, x, key, noise, baseline):
+        def of(key):
+            noisy = x + noise * jax.random.normal(key, x.shape, x.dtype)
+            return _slope(numbers, noisy) if method == "gradient" else _integrated(numbers, noisy, baseline, steps)
+
+        return kinds[kind](jax.lax.map(of, jax.random.split(key, samples)))
+
+    return _on_input(
+        "noise_tunnel", model, args, wrt % max(len(args), 1), metric, (samples, kind, method, steps), work, key, noise, baseline
+    )
+
+
+def gradient_shap(
+    model: Any,
+    *args: Any,
+    metric: Callable[[Any], jax.Array],
+    key: jax.Array,
+    baselines: Any,
+    wrt: int = -1,
+    noise: float = 0.0,
+    samples: int = 32,
+) -> Attribution:
+    """Expected gradients, SHAP's gradient form (Lundberg and Lee, 2017; Erion et al., 2021).
+
+    Args:
+        model, args, metric, wrt: see `integrated_gradients`.
+        key: of jax.random.
+        baselines: an array (baselines, ...) of inputs without the axis of examples; each sample takes one by chance.
+        noise: the standard deviation of what is added to the input.
+        samples: of the expectation.
+
+    Returns:
+        An `Attribution`; `delta` compares with the mean over all baselines.
+    """
+
+    def work(numbers, x, key, baselines, noise):
+        def of(key):
+            first, second, third = jax.random.split(key, 3)
+            start = baselines[jax.random.randint(first, (x.shape[0],), 0, baselines.shape[0])]
+            end = x + noise * jax.random.normal(second, x.shape, x.dtype)
+            part = jax.random.uniform(third, (x.shape[0],) + (1,) * (x.ndim - 1), x.dtype)
+            return _slope(numbers, start + part * (end - start)) * (end - start)
+
+        values = jax.lax.map(of, jax.random.split(key, samples)).mean(0)
+        low = jax.lax.map(lambda one: numbers(jnp.broadcast_to(one, x.shape)), baselines).mean(0)
+        return Attribution(values, values.reshape(values.shape[0], -1).sum(-1) - (numbers(x) - low))
+
+    return _on_input(
+        "gradient_shap", model, args, wrt % max(len(args), 1), metric, (samples,), work, key, jnp.asarray(baselines), noise
+    )
+
+
+def occlusion(
+    model: Any,
+    *args: Any,
+    metric: Callable[[Any], jax.Array],
+    window: Sequence[int],
+    strides: Sequence[int] | None = None,
+    wrt: int = -1,
+    baseline: Any = 0.0,
+    chunk: int = 32,
+) -> jax.Array:
+    """How much the metric falls where a window of the input is covered (Zeiler and Fergus, 2014), averaged over the windows that cover a value.
+
+    Args:
+        model, args, metric, wrt: see `integrated_gradients`.
+        window: its size along each axis but that of examples.
+        strides: how far it moves. Default: by its size. The last window along an axis ends with the axis.
+        baseline: what covers the input.
+        chunk: so many runs at a time are vectorized, which bounds the memory.
+
+    Returns:
+        An array of the input's shape.
+    """
+    window = tuple(window)
+    strides = window if strides is None else tuple(strides)
+
+    def work(numbers, x, baseline):
+        sizes = x.shape[1:]
+        if (
+            len(window) != len(sizes)
+            or len(strides) != len(sizes)
+            or not all(0 < w <= s for w, s in zip(window, sizes))
+            or min(strides) < 1
+        ):
+            raise ValueError(
+                f"For 'occlusion', window={window} and strides={strides} should have a number for each axis of {sizes}, and fit."
+            )
+        along = [sorted({min(at, s - w) for at in range(0, s - w + step, step)}) for s, w, step in zip(sizes, window, strides)]
+        starts = jnp.asarray(list(itertools.product(*along)), jnp.int32)
+        before = numbers(x)
+
+        def of(start):
+            mask = jnp.ones(sizes, bool)
+            for axis, (at, size) in enumerate(zip(start, window)):
+                numbers_along = jnp.arange(sizes[axis]).reshape([-1 if i == axis else 1 for i in range(len(sizes))])
+                mask &= (numbers_along >= at) & (numbers_along < at + size)
+            fall = before - numbers(jnp.where(mask, baseline, x).astype(x.dtype))
+            return fall.reshape(-1, *[1] * len(sizes)) * mask, mask
+
+        found, masks = jax.lax.map(of, starts, batch_size=min(chunk, len(starts)))
+        return found.sum(0) / jnp.maximum(masks.sum(0), 1)
+
+    return _on_input("occlusion", model, args, wrt % max(len(args), 1), metric, (window, strides, chunk), work, baseline)
+
+
+def conductance(
+    model: Any,
+    *args: Any,
+    at: str | Sequence[str],
+    metric: Callable[[Any], jax.Array],
+    wrt: int = -1,
+    baseline: Any = 0.0,
+    steps: int = 50,
+) -> dict[str, jax.Array]:
+    """Conductance of layers (Dhamdhere et al., 2019): how much of the integrated gradients of the input flows through each of their values.
+
+    Args:
+        model, args, metric, wrt, baseline, steps: see `integrated_gradients`. The path from the baseline to the input has so many steps.
+        at: places, as for `capture`.
+
+    Returns:
+        {place: array of the value's shape}. All values of a layer through which everything flows add up to the difference of the metric.
+    """
+    check_callable(metric, "conductance")
+    at, wrt = (at,) if isinstance(at, str) else tuple(at), wrt % max(len(args), 1)
+
+    def program(pure, state, args, baseline):
+        x = jnp.asarray(args[wrt])
+
+        def on(part):
+            return (*args[:wrt], baseline + part * (x - baseline), *args[wrt + 1 :])
+
+        def values(part):
+            return dict(pure.run(state, capture_options(at), on(part), {})[1].activations)
+
+        def of(part):
+            options = capture_options(at, True, loss=lambda result: _each(metric, result, x.shape[0]).sum())
+            slopes = pure.run(state, options, on(part), {})[1].gradients
+            _, moved = jax.jvp(values, (part,), (jnp.ones_like(part),))
+            return {name: slopes[name] * move for name, move in moved.items()}
+
+        points, weights = np.polynomial.legendre.leggauss(steps)
+        rule = jnp.asarray((points + 1) / 2, x.dtype), jnp.asarray(weights / 2, x.dtype)
+        each = jax.lax.map(lambda at: jax.tree.map(lambda v: v * at[1], of(at[0])), rule)
+        return jax.tree.map(lambda v: v.sum(0), each)
+
+    with on_behalf_of("conductance"):
+        return dict(run_kept(model, ("conductance", at, wrt, Same(metric), steps), program, args, baseline))

@@ -1,0 +1,121 @@
+"""Circuit: some edges of a model's residual stream, to be run alone, compared and saved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import numpy as np
+
+from msjax.core.base.errors import near
+
+if TYPE_CHECKING:
+    from msjax.core.study.edges import Edges
+    from msjax.core.study.stream import Stream
+
+
+class Overlap(NamedTuple):
+    """How two circuits compare: edges in both, in the one and in the other alone, and the share of those in both."""
+
+    both: frozenset[tuple[str, str]]
+    first: frozenset[tuple[str, str]]
+    second: frozenset[tuple[str, str]]
+    share: float
+
+
+class Circuit:
+    """Edges of a residual stream, from what a module or head adds to a module that reads it.
+
+    Args:
+        edges: pairs (sender, reader).
+        senders, readers: all that the model has, as `Stream.edges` finds them.
+        heads (bool): whether senders are heads.
+
+    Raises:
+        ValueError: an edge is none of the model's.
+
+    Example:
+        >>> import msjax as ms
+        >>> circuit = ms.hooks.Circuit([("embed", "blocks.1")], ("embed", "blocks.0.mlp"), ("blocks.0.mlp", "blocks.1"))
+        >>> print(circuit.mask.astype(int).tolist(), len(circuit.complement().edges))
+        [[0, 1], [0, 0]] 3
+    """
+
+    def __init__(self, edges: Iterable[tuple[str, str]], senders: Iterable[str], readers: Iterable[str], *, heads: bool = False):
+        self.edges = frozenset((str(a), str(b)) for a, b in edges)
+        self.senders, self.readers, self.heads = tuple(senders), tuple(readers), heads
+        for ends, names, what in ((0, self.senders, "sender"), (1, self.readers, "reader")):
+            for name in sorted({edge[ends] for edge in self.edges} - set(names)):
+                raise ValueError(
+                    f"For 'Circuit', the model has no {what} {name!r}; it has {', '.join(names)}{near(name, names)}."
+                )
+
+    @classmethod
+    def strongest(cls, scores: Edges, count: int, *, heads: bool = False) -> Circuit:
+        """The circuit of so many edges, those whose scores are largest in size.
+
+        Args:
+            scores: as `Stream.edges` returns them; `heads` as they were computed.
+        """
+        values = np.asarray(scores.values, "float64")
+        sizes = np.where(np.isnan(values), -1, np.abs(values))
+        order = [np.unravel_index(i, sizes.shape) for i in np.argsort(-sizes, axis=None, kind="stable")[:count]]
+        chosen = [(scores.senders[i], scores.readers[j]) for i, j in order if sizes[i, j] >= 0]
+        return cls(chosen, scores.senders, scores.readers, heads=heads)
+
+    @classmethod
+    def of_senders(cls, kept: Iterable[str], scores: Edges, *, heads: bool = False) -> Circuit:
+        """The circuit of some modules or heads, with all edges from them."""
+        return cls(
+            [(sender, reader) for sender in kept for reader in scores.readers], scores.senders, scores.readers, heads=heads
+        )
+
+    @property
+    def mask(self) -> np.ndarray:
+        """Which edges are in the circuit: (senders, readers)."""
+        return np.array([[(sender, reader) in self.edges for reader in self.readers] for sender in self.senders])
+
+    def complement(self) -> Circuit:
+        """All edges but those of the circuit."""
+        every = {(sender, reader) for sender in self.senders for reader in self.readers}
+        return Circuit(every - self.edges, self.senders, self.readers, heads=self.heads)
+
+    def run(self, stream: Stream, args: Any, reference: Any) -> Any:
+        """What the model returns where only the circuit's edges carry what they do on these inputs.
+
+        Args:
+            stream: of the model.
+            args: what it is called with: an array, or a tuple.
+            reference: what all other edges carry: {sender: value}, as `Stream.mean` returns it, or other inputs, whose values are taken
+                (resample ablation).
+        """
+        return stream.run_with_edges(args, self.mask, self.senders, self.readers, reference, self.heads)
+
+    def faithfulness(self, stream: Stream, args: Any, reference: Any, metric: Callable[[Any], jax.Array]) -> jax.Array:
+        """Which share of the metric the circuit alone recovers: 0 without any edge, 1 with all (Marks et al., 2024)."""
+        empty = Circuit([], self.senders, self.readers, heads=self.heads)
+        low, high, own = (metric(each.run(stream, args, reference)) for each in (empty, empty.complement(), self))
+        return (own - low) / (high - low)
+
+    def completeness(self, stream: Stream, args: Any, reference: Any, metric: Callable[[Any], jax.Array]) -> jax.Array:
+        """Which share of the metric the model recovers without the circuit: near 0 if nothing that counts is missing in it."""
+        return self.complement().faithfulness(stream, args, reference, metric)
+
+    def compare(self, other: Circuit) -> Overlap:
+        """How the edges of two circuits overlap."""
+        both, every = self.edges & other.edges, self.edges | other.edges
+        return Overlap(both, self.edges - both, other.edges - both, len(both) / len(every) if every else 1.0)
+
+    def save(self, path: str | Path) -> None:
+        """Write the circuit as JSON."""
+        data = {"senders": self.senders, "readers": self.readers, "heads": self.heads, "edges": sorted(self.edges)}
+        Path(path).write_text(json.dumps(data, indent=1))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Circuit:
+        """Read what `save` has written."""
+        data = json.loads(Path(path).read_text())
+        return cls([(a, b) for a, b in data["edges"]], data["senders"], data["readers"], heads=data["heads"])

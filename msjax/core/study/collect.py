@@ -1,0 +1,221 @@
+"""collect: activations of many batches in memory-mapped files; Shards: reading them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+
+from msjax.core.base.errors import describe, on_behalf_of
+from msjax.core.models.kept_programs import compile
+
+_INDEX = "index.json"
+
+
+def collect(
+    model: Any,
+    places: str | Sequence[str],
+    batches: Iterable[Any],
+    *,
+    to: str | Path,
+    dtype: Any = None,
+    row_axes: int = 1,
+    per_shard: int = 16,
+    stop_after: str | None = None,
+    progress: bool = False,
+) -> Shards:
+    """Run a model on batches, and write the values of some places to files.
+
+    A folder that holds some of the batches is gone on with: as many batches are skipped as it has, so `batches` must come in the same order.
+    Each shard is written under another name first, so that a run that was stopped leaves no half shard.
+
+    Args:
+        model: an nnx module, or another model or function, as for `capture`.
+        places: which places. Their values are arrays with the same number of rows.
+        batches: of arguments of the model: an array, or a tuple.
+        to: the folder.
+        dtype (optional): of the files, such as ``"bfloat16"``. Default: that of each value.
+        row_axes: how many axes at the end make a row; all axes before them are rows. Default: 1, features; rows are positions of examples.
+        per_shard: so many batches are in one file, and in memory.
+        stop_after (str, optional): the name of the last place that is computed.
+        progress: True to show a bar.
+
+    Returns:
+        The `Shards` in the folder.
+
+    Raises:
+        ValueError: no place is selected, places have other numbers of rows, or the folder has other places or another dtype.
+
+    Example:
+        >>> import tempfile
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> def model(x):
+        ...     return ms.hooks.site("square", x**2).sum()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     shards = ms.hooks.collect(model, "square", [jnp.ones((2, 3)), jnp.zeros((2, 3))], to=folder, dtype="bfloat16")
+        ...     print(len(shards), shards[0]["square"])
+        4 [1 1 1]
+    """
+    folder = Path(to)
+    folder.mkdir(parents=True, exist_ok=True)
+    asked = {
+        "places": [places] if isinstance(places, str) else list(places),
+        "dtype": None if dtype is None else jnp.dtype(dtype).name,
+    }
+    asked["row_axes"] = row_axes
+    index = _read(folder) or {**asked, "arrays": {}, "rows": [], "batches": 0}
+    other = {name: index[name] for name in asked if index[name] != asked[name]}
+    if other:
+        raise ValueError(
+            f"For 'collect', the folder {str(folder)!r} was written with {other}: take another one, or the same arguments."
+        )
+    with on_behalf_of("collect"):
+        run = compile(model, asked["places"], stop_after=stop_after)
+    todo = itertools.islice(batches, index["batches"], None)
+    with _bar(progress, index["batches"], batches) as advance:
+        while group := list(itertools.islice(todo, per_shard)):
+            rows: dict[str, list[np.ndarray]] = {}
+            for batch in group:
+                with on_behalf_of("collect"):
+                    _, found = run(*(batch if isinstance(batch, tuple) else (batch,)))
+                for name, value in found.activations.items():
+                    rows.setdefault(name, []).append(_rows(name, value, asked["dtype"], row_axes))
+                advance()
+            _write(folder, index, {name: np.concatenate(values) for name, values in rows.items()}, len(group))
+    if not index["rows"]:
+        raise ValueError("For 'collect', there should be at least one batch, but there is none.")
+    return Shards(folder)
+
+
+def _rows(name, value, dtype, row_axes):
+    if not isinstance(value, jax.Array) or value.ndim < row_axes:
+        raise ValueError(
+            f"For 'collect', the value of {name!r} should be an array of at least {row_axes} axes, but is {describe(value)}."
+        )
+    array = np.asarray(value if dtype is None else value.astype(dtype))
+    return array.reshape(-1, *array.shape[array.ndim - row_axes :])
+
+
+def _write(folder, index, arrays, batches):
+    """Write one shard, and then the index, which makes it count."""
+    counts = {name: len(array) for name, array in arrays.items()}
+    if len(set(counts.values())) != 1:
+        raise ValueError(f"For 'collect', all places should have as many rows, but have {counts}. Collect them apart.")
+    number = len(index["rows"])
+    for name, array in arrays.items():
+        known = index["arrays"].setdefault(
+            name, {"file": f"{len(index['arrays'])}", "shape": list(array.shape[1:]), "dtype": array.dtype.name}
+        )
+        if known["shape"] != list(array.shape[1:]) or known["dtype"] != array.dtype.name:
+            raise ValueError(
+                f"For 'collect', rows of {name!r} should be {known['dtype']} {known['shape']}, but are {array.dtype.name} {list(array.shape[1:])}."
+            )
+        _replace(
+            folder / f"{known['file']}_{number}.npy", lambda file, array=array: np.save(file, array.view(_stored(array.dtype)))
+        )
+    index["rows"].append(next(iter(counts.values())))
+    index["batches"] += batches
+    _replace(folder / _INDEX, lambda file: file.write(json.dumps(index).encode()))
+
+
+def _replace(path, write):
+    new = path.with_suffix(".new")
+    with new.open("wb") as file:
+        write(file)
+    os.replace(new, path)
+
+
+def _stored(dtype):
+    """The dtype of a file: numpy's files know no bfloat16."""
+    return np.dtype("uint16") if dtype == ml_dtypes.bfloat16 else dtype
+
+
+def _read(folder):
+    path = folder / _INDEX
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+@contextlib.contextmanager
+def _bar(wanted, done, batches):
+    """A function that notes that one more batch is done."""
+    if not wanted:
+        yield lambda: None
+        return
+    from rich.progress import Progress  # only where a bar is shown
+
+    with Progress() as bar:
+        task = bar.add_task("collect", total=len(batches) if hasattr(batches, "__len__") else None, completed=done)
+        yield lambda: bar.advance(task)
+
+
+class Shards:
+    """Rows of activations in files, which are mapped into memory: a random-access data source, as grain takes one.
+
+    Args:
+        folder: what `collect` has written to.
+
+    Raises:
+        FileNotFoundError: there is nothing of that kind.
+    """
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        index = _read(self.folder)
+        if index is None:
+            raise FileNotFoundError(f"There are no shards in {str(folder)!r}: it has no {_INDEX}.")
+        self._arrays, self._ends = index["arrays"], np.cumsum(index["rows"])
+        self._open: dict[tuple[str, int], np.ndarray] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The places."""
+        return list(self._arrays)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def __repr__(self) -> str:
+        return f"Shards({str(self.folder)!r}, {len(self)} rows of {', '.join(self.names)})"
+
+    def __getitem__(self, number: Any) -> dict[str, np.ndarray]:
+        """{place: a row}, or for a list or array of numbers rows."""
+        numbers = np.asarray(number)
+        if numbers.size and not (-len(self) <= numbers.min() and numbers.max() < len(self)):
+            raise IndexError(f"There are {len(self)} rows, but asked for is {number}.")
+        flat = np.atleast_1d(numbers) % len(self)
+        shards = np.searchsorted(self._ends, flat, side="right")
+        found = {}
+        for name, known in self._arrays.items():
+            rows = np.empty((len(flat), *known["shape"]), jnp.dtype(known["dtype"]))
+            for shard in np.unique(shards):
+                here = shards == shard
+                rows[here] = self._mapped(name, int(shard))[flat[here] - (self._ends[shard - 1] if shard else 0)]
+            found[name] = rows.reshape(*numbers.shape, *known["shape"])
+        return found
+
+    def batches(self, size: int, *, seed: int | None = None) -> Iterator[dict[str, np.ndarray]]:
+        """Batches of all rows, once; the last one may be smaller.
+
+        Args:
+            seed: of the order, over all shards; None for that of the files.
+        """
+        order = np.arange(len(self)) if seed is None else np.random.default_rng(seed).permutation(len(self))
+        for start in range(0, len(order), size):
+            yield self[order[start : start + size]]
+
+    def _mapped(self, name, shard):
+        if (name, shard) not in self._open:
+            known = self._arrays[name]
+            mapped = np.load(self.folder / f"{known['file']}_{shard}.npy", mmap_mode="r")
+            self._open[name, shard] = mapped.view(jnp.dtype(known["dtype"]))
+        return self._open[name, shard]

@@ -1,0 +1,96 @@
+"""linear_probe: what can be read from activations by a linear map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from msjax.core.base.errors import describe
+
+
+class Probe(NamedTuple):
+    """An affine map, called with activations: ``probe(x)`` is ``x @ kernel + bias``, scores of classes if it was trained on such.
+
+    Attributes:
+        kernel: (features, targets).
+        bias: (targets,).
+    """
+
+    kernel: jax.Array
+    bias: jax.Array
+
+    def __call__(self, x: Any) -> jax.Array:
+        return jnp.asarray(x, self.kernel.dtype) @ self.kernel + self.bias
+
+    def accuracy(self, x: Any, labels: Any) -> jax.Array:
+        """The share of rows whose label has the highest score."""
+        return (self(x).argmax(-1) == jnp.asarray(labels)).mean()
+
+
+def linear_probe(
+    batches: Iterable[tuple[Any, Any]], *, classes: int | None = None, ridge: float = 1e-6, optimizer: Any = None
+) -> Probe:
+    """Fit a linear probe, by least squares or, with an optimizer, as logistic regression.
+
+    Args:
+        batches: pairs (activations, of shape (rows, features); targets, of shape (rows, targets), or labels from 0, of shape (rows,)).
+        classes: how many classes labels have. Default: targets are numbers.
+        ridge: of least squares, by how much of the features' mean square their matrix grows, which keeps weights small.
+        optimizer (optional): of optax: the cross entropy of labels is lowered by one step for each batch. Default: least squares, exact
+            in one pass, by jnp.linalg.solve.
+
+    Returns:
+        A `Probe`.
+
+    Raises:
+        ValueError: there is no batch, shapes don't fit, or an optimizer is given without `classes`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> x = jnp.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+        >>> probe = ms.hooks.linear_probe([(x, 2 * x[:, :1] + 1)], ridge=0)
+        >>> print(probe.kernel.ravel().round(3) + 0, probe.bias.round(3))
+        [2. 0.] [1.]
+    """
+    if optimizer is not None and classes is None:
+        raise ValueError("For 'linear_probe', an optimizer is for labels: give classes=...")
+    sums, probe, state = None, None, None
+
+    def loss(probe, x, labels):
+        return -jnp.take_along_axis(jax.nn.log_softmax(probe(x)), labels[:, None], -1).mean()
+
+    @jax.jit
+    def step(probe, state, x, labels):
+        assert optimizer is not None
+        updates, state = optimizer.update(jax.grad(loss)(probe, x, labels), state, probe)
+        return jax.tree.map(jnp.add, probe, updates), state
+
+    for x, y in batches:
+        x, y = jnp.asarray(x, float), jnp.asarray(y)
+        if x.ndim != 2 or y.ndim != (2 if classes is None else 1) or len(x) != len(y):
+            raise ValueError(
+                f"For 'linear_probe', a batch should be (rows, features) and {'(rows, targets)' if classes is None else '(rows,)'}, but got "
+                f"{describe(x)} and {describe(y)}."
+            )
+        if optimizer is not None:
+            if probe is None:
+                probe = Probe(jnp.zeros((x.shape[1], classes or 0)), jnp.zeros(classes or 0))
+                state = optimizer.init(probe)
+            probe, state = step(probe, state, x, y)
+            continue
+        y = y if classes is None else jax.nn.one_hot(y, classes)
+        wide = jnp.concatenate([x, jnp.ones((len(x), 1))], 1)
+        new = wide.T @ wide, wide.T @ y
+        sums = new if sums is None else (sums[0] + new[0], sums[1] + new[1])
+    if probe is not None:
+        return probe
+    if sums is None:
+        raise ValueError("For 'linear_probe', there should be at least one batch, but there is none.")
+    square, product = sums
+    weight = ridge * jnp.trace(square[:-1, :-1]) / (len(square) - 1)
+    found = jnp.linalg.solve(square + weight * jnp.eye(len(square)).at[-1, -1].set(0), product)
+    return Probe(found[:-1], found[-1])

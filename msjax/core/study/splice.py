@@ -1,0 +1,195 @@
+"""splice: models in which an autoencoder or transcoder stands at a place; transplant: values of one prompt in the run of another one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from msjax.core.base.errors import check_callable, on_behalf_of
+from msjax.core.models.kept_programs import pure_of
+from msjax.core.models.verbs import axis_of, selected_along, spoilt
+from msjax.core.study.programs import matching, on_tape
+from msjax.core.study.tape import Tape
+
+
+def splice(
+    model: Any,
+    coders: dict[Any, tuple[Callable[..., Any], Callable[..., Any]]],
+    *,
+    edit: dict[Any, Callable[..., Any]] | None = None,
+    error: bool = True,
+) -> Callable[..., Any]:
+    """A model whose values pass through sparse autoencoders or transcoders.
+
+    Args:
+        model: an nnx module, or another model or function, as for `capture`.
+        coders: {place: (encode, decode)}: the value is replaced by ``decode(encode(value))``; or, for a transcoder,
+            {(place that is read, place that is replaced): (encode, decode)}, such as ``("blocks.0.mlp:in", "blocks.0.mlp")``.
+        edit (dict, optional): {key of `coders`: ``fn(features)``}, whose result is decoded in the place of the features.
+        error: True to add what the coders don't reconstruct, as a constant (Marks et al., 2024): without an `edit` the model returns what it
+            would by itself. False for the reconstruction alone.
+
+    Returns:
+        A function, called like the model, for jax.jit and the like; it can be differentiated.
+
+    Raises:
+        ValueError: there is no such place; what is decoded has another shape.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> def model(x):
+        ...     return ms.hooks.site("hidden", x * 2) + 1
+        >>> coder = {"hidden": (lambda x: jnp.maximum(x, 0), lambda f: f)}
+        >>> x = jnp.array([1.0, -1.0])
+        >>> print(ms.hooks.splice(model, coder)(x), ms.hooks.splice(model, coder, error=False)(x))
+        [ 3. -1.] [3. 1.]
+        >>> print(ms.hooks.splice(model, coder, edit={"hidden": lambda f: f + 1})(x))
+        [4. 0.]
+    """
+    edit = dict(edit or {})
+    pairs = {key: key if isinstance(key, tuple) else (key, key) for key in coders}
+    for key in edit:
+        if key not in pairs:
+            raise ValueError(f"For 'splice', 'edit' has {key!r}, but there are coders for {', '.join(map(repr, pairs))}.")
+    for fn in (*(fn for both in coders.values() for fn in both), *edit.values()):
+        check_callable(fn, "splice")
+
+    def run(*args):
+        def work(program):
+            seen = set()
+
+            def at_place(name, node, tape):
+                value = node.value
+                for key, (source, target) in pairs.items():
+                    if name == target or _without_step(name) == target:
+                        given = value if source == target else _read(tape, source, name)
+                        value = _through(name, value, given, coders[key], edit.get(key), error)
+                        seen.add(key)
+                return value
+
+            tape = Tape(at_place, derivatives=True)
+            result = program.run(tape)[1]
+            for key in pairs.keys() - seen:
+                there = ", ".join(map(repr, tape.places))
+                raise ValueError(f"For 'splice', there is no place {pairs[key][1]!r} with an array of floats; there are {there}.")
+            return result
+
+        with on_behalf_of("splice"):
+            pure = pure_of(model)
+            wanted = [place for both in pairs.values() for place in both if ":" in place]
+            return on_tape(pure, pure.state, wanted, args, work)
+
+    return run
+
+
+def _without_step(name):
+    """The name of a place without the number of its step or call."""
+    path, mark, part = name.partition(":")
+    return path.partition("#")[0].partition("[")[0] + mark + part.partition("#")[0]
+
+
+def _read(tape, source, target):
+    """The value of a place in the same step as another one, or of that name."""
+    path, mark, part = source.partition(":")
+    steps = re.search(r"(\[\d+\])*$", target.partition(":")[0])
+    for each in (path + (steps.group() if steps else "") + mark + part, source):
+        if each in tape.places:
+            return tape.places[each].value
+    raise ValueError(
+        f"For 'splice', {source!r} has to be computed before what is replaced; there are {', '.join(map(repr, tape.places))}."
+    )
+
+
+def _through(name, value, given, coder, edit, error):
+    encode, decode = coder
+    features = encode(given)
+    plain = decode(features)
+    if jnp.shape(plain) != jnp.shape(value):
+        raise ValueError(
+            f"For 'splice', what is decoded at {name!r} should be of shape {jnp.shape(value)}, but is of {jnp.shape(plain)}."
+        )
+    new = plain if edit is None else decode(edit(features))
+    return (new + jax.lax.stop_gradient(value - plain) if error else new).astype(value.dtype)
+
+
+def transplant(
+    model: Any, source: Any, places: dict[str, str], *, positions: tuple[Any, Any] | None = None, axis: int = -2
+) -> Callable[..., Any]:
+    """A model some of whose values are those of a run on other inputs, both runs in one program (Ghandeharioun et al., 2024).
+
+    Args:
+        model: an nnx module, or another model or function, as for `capture`.
+        source: the other inputs: an array, or a tuple of arguments.
+        places: {place that is replaced: place of the run on `source` that is read}.
+        positions: (where it is replaced, where it is read): one position each; they may be traced. Default: the whole value.
+        axis: of the positions. Default: the last but one.
+
+    Returns:
+        A function, called like the model, for jax.jit, jax.vmap and the like.
+
+    Raises:
+        ValueError: there is no such place, or a position is out of range; the values have other shapes.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> def model(x):
+        ...     return ms.hooks.site("b", ms.hooks.site("a", x * 2) + 1)
+        >>> print(ms.hooks.transplant(model, jnp.ones((2, 1)), {"b": "a"}, positions=(0, 1))(jnp.zeros((2, 1))).ravel())
+        [2. 1.]
+    """
+
+    def run(*args):
+        with on_behalf_of("transplant"):
+            pure = pure_of(model)
+            wanted = [place for place in (*places, *places.values()) if ":" in place]
+
+            def first(program):
+                tape = Tape()
+                program.run(tape)
+                return {
+                    name: tape.places[matching(tape, [name], "transplant")[0]].value for name in dict.fromkeys(places.values())
+                }
+
+            values = on_tape(pure, pure.state, wanted, source if isinstance(source, tuple) else (source,), first)
+
+            def second(program):
+                tape = Tape(derivatives=True)
+                seen = set()
+
+                def at_place(name, node, _tape):
+                    if name not in places:
+                        return node.value
+                    seen.add(name)
+                    return _moved(name, node.value, values[places[name]], positions, axis)
+
+                tape.edit = at_place
+                result = program.run(tape)[1]
+                if places.keys() - seen:
+                    there = ", ".join(map(repr, tape.places))
+                    raise ValueError(f"For 'transplant', there is no place {min(places.keys() - seen)!r}; there are {there}.")
+                return result
+
+            return on_tape(pure, pure.state, wanted, args, second)
+
+    return run
+
+
+def _moved(name, value, other, positions, axis):
+    if positions is None:
+        if other.shape != value.shape:
+            raise ValueError(
+                f"For 'transplant', the value for {name!r} should be of shape {value.shape}, but is of {other.shape}: give positions=..."
+            )
+        return other.astype(value.dtype)
+    to, there = axis_of(value.shape, axis, "axis"), axis_of(other.shape, axis, "axis")
+    mask, missed = selected_along(value.shape, to, positions[0], "positions")
+    there_mask, missed_too = selected_along(other.shape, there, positions[1], "positions")
+    row = jnp.where(there_mask, other, 0).sum(there, keepdims=True)
+    missed = missed if missed_too is False else missed_too if missed is False else missed | missed_too
+    return spoilt(missed, jnp.where(mask, row.astype(value.dtype), value))

@@ -1,0 +1,1 @@
+"""page: what the tools found, as a page to look at."""

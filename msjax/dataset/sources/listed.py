@@ -1,0 +1,214 @@
+"""Sources of folders: a list of rows is made when it is first needed, and what a row takes of files is read when the row is."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import wave
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from msjax.core.base.checks import check_bool
+from msjax.dataset.operations.shared import row_error
+from msjax.dataset.sources.files import check_folder, check_usage, refuse_cache
+from msjax.dataset.sources.mappable import MappableDataset
+from msjax.dataset.vision.image import decode_image
+
+
+class Image(str):
+    """The path of an image: the column has the file's bytes, or with ``decode=True`` the image."""
+
+
+class Sound(str):
+    """The path of a WAV file: the column has its waveform, float32 of shape (channels, samples), from -1 to 1."""
+
+
+class Layout(NamedTuple):
+    """What a dataset's folder is like.
+
+    Attributes:
+        columns: their names, or a function of the options.
+        rows: from the dataset's options to the rows, each a value for each column: an array, an `Image` or a `Sound`.
+        usages: what `usage` may be, the default last; "all" is None. Empty if there is no such option.
+        parameters: all parameters in their order, with defaults, as text.
+        classes: from the options to {name of a class: label}, as `get_class_indexing` gives it; None if there are none.
+    """
+
+    columns: Sequence[str] | Callable[[dict[str, Any]], Sequence[str]]
+    rows: Callable[[dict[str, Any]], Iterable[Sequence[Any]]]
+    parameters: str
+    usages: Sequence[str] = ()
+    classes: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+
+
+class ListedDataset(MappableDataset):
+    """A source of a folder with a layout that is known; subclasses are made of `Layout` by `listed`."""
+
+    _layout: Layout
+    _signature: inspect.Signature
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        who = type(self).__name__
+        try:
+            given = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{who}() {error}") from None
+        given.apply_defaults()
+        options = self._options = dict(given.arguments)
+        refuse_cache(options.pop("cache", None), who)
+        if options.pop("decrypt", None) is not None:
+            raise NotImplementedError(f"For '{who}', msjax decrypts no files; leave 'decrypt' out.")
+        self._decode = check_bool(options.pop("decode", None) or False, "decode", who)
+        if "dataset_dir" in options:
+            options["dataset_dir"] = check_folder(options["dataset_dir"], who)
+        if "usage" in options:
+            options["usage"] = check_usage(options["usage"] or self._layout.usages[-1], self._layout.usages, who)
+        common = [options.pop(name) for name in _COMMON]
+        super().__init__(*common)
+
+    def _columns(self):
+        columns = self._layout.columns
+        return list(columns(self._options) if callable(columns) else columns)
+
+    @cached_property
+    def _list(self):
+        try:
+            return [*self._layout.rows(self._options)]
+        except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+            raise RuntimeError(f"{type(self).__name__}: its files can't be read: {type(error).__name__}: {error}") from error
+
+    def _length(self):
+        return len(self._list)
+
+    def _rows(self, run):
+        if not self._list:
+            raise RuntimeError(
+                f"{type(self).__name__}: there is nothing in {next(iter(self._options.values()))!r} that it reads."
+            )
+        return super()._rows(run)
+
+    def _row(self, index):
+        return tuple(self._value(value, index) for value in self._list[index])
+
+    def _value(self, value, index):
+        try:
+            if isinstance(value, Image):
+                content = np.fromfile(value, np.uint8)
+                return decode_image(content).array() if self._decode else content
+            return waveform(value)[0] if isinstance(value, Sound) else np.asarray(value).copy()
+        except Exception as error:
+            raise row_error(type(self).__name__, index, error, f", file {value}") from error
+
+    def _labels(self, column):
+        if column not in self._columns():
+            return super()._labels(column)
+        place = self._columns().index(column)
+        return np.array([row[place] for row in self._list])
+
+    def num_classes(self) -> Any:
+        if type(self).__name__ in _WITH_CLASSES:
+            return len({int(row[-1]) for row in self._list})
+        return super().num_classes()
+
+    def get_class_indexing(self) -> dict[str, Any]:
+        return super().get_class_indexing() if self._layout.classes is None else self._layout.classes(self._options)
+
+
+_COMMON = ("num_samples", "shuffle", "sampler", "num_shards", "shard_id", "num_parallel_workers")
+# MindSpore counts the classes of these alone.
+_WITH_CLASSES = ("Caltech256Dataset", "IMDBDataset", "LSUNDataset", "OmniglotDataset", "RenderedSST2Dataset")
+
+# The parameters that most have behind their own ones: of images, and of others.
+IMAGES = "num_samples num_parallel_workers shuffle decode sampler num_shards shard_id cache"
+OTHERS = "num_samples num_parallel_workers shuffle sampler num_shards shard_id cache"
+
+_DOC = """{about}
+
+    Columns: {columns}.
+
+    Args:
+        {first} (str): the folder.
+{options}
+
+    Raises:
+        TypeError, ValueError: a wrong argument, such as a folder that is not there.
+        RuntimeError: a file is missing or damaged (when reading).
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> issubclass(ds.{name}, ds.Dataset)
+        True
+    """
+
+
+def listed(name: str, about: str, layout: Layout, columns: str | None = None) -> Any:
+    """A class of datasets.
+
+    Args:
+        name: its name.
+        about: the first sentence of its docstring.
+        layout: see `Layout`.
+        columns: what the docstring says of them, if it is not their names.
+    """
+    parameters = []
+    for word in layout.parameters.split():
+        own, _, default = word.partition("=")
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        value = inspect.Parameter.empty if own in _REQUIRED else _DEFAULTS.get(default, default)
+        parameters.append(inspect.Parameter(own, kind, default=value))
+    signature = inspect.Signature(parameters)
+    rest = [p.name for p in parameters[1:] if p.name not in (*_COMMON, "cache", "decode")]
+    options = [f"        {option}: see the dataset's own page; `usage` is one of {', '.join(layout.usages)}." for option in rest]
+    doc = _DOC.format(
+        about=about, name=name, first=parameters[0].name, columns=columns or ", ".join(f"`{c}`" for c in layout.columns),
+        options="\n".join([*options, "        num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache: as in `ImageFolderDataset`."]),
+    )  # fmt: skip
+    values = {
+        "_layout": layout,
+        "_signature": signature,
+        "__signature__": signature,
+        "__doc__": doc,
+        "__module__": layout.rows.__module__,
+    }
+    return type(name, (ListedDataset,), values)
+
+
+_REQUIRED = ("dataset_dir", "dataset_file", "annotation_file")
+_DEFAULTS = {"": None, "True": True, "False": False, "2": 2}
+
+
+def waveform(path: str) -> tuple[np.ndarray, int]:
+    """(float32 of shape (channels, samples), samples in a second) of a WAV file of 8, 16 or 32 bits.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        with wave.open(path, "rb") as file:
+            width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
+            data = file.readframes(file.getnframes())
+    except (wave.Error, EOFError) as error:
+        raise ValueError(f"{path} is no WAV file of whole numbers: {error}") from error
+    if width not in (1, 2, 4):
+        raise ValueError(f"{path} has samples of {8 * width} bits; of 8, 16 and 32 bits they are read")
+    numbers = np.frombuffer(data, {1: "u1", 2: "<i2", 4: "<i4"}[width]).astype(np.float64) - (128 if width == 1 else 0)
+    return (numbers / (2 ** (8 * width - 1) - 1)).astype(np.float32).reshape(-1, channels).T.copy(), rate
+
+
+def files_in(folder: str, *endings: str) -> list[str]:
+    """The paths of the files of a folder, sorted, those with one of some endings."""
+    return sorted(e.path for e in os.scandir(folder) if e.is_file() and (not endings or e.name.lower().endswith(endings)))
+
+
+def folders_in(folder: str) -> list[str]:
+    """The paths of the folders in a folder, sorted."""
+    return sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
+
+
+def lines_of(*parts: str) -> list[str]:
+    """The lines of a text file that are not empty."""
+    with open(os.path.join(*parts), encoding="utf-8") as file:
+        return [line.rstrip("\n") for line in file if line.strip()]

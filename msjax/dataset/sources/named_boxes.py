@@ -1,0 +1,254 @@
+"""Public datasets of images with boxes, attributes or masks, in one table."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from msjax.core.base.checks import check_one_of
+from msjax.dataset.sources.listed import IMAGES, Image, Layout, files_in, folders_in, lines_of, listed
+
+
+def _column(values: Any, kind: Any = np.uint32) -> np.ndarray:
+    """Numbers, one below the other."""
+    return np.array([*values], kind).reshape(-1, 1)
+
+
+def _celeba(o):
+    top, usage = o["dataset_dir"], o["usage"]
+    lines = lines_of(top, "list_attr_celeba.txt")[2:]
+    if usage != "all":
+        number = {"train": "0", "valid": "1", "test": "2"}[usage]
+        wanted = {name for name, part in map(str.split, lines_of(top, "list_eval_partition.txt")) if part == number}
+        lines = [line for line in lines if line.split()[0] in wanted]
+    rows = []
+    for name, *attributes in map(str.split, lines):
+        if not o["extensions"] or name.endswith(tuple(o["extensions"])):
+            rows.append((Image(os.path.join(top, name)), (np.array(attributes, int) == 1).astype(np.uint32)))
+    return rows
+
+
+_KITTI = ("label", "truncated", "occluded", "alpha", "bbox", "dimensions", "location", "rotation_y")
+
+
+def _kitti(o):
+    top = o["dataset_dir"]
+    if o["usage"] == "test":
+        return [(Image(path),) for path in files_in(os.path.join(top, "data_object_image_2", "testing", "image_2"))]
+    labels: dict[str, int] = {}
+    rows = []
+    for path in files_in(os.path.join(top, "data_object_image_2", "training", "image_2")):
+        text = os.path.join(
+            top, "data_object_label_2", "training", "label_2", os.path.splitext(os.path.basename(path))[0] + ".txt"
+        )
+        things = [line.split() for line in lines_of(text)]
+        numbers = np.array([thing[1:] for thing in things], np.float32)
+        rows.append((path, [thing[0] for thing in things], numbers))
+    for name in sorted({name for _, names, _ in rows for name in names}):
+        labels[name] = len(labels)
+    return [
+        (
+            Image(path), _column(labels[name] for name in names), n[:, :1], n[:, 1:2].astype(np.int32).astype(np.uint32), n[:, 2:3],
+            n[:, 3:7], n[:, 7:10], n[:, 10:13], n[:, 13:14],
+        )
+        for path, names, n in rows
+    ]  # fmt: skip
+
+
+_WIDER = ("bbox", "blur", "expression", "illumination", "occlusion", "pose", "invalid")
+
+
+def _wider_face(o):
+    top, rows = o["dataset_dir"], []
+    for use in ("train", "valid") if o["usage"] == "all" else (o["usage"],):
+        short = "val" if use == "valid" else use
+        folder = os.path.join(top, f"WIDER_{short}", "images")
+        if use == "test":
+            names = lines_of(top, "wider_face_split", "wider_face_test_filelist.txt")
+            rows += [(Image(os.path.join(folder, name)),) for name in names]
+            continue
+        lines = lines_of(top, "wider_face_split", f"wider_face_{short}_bbx_gt.txt")
+        while lines:
+            name, count, lines = lines[0], max(int(lines[1]), 1), lines[2:]
+            n = np.array([line.split() for line in lines[:count]], np.int32)
+            lines = lines[count:]
+            blur, expression, light, invalid, occlusion, pose = n[:, 4:10].T
+            rows.append((Image(os.path.join(folder, name)), n[:, :4], blur, expression, light, occlusion, pose, invalid))
+    return rows
+
+
+_COCO = {
+    "Detection": ("bbox", "category_id", "iscrowd"),
+    "Stuff": ("segmentation", "iscrowd"),
+    "Keypoint": ("keypoints", "num_keypoints"),
+    "Panoptic": ("bbox", "category_id", "iscrowd", "area"),
+    "Captioning": ("captions",),
+}
+
+
+def _coco(o):
+    check_one_of(o["task"], tuple(_COCO), "task", "CocoDataset")
+    with open(o["annotation_file"], encoding="utf-8") as file:
+        content = json.load(file)
+    names = {image["id"]: image["file_name"] for image in content["images"]}
+    known = {category["id"] for category in content.get("categories", ())}
+    of_image: dict[Any, list[Any]] = {}
+    for note in content["annotations"]:
+        several = note["segments_info"] if o["task"] == "Panoptic" else [note]
+        for one in several if "category_id" in _COCO[o["task"]] else ():
+            if one["category_id"] not in known:
+                raise ValueError(f"{o['annotation_file']}: there is no category {one['category_id']}")
+        of_image.setdefault(note["image_id"], []).extend(several)
+    return [(Image(os.path.join(o["dataset_dir"], names[i])), *_noted(o["task"], notes)) for i, notes in of_image.items()]
+
+
+def _noted(task, notes):
+    """The values of the columns beside the image."""
+    crowd = _column(int(note.get("iscrowd", 0)) for note in notes)
+    if task == "Captioning":
+        return (np.array([[note["caption"]] for note in notes]),)
+    if task == "Keypoint":
+        return np.array([note["keypoints"] for note in notes], np.float32), _column(note["num_keypoints"] for note in notes)
+    if task == "Stuff":
+        parts = [np.concatenate(note["segmentation"]) for note in notes]
+        longest = max(map(len, parts))
+        filled = np.array([np.pad(part, (0, longest - len(part)), constant_values=-1) for part in parts], np.float32)
+        return filled, crowd
+    boxes = np.array([note["bbox"] for note in notes], np.float32), _column(note["category_id"] for note in notes), crowd
+    return (*boxes, _column(note["area"] for note in notes)) if task == "Panoptic" else boxes
+
+
+_VOC = {"Segmentation": ("target",), "Detection": ("bbox", "label", "difficult", "truncate")}
+
+
+def _voc(o):
+    top, task = o["dataset_dir"], check_one_of(o["task"], tuple(_VOC), "task", "VOCDataset")
+    folder = "Segmentation" if task == "Segmentation" else "Main"
+    names = [line.strip() for line in lines_of(top, "ImageSets", folder, f"{o['usage']}.txt")]
+    paths = [Image(os.path.join(top, "JPEGImages", f"{name}.jpg")) for name in names]
+    if task == "Segmentation":
+        return [(path, Image(os.path.join(top, "SegmentationClass", f"{name}.png"))) for path, name in zip(paths, names)]
+    things = [_voc_things(os.path.join(top, "Annotations", f"{name}.xml")) for name in names]
+    labels = _voc_labels(o, things)
+    rows = []
+    for path, several in zip(paths, things):
+        several = [thing for thing in several if thing[0] in labels]
+        if several:
+            found, boxes, difficult, truncated = zip(*several)
+            rows.append((
+                path, np.array(boxes, np.float32), _column(labels[n] for n in found), _column(difficult), _column(truncated),
+            ))  # fmt: skip
+    return rows
+
+
+def _coco_classes(o):
+    if o["task"] not in ("Detection", "Panoptic"):
+        raise NotImplementedError(
+            f"For 'CocoDataset', the classes are those of Detection and Panoptic, but the task is {o['task']}."
+        )
+    with open(o["annotation_file"], encoding="utf-8") as file:
+        known = json.load(file)["categories"]
+    return {c["name"]: [c["id"], int(c["isthing"])] if o["task"] == "Panoptic" else [c["id"]] for c in known}
+
+
+def _voc_classes(o):
+    if o["task"] != "Detection":
+        raise NotImplementedError("For 'VOCDataset', the classes are those of the task Detection.")
+    names = [line.strip() for line in lines_of(o["dataset_dir"], "ImageSets", "Main", f"{o['usage']}.txt")]
+    return _voc_labels(o, [_voc_things(os.path.join(o["dataset_dir"], "Annotations", f"{name}.xml")) for name in names])
+
+
+def _voc_labels(o, things):
+    """{name of a class: label}."""
+    if o["class_indexing"] is not None:
+        return o["class_indexing"]
+    return {name: n for n, name in enumerate(sorted({thing[0] for several in things for thing in several}))}
+
+
+def _voc_things(path):
+    """(name, box, difficult, truncated) of the things in an image."""
+    try:
+        root = ElementTree.parse(path).getroot()
+    except ElementTree.ParseError as error:
+        raise ValueError(f"{path} is no XML file: {error}") from error
+    found = []
+    for thing in root.iter("object"):
+        left, top, right, bottom = (float(thing.findtext(f"bndbox/{side}", "-1")) for side in ("xmin", "ymin", "xmax", "ymax"))
+        if not (0 <= left <= right and 0 <= top <= bottom):
+            raise ValueError(f"{path}: the box ({left}, {top}, {right}, {bottom}) is none")
+        numbers = [int(thing.findtext(name, "0")) for name in ("difficult", "truncated")]
+        found.append((thing.findtext("name", ""), (left, top, right - left, bottom - top), *numbers))
+    if not found:
+        raise ValueError(f"{path} names no object")
+    return found
+
+
+def _cityscapes(o):
+    top, task, rows = o["dataset_dir"], o["task"], []
+    fine = o["quality_mode"] == "fine"
+    quality, end = ("gtFine", task) if fine else ("gtCoarse", task)
+    uses = {"all": ("train", "test", "val") if fine else ("train", "train_extra", "val")}.get(o["usage"], (o["usage"],))
+    kinds = {"instance": "instanceIds.png", "semantic": "labelIds.png", "color": "color.png", "polygon": "polygons.json"}
+    for use in uses:
+        for city in folders_in(os.path.join(top, "leftImg8bit", use)):
+            for path in files_in(city, ".png"):
+                name = os.path.basename(path).removesuffix("_leftImg8bit.png") + f"_{quality}_{kinds[end]}"
+                other = os.path.join(top, quality, use, os.path.basename(city), name)
+                if task == "polygon":
+                    with open(other, encoding="utf-8") as file:
+                        rows.append((Image(path), np.array(file.read())))
+                else:
+                    rows.append((Image(path), Image(other)))
+    return rows
+
+
+CelebADataset = listed(
+    "CelebADataset", "Faces with 40 attributes, 1 or 0.",
+    Layout(
+        ("image", "attr"), _celeba,
+        "dataset_dir num_parallel_workers shuffle usage=all sampler decode=False extensions num_samples num_shards shard_id cache decrypt",
+        ("train", "valid", "test", "all"),
+    ),
+)  # fmt: skip
+KITTIDataset = listed(
+    "KITTIDataset", "Images of streets with boxes.",
+    Layout(
+        lambda o: ("image",) if o["usage"] == "test" else ("image", *_KITTI), _kitti, f"dataset_dir usage {IMAGES}", ("test", "train")
+    ),
+    "`image`, and for training " + ", ".join(f"`{name}`" for name in _KITTI),
+)  # fmt: skip
+WIDERFaceDataset = listed(
+    "WIDERFaceDataset", "Images with the boxes of faces.",
+    Layout(
+        lambda o: ("image",) if o["usage"] == "test" else ("image", *_WIDER), _wider_face, f"dataset_dir usage {IMAGES}",
+        ("train", "test", "valid", "all"),
+    ),
+    "`image`, and but for testing " + ", ".join(f"`{name}`" for name in _WIDER),
+)  # fmt: skip
+CocoDataset = listed(
+    "CocoDataset", "Images with the annotations of a JSON file in COCO's format.",
+    Layout(
+        lambda o: ("image", *_COCO[o["task"]]), _coco, f"dataset_dir annotation_file task=Detection {IMAGES} extra_metadata=False decrypt",
+        (), _coco_classes,
+    ),
+    "`image` and, of the task, " + "; ".join(f"{task}: {', '.join(names)}" for task, names in _COCO.items()),
+)  # fmt: skip
+VOCDataset = listed(
+    "VOCDataset", "Images with masks or boxes, in PASCAL VOC's format.",
+    Layout(
+        lambda o: ("image", *_VOC[o["task"]]), _voc,
+        f"dataset_dir task=Segmentation usage=train class_indexing {IMAGES} extra_metadata=False decrypt", ("val", "trainval", "train"), _voc_classes,
+    ),
+    "`image` and, of the task, " + "; ".join(f"{task}: {', '.join(names)}" for task, names in _VOC.items()),
+)  # fmt: skip
+CityscapesDataset = listed(
+    "CityscapesDataset", "Images of streets with masks.",
+    Layout(
+        ("image", "task"), _cityscapes, f"dataset_dir usage=train quality_mode=fine task=instance {IMAGES}",
+        ("test", "val", "train_extra", "all", "train"),
+    ),
+)  # fmt: skip

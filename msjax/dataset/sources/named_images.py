@@ -1,0 +1,248 @@
+"""Public datasets of images with a label, a text or another image each, in one table."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from msjax.dataset.sources.listed import IMAGES, OTHERS, Image, Layout, files_in, folders_in, lines_of, listed
+from msjax.dataset.sources.mnist import read_idx
+
+_SPLITS = ("train", "test", "all")
+_PICTURES = (".jpg", ".jpeg", ".png", ".bmp", ".gif")
+
+
+def _label(number: int, kind: Any = np.uint32) -> np.ndarray:
+    return np.array(number, kind)
+
+
+def _by_folder(folders: list[str], kind: Any = np.uint32, endings: tuple[str, ...] = _PICTURES) -> list[tuple[Any, ...]]:
+    """The images in folders, with the folders' numbers as labels."""
+    return [(Image(path), _label(n, kind)) for n, folder in enumerate(folders) for path in files_in(folder, *endings)]
+
+
+def _food101(o):
+    wanted = ("train", "test") if o["usage"] == "all" else (o["usage"],)
+    names = sorted(name for use in wanted for name in lines_of(o["dataset_dir"], "meta", f"{use}.txt"))
+    return [(Image(os.path.join(o["dataset_dir"], "images", f"{name}.jpg")), np.array(name.partition("/")[0])) for name in names]
+
+
+def _lsun(o):
+    usage, classes = o["usage"], o["classes"]
+    if usage == "test":
+        return [(Image(path), _label(0)) for path in files_in(os.path.join(o["dataset_dir"], "test"), *_PICTURES)]
+    uses = ("train", "val") if usage == "all" else (usage,)
+    folders = [f for f in folders_in(o["dataset_dir"]) if os.path.basename(f).rpartition("_")[2] in uses]
+    names = sorted({os.path.basename(folder).rpartition("_")[0] for folder in folders}) if classes is None else [*classes]
+    places = [(names.index(name), f) for f in folders if (name := os.path.basename(f).rpartition("_")[0]) in names]
+    return [(Image(path), _label(number)) for number, folder in sorted(places) for path in files_in(folder, *_PICTURES)]
+
+
+def _omniglot(o):
+    top = os.path.join(o["dataset_dir"], "images_evaluation" if o["background"] is False else "images_background")
+    return _by_folder([character for alphabet in folders_in(top) for character in folders_in(alphabet)], np.int32)
+
+
+def _rendered_sst2(o):
+    uses = {"all": ("test", "train", "valid"), "val": ("valid",)}.get(o["usage"]) or (o["usage"],)
+    return [row for use in uses for row in _by_folder(folders_in(os.path.join(o["dataset_dir"], use)))]
+
+
+def _sun397(o):
+    names = [name.strip("/") for name in lines_of(o["dataset_dir"], "ClassName.txt")]
+    return _by_folder([os.path.join(o["dataset_dir"], name) for name in names])
+
+
+def _sbu(o):
+    top = o["dataset_dir"]
+    urls, captions = (lines_of(top, f"SBU_captioned_photo_dataset_{kind}.txt") for kind in ("urls", "captions"))
+    # As the dataset's own loader names the images: without the first letters of the url.
+    paths = [os.path.join(top, "sbu_images", url[23:].replace("/", "_")) for url in urls]
+    return [(Image(path), np.array(text)) for path, text in zip(paths, captions) if os.path.isfile(path)]
+
+
+def _flickr(o):
+    texts: dict[str, list[str]] = {}
+    for line in lines_of(o["annotation_file"]):
+        name, _, text = line.partition("\t")
+        texts.setdefault(name.partition("#")[0], []).append(text.strip())
+    return [(Image(os.path.join(o["dataset_dir"], name)), np.array(several)) for name, several in texts.items()]
+
+
+_PLACES = {"train-standard": "data_{}_standard", "train-challenge": "data_{}_challenge", "val": "val_{}"}
+
+
+def _places365(o):
+    usage, small = o["usage"], o["small"]
+    folder = _PLACES[usage].format("256" if small else "large")
+    rows = [line.split() for line in lines_of(o["dataset_dir"], f"places365_{usage.replace('-', '_')}.txt")]
+    return [(Image(os.path.join(o["dataset_dir"], folder, name.lstrip("/"))), _label(int(number))) for name, number in rows]
+
+
+def _div2k(o):
+    top, use, kind, scale = o["dataset_dir"], o["usage"], o["downgrade"], o["scale"]
+    uses = ("train", "valid") if use == "all" else (use,)
+    rows = []
+    for each in uses:
+        place = f"DIV2K_{each}_LR_{kind}" + (f"/X{scale}" if kind in ("bicubic", "unknown") else "")
+        end = f"x{scale}" + ("" if kind in ("bicubic", "unknown") else kind[0])
+        for path in files_in(os.path.join(top, f"DIV2K_{each}_HR"), ".png"):
+            name = os.path.basename(path).removesuffix(".png")
+            rows.append((Image(path), Image(os.path.join(top, place, f"{name}{end}.png"))))
+    return rows
+
+
+def _semeion(o):
+    rows = [np.array(line.split(), float) for line in lines_of(o["dataset_dir"], "semeion.data")]
+    return [(row[:256].astype(np.uint8).reshape(16, 16), _label(int(row[256:].argmax()))) for row in rows]
+
+
+def _stl10(o):
+    uses = {"all": ("train", "test", "unlabeled"), "train+unlabeled": ("train", "unlabeled")}.get(o["usage"], (o["usage"],))
+    rows = []
+    for use in uses:
+        images = (
+            np.fromfile(os.path.join(o["dataset_dir"], f"{use}_X.bin"), np.uint8).reshape(-1, 3, 96, 96).transpose(0, 3, 2, 1)
+        )
+        labels = [0] * len(images)
+        if use != "unlabeled":
+            labels = np.fromfile(os.path.join(o["dataset_dir"], f"{use}_y.bin"), np.uint8)
+        rows += [(image, _label(int(label) - 1, np.int32)) for image, label in zip(images, labels)]
+    return rows
+
+
+def _emnist(o):
+    rows = []
+    for use in ("train", "test") if o["usage"] == "all" else (o["usage"],):
+        start = os.path.join(o["dataset_dir"], f"emnist-{o['name']}-{use}-")
+        images, labels = read_idx(start + "images-idx3-ubyte", 2051, 3), read_idx(start + "labels-idx1-ubyte", 2049, 1)
+        rows += [(image[..., None], _label(label)) for image, label in zip(images, labels)]
+    return rows
+
+
+def _qmnist(o):
+    rows = []
+    for use in ("test", "train", "nist") if o["usage"] == "all" else (o["usage"],):
+        part = {"test10k": "test", "test50k": "test"}.get(use, use)
+        start = os.path.join(o["dataset_dir"], "xnist-" if part == "nist" else f"qmnist-{part}-")
+        images = read_idx(start + "images-idx3-ubyte", 2051, 3)[..., None]
+        labels = np.fromfile(start + "labels-idx2-int", ">i4")[3:].reshape(-1, 8)
+        found = [*zip(images, labels[:, 0] if o["compat"] else labels)]
+        found = found[:10000] if use == "test10k" else found[10000:] if use == "test50k" else found
+        rows += [(image, np.array(label, np.uint32)) for image, label in found]
+    return rows
+
+
+def _manifest(o):
+    rows = []
+    for line in lines_of(o["dataset_file"]):
+        entry = json.loads(line)
+        if entry["usage"].lower() == o["usage"]:
+            rows.append((Image(entry["source"]), [note["name"] for note in entry.get("annotation", ())]))
+    labels = _manifest_classes(o)
+    rows = [(image, np.array([labels[n] for n in names if n in labels], np.int32)) for image, names in rows]
+    return [(image, label.reshape(()) if len(label) == 1 else label) for image, label in rows if len(label)]
+
+
+def _manifest_classes(o):
+    if o["class_indexing"] is not None:
+        return o["class_indexing"]
+    entries = [entry for entry in map(json.loads, lines_of(o["dataset_file"])) if entry["usage"].lower() == o["usage"]]
+    return {name: n for n, name in enumerate(sorted({note["name"] for e in entries for note in e.get("annotation", ())}))}
+
+
+def _svhn(o):
+    from scipy.io import loadmat
+
+    rows = []
+    for use in ("train", "test", "extra") if o["usage"] == "all" else (o["usage"],):
+        found = loadmat(os.path.join(o["dataset_dir"], f"{use}_32x32.mat"))
+        rows += [(found["X"][..., n], _label(int(label) % 10)) for n, label in enumerate(found["y"].ravel())]
+    return rows
+
+
+def _imdb(o):
+    rows = []
+    for use in ("train", "test") if o["usage"] == "all" else ("train" if o["usage"] == "unsup" else o["usage"],):
+        for kind, label in (("unsup", -1),) if o["usage"] == "unsup" else (("pos", 1), ("neg", 0)):
+            folder = os.path.join(o["dataset_dir"], use, kind)
+            for path in files_in(folder, ".txt"):
+                with open(path, encoding="utf-8") as file:
+                    rows.append((np.array(file.read()), _label(label, np.int32)))
+    return rows
+
+
+Food101Dataset = listed(
+    "Food101Dataset", "Images of 101 kinds of food.", Layout(("image", "label"), _food101, f"dataset_dir usage {IMAGES}", _SPLITS)
+)
+LSUNDataset = listed(
+    "LSUNDataset", "Images of scenes, in folders such as ``bedroom_train``.",
+    Layout(("image", "label"), _lsun, f"dataset_dir usage classes {IMAGES}", ("train", "test", "val", "all")),
+)  # fmt: skip
+OmniglotDataset = listed(
+    "OmniglotDataset", "Images of characters of many alphabets.",
+    Layout(("image", "label"), _omniglot, f"dataset_dir background {IMAGES}"),
+)  # fmt: skip
+RenderedSST2Dataset = listed(
+    "RenderedSST2Dataset", "Images of sentences that praise or not.",
+    Layout(("image", "label"), _rendered_sst2, f"dataset_dir usage {IMAGES}", ("train", "test", "val", "all")),
+)  # fmt: skip
+SUN397Dataset = listed(
+    "SUN397Dataset", "Images of 397 kinds of scenes.", Layout(("image", "label"), _sun397, f"dataset_dir {IMAGES}")
+)
+Caltech256Dataset = listed(
+    "Caltech256Dataset", "Images of 256 kinds of things, a folder each.",
+    Layout(("image", "label"), lambda o: _by_folder(folders_in(o["dataset_dir"]), np.int32), f"dataset_dir {IMAGES}"),
+)  # fmt: skip
+SBUDataset = listed("SBUDataset", "Photographs with captions.", Layout(("image", "caption"), _sbu, f"dataset_dir {IMAGES}"))
+FlickrDataset = listed(
+    "FlickrDataset", "Photographs with some sentences each.",
+    Layout(("image", "annotation"), _flickr, f"dataset_dir annotation_file {IMAGES}"),
+)  # fmt: skip
+Places365Dataset = listed(
+    "Places365Dataset", "Images of 365 kinds of places.",
+    Layout(
+        ("image", "label"), _places365, f"dataset_dir usage small=True decode=False {OTHERS}", ("train-challenge", "val", "train-standard")
+    ),
+)  # fmt: skip
+DIV2KDataset = listed(
+    "DIV2KDataset", "Images in high and in low resolution.",
+    Layout(("hr_image", "lr_image"), _div2k, f"dataset_dir usage downgrade=bicubic scale=2 {IMAGES}", ("valid", "all", "train")),
+)  # fmt: skip
+SemeionDataset = listed(
+    "SemeionDataset", "Digits of 16 x 16 bits.", Layout(("image", "label"), _semeion, f"dataset_dir {OTHERS}")
+)
+STL10Dataset = listed(
+    "STL10Dataset", "Images of ten kinds of things; those without a label have -1.",
+    Layout(("image", "label"), _stl10, f"dataset_dir usage {OTHERS}", ("train", "test", "unlabeled", "train+unlabeled", "all")),
+)  # fmt: skip
+EMnistDataset = listed(
+    "EMnistDataset", "Letters and digits, in files in IDX format.",
+    Layout(("image", "label"), _emnist, f"dataset_dir name usage {OTHERS}", _SPLITS),
+)  # fmt: skip
+SVHNDataset = listed(
+    "SVHNDataset", "Numbers of houses, in files of MATLAB.",
+    Layout(("image", "label"), _svhn, f"dataset_dir usage {OTHERS.removesuffix(' cache')}", ("train", "test", "extra", "all")),
+)  # fmt: skip
+IMDBDataset = listed(
+    "IMDBDataset",
+    "Reviews of films, a text file each.",
+    Layout(("text", "label"), _imdb, f"dataset_dir usage {OTHERS}", ("train", "test", "unsup", "all")),
+)
+QMnistDataset = listed(
+    "QMnistDataset", "Digits with who wrote them; with ``compat=False`` a label has eight numbers.",
+    Layout(
+        ("image", "label"), _qmnist, f"dataset_dir usage compat=True {OTHERS}", ("train", "test", "test10k", "test50k", "nist", "all")
+    ),
+)  # fmt: skip
+ManifestDataset = listed(
+    "ManifestDataset", "Images that a file of JSON lines names, with their classes.",
+    Layout(
+        ("image", "label"), _manifest,
+        "dataset_file usage=train num_samples num_parallel_workers shuffle sampler class_indexing decode=False num_shards shard_id cache",
+        ("inference", "eval", "train"), _manifest_classes,
+    ),
+)  # fmt: skip

@@ -1,0 +1,398 @@
+"""Public text datasets: which files a folder has, how they are read, and what their columns are, in one table."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import itertools
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from msjax.core.base.checks import check_one_of
+from msjax.core.base.errors import describe
+from msjax.dataset.checks import check_list
+from msjax.dataset.enums import Shuffle
+from msjax.dataset.sources.files import check_folder, check_usage
+from msjax.dataset.sources.text_files import RowsOfFiles
+
+# ---- formats: each gives the rows of a file as tuples of texts
+
+
+def _csv(path: str, width: int) -> Iterator[tuple[str, ...]]:
+    with open(path, encoding="utf-8", newline="") as file:
+        for fields in csv.reader(file):
+            if fields and len(fields) != width:
+                raise ValueError(f"a line has {len(fields)} fields in the place of {width}")
+            if fields:
+                yield tuple(fields)
+
+
+def _lines(path: str, _width: int) -> Iterator[tuple[str, ...]]:
+    with open(path, encoding="utf-8", newline="\n") as file:
+        yield from ((line.rstrip("\n"),) for line in file if line.strip("\n"))
+
+
+def _blocks(separator: str, path: str, width: int) -> Iterator[tuple[list[str], ...]]:
+    """Sentences, a word with its tags in a line, with an empty line after each."""
+    with open(path, encoding="utf-8") as file:
+        for empty, lines in itertools.groupby(map(str.strip, file), key=lambda line: not line):
+            if not empty:
+                words = [line.split(separator) for line in lines]
+                if any(len(word) != width for word in words):
+                    raise ValueError(f"a line has another number of fields than {width}")
+                yield tuple(map(list, zip(*words)))
+
+
+def _tsv(names: Sequence[str], path: str, _width: int) -> Iterator[tuple[str, ...]]:
+    """Some columns of a file whose first line names them."""
+    with open(path, encoding="utf-8") as file:
+        head = file.readline().rstrip("\n").split("\t")
+        places = [head.index(name) for name in names]
+        for line in file:
+            fields = line.rstrip("\n").split("\t")
+            yield tuple(fields[place] for place in places)
+
+
+def _squad(path: str, _width: int) -> Iterator[tuple[Any, ...]]:
+    with open(path, encoding="utf-8") as file:
+        content = json.load(file)
+    for article in content["data"]:
+        for paragraph in article["paragraphs"]:
+            for question in paragraph["qas"]:
+                answers = question["answers"]
+                yield (
+                    paragraph["context"], question["question"], [answer["text"] for answer in answers] or [""],
+                    np.array([answer["answer_start"] for answer in answers] or [0], np.uint32),
+                )  # fmt: skip
+
+
+def _svm(path: str, _width: int) -> Iterator[tuple[np.ndarray, ...]]:
+    """USPS: a digit from 1 to 10, and 256 pixels from -1 to 1 with their numbers."""
+    with open(path) as file:
+        for line in file:
+            label, *pixels = line.split()
+            image = np.array([pixel.partition(":")[2] for pixel in pixels], np.float32).astype(float)
+            image = ((image + 1) / 2 * 255).astype(np.uint8)
+            yield image.reshape(16, 16, 1), np.array(int(label) - 1, np.uint32)
+
+
+# ---- datasets
+
+
+class _Texts(NamedTuple):
+    """A dataset of one folder.
+
+    Attributes:
+        columns: their names.
+        files: {usage: name of the file}.
+        read: from a path and the number of columns to the rows.
+    """
+
+    columns: tuple[str, ...]
+    files: dict[str, str]
+    read: Callable[[str, int], Iterator[tuple[Any, ...]]]
+
+
+def _train_and_test(ending="csv"):
+    return {"train": f"train.{ending}", "test": f"test.{ending}"}
+
+
+_TABLE = {
+    "AGNewsDataset": _Texts(("index", "title", "description"), _train_and_test(), _csv),
+    "AmazonReviewDataset": _Texts(("label", "title", "content"), _train_and_test(), _csv),
+    "DBpediaDataset": _Texts(("class", "title", "content"), _train_and_test(), _csv),
+    "SogouNewsDataset": _Texts(("index", "title", "content"), _train_and_test(), _csv),
+    "YahooAnswersDataset": _Texts(("class", "title", "content", "answer"), _train_and_test(), _csv),
+    "YelpReviewDataset": _Texts(("label", "text"), _train_and_test(), _csv),
+    "PennTreebankDataset": _Texts(("text",), {use: f"ptb.{use}.txt" for use in ("train", "valid", "test")}, _lines),
+    "WikiTextDataset": _Texts(("text",), {use: f"wiki.{use}.tokens" for use in ("train", "valid", "test")}, _lines),
+    "CoNLL2000Dataset": _Texts(("word", "pos_tag", "chunk_tag"), _train_and_test("txt"), functools.partial(_blocks, " ")),
+    "UDPOSDataset": _Texts(
+        ("word", "universal", "stanford"),
+        {"train": "en-ud-tag.v2.train.txt", "test": "en-ud-tag.v2.test.txt", "valid": "en-ud-tag.v2.dev.txt"},
+        functools.partial(_blocks, "\t"),
+    ),
+    "SQuADDataset": _Texts(
+        ("context", "question", "text", "answer_start"), {"train": "train-v*.json", "dev": "dev-v*.json"}, _squad
+    ),
+    "USPSDataset": _Texts(("image", "label"), {"train": "usps", "test": "usps.t"}, _svm),
+}
+
+
+class _Named(RowsOfFiles):
+    """A dataset of a folder whose files have names that are known."""
+
+    _texts: _Texts
+
+    def __init__(
+        self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: Any = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None, cache: object = None,
+    ):  # fmt: skip
+        who, files = type(self).__name__, self._texts.files
+        folder = check_folder(dataset_dir, who)
+        usage = check_usage(usage, (*files, "all"), who)
+        names = [*files.values()] if usage == "all" else [files[usage]]
+        super().__init__(
+            [os.path.join(folder, name) for name in names],
+            num_samples,
+            num_parallel_workers,
+            shuffle,
+            num_shards,
+            shard_id,
+            cache,
+        )
+
+    def _columns(self):
+        return list(self._texts.columns)
+
+    def _read(self, path):
+        try:
+            for row in self._texts.read(path, len(self._texts.columns)):
+                yield tuple(map(np.asarray, row))
+        except (OSError, ValueError, KeyError) as error:
+            raise RuntimeError(f"{type(self).__name__}: {path} can't be read: {type(error).__name__}: {error}") from error
+
+    def _file_count(self, path):
+        return sum(1 for _ in self._read(path))
+
+
+class _NamedWorkersLast(_Named):
+    """The same, with the order that some datasets have of their arguments."""
+
+    def __init__(
+        self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None, shuffle: Any = Shuffle.GLOBAL,
+        num_shards: int | None = None, shard_id: int | None = None, num_parallel_workers: int | None = None, cache: object = None,
+    ):  # fmt: skip
+        super().__init__(dataset_dir, usage, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
+        # In the order of the table, not in that of their names.
+        names = [*self._texts.files.values()]
+        self._files.sort(key=lambda path: names.index(os.path.basename(path)))
+
+
+_DOC = """Rows of the files {files} in a folder.
+
+    Columns: {columns}.
+
+    Args:
+        dataset_dir (str): the folder.
+        usage (str, optional): {usages} or "all". Default: "all".
+        num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache: as in `TextFileDataset`.
+
+    Raises:
+        TypeError, ValueError: a wrong argument, such as a folder or file that is not there.
+        RuntimeError: a file is no such file (when reading).
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> issubclass(ds.{name}, ds.Dataset)
+        True
+    """
+
+
+def _made(name: str) -> type[_Named]:
+    texts = _TABLE[name]
+    base = _NamedWorkersLast if name in ("CoNLL2000Dataset", "SogouNewsDataset", "UDPOSDataset", "YelpReviewDataset") else _Named
+    doc = _DOC.format(
+        name=name, files=", ".join(texts.files.values()), columns=", ".join(f"`{c}`" for c in texts.columns),
+        usages=", ".join(f'"{use}"' for use in texts.files),
+    )  # fmt: skip
+    return type(name, (base,), {"_texts": texts, "__doc__": doc, "__module__": __name__})
+
+
+AGNewsDataset = _made("AGNewsDataset")
+AmazonReviewDataset = _made("AmazonReviewDataset")
+CoNLL2000Dataset = _made("CoNLL2000Dataset")
+DBpediaDataset = _made("DBpediaDataset")
+PennTreebankDataset = _made("PennTreebankDataset")
+SogouNewsDataset = _made("SogouNewsDataset")
+SQuADDataset = _made("SQuADDataset")
+UDPOSDataset = _made("UDPOSDataset")
+USPSDataset = _made("USPSDataset")
+WikiTextDataset = _made("WikiTextDataset")
+YahooAnswersDataset = _made("YahooAnswersDataset")
+YelpReviewDataset = _made("YelpReviewDataset")
+
+
+class SST2Dataset(_Named):
+    """Rows of the files train.tsv, test.tsv and dev.tsv in a folder.
+
+    Columns: `sentence` and `label`; of "test" `sentence` alone.
+
+    Args:
+        dataset_dir (str): the folder.
+        usage (str, optional): "train", "test" or "dev". Default: "train".
+        num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache: as in `TextFileDataset`.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> with open("dev.tsv", "w") as f:
+        ...     _ = f.write("sentence\\tlabel\\nfine\\t1\\n")
+        >>> [(str(text), str(label)) for text, label in ds.SST2Dataset(".", "dev")]
+        [('fine', '1')]
+    """
+
+    def __init__(self, dataset_dir: str, usage: str | None = None, *args: Any, **kwargs: Any):
+        usage = check_usage(usage or "train", ("train", "test", "dev"), "SST2Dataset")
+        columns = ("sentence",) if usage == "test" else ("sentence", "label")
+        self._texts = _Texts(columns, {usage: f"{usage}.tsv"}, functools.partial(_tsv, columns))
+        super().__init__(dataset_dir, usage, *args, **kwargs)
+
+
+class EnWik9Dataset(RowsOfFiles):
+    """The lines of the file enwik9 in a folder; empty lines are left out.
+
+    Column: `text`.
+
+    Args:
+        dataset_dir (str): the folder.
+        num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache: as in `TextFileDataset`.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> with open("enwik9", "w") as f:
+        ...     _ = f.write("one\\n")
+        >>> [str(text) for text, in ds.EnWik9Dataset(".")]
+        ['one']
+    """
+
+    def __init__(
+        self, dataset_dir: str, num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: Any = True,
+        num_shards: int | None = None, shard_id: int | None = None, cache: object = None,
+    ):  # fmt: skip
+        path = os.path.join(check_folder(dataset_dir, "EnWik9Dataset"), "enwik9")
+        super().__init__(path, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
+
+    def _columns(self):
+        return ["text"]
+
+    def _read(self, path):
+        yield from ((np.array(line),) for (line,) in _lines(path, 1))
+
+    def _file_count(self, path):
+        return sum(1 for _ in self._read(path))
+
+
+class Multi30kDataset(RowsOfFiles):
+    """Sentences in two languages.
+
+    Columns: `text` and `translation`.
+
+    Args:
+        dataset_dir (str): the folder.
+        usage (str, optional): "train", "test", "valid" or "all". Default: "all".
+        language_pair (list of str, optional): ``["en", "de"]`` or ``["de", "en"]``. Default: the first.
+        num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache: as in `TextFileDataset`.
+
+    Example:
+        >>> import os
+        >>> from msjax import dataset as ds
+        >>> os.makedirs("training")
+        >>> for language, text in (("en", "yes"), ("de", "ja")):
+        ...     with open(f"training/train.{language}", "w") as f:
+        ...         _ = f.write(text)
+        >>> [(str(text), str(other)) for text, other in ds.Multi30kDataset(".", "train", ["de", "en"])]
+        [('ja', 'yes')]
+    """
+
+    _PARTS = {"train": "training/train", "test": "mmt16_task1_test/test", "valid": "validation/val"}
+
+    def __init__(
+        self, dataset_dir: str, usage: str | None = None, language_pair: list[str] | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Any = None, num_shards: int | None = None, shard_id: int | None = None,
+        cache: object = None,
+    ):  # fmt: skip
+        who = "Multi30kDataset"
+        folder, usage = check_folder(dataset_dir, who), check_usage(usage, (*self._PARTS, "all"), who)
+        if language_pair is not None and not isinstance(language_pair, (list, tuple)):
+            raise TypeError(f"For '{who}', 'language_pair' should be a list of two names, but got {describe(language_pair)}.")
+        self._languages = tuple(language_pair or ("en", "de"))
+        if self._languages not in (("en", "de"), ("de", "en")):
+            raise ValueError(f"For '{who}', 'language_pair' should be ['en', 'de'] or ['de', 'en'], but got {language_pair}.")
+        parts = [*self._PARTS.values()] if usage == "all" else [self._PARTS[usage]]
+        files = [os.path.join(folder, f"{part}.{self._languages[0]}") for part in parts]
+        super().__init__(
+            files, num_samples, num_parallel_workers, True if shuffle is None else shuffle, num_shards, shard_id, cache
+        )
+
+    def _columns(self):
+        return ["text", "translation"]
+
+    def _read(self, path):
+        other = path.removesuffix(self._languages[0]) + self._languages[1]
+        for texts in zip(_lines(path, 1), _lines(other, 1)):
+            yield tuple(np.array(text) for (text,) in texts)
+
+    def _file_count(self, path):
+        return sum(1 for _ in self._read(path))
+
+
+# {task of CLUE: {usage: columns}}; "/" in a name is a step into an inner table.
+_SENTENCES = ("sentence1", "sentence2")
+_SPANS = ("target/span1_index", "target/span2_index", "target/span1_text", "target/span2_text", "idx", "text")
+_CLUE = {
+    "AFQMC": {"train": ("label", *_SENTENCES), "eval": ("label", *_SENTENCES), "test": ("id", *_SENTENCES)},
+    "CMNLI": {"train": ("label", *_SENTENCES), "eval": ("label", *_SENTENCES), "test": ("id", *_SENTENCES)},
+    "CSL": {**dict.fromkeys(("train", "eval"), ("id", "abst", "keyword", "label")), "test": ("id", "abst", "keyword")},
+    "IFLYTEK": {**dict.fromkeys(("train", "eval"), ("label", "label_des", "sentence")), "test": ("id", "sentence")},
+    "TNEWS": {
+        **dict.fromkeys(("train", "eval"), ("label", "label_desc", "sentence", "keywords")),
+        "test": ("id", "sentence", "keywords"),
+    },
+    "WSC": {**dict.fromkeys(("train", "eval"), (*_SPANS, "label")), "test": _SPANS},
+}
+
+
+class CLUEDataset(RowsOfFiles):
+    """Rows of the tasks of CLUE, files with a JSON object in each line.
+
+    Columns: those of the task, by name.
+
+    Args:
+        dataset_files (str or list of str): paths, or patterns.
+        task (str): "AFQMC", "CMNLI", "CSL", "IFLYTEK", "TNEWS" or "WSC".
+        usage (str): "train", "test" or "eval".
+        num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache: as in `TextFileDataset`.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> with open("train.json", "w") as f:
+        ...     _ = f.write('{"label": "1", "sentence1": "a", "sentence2": "b"}')
+        >>> [[str(text) for text in row] for row in ds.CLUEDataset("train.json", "AFQMC", "train")]
+        [['1', 'a', 'b']]
+    """
+
+    def __init__(
+        self, dataset_files: str | list[str], task: str = "AFQMC", usage: str = "train", num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Any = Shuffle.GLOBAL, num_shards: int | None = None,
+        shard_id: int | None = None, cache: object = None,
+    ):  # fmt: skip
+        check_one_of(task, tuple(_CLUE), "task", "CLUEDataset")
+        check_one_of(usage, ("train", "test", "eval"), "usage", "CLUEDataset")
+        self._paths = {path.rpartition("/")[2]: path for path in _CLUE[task][usage]}
+        super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
+
+    def _columns(self):
+        return sorted(self._paths)
+
+    def _read(self, path):
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield tuple(self._value(line, self._paths[name], f"{path}, line {number}") for name in self._columns())
+
+    def _value(self, line, path, where):
+        try:
+            value = functools.reduce(lambda table, name: table[name], path.split("/"), json.loads(line))
+        except (ValueError, KeyError, TypeError) as error:
+            raise RuntimeError(f"CLUEDataset: {where} has no {path!r}: {line.strip()[:80]!r}") from error
+        if isinstance(value, bool) or not isinstance(value, int):
+            return np.array(check_list(value, path, "CLUEDataset") if isinstance(value, list) else str(value))
+        return np.array(value, np.uint32)
+
+    def _file_count(self, path):
+        with open(path, encoding="utf-8") as file:
+            return sum(1 for line in file if line.strip())

@@ -1,0 +1,256 @@
+"""The public datasets of the tables, each on a few small files that are written here."""
+
+import json
+import wave
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from msjax import dataset as ds
+
+
+def write_to(folder, files):
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            path.write_text(content)
+        elif isinstance(content, bytes):
+            path.write_bytes(content)
+        elif isinstance(content, list):
+            with wave.open(str(path), "wb") as file:
+                file.setparams((1, 2, 8000, len(content), "NONE", ""))
+                file.writeframes(np.array(content, "<i2").tobytes())
+        else:
+            Image.new("RGB", (2, 1), (content,) * 3).save(path)
+
+
+def rows(name, *args, **kwargs):
+    data = getattr(ds, name)(*args, shuffle=False, num_parallel_workers=1, **kwargs)
+    return data.get_col_names(), [
+        [value.tolist() for value in row] for row in data.create_tuple_iterator(num_epochs=1, output_numpy=True)
+    ]
+
+
+TEXTS = {
+    "AGNewsDataset": ("csv", '3,"a ""b""",c\n', ["index", "title", "description"], ["3", 'a "b"', "c"]),
+    "AmazonReviewDataset": ("csv", "1,a,b\n", ["label", "title", "content"], ["1", "a", "b"]),
+    "DBpediaDataset": ("csv", "1,a,b\n", ["class", "title", "content"], ["1", "a", "b"]),
+    "SogouNewsDataset": ("csv", "1,a,b\n", ["index", "title", "content"], ["1", "a", "b"]),
+    "YahooAnswersDataset": ("csv", "1,a,b,c\n", ["class", "title", "content", "answer"], ["1", "a", "b", "c"]),
+    "YelpReviewDataset": ("csv", "1,a\n", ["label", "text"], ["1", "a"]),
+    "CoNLL2000Dataset": ("txt", "a b c\nd e f\n\n", ["word", "pos_tag", "chunk_tag"], [["a", "d"], ["b", "e"], ["c", "f"]]),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_of_two_files(tmp_path, name):
+    ending, text, columns, row = TEXTS[name]
+    write_to(tmp_path, {f"train.{ending}": text, f"test.{ending}": text * 2 if ending == "csv" else text + text})
+    assert rows(name, str(tmp_path), "train") == (columns, [row])
+    assert rows(name, str(tmp_path), "test") == (columns, [row, row])
+    assert rows(name, str(tmp_path)) == (columns, [row] * 3)
+    with pytest.raises(ValueError, match="usage"):
+        rows(name, str(tmp_path), "some")
+    write_to(tmp_path, {f"train.{ending}": "one\n"})
+    with pytest.raises(RuntimeError, match="fields"):
+        rows(name, str(tmp_path), "train")
+
+
+def test_other_texts(tmp_path):
+    pixels = " ".join(f"{n}:{-1 if n == 1 else 1}" for n in range(1, 257))
+    squad = {
+        "data": [{"paragraphs": [{"context": "c", "qas": [{"question": "q", "answers": [{"text": "t", "answer_start": 3}]}]}]}]
+    }
+    write_to(
+        tmp_path,
+        {
+            "ptb.valid.txt": " a \n\nb\n", "wiki.test.tokens": "a\n", "en-ud-tag.v2.dev.txt": "a\tb\tc\n", "usps": f"3 {pixels}\n",
+            "train-v1.1.json": json.dumps(squad), "test.tsv": "index\tsentence\n0\thi\n", "validation/val.en": "a\n",
+            "validation/val.de": "b\n", "enwik9": "a\n\n b\n", "tnews.json": '{"id": 4, "sentence": "s", "keywords": "a,b"}\n',
+            "wsc.json": '{"target": {"span1_index": 1, "span2_index": 2, "span1_text": "x", "span2_text": "y"}, "idx": 7, "text": "t"}\n',
+        },
+    )  # fmt: skip
+    top = str(tmp_path)
+    assert rows("PennTreebankDataset", top, "valid") == (["text"], [[" a "], ["b"]])
+    assert rows("WikiTextDataset", top, "test") == (["text"], [["a"]])
+    assert rows("UDPOSDataset", top, "valid") == (["word", "universal", "stanford"], [[["a"], ["b"], ["c"]]])
+    assert rows("SQuADDataset", top, "train")[1] == [["c", "q", ["t"], [3]]]
+    assert rows("SST2Dataset", top, "test") == (["sentence"], [["hi"]])
+    assert rows("Multi30kDataset", top, "valid", ["de", "en"]) == (["text", "translation"], [["b", "a"]])
+    assert rows("EnWik9Dataset", top) == (["text"], [["a"], [" b"]])
+    assert rows("CLUEDataset", top + "/tnews.json", "TNEWS", "test") == (["id", "keywords", "sentence"], [[4, "a,b", "s"]])
+    names, found = rows("CLUEDataset", top + "/wsc.json", "WSC", "test")
+    assert dict(zip(names, found[0])) == {
+        "span1_index": 1,
+        "span2_index": 2,
+        "span1_text": "x",
+        "span2_text": "y",
+        "idx": 7,
+        "text": "t",
+    }
+    image, label = rows("USPSDataset", top, "train")[1][0]
+    assert label == 2 and np.ravel(image).tolist() == [0] + [255] * 255
+    with pytest.raises(RuntimeError, match="no 'label'"):
+        rows("CLUEDataset", top + "/tnews.json", "TNEWS", "train")
+
+
+def shades(name, *args, **kwargs):
+    """Rows with the images as the shade of their one colour."""
+    columns, found = rows(name, *args, decode=True, **kwargs)
+    return columns, [
+        [value[0][0][0] if c in ("image", "hr_image", "lr_image", "task") else value for c, value in zip(columns, row)]
+        for row in found
+    ]
+
+
+def test_images_with_labels(tmp_path):
+    png = {
+        "food/images/pie/1.jpg": 1,
+        "food/images/tea/2.jpg": 2,
+        "food/meta/train.txt": "tea/2\n",
+        "food/meta/test.txt": "pie/1\n",
+    }
+    write_to(
+        tmp_path,
+        png | {
+            "lsun/bed_train/a.png": 3, "lsun/sea_train/a.png": 4, "lsun/sea_val/b.png": 5, "omni/images_background/A/c1/x.png": 6,
+            "omni/images_background/B/c1/x.png": 7, "sst/train/negative/a.png": 8, "sst/train/positive/a.png": 9,
+            "sun/ClassName.txt": "/b/bar\n/a/abbey\n", "sun/a/abbey/1.png": 10, "sun/b/bar/1.png": 11, "cal/one/1.png": 12, "cal/two/1.png": 13,
+            "flickr/1.png": 14, "tokens": "1.png#0\tfirst\n1.png#1\tsecond\n", "div/DIV2K_valid_HR/1.png": 15,
+            "div/DIV2K_valid_LR_bicubic/X2/1x2.png": 16, "places/places365_val.txt": "1.png 4\n", "places/val_256/1.png": 17,
+            "city/leftImg8bit/val/rome/r1_leftImg8bit.png": 18, "city/gtFine/val/rome/r1_gtFine_labelIds.png": 19,
+        },
+    )  # fmt: skip
+    of = lambda name: str(tmp_path / name)  # noqa: E731
+    assert shades("Food101Dataset", of("food")) == (["image", "label"], [[1, "pie"], [2, "tea"]])
+    assert shades("Food101Dataset", of("food"), "train")[1] == [[2, "tea"]]
+    assert shades("LSUNDataset", of("lsun"), "train")[1] == [[3, 0], [4, 1]] and shades("LSUNDataset", of("lsun"), "val")[1] == [
+        [5, 0]
+    ]
+    assert shades("LSUNDataset", of("lsun"), "train", ["sea"])[1] == [[4, 0]]
+    assert shades("OmniglotDataset", of("omni"))[1] == [[6, 0], [7, 1]]
+    assert shades("RenderedSST2Dataset", of("sst"), "train")[1] == [[8, 0], [9, 1]]
+    assert shades("SUN397Dataset", of("sun"))[1] == [[11, 0], [10, 1]] and shades("Caltech256Dataset", of("cal"))[1] == [
+        [12, 0],
+        [13, 1],
+    ]
+    assert shades("FlickrDataset", of("flickr"), of("tokens"))[1] == [[14, ["first", "second"]]]
+    assert shades("DIV2KDataset", of("div"), "valid")[1] == [[15, 16]]
+    assert shades("Places365Dataset", of("places"), "val")[1] == [[17, 4]]
+    assert shades("CityscapesDataset", of("city"), "val", "fine", "semantic")[1] == [[18, 19]]
+    assert ds.OmniglotDataset(of("omni")).num_classes() == 2 and ds.SUN397Dataset(of("sun")).num_classes() is None
+
+
+def test_images_in_files_of_their_own(tmp_path):
+    head = lambda *n: np.array(n, ">i4").tobytes()  # noqa: E731
+    image = np.arange(784).astype(np.uint8).tobytes()
+    big = np.arange(3 * 96 * 96).astype(np.uint8)
+    write_to(
+        tmp_path,
+        {
+            "emnist-mnist-test-images-idx3-ubyte": head(2051, 1, 28, 28) + image, "emnist-mnist-test-labels-idx1-ubyte": head(2049, 1) + b"\7",
+            "qmnist-test-images-idx3-ubyte": head(2051, 1, 28, 28) + image,
+            "qmnist-test-labels-idx2-int": head(3074, 1, 8, *range(3, 11)), "test_X.bin": big.tobytes(), "test_y.bin": b"\4",
+            "semeion.data": " ".join(["1.0", *["0.0"] * 255, *"0010000000"]), "test/pos/0.txt": "good", "test/neg/0.txt": "bad",
+        },
+    )  # fmt: skip
+    top = str(tmp_path)
+    ((image, label),) = rows("EMnistDataset", top, "mnist", "test")[1]
+    assert label == 7 and np.array(image).shape == (28, 28, 1) and image[0][5] == [5]
+    assert rows("QMnistDataset", top, "test")[1][0][1] == 3
+    assert rows("QMnistDataset", top, "test", compat=False)[1][0][1] == [*range(3, 11)]
+    ((image, label),) = rows("STL10Dataset", top, "test")[1]
+    # Channels first, then columns.
+    assert label == 3 and image[0][1][0] == 96 and image[1][0][0] == 1 and image[0][0][1] == 96 * 96 % 256
+    ((image, label),) = rows("SemeionDataset", top)[1]
+    assert label == 2 and np.sum(image) == 1 and image[0][0] == 1
+    assert rows("IMDBDataset", top, "test") == (["text", "label"], [["good", 1], ["bad", 0]])
+
+
+def test_boxes_and_attributes(tmp_path):
+    voc = "<annotation><object><name>{}</name><truncated>1</truncated><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>5</xmax><ymax>9</ymax></bndbox></object></annotation>"
+    coco = {
+        "images": [{"id": 5, "file_name": "a.png"}], "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [{
+            "image_id": 5, "category_id": 1, "bbox": [1, 2, 3, 4], "iscrowd": 0, "caption": "hi", "keypoints": [1, 2, 2], "num_keypoints": 1,
+            "segmentation": [[1, 2, 3, 4]],
+        }],
+    }  # fmt: skip
+    write_to(
+        tmp_path,
+        {
+            "celeba/a.jpg": 1, "celeba/b.jpg": 2, "celeba/list_attr_celeba.txt": "2\nx y\na.jpg -1 1\nb.jpg 1 1\n",
+            "celeba/list_eval_partition.txt": "a.jpg 0\nb.jpg 2\n", "coco/a.png": 3, "notes.json": json.dumps(coco),
+            "voc/ImageSets/Main/train.txt": "1\n2\n", "voc/JPEGImages/1.jpg": 4, "voc/JPEGImages/2.jpg": 5,
+            "voc/Annotations/1.xml": voc.format("dog"), "voc/Annotations/2.xml": voc.format("cat"),
+            "kitti/data_object_image_2/training/image_2/0.png": 6,
+            "kitti/data_object_label_2/training/label_2/0.txt": "Van 0.5 1 2 3 4 5 6 7 8 9 10 11 12 13\nCar -1 -1 -10 0 0 0 0 0 0 0 0 0 0 0\n",
+            "wider/WIDER_val/images/a.jpg": 7, "wider/wider_face_split/wider_face_val_bbx_gt.txt": "a.jpg\n1\n1 2 3 4 5 6 7 8 9 10\n",
+            "list.json": json.dumps({"source": str(tmp_path / "coco/a.png"), "usage": "TRAIN", "annotation": [{"name": "cat"}]}) + "\n",
+        },
+    )  # fmt: skip
+    of = lambda name: str(tmp_path / name)  # noqa: E731
+    assert shades("CelebADataset", of("celeba")) == (["image", "attr"], [[1, [0, 1]], [2, [1, 1]]])
+    assert shades("CelebADataset", of("celeba"), usage="test")[1] == [[2, [1, 1]]]
+    assert shades("CocoDataset", of("coco"), of("notes.json"))[1] == [[3, [[1, 2, 3, 4]], [[1]], [[0]]]]
+    for task, values in (("Captioning", [[["hi"]]]), ("Keypoint", [[[1, 2, 2]], [[1]]]), ("Stuff", [[[1, 2, 3, 4]], [[0]]])):
+        assert shades("CocoDataset", of("coco"), of("notes.json"), task)[1] == [[3, *values]]
+    assert ds.CocoDataset(of("coco"), of("notes.json")).get_class_indexing() == {"cat": [1]}
+    columns, found = shades("VOCDataset", of("voc"), "Detection")
+    assert columns == ["image", "bbox", "label", "difficult", "truncate"]
+    assert found == [[4, [[1, 2, 4, 7]], [[1]], [[0]], [[1]]], [5, [[1, 2, 4, 7]], [[0]], [[0]], [[1]]]]
+    assert shades("VOCDataset", of("voc"), "Detection", class_indexing={"dog": 9})[1] == [
+        [4, [[1, 2, 4, 7]], [[9]], [[0]], [[1]]]
+    ]
+    row = shades("KITTIDataset", of("kitti"))[1][0]
+    assert row[:6] == [6, [[1], [0]], [[0.5], [-1]], [[1], [2**32 - 1]], [[2], [-10]], [[3, 4, 5, 6], [0, 0, 0, 0]]] and row[
+        8
+    ] == [[13], [0]]
+    assert shades("WIDERFaceDataset", of("wider"), "valid")[1] == [[7, [[1, 2, 3, 4]], [5], [6], [7], [9], [10], [8]]]
+    assert shades("ManifestDataset", of("list.json"))[1] == [[3, 0]]
+    write_to(tmp_path, {"voc/Annotations/1.xml": "<annotation>"})
+    with pytest.raises(RuntimeError, match="no XML file"):
+        rows("VOCDataset", of("voc"), "Detection")
+
+
+def test_sounds(tmp_path):
+    write_to(
+        tmp_path,
+        {
+            "yes/0_1_1.wav": [0, 32767, -32767], "gtzan/blues/1.wav": [32767], "lj/wavs/a.wav": [0], "lj/metadata.csv": "a|text|normal\n",
+            "words/bed/ann_nohash_2.wav": [0], "words/bird/bob_nohash_0.wav": [32767], "words/_background_noise_/x.wav": [0],
+            "words/testing_list.txt": "bed/ann_nohash_2.wav\n", "words/validation_list.txt": "", "cmu_us_slt_arctic/wav/arctic_b1.wav": [0],
+            "cmu_us_slt_arctic/etc/txt.done.data": '( arctic_b1 "Yes, so." )\n', "libri/dev-clean/7/8/7_8.trans.tsv": "7_8_1\tone\tOne\n",
+            "libri/dev-clean/7/8/7_8_1.wav": [0],
+        },
+    )  # fmt: skip
+    of = lambda name: str(tmp_path / name)  # noqa: E731
+    assert rows("YesNoDataset", of("yes")) == (["waveform", "sample_rate", "label"], [[[[0, 1, -1]], 8000, [0, 1, 1]]])
+    assert rows("GTZANDataset", of("gtzan"))[1] == [[[[1]], 8000, "blues"]]
+    assert rows("LJSpeechDataset", of("lj"))[1] == [[[[0]], 8000, "text", "normal"]]
+    assert rows("SpeechCommandsDataset", of("words"), "train")[1] == [[[[1]], 8000, "bird", "bob", 0]]
+    assert rows("SpeechCommandsDataset", of("words"), "test")[1] == [[[[0]], 8000, "bed", "ann", 2]]
+    assert rows("CMUArcticDataset", of(""), "slt")[1] == [[[[0]], 8000, "Yes, so.", "b1"]]
+    assert rows("LibriTTSDataset", of("libri"), "dev-clean")[1] == [[[[0]], 8000, "one", "One", 7, 8, "7_8_1"]]
+    write_to(tmp_path, {"yes/0_1_1.wav": "no"})
+    with pytest.raises(RuntimeError, match="no WAV file"):
+        rows("YesNoDataset", of("yes"))
+
+
+@pytest.mark.parametrize(
+    "make, error",
+    [
+        (lambda top: ds.YesNoDataset(), TypeError),
+        (lambda top: ds.YesNoDataset(top, some=1), TypeError),
+        (lambda top: ds.YesNoDataset(3), TypeError),
+        (lambda top: ds.YesNoDataset(top + "/nowhere"), ValueError),
+        (lambda top: ds.GTZANDataset(top, "some"), ValueError),
+        (lambda top: ds.GTZANDataset(top, cache=1), NotImplementedError),
+        (lambda top: list(ds.GTZANDataset(top)), RuntimeError),
+    ],
+)
+def test_wrong_arguments_of_listed_datasets(tmp_path, make, error):
+    with pytest.raises(error):
+        make(str(tmp_path))

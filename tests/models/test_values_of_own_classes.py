@@ -1,0 +1,72 @@
+"""Places whose values are pytrees of a class that knows its shape, as named arrays are."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.tree_util import register_pytree_node_class
+
+from msjax import hooks
+
+W = jnp.array([[[1.0, 2.0], [0.5, -1.0]], [[0.0, 1.0], [1.0, 1.0]]])
+X = jnp.array([[1.0, 2.0], [3.0, -1.0]])
+
+
+@register_pytree_node_class
+class Named:
+    """An array with named axes, whose sizes are static and checked."""
+
+    def __init__(self, array, axes):
+        if hasattr(array, "shape"):
+            assert tuple(axes.values()) == array.shape, (axes, array.shape)
+        self.array, self.axes = array, axes
+
+    @property
+    def shape(self):
+        return self.axes
+
+    dtype = property(lambda self: self.array.dtype)
+
+    def tree_flatten(self):
+        return (self.array,), tuple(self.axes.items())
+
+    @classmethod
+    def tree_unflatten(cls, axes, leaves):
+        return cls(leaves[0], dict(axes))
+
+
+def model(x):
+    def layer(x, w):
+        out = hooks.site("layer", Named(jnp.tanh(x.array @ w), x.axes))
+        return out, None
+
+    return jax.lax.scan(layer, Named(x, {"position": 2, "feature": 2}), W)[0].array
+
+
+def by_hand(x, edit=lambda i, v: v):
+    for i in range(2):
+        x = edit(i, jnp.tanh(x @ W[i]))
+    return x
+
+
+def test_captured_in_a_scan_they_are_arrays():
+    _, found = hooks.capture(model, "layer", gradients=True)(X)
+    np.testing.assert_allclose(found["layer"], jnp.stack([jnp.tanh(X @ W[0]), by_hand(X)]), rtol=1e-5)
+    assert found.gradients["layer"].shape == (2, 2, 2)
+    plain = hooks.capture(lambda x: hooks.site("one", Named(x, {"position": 2, "feature": 2})).array, "one")(X)[1]
+    assert isinstance(plain["one"], Named) and plain["one"].axes == {"position": 2, "feature": 2}
+
+
+def test_verbs_take_the_array_in_them():
+    vector = jnp.array([1.0, -1.0])
+    np.testing.assert_allclose(
+        hooks.steer(model, {"layer": vector}, positions=-1)(X), by_hand(X, lambda i, v: v.at[-1].add(vector)), rtol=1e-5
+    )
+    sweep = hooks.patch_sweep(model, X, X + 1, "layer", metric=jnp.sum, position_axis=0)
+    first = jnp.tanh(X @ W[0])
+    patched = by_hand(X + 1, lambda i, v: v.at[1].set(first[1]) if i == 0 else v)
+    np.testing.assert_allclose(sweep.values[0, 1], patched.sum(), rtol=1e-5)
+    found = hooks.attribute(model, X, at="layer", method="integrated gradients", steps=200)["layer"]
+    np.testing.assert_allclose(found[1], by_hand(X), rtol=1e-5)
+    with pytest.raises(TypeError, match=r"name one of its elements, such as 'pair:out\[0\]', 'pair:out\[1\]'"):
+        hooks.steer(lambda x: sum(hooks.site("pair", (x, x))), {"pair": vector})(X)

@@ -1,0 +1,166 @@
+"""Runs, a fault, a comparison and a study to look at: what pages of the documentation show, and what the browser is driven through."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+
+from msjax import hooks, tools
+from msjax.core.page.page import Page
+from tests.page.made_runs import run_of
+
+HOSTILE = [
+    "</script><script>window.hurt = 1</script>",
+    '"><img src=x onerror="window.hurt=1">',
+    "${window.hurt=1}{{code}}",
+    "javascript:window.hurt=1",
+    "=HYPERLINK(1)",
+    "<!--<script>",
+    "\u2028\u2029\0\ud7ff",
+]
+TOKENS = ["The", " keys", " to", " the", " cabinet", " are", " on", "\n"]
+
+
+class Block(nnx.Module):
+    """A block of a transformer: attention over the positions, and a layer of two products."""
+
+    def __init__(self, width, rngs):
+        self.attention = nnx.MultiHeadAttention(2, width, decode=False, rngs=rngs)
+        self.up, self.down = nnx.Linear(width, 2 * width, rngs=rngs), nnx.Linear(2 * width, width, rngs=rngs)
+
+    def __call__(self, x):
+        x = x + self.attention(x)
+        return x + self.down(nnx.relu(self.up(x)))
+
+
+class Transformer(nnx.Module):
+    """Four blocks between an embedding and a head."""
+
+    def __init__(self, width=16, seed=0):
+        rngs = nnx.Rngs(seed)
+        self.embed = nnx.Embed(32, width, rngs=rngs)
+        self.blocks = nnx.List([Block(width, rngs) for _ in range(4)])
+        self.head = nnx.Linear(width, 32, rngs=rngs)
+
+    def __call__(self, tokens):
+        x = self.embed(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+def exploding(path, steps=400, bad=300, every=10):
+    """Train a transformer whose learning rate is a thousand times too large from one step on; `watch` writes the page."""
+    model = Transformer()
+    optimizer = nnx.Optimizer(model, optax.sgd(lambda step: jnp.where(step < bad, 0.05, 50.0)), wrt=nnx.Param)
+    tokens = jax.random.randint(jax.random.key(1), (8, 12), 0, 32)
+
+    @nnx.jit
+    def step(model, optimizer):
+        def loss_of(model):
+            logits = model(tokens[:, :-1])
+            return optax.softmax_cross_entropy_with_integer_labels(logits, tokens[:, 1:]).mean()
+
+        loss, gradients = nnx.value_and_grad(loss_of)(model)
+        optimizer.update(model, gradients)
+        return loss
+
+    rules = [
+        tools.rules.gradient_norm(then=lambda *said: None),
+        tools.rules.update_ratio(low=0, high=0.5, then=lambda *said: None),
+    ]
+    with tools.watch(model, every=every, to=str(path), rules=rules) as watched:
+        for _ in range(steps):
+            watched.next_step(loss=step(model, optimizer))
+    return watched
+
+
+def fault_in_a_scan(bundle):
+    """A scanned stack of layers, the third of which takes the logarithm of a number below 0; found by `guard`."""
+
+    def layer(x, weight):
+        x = jnp.tanh(x @ weight)
+        return jnp.log(x + 0.99), x.mean()
+
+    def step(weights, batch):
+        out, means = jax.lax.scan(layer, batch, weights)
+        return (out**2).mean() + means.sum()
+
+    weights = jax.random.normal(jax.random.key(0), (5, 8, 8)) * 0.3
+    weights = weights.at[2].set(weights[2] * 40)
+    try:
+        tools.guard(step, bundle=bundle)(weights, jax.random.normal(jax.random.key(1), (6, 8)))
+    except tools.Fault as fault:
+        return fault
+    raise AssertionError("the scan should compute a NaN")
+
+
+def comparison():
+    """A transformer beside one with a wrong weight in its third block."""
+    one, other = Transformer(), Transformer()
+    other.blocks[2].up.kernel[...] = other.blocks[2].up.kernel[...].at[0, 0].add(0.5)
+    return tools.compare(one, other, jax.random.randint(jax.random.key(2), (2, 8), 0, 32))
+
+
+def study():
+    """Attention patterns, a patch sweep, an attribution, and a step as a graph with an ablated block."""
+    model, clean = Transformer(), jnp.arange(8)[None]
+    corrupt = clean.at[0, 1].set(20)
+    sweep = hooks.patch_sweep(model, clean, corrupt, "blocks.?", metric=lambda out: out[0, -1, 3])
+    found = hooks.attribute(model, clean, at="blocks.?", metric=lambda out: out[0, -1, 3])
+    _, step = hooks.capture(
+        model, ["embed", "blocks.*", "head"], gradients=True, edit={"blocks.1": lambda v, i: jnp.zeros_like(v)}
+    )(clean)
+    scores = jax.random.normal(jax.random.key(3), (4, 2, 8, 8)) * 2
+    patterns = jax.nn.softmax(jnp.where(jnp.tril(jnp.ones((8, 8), bool)), scores, -1e9))
+    heads = tools.page(
+        {"attention": patterns},
+        axes=("layer", "head", "query", "key"),
+        labels={"query": TOKENS, "key": TOKENS},
+        title="Attention",
+    )
+    amounts = {"attribution": jnp.stack([v[0].sum(-1) for v in found.values()])}
+    lens = tools.page(amounts, axes=("layer", "position"), labels={"position": TOKENS, "layer": list(found)}, title="Attribution")
+    return tools.page(
+        heads, tools.page(sweep, labels={"position": TOKENS}), lens, tools.page(step, edited=["blocks.1"]), title="Study"
+    )
+
+
+def large(name="large", seed=0, modules=1000, columns=2000):
+    """The data of a run of so many modules and 10,000 steps; random, which nothing makes smaller."""
+    rng, parts = np.random.default_rng(seed), ("attn", "attn.q", "attn.k", "attn.v", "mlp", "mlp.up", "mlp.down")
+    run = run_of([f"blocks.{i // 7}.{parts[i % 7]}" for i in range(modules)], 1, kinds=("activation", "gradient")).data()
+    each = 10_000 // columns
+    for kind in run["kinds"].values():
+        kind["first"] = 1 + each * np.arange(columns, dtype=np.int32)
+        kind["last"] = kind["first"] + np.int32(each - 1)
+        walk = np.exp(np.cumsum(rng.normal(size=(modules, columns)) * 0.05, 1))
+        planes = {
+            "norm": walk * 1.1,
+            "norm_min": walk,
+            "norm_max": walk * (1.1 + rng.random((modules, columns))),
+            "mean": rng.normal(size=walk.shape),
+            "zeros": rng.random(walk.shape),
+        }
+        kind["planes"] = {plane: values.astype(np.float32) for plane, values in planes.items()}
+    return {**run, "name": name}
+
+
+def page_of(*runs):
+    """A page of the data of some runs."""
+    return Page(", ".join(run["name"] for run in runs), [{"kind": "run", "title": "Runs", "runs": list(runs)}])
+
+
+def hostile():
+    """A page in which every name and text would be code, if it were not text."""
+    run = run_of([*HOSTILE, *(f"{name}.{name}" for name in HOSTILE)], 12)
+    for name in HOSTILE:
+        run.name = name
+        run.warn(name, "activation", name, 3, name)
+        run.number(1, name, 1.0)
+    fault = tools.Fault(HOSTILE[0], "forward", HOSTILE[1], operation=HOSTILE[2], note=HOSTILE[4])
+    maps = tools.page({name: np.eye(2) for name in HOSTILE}, axes=HOSTILE[:2], labels=dict.fromkeys(HOSTILE[:2], HOSTILE[:2]))
+    return tools.page(
+        Page(HOSTILE[0], [{"kind": "run", "title": HOSTILE[1], "runs": [run.data()]}]), fault, maps, title=HOSTILE[0]
+    )

@@ -1,0 +1,99 @@
+"""Attributions, against the same by hand, on a small network in two frameworks and as a function."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from msjax import hooks
+
+RNG = np.random.default_rng(1)
+W, V = RNG.normal(size=(3, 4)).astype("float32"), RNG.normal(size=(4, 2)).astype("float32")
+X, BASE = RNG.normal(size=(2, 3)).astype("float32"), np.array([0.5, -0.5, 1.0], "float32")
+
+
+class Net(nnx.Module):
+    def __init__(self):
+        self.first = nnx.Linear(3, 4, use_bias=False, rngs=nnx.Rngs(0))
+        self.second = nnx.Linear(4, 2, use_bias=False, rngs=nnx.Rngs(0))
+        self.first.kernel[...], self.second.kernel[...] = W, V
+
+    def __call__(self, x):
+        return self.second(jnp.tanh(self.first(x)))
+
+
+NET = Net()
+
+
+def metric(out):
+    return out[:, 1]
+
+
+def number(x):
+    return np.tanh(x @ W) @ V[:, 1]
+
+
+def slope(x):
+    return (1 - np.tanh(x @ W) ** 2) * V[:, 1] @ W.T
+
+
+def close(a, b):
+    np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
+
+
+def test_integrated_gradients_converge():
+    found = hooks.integrated_gradients(NET, X, metric=metric, baseline=BASE)
+    parts = (np.arange(2000) + 0.5) / 2000
+    close(found.values, np.mean([slope(BASE + p * (X - BASE)) for p in parts], 0) * (X - BASE))
+    close(found.values.sum(-1), number(X) - number(BASE))
+    assert np.all(abs(found.delta) < 1e-5)
+    rough = hooks.integrated_gradients(NET, X, metric=metric, baseline=BASE, steps=1)
+    close(rough.delta, (slope((X + BASE) / 2) * (X - BASE)).sum(-1) - (number(X) - number(BASE)))
+
+
+def test_noise_tunnel():
+    key = jax.random.key(3)
+    slopes = np.stack([slope(X + 0.3 * np.asarray(jax.random.normal(k, X.shape, X.dtype))) for k in jax.random.split(key, 8)])
+    for kind, value in (("smoothgrad", slopes.mean(0)), ("smoothgrad_sq", (slopes**2).mean(0)), ("vargrad", slopes.var(0))):
+        close(hooks.noise_tunnel(NET, X, metric=metric, key=key, noise=0.3, samples=8, kind=kind), value)
+    with pytest.raises(ValueError, match="'kind' should be one of smoothgrad, smoothgrad_sq, vargrad"):
+        hooks.noise_tunnel(NET, X, metric=metric, key=key, kind="mean")
+
+
+def test_gradient_shap_of_a_linear_function_is_exact():
+    """For a linear function, the expectation is the slope by the distance from the mean baseline."""
+    baselines = RNG.normal(size=(1, 3)).astype("float32")
+    found = hooks.gradient_shap(lambda x: x @ W, X, metric=metric, key=jax.random.key(0), baselines=baselines, samples=4)
+    close(found.values, (X - baselines) * W[:, 1])
+    close(found.delta, 0)
+    several = np.stack([BASE, -BASE])
+    found = hooks.gradient_shap(NET, X, metric=metric, key=jax.random.key(0), baselines=several, samples=1000)
+    np.testing.assert_allclose(found.values.sum(-1), number(X) - number(several).mean(), atol=0.1)
+
+
+def test_occlusion():
+    found = hooks.occlusion(NET, X, metric=metric, window=(2,), strides=(1,), baseline=BASE, chunk=1)
+    falls = []
+    for start in range(2):
+        covered = X.copy()
+        covered[:, start : start + 2] = BASE[start : start + 2]
+        falls.append(number(X) - number(covered))
+    close(found, np.stack([falls[0], (falls[0] + falls[1]) / 2, falls[1]], -1))
+    with pytest.raises(ValueError, match=r"window=\(4,\) and strides=\(4,\) should have a number for each axis of \(3,\)"):
+        hooks.occlusion(NET, X, metric=metric, window=(4,))
+
+
+def test_conductance():
+    found = hooks.conductance(NET, X, at="first", metric=metric, baseline=BASE)["first"]
+    parts = (np.arange(2000) + 0.5) / 2000
+    hidden = [(BASE + p * (X - BASE)) @ W for p in parts]
+    close(found, np.mean([(1 - np.tanh(h) ** 2) * V[:, 1] for h in hidden], 0) * ((X - BASE) @ W))
+    close(found.sum(-1), number(X) - number(BASE))
+
+
+def test_errors_of_attributions():
+    with pytest.raises(ValueError, match=r"wrt=0 should be the number of an argument that is an array of floats. For tokens"):
+        hooks.integrated_gradients(NET, jnp.arange(3), metric=metric)
+    with pytest.raises(ValueError, match="The metric should return a number for each of 2 examples, but returned"):
+        hooks.integrated_gradients(NET, X, metric=jnp.sum)

@@ -1,0 +1,131 @@
+"""Activations in files, splices, transplants and probes, against the same by hand."""
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import optax
+import pytest
+
+from msjax import hooks
+from tests.study.transformers import LAYER, MODELS, TOKENS, NnxModel, by_hand
+
+OTHER = jnp.array([[4, 3, 5], [6, 0, 2]])
+NET = NnxModel()
+
+
+def close(a, b):
+    np.testing.assert_allclose(a, b, rtol=5e-4, atol=5e-5)
+
+
+def test_collect_goes_on_where_it_stopped(tmp_path):
+    places = ["blocks.0.mlp", "blocks.1.mlp"]
+    calls = []
+
+    def batches(n):
+        for i in range(n):
+            calls.append(i)
+            yield (TOKENS if i % 2 == 0 else OTHER)
+
+    first = hooks.collect(NET, places, batches(3), to=tmp_path, per_shard=2)
+    assert len(first) == 18 and first.names == places
+    shards = hooks.collect(NET, places, batches(4), to=tmp_path, per_shard=2)
+    assert len(shards) == 24 and hooks.collect(NET, places, batches(4), to=tmp_path).names == places
+    values = np.concatenate([by_hand(t)[0]["1.mlp"].reshape(-1, 4) for t in (TOKENS, OTHER)] * 2)
+    close(shards[np.arange(24)]["blocks.1.mlp"], values)
+    close(shards[-1]["blocks.1.mlp"], values[-1])
+    shuffled = np.concatenate([batch["blocks.1.mlp"] for batch in shards.batches(5, seed=0)])
+    close(np.sort(shuffled, 0), np.sort(values, 0))
+    assert not np.allclose(shuffled, values)
+    close(shuffled, values[np.random.default_rng(0).permutation(24)])
+    with pytest.raises(ValueError, match=r"was written with \{'dtype': None\}"):
+        hooks.collect(NET, places, batches(1), to=tmp_path, dtype="bfloat16")
+    with pytest.raises(IndexError, match="There are 24 rows, but asked for is 24"):
+        shards[24]
+
+
+def test_collect_in_half_precision_with_whole_examples(tmp_path, capsys):
+    shards = hooks.collect(NET, "blocks.0.mlp", [TOKENS, OTHER], to=tmp_path, dtype="bfloat16", row_axes=2, progress=True)
+    assert len(shards) == 4 and shards[0]["blocks.0.mlp"].dtype == ml_dtypes.bfloat16
+    np.testing.assert_allclose(shards[3]["blocks.0.mlp"].astype("float32"), by_hand(OTHER)[0]["0.mlp"][1], rtol=0.01, atol=1e-3)
+    assert "collect" in capsys.readouterr().out
+    with pytest.raises(ValueError, match=r"all places should have as many rows, but have \{'blocks.0.mlp': 6, 'head': 2\}"):
+        hooks.collect(
+            lambda x: hooks.site("head", hooks.site("blocks.0.mlp", x).sum(1)),
+            ["blocks.0.mlp", "head"],
+            [jnp.ones((2, 3, 4))],
+            to=tmp_path / "a",
+        )
+    with pytest.raises(FileNotFoundError, match="There are no shards"):
+        hooks.Shards(tmp_path / "b")
+
+
+RNG = np.random.default_rng(5)
+ENCODER, DECODER = RNG.normal(size=(4, 9)).astype("float32"), RNG.normal(size=(9, 4)).astype("float32")
+CODER = lambda v: jax.nn.relu(v @ ENCODER), lambda f: f @ DECODER
+
+
+@pytest.mark.parametrize("framework", ["nnx", "linen"])
+def test_splice_an_autoencoder(framework):
+    make, _, names = MODELS[framework]
+    model, before = make()
+    place = names.format(i=0, name="mlp")
+    plain = by_hand()[2]
+    close(jax.jit(hooks.splice(model, {place: CODER}))(*before, TOKENS), plain)
+
+    def coded(change, error):
+        def edit(name, value):
+            if name != "0.mlp":
+                return value
+            features = np.maximum(value @ ENCODER, 0)
+            return change(features) @ DECODER + (value - features @ DECODER if error else 0)
+
+        return by_hand(edit=edit)[2]
+
+    close(jax.jit(hooks.splice(model, {place: CODER}, error=False))(*before, TOKENS), coded(lambda f: f, False))
+    steered = hooks.splice(model, {place: CODER}, edit={place: lambda f: f.at[..., 2].add(3)})
+    close(jax.jit(steered)(*before, TOKENS), coded(lambda f: f + 3 * (np.arange(9) == 2), True))
+
+
+def test_splice_a_transcoder_and_its_gradient():
+    """One that computes what the module does changes nothing."""
+    exact = lambda v: jax.nn.relu(v @ LAYER[1]["up"]), lambda f: f @ LAYER[1]["down"]
+    key = "blocks.1.mlp:in", "blocks.1.mlp"
+    close(jax.jit(hooks.splice(NET, {key: exact}, error=False))(TOKENS), by_hand()[2])
+    scaled = lambda scale: hooks.splice(NET, {key: exact}, edit={key: lambda f: f * scale})(TOKENS).sum()  # noqa: E731
+    gradient = jax.jit(jax.grad(scaled))(1.0)
+    change = 1e-2
+    ends = [by_hand(edit=lambda name, v, s=s: v * s if name == "1.mlp" else v)[2].sum() for s in (1 - change, 1 + change)]
+    np.testing.assert_allclose(gradient, (ends[1] - ends[0]) / (2 * change), rtol=0.02)
+    with pytest.raises(ValueError, match=r"there is no place 'blocks.1.mpl'"):
+        jax.jit(hooks.splice(NET, {"blocks.1.mpl": CODER}))(TOKENS)
+    with pytest.raises(
+        ValueError, match=r"what is decoded at 'blocks.1.mlp' should be of shape \(2, 3, 4\), but is of \(2, 3, 9\)"
+    ):
+        jax.jit(hooks.splice(NET, {"blocks.1.mlp": (CODER[0], lambda f: f)}))(TOKENS)
+
+
+def test_transplant():
+    other = by_hand(OTHER)[0]["0.mlp"]
+    moved = by_hand(edit=lambda name, v: np.concatenate([v[:, :2], other[:, :1]], 1) if name == "1.mlp" else v)[2]
+    run = lambda to, at: hooks.transplant(NET, OTHER, {"blocks.1.mlp": "blocks.0.mlp"}, positions=(to, at))(TOKENS)  # noqa: E731
+    close(jax.jit(lambda: run(-1, 0))(), moved)
+    close(jax.jit(jax.vmap(run, (0, None)))(jnp.arange(3), 0)[2], moved)
+    with pytest.raises(ValueError, match="'positions' should be from -3 to 2"):
+        jax.jit(lambda: run(3, 0))()
+    with pytest.raises(ValueError, match=r"there is no place 'blocks.1.mpl'"):
+        jax.jit(hooks.transplant(NET, OTHER, {"blocks.1.mpl": "blocks.0.mlp"}))(TOKENS)
+
+
+def test_linear_probes():
+    x = RNG.normal(size=(40, 3)).astype("float32")
+    y = x @ np.array([[1, 0], [2, 1], [0, -1]], "float32") + np.array([0.5, 2], "float32")
+    probe = hooks.linear_probe([(x[:20], y[:20]), (x[20:], y[20:])], ridge=0)
+    close(probe.kernel, [[1, 0], [2, 1], [0, -1]])
+    close(probe.bias, [0.5, 2])
+    labels = (x[:, 0] > 0.2).astype(int)
+    assert hooks.linear_probe([(x, labels)], classes=2).accuracy(x, labels) > 0.9
+    logistic = hooks.linear_probe([(x, labels)] * 100, classes=2, optimizer=optax.adam(0.1))
+    assert logistic.accuracy(x, labels) == 1
+    with pytest.raises(ValueError, match=r"a batch should be \(rows, features\) and \(rows,\), but got"):
+        hooks.linear_probe([(x, y)], classes=2)
