@@ -11,8 +11,7 @@ from typing import Any
 
 import jax
 
-from msjax.core.base import jax_slots
-from msjax.core.base.weak import LiveSet, new_number
+from msjax.core.base.weak import new_number
 from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.core.hooks.table import WITH_HOOKS, HookSite, HookTable
@@ -23,13 +22,10 @@ from msjax.core.models.hook_registry import HookRegistry, Registration, handle_o
 from msjax.core.models.static_leaves import is_equinox
 from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls, where_key
 
-# In the place of a key, while jax has traced no call of a model.
-_NOT_TRACED = object()
-
 
 def _tell_jax():
-    """Make the hooks of models that have others than when jax first traced them part of jax's cache key."""
-    keys = [(model.number, model.key) for model in _CHANGED]
+    """Make the hooks that models have now part of jax's cache key."""
+    keys = [key for model in WITH_HOOKS if (key := model.key) is not None]
     HOOKED_WITH.set_global(tuple(sorted(keys, key=lambda key: key[0])) or None)
 
 
@@ -74,8 +70,6 @@ class Registry(HookRegistry):
         self.modules: dict[str, Any] = {}
         self.number = new_number()
         self._at: dict[tuple[str, str], ModuleAt] = {}
-        # Until there is a program with the model, its hooks make no difference to jax, which would compile each operator anew for them.
-        self._first_traced: Any = _NOT_TRACED
         weakref.finalize(self, _tell_jax).atexit = False
 
     # Whether all modules are known before the model runs: then two hooks on the same ones are on the same ones forever.
@@ -91,7 +85,6 @@ class Registry(HookRegistry):
 
     def changed(self) -> None:
         (WITH_HOOKS.add if self._rows else WITH_HOOKS.discard)(self)
-        (_CHANGED.discard if self._first_traced in (_NOT_TRACED, self.key) else _CHANGED.add)(self)
         _tell_jax()
 
     def at(self, path: str, cls: type) -> ModuleAt:
@@ -165,8 +158,6 @@ class Registry(HookRegistry):
             method: the name of the method.
         """
         name = call_name(at.path, method)
-        if self._first_traced is _NOT_TRACED and jax_slots.trace_state() != jax_slots.NO_TRACE:
-            self._first_traced = self.key
         if self.table(name):
             function = functools.partial(self._with_hooks, at, module, function, later, name)
         if not is_tracing():
@@ -182,10 +173,6 @@ class Registry(HookRegistry):
 def _who(kind):
     """The function that registers hooks of a kind."""
     return f"register_{kind}_hook"
-
-
-# Those whose hooks are others than when jax first traced them.
-_CHANGED: LiveSet[Registry] = LiveSet()
 
 
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:
