@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msjax.core.base.checks import check_value, is_int, is_number
-from msjax.core.base.errors import describe
 from msjax.nn.wrap.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
 
 if TYPE_CHECKING:
@@ -73,10 +72,8 @@ class DynamicLossScaleManager(LossScaleManager):
     """
 
     def __init__(self, init_loss_scale: float = 2**24, scale_factor: int = 2, scale_window: int = 2000):
-        if not is_number(init_loss_scale) or init_loss_scale < 1:
-            raise ValueError(
-                f"For 'DynamicLossScaleManager', 'init_loss_scale' should be at least 1, but got {describe(init_loss_scale)}."
-            )
+        fits = is_number(init_loss_scale) and init_loss_scale >= 1
+        check_value(init_loss_scale, fits, "be at least 1", "init_loss_scale", "DynamicLossScaleManager")
         for name, value in (("scale_factor", scale_factor), ("scale_window", scale_window)):
             check_value(value, is_int(value) and value > 0, "be a positive int", name, "DynamicLossScaleManager")
         self.loss_scale: float = init_loss_scale

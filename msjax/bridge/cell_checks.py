@@ -15,7 +15,7 @@ from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.hook_set import ModuleHookSet
 from msjax.core.tools.scopes import Scopes
-from msjax.engine.compile.trace import RunRejected, program_under_way
+from msjax.engine.compile.trace import program_under_way
 from msjax.engine.processes.groups import PROCESSES
 
 # The record is looked at before the flags of NaN: what was read from a wrong place may be one.
@@ -77,23 +77,3 @@ class CellChecks:
 
     def _found(self, closed, inputs):
         return find_in(closed, inputs, self.kinds, self._scopes) or not_again(self.kinds)
-
-
-class CheckRejected(RunRejected):
-    """A run in which a check has found something.
-
-    Args:
-        found: gives the Fault.
-        passed: what `RunRejected.passed` is to do.
-        explained: from this exception and the Fault to the result of the run; it raises.
-    """
-
-    def __init__(self, found: Callable[[], Fault], passed: Callable[..., Any], explained: Callable[..., Any]):
-        super().__init__("a check failed")
-        self._found, self._passed, self._explained = found, passed, explained
-
-    def passed(self, finish: Callable[[], Any]) -> Any:
-        return self._passed(self, finish)
-
-    def again(self, run: Callable[[], Any]) -> Any:
-        return self._explained(self, self._found())

@@ -6,13 +6,13 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.bridge.cell_checks import CellChecks, CheckRejected
+from msjax.bridge.cell_checks import CellChecks
 from msjax.bridge.cell_hooks import CellHookSet
 from msjax.bridge.cell_steps import bundle_of_cells
 from msjax.bridge.pynative_search import PyNativeSearch
@@ -32,18 +32,6 @@ from msjax.engine.compile.trace import RunRejected, program_here
 from msjax.engine.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.control.gradient import HookBackward
-
-
-class _Flags(NamedTuple):
-    """What is looked at in a program that is being traced.
-
-    Attributes:
-        seen: {id: value} of the values.
-        found: (place, value), in order of execution.
-    """
-
-    seen: dict[int, Any]
-    found: list[tuple[GuardedPlace, Any]]
 
 
 class CellGuard(ModuleGuard):
@@ -120,36 +108,33 @@ class CellGuard(ModuleGuard):
         finally:
             self.passing = False
 
-    def explain_check(self, rejected: RunRejected, fault: Fault) -> None:
-        """Raise the fault that a check has found in a rejected run."""
-        if self.bundle is not None and rejected.call is not None:
-            self._written(*rejected.call)
-            tell_bundle(fault, self.bundle)
-        shorten(fault)
-        raise fault from None
+    def explain(self, find: Callable[[Callable[[], Any]], Fault], rejected: RunRejected, run: Callable[[], Any]) -> None:
+        """Raise the fault of a rejected run.
 
-    def explain(self, rejected: _Rejected, run: Callable[[], Any]) -> None:
-        """Run a step in PyNative mode, in which its fault was raised, and raise it.
-
-        Raises:
-            Fault: always.
+        Args:
+            find: from `run`, which runs the step in PyNative mode, to the fault.
         """
-        if self.bundle is not None and rejected.call is not None:
-            self._written(*rejected.call)
-        bundle, self.bundle = self.bundle, None
-        try:
-            with PyNativeSearch(self.check, self.model):
-                run()
-        except Fault as found:
-            fault = found
-        else:
-            fault = rejected.place.fault(self.check, "in PyNative mode, the same step has no such value")
-        finally:
-            self.bundle = bundle
+        bundle = None if rejected.call is None else self.bundle
         if bundle is not None and rejected.call is not None:
+            self._written(*rejected.call)
+        kept, self.bundle = self.bundle, None
+        try:
+            fault = find(run)
+        finally:
+            self.bundle = kept
+        if bundle is not None:
             tell_bundle(fault, bundle)
         shorten(fault)
         raise fault from None
+
+    def found_in_pynative_mode(self, place: GuardedPlace, run: Callable[[], Any]) -> Fault:
+        """The fault of a step that was wrong at a place."""
+        try:
+            with PyNativeSearch(self.check, self.model):
+                run()
+        except Fault as fault:
+            return fault
+        return place.fault(self.check, "in PyNative mode, the same step has no such value")
 
     def _written(self, step, args, kwargs):
         assert self.bundle is not None
@@ -171,7 +156,8 @@ class _CellLooks(Looks):
     search: Any = None
 
     def __init__(self, check: Check, gradients: bool, kinds: Sequence[str]):
-        self._flags: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        # {a program that is being traced: {id of a value: (its place, it)}}, in order of execution.
+        self._flags: weakref.WeakKeyDictionary[Any, dict[int, tuple[GuardedPlace, Any]]] = weakref.WeakKeyDictionary()
         hooks = CellHookSet()
         hooks.add("forward_pre", self._begin, "")
         if kinds:
@@ -221,17 +207,16 @@ class _CellLooks(Looks):
             super().flag(place, values)
             return
         if program not in self._flags:
-            self._flags[program] = _Flags({}, [])
+            self._flags[program] = {}
             program.at_end(functools.partial(self._close, self._flags[program], weakref.ref(program)))
-        seen, found = self._flags[program]
-        # The output of a cell is often that of the last cell in it, too.
-        values = [v for v in values if id(v) not in seen]
-        seen.update({id(v): v for v in values})
-        found += [(place, v) for v in values]
+        for value in values:
+            # The output of a cell is often that of the last cell in it, too.
+            self._flags[program].setdefault(id(value), (place, value))
 
     def _close(self, flags, program, changed):
         """The end of a program: one flag for all places that can be the first to be wrong rejects the run."""
-        places, values = zip(*flags.found)
+        places, values = zip(*flags.values())
+        flags.clear()
         measured = {i: self.check.measured(values[i]) for i, known in enumerate(implied(values, self.check.on)) if not known}
         by_dtype: dict[Any, list[int]] = {}
         for i in measured:
@@ -242,26 +227,32 @@ class _CellLooks(Looks):
         look = functools.partial(self._check_flag, places, [*by_dtype.values()])
         # Before the observers of this run, which are called when it is run again.
         program().after_run(look, (wrong, *rows), "guard", first=True, may_reject=True)
-        flags.seen.clear()
-        flags.found.clear()
 
     def _check_flag(self, places, numbers, wrong, *rows):
         if np.asarray(wrong) and not self.user.passing:
             found = [i for at, row in zip(numbers, rows) for i, measured in zip(at, row) if self.check.raised(measured)]
-            raise _Rejected(self.user, places[min(found)])
+            place = places[min(found)]
+            raise _Rejected(self.user, functools.partial(self.user.found_in_pynative_mode, place))
 
     def _reject(self, find):
         if not self.user.passing:
-            raise CheckRejected(find, self.user.passed, self.user.explain_check)
+            raise _Rejected(self.user, lambda run: find())
 
 
 class _Rejected(RunRejected):
-    def __init__(self, guard: CellGuard, place: GuardedPlace):
-        super().__init__(f"a {guard.check.what} in {place.path}")
-        self.guard, self.place = guard, place
+    """A run in which a guard has found something.
+
+    Args:
+        guard: the guard.
+        find: see `CellGuard.explain`.
+    """
+
+    def __init__(self, guard: CellGuard, find: Callable[[Callable[[], Any]], Fault]):
+        super().__init__(f"the guard has found a {guard.check.what}, or a check has failed")
+        self._guard, self._find = guard, find
 
     def passed(self, finish: Callable[[], Any]) -> Any:
-        return self.guard.passed(self, finish)
+        return self._guard.passed(self, finish)
 
     def again(self, run: Callable[[], Any]) -> Any:
-        return self.guard.explain(self, run)
+        return self._guard.explain(self._find, self, run)

@@ -17,7 +17,7 @@ from msjax.core.base.user_lines import user_lines
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault, Passed, Statistics
 from msjax.core.tools.owners import path_from
-from msjax.core.tools.search.causes import causes
+from msjax.core.tools.search.causes import causes, first_index
 from msjax.core.tools.search.lines import innermost
 from msjax.engine.autograd.monitor import Made, Monitor, set_monitor
 from msjax.engine.autograd.op import Op
@@ -25,8 +25,6 @@ from msjax.engine.autograd.op import Op
 if TYPE_CHECKING:
     from msjax.common.run_state import Need, Node
     from msjax.nn.cell import Cell
-
-Index = tuple[int, ...]
 
 
 @dataclass(eq=False)
@@ -178,7 +176,7 @@ class PyNativeSearch(Monitor):
         if wrong is None:
             return None
         chain = [Passed("", None, name, None)]
-        index = _first(self.check.mask(wrong))
+        index = first_index(self.check.mask(wrong))
         ran, out = self._by_value.get(id(wrong), (None, 0))
         if ran is None:
             # A sum of gradients, or what no operator has made.
@@ -198,7 +196,7 @@ class PyNativeSearch(Monitor):
         for ran in [*sorted(others, key=self._all.index), *filter(None, [last])]:
             for out, value in enumerate(ran.outs):
                 if value is not None and self.check([value]):
-                    return ran, out, _first(self.check.mask(value))
+                    return ran, out, first_index(self.check.mask(value))
         return None, 0, ()
 
     def _back(self, ran, out, index, check, chain):
@@ -219,7 +217,7 @@ class PyNativeSearch(Monitor):
             return self._arrived(ran, check), ""
         ins = [np.asarray(v) if isinstance(v, float) and not np.isfinite(v) else v for v in ran.ins]
         if ran.run is None:
-            found = [(i, _first(check.mask(v))) for i, v in enumerate(ins) if check.applies(v) and check.mask(v).any()][:1]
+            found = [(i, first_index(check.mask(v))) for i, v in enumerate(ins) if check.applies(v) and check.mask(v).any()][:1]
         else:
             found = causes(lambda values: ran.run(values)[out], ins, index, check, wrong or check, ran.made.operation.lower())
         known = [(*self._by_value[id(ran.ins[i])], at) for i, at in found if id(ran.ins[i]) in self._by_value]
@@ -230,11 +228,11 @@ class PyNativeSearch(Monitor):
         found = []
         for i, value in enumerate(ran.ins):
             if value is not None and check([value]):
-                index = _first(check.mask(value))
+                index = first_index(check.mask(value))
                 if id(value) in self._by_value:
                     found.append((*self._by_value[id(value)], index))
                 found += [
-                    (before, j, _first(check.mask(grad)))
+                    (before, j, first_index(check.mask(grad)))
                     for before in self._into.get((id(ran.node), i), ())
                     for j, grad in enumerate(before.outs)
                     if grad is not None and check([grad])
@@ -242,7 +240,7 @@ class PyNativeSearch(Monitor):
         if found:
             return found
         inner = [(other, i, v) for other in ran.within for i, v in enumerate(other.outs) if v is not None and check([v])]
-        return [(other, i, _first(check.mask(v))) for other, i, v in inner[-1:]]
+        return [(other, i, first_index(check.mask(v))) for other, i, v in inner[-1:]]
 
     def _operand(self, ran, i):
         operand = ran.operands[i] if i < len(ran.operands) else None
@@ -284,10 +282,6 @@ class PyNativeSearch(Monitor):
 
 
 _BEFORE = "{} was wrong before anything was computed"
-
-
-def _first(mask):
-    return tuple(map(int, np.argwhere(mask)[0]))
 
 
 def _inputs(ran):

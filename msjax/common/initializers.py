@@ -16,7 +16,7 @@ from msjax.common.arrays import as_array
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import DTypeLike
 from msjax.common.seeds import normal, permutation, truncated_normal, uniform
-from msjax.core.base.checks import check_one_of, check_value, is_int, is_number
+from msjax.core.base.checks import check_one_of, check_order, check_value, is_int, is_number
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray
 
@@ -179,8 +179,7 @@ class TruncatedNormal(Initializer):
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0):
         super().__init__()
-        if not a < b:
-            raise ValueError(f"For 'TruncatedNormal', 'a' should be less than 'b', but got {a} and {b}.")
+        check_order(a, b, ("a", "b"), "TruncatedNormal")
         self.sigma = sigma
         self.mean = mean
         self.a = a
@@ -317,8 +316,7 @@ class Orthogonal(Initializer):
         self.gain = gain
 
     def _array(self, shape):
-        if len(shape) < 2:
-            raise ValueError(f"For 'Orthogonal', the shape should have at least two axes, but is {shape}.")
+        check_value(shape, len(shape) >= 2, "have at least two axes", "the shape", "Orthogonal")
         rows, columns = shape[0], math.prod(shape[1:])
         flat = normal(1.0, (rows, columns))
         q, r = np.linalg.qr(flat.T if rows < columns else flat)
@@ -341,8 +339,7 @@ class Sparse(Initializer):
         self.sigma = sigma
 
     def _array(self, shape):
-        if len(shape) != 2:
-            raise ValueError(f"For 'Sparse', the shape should have two axes, but is {shape}.")
+        check_value(shape, len(shape) == 2, "have two axes", "the shape", "Sparse")
         values = normal(self.sigma, shape)
         zeros = math.ceil(self.sparsity * shape[0])
         for column in values.T:
@@ -362,10 +359,9 @@ class Dirac(Initializer):
         self.groups = groups
 
     def _array(self, shape):
-        if len(shape) not in (3, 4, 5):
-            raise ValueError(f"For 'Dirac', the shape should have three to five axes, but is {shape}.")
-        if shape[0] % self.groups:
-            raise ValueError(f"For 'Dirac', the first axis should be a multiple of the {self.groups} groups, but is {shape[0]}.")
+        check_value(shape, len(shape) in (3, 4, 5), "have three to five axes", "the shape", "Dirac")
+        multiple = shape[0] % self.groups == 0
+        check_value(shape[0], multiple, f"be a multiple of the {self.groups} groups", "the first axis", "Dirac")
         weight = np.zeros(shape, np.float32)
         middle = tuple(n // 2 for n in shape[2:])
         per_group = shape[0] // self.groups
@@ -379,8 +375,7 @@ class Identity(Initializer):
     """Ones on the diagonal, zeros elsewhere; of two axes."""
 
     def _array(self, shape):
-        if len(shape) != 2:
-            raise ValueError(f"For 'Identity', the shape should have two axes, but is {shape}.")
+        check_value(shape, len(shape) == 2, "have two axes", "the shape", "Identity")
         return np.eye(*shape)
 
 

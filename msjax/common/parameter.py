@@ -15,7 +15,7 @@ from msjax.common.arrays import as_array
 from msjax.common.initializers import InitLike, initial_array
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import ArrayLike, Tensor, TensorLike, defer_to_tensor, wrap
-from msjax.core.base.checks import check_bool, check_str
+from msjax.core.base.checks import check_bool, check_str, check_type
 from msjax.core.base.flax_slots import METADATA, RAW_VALUE
 from msjax.core.door import VERSION
 
@@ -275,8 +275,7 @@ class ParameterTuple(tuple[Parameter, ...]):
                 f"For 'ParameterTuple', the argument should hold Parameters, but got {type(iterable).__name__}."
             ) from error
         for parameter in data:
-            if not isinstance(parameter, Parameter):
-                raise TypeError(f"For 'ParameterTuple', every element should be a Parameter, but got {type(parameter).__name__}.")
+            check_type(parameter, Parameter, "every element", "ParameterTuple")
         by_name = {}
         for parameter in data:
             if by_name.setdefault(parameter.name, parameter) is not parameter:

@@ -234,8 +234,8 @@ class Tensor(TensorMethods):
         return self._number(complex, "complex")
 
     def __index__(self) -> int:
-        if self.dtype.kind not in "iu":
-            raise TypeError(f"Only an integer Tensor can be an index, but got dtype {self.dtype}.")
+        if self.dtype.kind not in "iub":
+            raise TypeError(f"Only a Tensor of integers or a bool can be an index, but got dtype {self.dtype}.")
         return self._number(int, "index")
 
     def __len__(self) -> int:

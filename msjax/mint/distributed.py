@@ -16,7 +16,6 @@ from msjax.common.tensor import Tensor
 from msjax.communication import comm_func
 from msjax.communication.comm_func import CommHandle
 from msjax.core.base.checks import check_one_of, check_type, check_value
-from msjax.core.base.errors import describe
 from msjax.core.base.lazy import on_first_use
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
 from msjax.engine.processes.objects import packed, unpacked
@@ -326,10 +325,8 @@ def _put_all(tensors, values, async_op, who):
 
 def _check_length(listed, group, who):
     size = PROCESSES.group(group).size
-    if not isinstance(listed, (list, tuple)) or len(listed) != size:
-        raise ValueError(
-            f"For '{who}', the list should have an entry for each of the {size} processes, but got {describe(listed)}."
-        )
+    fits = isinstance(listed, (list, tuple)) and len(listed) == size
+    check_value(listed, fits, f"have an entry for each of the {size} processes", "the list", who)
 
 
 if not TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from msjax.core.base.checks import check_type, check_value
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_type, check_value
 
 __all__ = [
     "AiCPURegOp", "CpuRegOp", "CustomRegOp", "DataType", "RegOp", "TBERegOp", "custom_info_register", "op_info_register",
@@ -85,10 +84,8 @@ class RegOp:
         return entry | more
 
     def _check(self, value, kind, name):
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise TypeError(
-                f"For '{type(self).__name__}', '{name}' should be of type {kind.__name__}, but got {describe(value)}."
-            )
+        fits = isinstance(value, kind) and (kind is not int or not isinstance(value, bool))
+        check_kind(value, fits, f"be of type {kind.__name__}", name, type(self).__name__)
 
     def input(self, index: int | None = None, name: str | None = None, param_type: str | None = None, **kwargs: Any) -> Self:
         """Describe an input."""

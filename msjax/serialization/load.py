@@ -9,7 +9,7 @@ from typing import Any
 from msjax.common.arrays import as_array
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
-from msjax.core.base.checks import check_bool, check_kind, check_str, check_type
+from msjax.core.base.checks import check_bool, check_kind, check_str, check_type, check_value
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.serialization.files import CorruptCheckpoint, reading
@@ -59,10 +59,8 @@ def load_checkpoint(
     no_encryption(dec_key, "dec_key", who)
     codec = find(format, who)
     left_out, wanted = _prefixes(filter_prefix, "filter_prefix"), _prefixes(specify_prefix, "specify_prefix")
-    if not ckpt_file_name.endswith("." + format):
-        raise ValueError(
-            f"For '{who}', the file should have the suffix .{format}, or 'format' be another one, but got {ckpt_file_name!r}."
-        )
+    fits = ckpt_file_name.endswith("." + format)
+    check_value(ckpt_file_name, fits, f"have the suffix .{format}, or 'format' be another one", "the file", who)
     parameters = {}
     with reading(ckpt_file_name) as data:
         for name, value in codec.read(data, crc_check).items():

@@ -72,8 +72,8 @@ class Model:
 
     def _make_eval(self, eval_network, eval_indexes, cast):
         if eval_network is not None:
-            if eval_indexes is not None and (not isinstance(eval_indexes, list) or len(eval_indexes) != 3):
-                raise ValueError(f"For 'Model', 'eval_indexes' should be a list of three ints, but got {describe(eval_indexes)}.")
+            three = eval_indexes is None or (isinstance(eval_indexes, list) and len(eval_indexes) == 3)
+            check_value(eval_indexes, three, "be a list of three ints", "eval_indexes", "Model")
             return eval_network, eval_indexes
         if not self._metrics or self._loss_fn is None:
             return None, None
@@ -304,8 +304,8 @@ def _iterate(dataset):
     """
     if hasattr(dataset, "create_tuple_iterator"):
         dataset = dataset.create_tuple_iterator()
-    if isinstance(dataset, (str, Tensor, np.ndarray)) or not isinstance(dataset, Iterable):
-        raise TypeError(f"For 'Model', the data should be an iterable of batches, but got {describe(dataset)}.")
+    fits = isinstance(dataset, Iterable) and not isinstance(dataset, (str, Tensor, np.ndarray))
+    check_kind(dataset, fits, "be an iterable of batches", "the data", "Model")
     for batch in dataset:
         if isinstance(batch, dict):
             batch = list(batch.values())

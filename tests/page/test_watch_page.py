@@ -118,7 +118,7 @@ def test_a_step_does_not_write_and_pages_are_a_second_apart(written, monkeypatch
 def test_a_page_that_is_due_is_written_by_its_thread(written, monkeypatch):
     sink, done = PageSink("run.html", TURNS.short), threading.Event()
     monkeypatch.setattr("msjax.core.page.document.as_html", lambda *_: done.set())
-    sink._due = 0.0
+    sink._due = -1e9
     sink(1, [row(1, "activation", "a", 1.0)])
     assert done.wait(30)
     sink.close()
@@ -132,7 +132,7 @@ def test_a_failure_in_the_thread_is_told(written, monkeypatch):
         failed.set()
         raise OSError("the disk is full")
 
-    sink._due = 0.0
+    sink._due = -1e9
     monkeypatch.setattr("msjax.core.page.document.as_html", fails)
     sink(1, [row(1, "activation", "a", 1.0)])
     assert failed.wait(30)

@@ -19,8 +19,8 @@ class Happens(NamedTuple):
     """One event.
 
     Attributes:
-        values: the numbers of its values among the outputs.
-        count: the number of the output that says how often the program passed the place; None if it always passes it once.
+        values: the numbers of its values among those of all events.
+        count: the number of the value that says how often the program passed the place; None if it always passes it once.
         lanes: how many vmaps are around it.
     """
 
@@ -29,11 +29,6 @@ class Happens(NamedTuple):
     count: int | None
     lanes: int
 
-    def renumbered(self, numbers: Sequence[int]) -> Happens:
-        """The same where output number i is number ``numbers[i]``."""
-        count = None if self.count is None else numbers[self.count]
-        return Happens(self.event, tuple([numbers[n] for n in self.values]), count, self.lanes)
-
 
 class Loop(NamedTuple):
     """What happens in each step of a scan, or on each device of a shard_map."""
@@ -41,19 +36,11 @@ class Loop(NamedTuple):
     steps: range
     events: list[Any]
 
-    def renumbered(self, numbers: Sequence[int]) -> Loop:
-        """See `Happens.renumbered`."""
-        return Loop(self.steps, [event.renumbered(numbers) for event in self.events])
-
 
 class FromCallbacks(NamedTuple):
     """Here some events happen, with the values that callbacks brought."""
 
     events: set[Event]
-
-    def renumbered(self, numbers: Sequence[int]) -> FromCallbacks:
-        """See `Happens.renumbered`."""
-        return self
 
 
 class AfterRun:
@@ -66,16 +53,23 @@ class AfterRun:
         events: Happens, Loop and FromCallbacks objects, in program order.
         result (Template, optional): what the function returns.
         holes: the numbers of the outputs for the result.
+        numbers (optional): of each of the events' values, which output it is. Default: they are the outputs, in their order.
 
     Attributes:
         observes: whether user code is called, which may change what programs are compiled for.
         call: the function; the same as calling the object, but faster where no callback brings values.
     """
 
-    def __init__(self, events: Sequence[Any], result: Template | None = None, holes: Sequence[int] = ()):
+    def __init__(
+        self,
+        events: Sequence[Any],
+        result: Template | None = None,
+        holes: Sequence[int] = (),
+        numbers: Sequence[int] | None = None,
+    ):
         self.observes = any(_observes(event) for event in events)
         waits = _has_callbacks(events)
-        self._function = _Code(events, waits, result, holes).function()
+        self._function = _Code(events, waits, result, holes, numbers).function()
         self.call: Callable[[Sequence[JaxArray]], Any] = self if waits else self._function
         self._waits = waits
 
@@ -93,7 +87,7 @@ class AfterRun:
 class _Code:
     """The code of the function; what events write it with."""
 
-    def __init__(self, events, waits, result, holes):
+    def __init__(self, events, waits, result, holes, numbers):
         self._lines: list[str] = []
         self._names: dict[str, Any] = {}
         self._known: dict[int, str] = {}
@@ -110,11 +104,12 @@ class _Code:
             self._begin.append(f"p |= {{e: {self.name(functools.partial)}(e.happen, failed) for e in {self.name(bounding)}}}")
         for event in sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0):
             if isinstance(event, Happens) and event.count is None and not event.lanes:
-                event.event.write(self, [f"o[{n}]" for n in event.values])
+                event.event.write(self, [f"o[{n if numbers is None else numbers[n]}]" for n in event.values])
             elif isinstance(event, FromCallbacks):
                 self.line(f"{self.name(_from_callbacks)}({self.name(event.events)}, p)")
             else:
-                self.line(f"{self.name(_happen)}([{self.name(event)}], {self.name(_Rows)}(o), (), p)")
+                values = "o" if numbers is None else f"[o[n] for n in {self.name(numbers)}]"
+                self.line(f"{self.name(_happen)}([{self.name(event)}], {self.name(_Rows)}({values}), (), p)")
         if waits:
             self.line(f"{self.name(_rest_from_callbacks)}({self.name(frozenset(_all(events)))}, p)")
         self._result = "None" if result is None else result.source(self.name, [f"o[{n}]" for n in holes])

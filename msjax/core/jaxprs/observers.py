@@ -226,7 +226,7 @@ class Observing:
             result (Template): the result, whose values are the first `holes` of the program's own outputs.
         """
         own = len(self.closed.jaxpr.outvars)
-        return AfterRun([event.renumbered(order[own:]) for event in self.events], result, order[:holes])
+        return AfterRun(self.events, result, order[:holes], order[own:])
 
     def _flat(self):
         """All events are at the program's own level: their values become results of its jaxpr."""

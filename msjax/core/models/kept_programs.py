@@ -16,6 +16,7 @@ from msjax.core.models.capture import capture_options
 from msjax.core.models.frameworks.framework import Pure, framework_of_function
 from msjax.core.models.hooked import as_function
 from msjax.core.models.static_leaves import Split
+from msjax.core.models.where import where_key
 
 # So many programs are kept, those that were used last.
 _MOST = 64
@@ -60,7 +61,7 @@ def compile(
     with on_behalf_of("compile"):
         options = capture_options(where, gradients, statistic, loss, edit, None, stop_after)
     key = (
-        _hashed(where),
+        where_key(where),
         tuple((pattern, Same(fn)) for pattern, fn in (edit or {}).items()),
         stop_after,
         gradients,
@@ -79,10 +80,6 @@ def compile(
         return out, found
 
     return run
-
-
-def _hashed(where):
-    return where if isinstance(where, str) else Same(where) if callable(where) else tuple(where)
 
 
 def pure_of(model: Any) -> Pure:

@@ -98,7 +98,7 @@ def matches(name: str, module: object, where: Where, who: str = "where") -> bool
     )
 
 
-def where_key(where: Where) -> Hashable:
+def where_key(where: Any) -> Hashable:
     """Equal for what selects the same modules of every model; functions are told apart by identity."""
     if isinstance(where, (list, tuple, set, frozenset)):
         return tuple([where_key(one) for one in where])

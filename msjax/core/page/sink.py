@@ -15,8 +15,8 @@ import numpy as np
 from msjax.core.page import document
 from msjax.core.page.run import Run
 
-# At most once in so many seconds; and at most this part of the time.
-_PAUSE, _SHARE = 1.0, 0.01
+# Seconds between two pages at least; the part of the process's time that goes into them at most; seconds that one waits for that at most.
+_PAUSE, _SHARE, _LONGEST = 1.0, 0.01, 10.0
 
 
 class PageSink:
@@ -36,7 +36,7 @@ class PageSink:
         self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
-        self._due, self._changed = 0.0, False
+        self._due, self._paid, self._changed = 0.0, 0.0, False
         # What can't be written is said before training begins.
         self._write(complete=False)
 
@@ -74,22 +74,28 @@ class PageSink:
     def _work(self):
         while True:
             try:
-                job = self._jobs.get(timeout=max(0.0, self._due - time.monotonic()) if self._changed else None)
+                job = self._jobs.get(timeout=max(0.1, self._due - time.monotonic()) if self._changed else None)
             except queue.Empty:
                 job = ()
             if job is None:
                 return
+            if not job and not self._is_due():
+                continue
             try:
                 with self._turns():
                     if job:
                         job[0](*job[1:])
                         self._changed = True
                     self._take_numbers()
-                    if self._changed and time.monotonic() >= self._due:
+                    if self._changed and self._is_due():
                         self._write(complete=False)
             except Exception as error:
                 self._error, self._changed = error, False
                 return
+
+    def _is_due(self):
+        now = time.monotonic()
+        return now >= self._due and (time.process_time() >= self._paid or now >= self._due + _LONGEST)
 
     def _take_numbers(self):
         """Whether there were numbers to be added to the run."""
@@ -105,4 +111,4 @@ class PageSink:
         document.write(
             self.path, document.as_html(self._run.name, [{"kind": "run", "title": "Run", "runs": [self._run.data()]}]), complete
         )
-        self._due = time.monotonic() + max(_PAUSE, (time.thread_time() - began) / _SHARE)
+        self._due, self._paid = time.monotonic() + _PAUSE, time.process_time() + (time.thread_time() - began) / _SHARE

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_callable
+from msjax.core.base.checks import check_callable, check_value
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns, check_workers
 from msjax.dataset.dataset import Dataset
@@ -55,10 +55,8 @@ class RenameDataset(_OneToOne):
         self._inputs = (dataset,)
         self._old = check_columns(input_columns, "input_columns", "rename")
         self._new = check_columns(output_columns, "output_columns", "rename")
-        if len(self._old) != len(self._new):
-            raise ValueError(
-                f"For 'rename', 'output_columns' should be as many as 'input_columns' ({len(self._old)}), but got {self._new}."
-            )
+        fits = len(self._old) == len(self._new)
+        check_value(self._new, fits, f"be as many as 'input_columns' ({len(self._old)})", "output_columns", "rename")
 
     def _columns(self):
         names = list(self._inputs[0]._columns())

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_str
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_str, check_value
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import owned
 
@@ -24,8 +23,7 @@ def check_folder(folder: str, who: str) -> str:
         TypeError: no path.
         ValueError: there is no such folder.
     """
-    if not isinstance(folder, (str, os.PathLike)):
-        raise TypeError(f"For '{who}', 'dataset_dir' should be a path, but got {describe(folder)}.")
+    check_kind(folder, isinstance(folder, (str, os.PathLike)), "be a path", "dataset_dir", who)
     if not os.path.isdir(folder):
         raise ValueError(f"For '{who}', 'dataset_dir' should be a folder, but there is none at {os.fspath(folder)!r}.")
     return os.fspath(folder)
@@ -40,8 +38,7 @@ def check_usage(usage: str | None, options: Sequence[str], who: str) -> str:
     if usage is None:
         return "all"
     check_str(usage, "usage", who)
-    if usage not in options:
-        raise ValueError(f"For '{who}', 'usage' should be one of {', '.join(map(repr, options))}, but got {usage!r}.")
+    check_value(usage, usage in options, f"be one of {', '.join(map(repr, options))}", "usage", who)
     return usage
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int
+from msjax.core.base.checks import check_bool, check_int, check_kind
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns, check_list, check_pool
 from msjax.dataset.operations.batch import collate
@@ -69,10 +69,8 @@ class GeneratorDataset(MappableDataset):
         if schema is not None:
             raise NotImplementedError("For 'GeneratorDataset', msjax has no 'schema'; use 'column_names'.")
         by_index = hasattr(source, "__getitem__")
-        if not callable(source) and not by_index and not hasattr(source, "__iter__") and not hasattr(source, "__next__"):
-            raise TypeError(
-                f"For '{who}', 'source' should be iterable, have __getitem__, or be a function, but got {describe(source)}."
-            )
+        fits = callable(source) or by_index or hasattr(source, "__iter__") or hasattr(source, "__next__")
+        check_kind(source, fits, "be iterable, have __getitem__, or be a function", "source", who)
         if column_names is None:
             raise ValueError(f"For '{who}', 'column_names' is missing.")
         self._names = check_columns(column_names, "column_names", who)
@@ -106,8 +104,9 @@ class GeneratorDataset(MappableDataset):
             raise ValueError("For 'GeneratorDataset', 'collate_fn' needs 'batch_sampler'.")
         if not hasattr(self._batches, "__iter__") and not hasattr(self._batches, "__getitem__"):
             raise TypeError(f"For 'GeneratorDataset', 'batch_sampler' should be iterable, but got {describe(self._batches)}.")
-        if self._collate is not None and not callable(self._collate):
-            raise TypeError(f"For 'GeneratorDataset', 'collate_fn' should be a function, but got {describe(self._collate)}.")
+        check_kind(
+            self._collate, self._collate is None or callable(self._collate), "be a function", "collate_fn", "GeneratorDataset"
+        )
         if others or not self._by_index:
             raise ValueError(
                 "For 'GeneratorDataset', 'batch_sampler' needs a source with __getitem__, and excludes 'num_samples', 'shuffle', "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns
 from msjax.dataset.sources.mappable import MappableDataset
@@ -49,8 +50,9 @@ class NumpySlicesDataset(MappableDataset):
         shard_id: int | None = None,
     ):  # fmt: skip
         who = "NumpySlicesDataset"
-        if not isinstance(data, (list, tuple, dict, np.ndarray, Tensor)):
-            raise TypeError(f"For '{who}', 'data' should be a list, tuple, dict or array, but got {describe(data)}.")
+        check_kind(
+            data, isinstance(data, (list, tuple, dict, np.ndarray, Tensor)), "be a list, tuple, dict or array", "data", who
+        )
         names = None if column_names is None else check_columns(column_names, "column_names", who)
         columns = list(data.values()) if isinstance(data, dict) else list(data) if isinstance(data, tuple) else [data]
         own = list(data) if isinstance(data, dict) else [f"column_{i}" for i in range(len(columns))]

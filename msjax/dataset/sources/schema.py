@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from msjax.common.dtype import Type
-from msjax.core.base.checks import check_str, is_int
+from msjax.core.base.checks import check_kind, check_str, check_value, is_int
 from msjax.core.base.errors import describe
 
 # The names of types that a column may have.
@@ -67,10 +67,7 @@ class Schema:
         """
         check_str(name, "name", "add_column")
         kind = str(de_type).lower()
-        if kind not in TYPES:
-            raise TypeError(
-                f"For 'add_column', 'de_type' should be a type of data such as ms.int64, but got {describe(de_type)}."
-            )
+        check_kind(de_type, kind in TYPES, "be a type of data such as ms.int64", "de_type", "add_column")
         if shape is not None and not (isinstance(shape, list) and all(is_int(size) for size in shape)):
             raise TypeError(f"For 'add_column', 'shape' should be a list of int, but got {describe(shape)}.")
         known = {} if shape is None else {"shape": [*shape]}
@@ -112,8 +109,7 @@ class Schema:
                 f"For 'Schema', the JSON should hold columns, datasetType and numRows, but has {sorted(unknown)[0]!r}."
             )
         rows = json_obj.get("numRows", 0)
-        if not is_int(rows) or rows < 0:
-            raise ValueError(f"For 'Schema', 'numRows' should be an int from 0 on, but got {describe(rows)}.")
+        check_value(rows, is_int(rows) and rows >= 0, "be an int from 0 on", "numRows", "Schema")
         self.dataset_type, self.num_rows = json_obj.get("datasetType", ""), rows
         self.parse_columns(json_obj["columns"])
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_str, is_int
+from msjax.core.base.checks import check_int, check_kind, check_str, check_value, is_int
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_list, check_workers
 from msjax.dataset.dataset import Dataset
@@ -46,8 +46,7 @@ class RowsOfFiles(Dataset):
         self._files = _find(dataset_files, who)
         self._limit = None if num_samples is None else check_int(num_samples, "num_samples", who, low=0, high=2**63 - 1) or None
         self._together = check_workers(num_parallel_workers, who)
-        if not isinstance(shuffle, (bool, Shuffle)):
-            raise TypeError(f"For '{who}', 'shuffle' should be a bool or a member of Shuffle, but got {describe(shuffle)}.")
+        check_kind(shuffle, isinstance(shuffle, (bool, Shuffle)), "be a bool or a member of Shuffle", "shuffle", who)
         self._shuffle = Shuffle.GLOBAL if shuffle is True else shuffle
         check_shards(who, num_shards, shard_id, RuntimeError)
         self._shards, self._shard = num_shards, shard_id
@@ -189,21 +188,18 @@ class CSVDataset(RowsOfFiles):
     ):  # fmt: skip
         who = "CSVDataset"
         check_str(field_delim, "field_delim", who)
-        if len(field_delim) != 1 or field_delim in '"\r\n':
-            raise ValueError(
-                f"For '{who}', 'field_delim' should be one character, no quote and no end of line, but got {field_delim!r}."
-            )
+        fits = len(field_delim) == 1 and field_delim not in '"\r\n'
+        check_value(field_delim, fits, "be one character, no quote and no end of line", "field_delim", who)
         if column_names is not None:
             for name in check_list(column_names, "column_names", who):
-                if not isinstance(name, str):
-                    raise TypeError(f"For '{who}', 'column_names' should be a list of str, but got {describe(column_names)}.")
-            if len(set(column_names)) != len(column_names):
-                raise ValueError(f"For '{who}', 'column_names' should not hold a name twice, but got {column_names}.")
+                check_kind(column_names, isinstance(name, str), "be a list of str", "column_names", who)
+            check_value(column_names, len(set(column_names)) == len(column_names), "not hold a name twice", "column_names", who)
         self._kinds = None
         if column_defaults is not None:
             for value in check_list(column_defaults, "column_defaults", who):
-                if not (is_int(value) or isinstance(value, (float, str))):
-                    raise TypeError(f"For '{who}', 'column_defaults' should hold int, float and str, but got {describe(value)}.")
+                check_kind(
+                    value, is_int(value) or isinstance(value, (float, str)), "hold int, float and str", "column_defaults", who
+                )
             self._kinds = [np.int32 if is_int(v) else np.float32 if isinstance(v, float) else str for v in column_defaults]
         self._delimiter, self._given = field_delim, column_names
         super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
@@ -275,6 +271,5 @@ def _find(files, who):
         if not paths:
             raise ValueError(f"For '{who}', 'dataset_files' should name files, but there is none at {path!r}.")
         found += paths
-    if not found:
-        raise ValueError(f"For '{who}', 'dataset_files' should not be empty.")
+    check_value(found, found, "not be empty", "dataset_files", who)
     return sorted(found)

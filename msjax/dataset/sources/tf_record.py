@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_type
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_type, check_value
 from msjax.dataset.checks import check_columns
 from msjax.dataset.enums import Shuffle
 from msjax.dataset.sources.schema import Schema
@@ -62,10 +61,9 @@ class TFRecordDataset(RowsOfFiles):
         known: Schema | None = Schema(schema) if isinstance(schema, str) else schema
         if known is not None:
             check_type(known, Schema, "schema", who)
-        if compression_type not in (None, *_COMPRESSIONS):
-            raise ValueError(
-                f"For '{who}', 'compression_type' should be one of {_COMPRESSIONS}, but got {describe(compression_type)}."
-            )
+        check_value(
+            compression_type, compression_type in (None, *_COMPRESSIONS), f"be one of {_COMPRESSIONS}", "compression_type", who
+        )
         self._schema, self._compression = known, compression_type or ""
         self._wanted = None if columns_list is None else check_columns(columns_list, "columns_list", who)
         self._equal = check_bool(shard_equal_rows, "shard_equal_rows", who)

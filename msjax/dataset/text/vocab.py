@@ -232,10 +232,8 @@ def _texts(value, name, who, empty=False, different=True):
 def _frequencies(freq_range):
     if freq_range is None:
         return 0, float("inf")
-    if not isinstance(freq_range, tuple) or len(freq_range) != 2 or not all(f is None or is_int(f) for f in freq_range):
-        raise TypeError(
-            f"For 'from_dataset', 'freq_range' should be a tuple of two ints or None, but got {describe(freq_range)}."
-        )
+    fits = isinstance(freq_range, tuple) and len(freq_range) == 2 and all(f is None or is_int(f) for f in freq_range)
+    check_kind(freq_range, fits, "be a tuple of two ints or None", "freq_range", "from_dataset")
     low, high = 0 if freq_range[0] is None else freq_range[0], float("inf") if freq_range[1] is None else freq_range[1]
     check_value(freq_range, 0 <= low <= high, "not fall or be negative", "freq_range", "from_dataset")
     return low, high

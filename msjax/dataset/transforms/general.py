@@ -256,10 +256,8 @@ class Slice(Transform):
     def __init__(self, *slices: Any):
         for one in slices:
             fine = one is None or one is Ellipsis or one is True or isinstance(one, slice) or is_int(one)
-            if not fine and not (isinstance(one, list) and all(map(is_int, one))):
-                raise TypeError(
-                    f"For 'Slice', each of 'slices' should be an int, a list of int, a slice, None or ..., but got {describe(one)}."
-                )
+            fits = fine or (isinstance(one, list) and all(map(is_int, one)))
+            check_kind(one, fits, "be an int, a list of int, a slice, None or ...", "each of 'slices'", "Slice")
         self.slices = slices
 
     def _apply(self, array):

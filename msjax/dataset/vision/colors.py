@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax.core.base.checks import check_int, check_number, check_value, is_number
-from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_data, check_numbers
 from msjax.dataset.values import is_pil
 from msjax.dataset.vision.image import ImageTransform, pillow, through_pil
@@ -354,10 +353,8 @@ class GaussianBlur(ImageTransform):
     def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None):
         sizes = (kernel_size, kernel_size) if isinstance(kernel_size, int) else kernel_size
         self.kernel_size: tuple[int, ...] = tuple(check_int(size, "kernel_size", "GaussianBlur", low=1) for size in sizes)
-        if any(size % 2 == 0 for size in self.kernel_size) or len(self.kernel_size) != 2:
-            raise ValueError(
-                f"For 'GaussianBlur', 'kernel_size' should be odd, for one or two sides, but got {describe(kernel_size)}."
-            )
+        fits = all(size % 2 != 0 for size in self.kernel_size) and len(self.kernel_size) == 2
+        check_value(kernel_size, fits, "be odd, for one or two sides", "kernel_size", "GaussianBlur")
         sigmas = (sigma, sigma) if sigma is None or is_number(sigma) else check_numbers(sigma, "sigma", "GaussianBlur", 2)
         self.sigma: tuple[float | Sequence[float], ...] = tuple(
             s or ((size - 1) * 0.5 - 1) * 0.3 + 0.8 for s, size in zip(sigmas, self.kernel_size)

@@ -17,7 +17,6 @@ from typing import Any, Self
 
 import jax
 
-from msjax import log
 from msjax.core.base import jax_slots
 
 
@@ -55,6 +54,8 @@ class JaxCache(threading.local):
         Args:
             name: of the program, as the log shows it.
         """
+        from msjax import log  # it brings all of msjax
+
         if log.get_level() not in ("0", "1"):
             yield
             return

@@ -11,7 +11,6 @@ from msjax.common.parameter import Buffer, Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ParametersLike
 from msjax.core.base.checks import check_kind, check_number, check_type, check_value
-from msjax.core.base.errors import describe
 from msjax.nn.optim.engine import CompiledOptimizer, GroupSpec, StepInputs, UpdateSpec, compiled_step
 from msjax.ops.dispatch.operator import freeze
 
@@ -47,10 +46,8 @@ class Optimizer(CompiledOptimizer):
 
     def __init__(self, params: ParametersLike, defaults: dict[str, Any]):
         super().__init__()
-        if isinstance(params, (Parameter, str, dict)):
-            raise TypeError(
-                f"For '{type(self).__name__}', 'params' should be a list of Parameters or dicts, but got {describe(params)}."
-            )
+        fits = not isinstance(params, (Parameter, str, dict))
+        check_kind(params, fits, "be a list of Parameters or dicts", "params", type(self).__name__)
         groups: list[Any] = list(params)
         check_value(groups, groups, "not be empty", "params", type(self).__name__)
         if not isinstance(groups[0], dict):

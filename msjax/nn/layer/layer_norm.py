@@ -11,7 +11,6 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike, TensorLike
 from msjax.core.base.checks import check_bool, check_kind, check_number, check_positive_int, check_value
-from msjax.core.base.errors import describe
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
@@ -101,11 +100,8 @@ class LayerNormExt(Cell):
     ):
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
-        if not isinstance(shape, (tuple, list)):
-            raise TypeError(
-                f"For '{type(self).__name__}', 'normalized_shape' should be an int, tuple or list, but got "
-                f"{describe(normalized_shape)}."
-            )
+        fits = isinstance(shape, (tuple, list))
+        check_kind(normalized_shape, fits, "be an int, tuple or list", "normalized_shape", type(self).__name__)
         self.normalized_shape: tuple[int, ...] = tuple(shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
@@ -167,10 +163,8 @@ class GroupNorm(Cell):
         self.beta: Parameter = Parameter(initializer(beta_init, num_channels, dtype), name="beta", requires_grad=affine)
 
     def construct(self, x: Tensor) -> Tensor:
-        if x.ndim < 2 or x.shape[1] != self.num_channels:
-            raise ValueError(
-                f"For 'GroupNorm', the input should have {self.num_channels} channels (axis 1), but its shape is {x.shape}."
-            )
+        fits = x.ndim >= 2 and x.shape[1] == self.num_channels
+        check_value(x, fits, f"have {self.num_channels} channels (axis 1)", "the input", "GroupNorm")
         return ops.group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
 
     def extend_repr(self) -> str:

@@ -10,8 +10,15 @@ from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike
-from msjax.core.base.checks import check_bool, check_float, check_number, check_one_of, check_positive_int, check_rank
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import (
+    check_bool,
+    check_float,
+    check_number,
+    check_one_of,
+    check_positive_int,
+    check_rank,
+    check_value,
+)
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
@@ -72,10 +79,8 @@ class _BatchNorm(_MovingNorm):
     ):  # fmt: skip
         super().__init__()
         who = type(self).__name__
-        if use_batch_statistics is not None and not isinstance(use_batch_statistics, bool):
-            raise ValueError(
-                f"For '{who}', 'use_batch_statistics' should be True, False or None, but got {describe(use_batch_statistics)}."
-            )
+        fits = use_batch_statistics is None or isinstance(use_batch_statistics, bool)
+        check_value(use_batch_statistics, fits, "be True, False or None", "use_batch_statistics", who)
         check_one_of(data_format, ("NCHW",), "data_format", who)
         self.format = data_format
         self.use_batch_statistics = use_batch_statistics

@@ -6,7 +6,7 @@ from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_int, check_one_of, check_value
+from msjax.core.base.checks import check_bool, check_int, check_one_of, check_rank, check_value
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import pooling as ops
@@ -55,10 +55,7 @@ class _Pool(Cell):
         self._pads = tuple((p, p) for p in n_ints(padding, n, "padding", who, lowest=0))
 
     def _padding_for(self, x):
-        if x.ndim not in (self.axes + 1, self.axes + 2):
-            raise ValueError(
-                f"For '{type(self).__name__}', the input should have {self.axes + 1} or {self.axes + 2} axes, but its shape is {x.shape}."
-            )
+        check_rank(x, (self.axes + 1, self.axes + 2), "the input", type(self).__name__)
         if self.pad_mode == "SAME":
             return same_pads(x.shape[-self.axes :], self._kernel, self._strides)
         return self._pads

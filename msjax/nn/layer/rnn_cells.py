@@ -13,7 +13,7 @@ from msjax.common.initializer import Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.seeds import skip_global_normals
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_kind, check_one_of, check_positive_int
+from msjax.core.base.checks import check_bool, check_kind, check_one_of, check_positive_int, check_value
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
@@ -171,10 +171,8 @@ class _RNNCellBase(Cell):
         for value, name, size in shapes:
             if value is None:
                 continue
-            if value.ndim != 2 or value.shape[1] != size or value.shape[0] != x.shape[0]:
-                raise ValueError(
-                    f"For '{who}', '{name}' should have shape ({x.shape[0] if x.ndim else 'batch'}, {size}), but its shape is {value.shape}."
-                )
+            fits = value.ndim == 2 and value.shape[1] == size and value.shape[0] == x.shape[0]
+            check_value(value, fits, f"have shape ({(x.shape[0] if x.ndim else 'batch')}, {size})", name, who)
             if value.dtype != self.weight_ih.dtype:
                 raise TypeError(
                     f"For '{who}', '{name}' should have the dtype of the weights, {self.weight_ih.dtype}, but its dtype is {value.dtype}."

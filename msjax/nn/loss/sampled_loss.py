@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_positive_int, check_type
+from msjax.core.base.checks import check_bool, check_positive_int, check_type, check_value
 from msjax.core.base.errors import describe
 from msjax.nn.layer.checks import check_tensor
 from msjax.nn.loss.loss import LossBase
@@ -99,11 +99,8 @@ class SampledSoftmaxLoss(LossBase):
         for name, value in (("weights", weights), ("biases", biases), ("labels", labels), ("logits", logits)):
             check_tensor(value, name, "SampledSoftmaxLoss")
         labels = labels.expand_dims(1) if labels.ndim == 1 else labels
-        if labels.shape != (logits.shape[0], self.num_true):
-            raise ValueError(
-                f"For 'SampledSoftmaxLoss', 'labels' should have shape ({logits.shape[0]}, {self.num_true}), "
-                f"but its shape is {labels.shape}."
-            )
+        fits = labels.shape == (logits.shape[0], self.num_true)
+        check_value(labels, fits, f"have shape ({logits.shape[0]}, {self.num_true})", "labels", "SampledSoftmaxLoss")
         values = self.sampled_values
         if values is None:
             values = choices.log_uniform_candidate_sampler(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_positive_int, check_same_shape, check_value, is_number
+from msjax.core.base.checks import check_bool, check_kind, check_positive_int, check_same_shape, check_value, is_number
 from msjax.nn.metrics.metric import MeanMetric, Metric, rearrange_inputs
 
 __all__ = [
@@ -24,10 +24,8 @@ class _Classification(Metric):
 
     def __init__(self, eval_type: str = "classification"):
         super().__init__()
-        if eval_type not in ("classification", "multilabel"):
-            raise TypeError(
-                f"For '{type(self).__name__}', 'eval_type' should be 'classification' or 'multilabel', but got {eval_type!r}."
-            )
+        fits = eval_type in ("classification", "multilabel")
+        check_kind(eval_type, fits, "be 'classification' or 'multilabel'", "eval_type", type(self).__name__)
         self._type = eval_type
         self._class_num = 0
         self.clear()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_float, check_int, check_one_of, check_value
+from msjax.core.base.checks import check_bool, check_float, check_int, check_one_of, check_type, check_value
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 __all__ = ["ConfusionMatrix", "ConfusionMatrixMetric"]
@@ -149,9 +149,12 @@ class ConfusionMatrixMetric(Metric):
         super().__init__()
         for name, value in (("skip_channel", skip_channel), ("calculation_method", calculation_method)):
             check_bool(value, name, "ConfusionMatrixMetric")
-        measure = _NAMES.get(str(metric_name).replace("_", " ").strip().lower())
+        check_type(metric_name, str, "metric_name", "ConfusionMatrixMetric")
+        measure = _NAMES.get(metric_name.replace("_", " ").strip().lower())
         if measure is None:
-            raise ValueError(f"For 'ConfusionMatrixMetric', there is no measure {metric_name!r}; there are {', '.join(_NAMES)}.")
+            raise NotImplementedError(
+                f"For 'ConfusionMatrixMetric', there is no measure {metric_name!r}; there are {', '.join(_NAMES)}."
+            )
         ways = ("none", "mean", "sum", "mean_batch", "sum_batch", "mean_channel", "sum_channel")
         check_value(decrease, decrease in ways, f"be one of {', '.join(ways)}", "decrease", "ConfusionMatrixMetric")
         self.skip_channel, self.metric_name = skip_channel, metric_name

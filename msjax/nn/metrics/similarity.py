@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_same_shape, check_value, is_int, is_number
+from msjax.core.base.checks import check_bool, check_int, check_same_shape, check_value, is_number
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 __all__ = ["BleuScore", "CosineSimilarity", "Dice"]
@@ -99,7 +99,7 @@ class BleuScore(Metric):
 
     def __init__(self, n_gram: int = 4, smooth: bool = False):
         super().__init__()
-        check_value(n_gram, is_int(n_gram) and 1 <= n_gram <= 4, "be an int from 1 to 4", "n_gram", "BleuScore")
+        check_int(n_gram, "n_gram", "BleuScore", low=1, high=4)
         check_bool(smooth, "smooth", "BleuScore")
         self.n_gram, self.smooth = n_gram, smooth
         self.clear()

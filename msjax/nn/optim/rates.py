@@ -10,6 +10,7 @@ import numpy as np
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
+from msjax.core.base.checks import check_in_range, check_rank, check_value
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
@@ -54,17 +55,13 @@ def as_rate(value: LearningRate, who: str) -> float | np.ndarray | LearningRateS
     if isinstance(value, LearningRateSchedule):
         return value
     if isinstance(value, (bool, int, float)):
-        if not value >= 0:
-            raise ValueError(f"For '{who}', the learning rate should not be negative, but got {value}.")
-        return float(value)
+        return float(check_in_range(value, "the learning rate", who, low=0))
     if isinstance(value, (Tensor, np.ndarray)):
-        if value.ndim > 1:
-            raise ValueError(f"For '{who}', a learning rate should have 0 or 1 axes, but got {describe(value)}.")
+        check_rank(value, (0, 1), "a learning rate", who)
         return np.asarray(value, np.float32)
     if isinstance(value, Iterable) and not isinstance(value, Cell):
         rates = [float(v) for v in value]
-        if not rates:
-            raise ValueError(f"For '{who}', the list of learning rates should not be empty.")
+        check_value(rates, rates, "not be empty", "the list of learning rates", who)
         return np.asarray(rates, np.float32)
     raise TypeError(
         f"For '{who}', the learning rate should be a number, Tensor, list or LearningRateSchedule, but got {describe(value)}."

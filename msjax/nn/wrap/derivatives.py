@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind
 from msjax.engine.autograd import vjp as products
 from msjax.nn.cell.base import Cell
 
@@ -51,10 +51,8 @@ class Jvp(_Product):
 
     def construct(self, *args: Any) -> tuple[Tensor, Tensor]:
         inputs, v = self._split(args)
-        if isinstance(v, (tuple, list)) != (len(inputs) > 1):
-            raise TypeError(
-                f"For 'Jvp', the direction should be a Tensor for one input, a tuple for several, but got {describe(v)}."
-            )
+        fits = isinstance(v, (tuple, list)) == (len(inputs) > 1)
+        check_kind(v, fits, "be a Tensor for one input, a tuple for several", "the direction", "Jvp")
         return products.jvp(self.fn, inputs, v)
 
 

@@ -251,12 +251,12 @@ def _full(tensor: TensorLike, size: tuple[int, ...], value: TensorLike, dtype: T
     return wrap(jax.numpy.full(shape, value, mstype.to_jax(tensor.dtype if dtype is None else dtype)))
 
 
-def _new_zeros(self: Tensor, size: int | Sequence[int], *, dtype: Type | None = None) -> Tensor:
+def _new_zeros(self: Tensor, size: int | Sequence[int], dtype: Type | None = None) -> Tensor:
     """Zeros of a shape, of this Tensor's type by default."""
     return _full(self, size, 0, dtype)
 
 
-def _new_ones(self: Tensor, size: int | Sequence[int], *, dtype: Type | None = None) -> Tensor:
+def _new_ones(self: Tensor, size: int | Sequence[int], dtype: Type | None = None) -> Tensor:
     """Ones of a shape, of this Tensor's type by default."""
     return _full(self, size, 1, dtype)
 

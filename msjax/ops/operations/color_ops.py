@@ -7,7 +7,7 @@ import numpy as np
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_rank
+from msjax.core.base.checks import check_rank, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.primitive import Form
@@ -18,9 +18,7 @@ __all__ = [
 
 
 def _images(images):
-    if images.shape[-1:] != (3,):
-        raise ValueError(f"the last axis should have 3 colors, but the shape is {images.shape}.")
-    return images
+    return check_value(images, images.shape[-1:] == (3,), "have 3 colors", "the last axis")
 
 
 def _hue_saturation_value(rgb):

@@ -122,8 +122,8 @@ class ModelCheckpoint(Callback):
         self, prefix: str | Callable[..., Any] = "CKP", directory: str | None = None, config: CheckpointConfig | None = None
     ):
         super().__init__()
-        if not callable(prefix) and (not isinstance(prefix, str) or not prefix or "/" in prefix):
-            raise ValueError(f"For 'ModelCheckpoint', 'prefix' should be a str without '/', but got {describe(prefix)}.")
+        fits = callable(prefix) or (isinstance(prefix, str) and prefix and "/" not in prefix)
+        check_value(prefix, fits, "be a str without '/'", "prefix", "ModelCheckpoint")
         check_kind(
             config, config is None or isinstance(config, CheckpointConfig), "be a CheckpointConfig", "config", "ModelCheckpoint"
         )

@@ -88,3 +88,11 @@ def test_take_beyond_the_end_wraps_or_clips():
     x = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
     assert x.take(Tensor([0, 7]), mode="wrap").asnumpy().tolist() == [0, 1]
     assert x.take(Tensor([0, 7]), mode="clip").asnumpy().tolist() == [0, 5]
+
+
+def test_new_tensors_take_their_type_by_position_and_bools_are_indices():
+    x = ms.Tensor([1, 2])
+    assert x.new_ones((2, 1), ms.float32).dtype == ms.float32 and x.new_zeros(2, ms.int8).asnumpy().tolist() == [0, 0]
+    assert [1, 2, 3][ms.Tensor(True)] == 2
+    with pytest.raises(TypeError, match="can be an index"):
+        [1, 2, 3][ms.Tensor(1.0)]

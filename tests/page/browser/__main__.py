@@ -108,7 +108,8 @@ class Use:
         self.check("folding leaves fewer rows", self.browser.eval(ROWS), lambda n: n < before)
         folded = self.browser.eval(ROWS)
         self.browser.eval("document.querySelector('.map').focus()")
-        self.browser.press(*["ArrowUp"] * 30, "ArrowDown", "+")
+        first = "[...document.querySelectorAll('.labels .row')].findIndex(e => e.getAttribute('aria-expanded') === 'false')"
+        self.browser.press(*["ArrowUp"] * 30, *["ArrowDown"] * self.browser.eval(first), "+")
         self.check("the key + unfolds", self.browser.eval(ROWS), lambda n: n > folded)
         self.browser.press("-")
         self.check("the key - folds", self.browser.eval(ROWS), folded)
@@ -120,19 +121,19 @@ class Use:
         self.check("the key z zooms", self.browser.eval("document.querySelector('.feet').textContent"), lambda t: t != wide)
         self.browser.click("#table")
         self.check(
-            "a table has the numbers", self.browser.eval("document.querySelectorAll('#detail table tr').length"), lambda n: n > 2
+            "a table has the numbers", self.browser.eval("document.querySelectorAll('#detail table tr').length"), lambda n: n >= 2
         )
         self.exports()
         self.browser.click("#theme")
         self.check("the switch makes it dark", self.browser.eval("document.documentElement.dataset.theme"), "dark")
 
     def exports(self):
-        self.browser.click("#csv")
+        self.browser.click(".csv")
         lines = self.browser.kept(".csv").decode().splitlines()
         self.check("CSV is kept", lines[0], lambda head: head.startswith('"row"'))
-        self.browser.click("#png")
+        self.browser.click(".png")
         self.check("PNG is kept", self.browser.kept(".png")[:4], b"\x89PNG")
-        self.browser.click("#svg")
+        self.browser.click(".svg")
         self.check("SVG is kept", self.browser.kept(".svg")[:5], b"<?xml")
 
     def side_by_side(self, path):
@@ -154,7 +155,7 @@ class Use:
         self.open(tools.page(examples.fault_in_a_scan(os.path.join(self.folder, "crash.npz"))))
         links = self.browser.eval("[...document.querySelectorAll('.chain li')].map(e => e.textContent)")
         self.check(
-            "the chain ends at the logarithm", links[-1], lambda t: t.startswith("Cause: log") and "jnp.log(x + 0.99)" in t
+            "the chain ends at the logarithm", links[-1], lambda t: t.startswith("Cause: log") and "jnp.log(x + 0.99999)" in t
         )
         self.check(
             "it can be replayed",
@@ -202,39 +203,41 @@ class Use:
             ),
             [True, 0, 2],
         )
+        self.browser.eval(
+            "(() => { const e = document.createElement('script'); e.textContent = 'window.hurt = 1'; document.body.append(e) })()"
+        )
+        hurt, told = self.browser.eval("window.hurt === undefined"), self.browser.problems[:]
+        self.browser.problems.clear()
         self.check(
-            "a policy forbids what others would do",
-            self.browser.eval("(() => { try { return eval('1') } catch (e) { return e.name } })()"),
-            "EvalError",
+            "the policy forbids code that comes later", [hurt, any("Content Security Policy" in t for t in told)], [True, True]
         )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.page.browser", description=__doc__.splitlines()[0])
     parser.add_argument("--pictures", metavar="FOLDER", help="write pictures of the views, light and dark")
-    parser.add_argument("--quick", action="store_true", help="a shorter run of training")
+    parser.add_argument("--quick", action="store_true", help="a run of hand-written numbers, and neither comparison nor study")
     options = parser.parse_args()
     if chromium.found() is None:
-        return print("left out: chromium is not here")
+        return print("left out: no chromium is here to open pages")
     begin, browser = time.monotonic(), chromium.Chromium()
     try:
         with tempfile.TemporaryDirectory() as folder:
             use, path = Use(browser, folder, options.pictures), os.path.join(folder, "exploding.html")
-            examples.exploding(path, steps=320 if options.quick else 400)
-            for name, act in {
+            whole = {"comparison": use.comparison, "study": use.study}
+            (examples.made_explosion if options.quick else examples.exploding)(path)
+            acts = {
                 "large": use.large,
                 "run": lambda: use.run(path),
                 "side by side": lambda: use.side_by_side(path),
                 "fault": use.fault,
-                "comparison": use.comparison,
-                "study": use.study,
-                "hostile": use.hostile,
-            }.items():
+            }
+            for name, act in {**acts, **({} if options.quick else whole), "hostile": use.hostile}.items():
                 print(name)
                 act()
     finally:
         browser.close()
-    print(f"all is well, after {time.monotonic() - begin:.0f} s")
+    print(f"pages: all is well, after {time.monotonic() - begin:.0f} s")
 
 
 if __name__ == "__main__":

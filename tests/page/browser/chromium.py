@@ -120,7 +120,7 @@ class Chromium:
     def click(self, selector, x=0.5, y=0.5):
         """Click into an element, at a part of its width and height."""
         found = self.eval(
-            f"(() => {{ const e = {selector if '(' in selector else f'document.querySelector({json.dumps(selector)})'}; "
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); "
             "e.scrollIntoView({block: 'nearest'}); const b = e.getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; })()"
         )
         at = {"x": found[0] + x * found[2], "y": found[1] + y * found[3]}

@@ -8,7 +8,8 @@ from flax import nnx
 
 from msjax import hooks, tools
 from msjax.core.page.page import Page
-from tests.page.made_runs import run_of
+from msjax.core.page.run import Run
+from tests.page.made_runs import row, run_of
 
 HOSTILE = [
     "</script><script>window.hurt = 1</script>",
@@ -51,9 +52,9 @@ class Transformer(nnx.Module):
 
 
 def exploding(path, steps=400, bad=300, every=10):
-    """Train a transformer whose learning rate is a thousand times too large from one step on; `watch` writes the page."""
+    """Train a transformer whose learning rate is forty times as large from one step on; `watch` writes the page."""
     model = Transformer()
-    optimizer = nnx.Optimizer(model, optax.sgd(lambda step: jnp.where(step < bad, 0.05, 50.0)), wrt=nnx.Param)
+    optimizer = nnx.Optimizer(model, optax.sgd(lambda step: jnp.where(step < bad, 0.05, 2.0)), wrt=nnx.Param)
     tokens = jax.random.randint(jax.random.key(1), (8, 12), 0, 32)
 
     @nnx.jit
@@ -66,14 +67,23 @@ def exploding(path, steps=400, bad=300, every=10):
         optimizer.update(model, gradients)
         return loss
 
-    rules = [
-        tools.rules.gradient_norm(then=lambda *said: None),
-        tools.rules.update_ratio(low=0, high=0.5, then=lambda *said: None),
-    ]
+    rules = [tools.rules.gradient_norm(then=lambda *said: None)]
     with tools.watch(model, every=every, to=str(path), rules=rules) as watched:
         for _ in range(steps):
             watched.next_step(loss=step(model, optimizer))
     return watched
+
+
+def made_explosion(path):
+    """The page of a run of hand-written numbers, in which all norms are a thousand times as large from step 310 on."""
+    parts = ("attention.query", "attention.out", "up", "down")
+    run = Run("made")
+    for step in range(10, 401, 10):
+        norm = 1000.0 if step > 300 else 1.0
+        names = [f"blocks.{i}.{part}" for i in range(4) for part in parts]
+        run.add(step, [row(step, kind, name, norm) for kind in ("activation", "gradient") for name in names])
+        run.number(step, "loss", norm)
+    Page("made", [{"kind": "run", "title": "Run", "runs": [run.data()]}]).save(path)
 
 
 def fault_in_a_scan(bundle):
@@ -81,7 +91,7 @@ def fault_in_a_scan(bundle):
 
     def layer(x, weight):
         x = jnp.tanh(x @ weight)
-        return jnp.log(x + 0.99), x.mean()
+        return jnp.log(x + 0.99999), x.mean()
 
     def step(weights, batch):
         out, means = jax.lax.scan(layer, batch, weights)
@@ -90,7 +100,7 @@ def fault_in_a_scan(bundle):
     weights = jax.random.normal(jax.random.key(0), (5, 8, 8)) * 0.3
     weights = weights.at[2].set(weights[2] * 40)
     try:
-        tools.guard(step, bundle=bundle)(weights, jax.random.normal(jax.random.key(1), (6, 8)))
+        tools.guard(step, bundle=bundle)(weights, jax.random.normal(jax.random.key(1), (6, 8)) / 2)
     except tools.Fault as fault:
         return fault
     raise AssertionError("the scan should compute a NaN")

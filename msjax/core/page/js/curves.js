@@ -9,10 +9,11 @@
  */
 function chart(curves, set) {
   const wide = set.wide ?? 620, tall = set.tall ?? 190, left = set.ticks === false ? 0 : 56, bottom = set.ticks === false ? 2 : 18;
-  const all = curves.flatMap((c) => [c.mid, c.low ?? [], c.high ?? []].map((a) => Float32Array.from(a)));
-  const scale = Scale.of(set.log ? "log" : "linear", all);
   const stops = curves.flatMap((c) => [c.at[0], c.at[c.at.length - 1]]).filter(Number.isFinite);
   const [low, high] = set.ends ?? [Math.min(...stops), Math.max(...stops)];
+  // Only what is seen makes the scale.
+  const seen = curves.flatMap((c) => [c.mid, c.low ?? [], c.high ?? []].map((a) => Float32Array.from(a).filter((_, i) => c.at[i] >= low && c.at[i] <= high)));
+  const scale = Scale.of(set.log ? "log" : "linear", seen);
   const x = (/** @type {number} */ v) => left + ((v - low) / (high - low || 1)) * (wide - left), y = (/** @type {number} */ v) => 6 + (1 - scale.place(v)) * (tall - bottom - 8);
   const picture = s("svg", { viewBox: `0 0 ${wide} ${tall}`, role: "img", "aria-label": set.title, preserveAspectRatio: "none" }, s("title", {}, set.title));
   if (set.ticks !== false) {

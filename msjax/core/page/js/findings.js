@@ -17,7 +17,7 @@ class FaultView {
     });
     const rows = view.chain.map((/** @type {any} */ l, /** @type {number} */ i) => [i, l.phase, l.path, l.operation, l.line, (l.inputs ?? []).join("; "), l.output]);
     this.element = h("div", {}, h("h2", { class: "mark" }, view.heading),
-      h("div", { class: "bar" }, h("span", { class: "dim" }, view.chain.length ? "From the result back to the cause." : "The bundle tells no chain: replay it."), h("span", { class: "right" }, "Export", button("CSV", () => keep("fault.csv", csv([["link", "phase", "path", "operation", "line", "before", "after"], ...rows]), "text/csv"), { id: "csv" }))),
+      h("div", { class: "bar" }, h("span", { class: "dim" }, view.chain.length ? "From the result back to the cause." : "The bundle tells no chain: replay it."), h("span", { class: "right" }, "Export", button("CSV", () => keep("fault.csv", csv([["link", "phase", "path", "operation", "line", "before", "after"], ...rows]), "text/csv"), { class: "csv" }))),
       h("div", { class: "cards" }, h("div", { class: "card" }, h("h2", {}, "The way back"), h("ol", { class: "chain" }, ...chain)),
         h("div", { class: "stack" }, h("div", { class: "card" }, h("h2", {}, "Report"), table(["", ""], view.report)),
           batch.length || view.replay ? h("div", { class: "card" }, h("h2", {}, "The batch"), ...batch, view.replay ? h("p", {}, "Run the step again, with the Parameters and the batch of then:") : "", view.replay ? h("code", { class: "code", id: "replay" }, view.replay) : "") : "")));

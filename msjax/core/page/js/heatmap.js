@@ -2,6 +2,7 @@
 // A heat map with a tree or a list of rows beside it, of which only what is seen is drawn; by mouse and by keyboard.
 
 const ROW = 19, LONGEST = 26;
+let maps = 0;
 
 /**
  * @typedef {object} Line
@@ -37,6 +38,7 @@ class HeatMap {
    */
   constructor(set) {
     this.set = set;
+    this.id = `map${maps++}`;
     /** @type {Line[]} */
     this.lines = [];
     /** @type {Panel[]} */
@@ -184,8 +186,8 @@ class HeatMap {
     for (let r = top; r < top + count; r++) {
       const line = this.lines[r], here = r === this.cursor.row;
       rows.push(h("div", {
-        class: `row${here ? " here" : ""}${line.key === this.chosen ? " chosen" : ""}`, id: `row${r}`, role: "row", title: line.key,
-        "aria-level": line.depth + 1, "aria-rowindex": r + 1, "aria-expanded": line.open, click: () => this.choose(r, this.cursor.panel, this.cursor.column),
+        class: `row${here ? " here" : ""}${line.key === this.chosen ? " chosen" : ""}`, id: `${this.id}row${r}`, role: "row", title: line.key,
+        "aria-level": line.depth + 1, "aria-rowindex": r + 1, "aria-expanded": line.open === null ? null : String(line.open), click: () => this.choose(r, this.cursor.panel, this.cursor.column),
       },
         h("span", { class: "twist", click: (/** @type {Event} */ e) => { e.stopPropagation(); this.fold(r); } }, line.open === null ? "" : line.open ? "▾" : "▸"),
         h("span", { class: "text", role: "rowheader" }, line.label), line.count ? h("span", { class: "count" }, line.count) : null,
@@ -195,7 +197,7 @@ class HeatMap {
       at.paddingLeft = `${line.depth * 13}px`;
     }
     this.labels.replaceChildren(...rows);
-    this.box.setAttribute("aria-activedescendant", `row${this.cursor.row}`);
+    this.box.setAttribute("aria-activedescendant", `${this.id}row${this.cursor.row}`);
   }
 
   /** @param {MouseEvent} event @param {number} p @returns {{row: number, column: number}} */
@@ -327,7 +329,7 @@ class HeatMap {
 
   /** Buttons that keep the map as a file. @param {string} name */
   exports(name) {
-    return h("span", { class: "right" }, "Export", button("CSV", () => keep(`${name}.csv`, csv(this.numbers()), "text/csv"), { id: "csv" }),
-      button("PNG", () => this.keepPng(`${name}.png`), { id: "png" }), button("SVG", () => keep(`${name}.svg`, svgText(this.svg()), "image/svg+xml"), { id: "svg" }));
+    return h("span", { class: "right" }, "Export", button("CSV", () => keep(`${name}.csv`, csv(this.numbers()), "text/csv"), { class: "csv" }),
+      button("PNG", () => this.keepPng(`${name}.png`), { class: "png" }), button("SVG", () => keep(`${name}.svg`, svgText(this.svg()), "image/svg+xml"), { class: "svg" }));
   }
 }

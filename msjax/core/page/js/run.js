@@ -235,7 +235,7 @@ class RunView {
           if (bad >= 0) note("wrong", -bad + row * 1e-6 * (kind === "gradient" ? 1 : -1), row, bad, "the first NaN or infinite values");
           for (let c = 0, sum = 0, count = 0; norms && c < norms.length; c++) {
             const usual = Math.exp(sum / count);
-            if (count >= 5 && high[c] > 10 * usual) { note("jump", Math.min(1e6, high[c] / usual) * 1e-7 - c, row, c, `its norm is ${told(high[c] / usual)} times what it was before`); break; }
+            if (count >= 5 && high[c] > 30 * usual) { note("jump", Math.min(1e6, high[c] / usual) * 1e-7 - c, row, c, `its norm is ${told(high[c] / usual)} times what it was before`); break; }
             if (Number.isFinite(norms[c]) && norms[c] > 0) { sum += Math.log(norms[c]); count++; }
           }
           if (kind === "activation" && planes.zeros?.[at + first.length - 1] >= 0.999) note("dead", 1 + first.length - row * 1e-6, row, first.length - 1, "all its values are 0 at last");

@@ -103,7 +103,7 @@ class MapView {
       }
     }
     context.putImageData(image, 0, 0);
-    return button("", () => { this.place[axis] = i; this.start(); }, { "aria-pressed": this.place[axis] === i, "aria-label": this.label(axis, i) }).appendChild(canvas).parentElement.appendChild(h("span", {}, this.label(axis, i))).parentElement;
+    return button("", () => { this.place[axis] = i; this.start(); }, { "aria-pressed": String(this.place[axis] === i), "aria-label": this.label(axis, i) }).appendChild(canvas).parentElement.appendChild(h("span", {}, this.label(axis, i))).parentElement;
   }
 }
 

@@ -14,6 +14,7 @@ from msjax.core.base import jax_slots
 from msjax.core.base.compiler_options import options_for
 from msjax.core.base.errors import describe
 from msjax.core.hooks.places import Edits, Tracing
+from msjax.core.hooks.primitive import COLLECTED
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.jaxprs.plan import close
 from msjax.core.tools.checks import sources
@@ -60,6 +61,9 @@ def find_in(closed: jex.ClosedJaxpr, inputs: Sequence[Any], kinds: Collection[st
 
     row, said = jax.jit(lambda inputs: checks.run(inputs)[1], compiler_options=options_for(inputs) or None)(list(inputs))
     row, said = np.asarray(row), np.asarray(said)
+    # Those events of the program that lie in loops have come by callbacks once more: nobody waits for them.
+    jax.effects_barrier()
+    COLLECTED.clear()
     if not row[WRONG]:
         return None
     source = checks.sources[row[SOURCE]]

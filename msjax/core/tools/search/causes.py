@@ -52,7 +52,7 @@ def causes(
         return []
     clean = _cleaner(run, ins, masks, index, wrong)
     if clean is None and name in _OF_MATRICES:
-        return [(i, _first(mask)) for i, mask in masks.items()]
+        return [(i, first_index(mask)) for i, mask in masks.items()]
     if clean is None:
         # Infinite values would make it wrong, too; that of the wrong ones which does so without them came first.
         finite = [_finite(v) if check.on == "nan" and check.applies(v) else v for v in ins]
@@ -62,7 +62,7 @@ def causes(
         return [(i, at) for i, mask in masks.items() if (at := clean.element(i, mask, index)) is not None]
     found = [(i, at) for i, mask in masks.items() if (at := clean.element(i, mask, index)) is not None]
     # Some only together make the result wrong.
-    return found or [(i, _first(mask)) for i, mask in masks.items()][:1]
+    return found or [(i, first_index(mask)) for i, mask in masks.items()][:1]
 
 
 class _Clean:
@@ -122,5 +122,6 @@ def _only(shape, at):
     return mask
 
 
-def _first(mask):
+def first_index(mask: np.ndarray) -> Index:
+    """The index of the first element that is true."""
     return tuple(map(int, np.argwhere(mask)[0]))

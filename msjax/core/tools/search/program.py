@@ -15,6 +15,7 @@ from msjax.core.jaxprs.interpreter import Program
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault, Passed, Statistics
 from msjax.core.tools.scopes import Scopes
+from msjax.core.tools.search.causes import first_index
 from msjax.core.tools.search.frames import PlanRuns
 from msjax.core.tools.search.levels import Level, Literal, Plan
 from msjax.core.tools.search.lines import Derivatives, lines_of, lines_of_backward_rules
@@ -113,7 +114,7 @@ class _ProgramSearch:
         wrong.sort(key=lambda i: plan.producer.get(plan.outputs[i], (-1,))[0] if not isinstance(plan.outputs[i], Literal) else -1)
         fault = None
         for i in wrong[:_TRIED]:
-            at = tuple(map(int, np.argwhere(self.check.mask(outs[i]))[0]))
+            at = first_index(self.check.mask(outs[i]))
             fault = self._fault(walker, walker.back(plan.outputs[i], at), names[i])
             if fault.phase == "forward":
                 return fault

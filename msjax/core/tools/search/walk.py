@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from msjax.core.base import jax_slots
 from msjax.core.tools.checking import Check
-from msjax.core.tools.search.causes import causes
+from msjax.core.tools.search.causes import causes, first_index
 from msjax.core.tools.search.frames import PlanRun, PlanRuns
 from msjax.core.tools.search.levels import Level, Literal, PlannedEquation
 
@@ -110,7 +108,7 @@ class Walker:
             return frame.level.run(step, values)[out]
 
         if "callback" in step.eqn.primitive.name or "hook" in step.eqn.primitive.name:
-            found = [(i, tuple(map(int, np.argwhere(mask)[0]))) for i, mask in enumerate(map(cause.mask_if, ins)) if mask.any()]
+            found = [(i, first_index(mask)) for i, mask in enumerate(map(cause.mask_if, ins)) if mask.any()]
         else:
             found = causes(run, ins, index, cause, self.check, step.eqn.primitive.name)
         return [(step.ins[i], at) for i, at in found]

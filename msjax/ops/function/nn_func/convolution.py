@@ -85,10 +85,8 @@ def _check_operands(input, weight, bias, n, who):
         check_rank(value, n + 2, name, who)
     if bias is not None:
         check_kind(bias, isinstance(bias, Tensor), "be a Tensor or None", "bias", who)
-        if bias.shape != weight.shape[:1]:
-            raise ValueError(
-                f"For '{who}', 'bias' should have shape {weight.shape[:1]}, one number for each output channel, but got {bias.shape}."
-            )
+        fits = bias.shape == weight.shape[:1]
+        check_value(bias, fits, f"have shape {weight.shape[:1]}, one number for each output channel", "bias", who)
 
 
 def conv_nd(
@@ -108,10 +106,8 @@ def conv_nd(
     stride = n_ints(stride, n, "stride", who)
     dilation = n_ints(dilation, n, "dilation", who)
     check_int(groups, "groups", who)
-    if groups <= 0 or weight.shape[0] % groups:
-        raise ValueError(
-            f"For '{who}', 'groups' should divide the output channels, {weight.shape[0]} by the weight's shape, but got {groups}."
-        )
+    fits = groups > 0 and not weight.shape[0] % groups
+    check_value(groups, fits, f"divide the output channels, {weight.shape[0]} by the weight's shape", "groups", who)
     if input.shape[1] % groups:
         raise ValueError(f"For '{who}', 'groups' should divide the input's channels, but got {groups} for shape {input.shape}.")
     if input.shape[1] != weight.shape[1] * groups:

@@ -45,10 +45,8 @@ def widths_from_last(padding: Shape, rank: int, who: str = "pad") -> PadWidths:
     """A pair for each of `rank` axes, from numbers that begin with the last axis: (left, right, top, bottom, ...)."""
     padding = ints(padding)
     check_kind(padding, all(map(is_int, padding)), "be ints", "padding", who)
-    if len(padding) % 2 or len(padding) > 2 * rank:
-        raise ValueError(
-            f"For '{who}', 'padding' should have two numbers for each padded axis, at most {2 * rank}, but got {padding}."
-        )
+    fits = not len(padding) % 2 and len(padding) <= 2 * rank
+    check_value(padding, fits, f"have two numbers for each padded axis, at most {2 * rank}", "padding", who)
     pairs = [padding[i : i + 2] for i in range(0, len(padding), 2)]
     return ((0, 0),) * (rank - len(pairs)) + tuple(reversed(pairs))
 

@@ -34,10 +34,8 @@ def _unpool(n, who, x, indices, kernel_size, stride, padding, output_size):
     if output_size:
         wanted = freeze(output_size)
         wanted = wanted[len(wanted) - n :] if len(wanted) == x.ndim else wanted
-        if len(wanted) != n or any(not s - t < w < s + t for s, t, w in zip(sizes, stride, wanted)):
-            raise ValueError(
-                f"For '{who}', 'output_size' should differ from {sizes} by less than the stride {stride}, but got {output_size}."
-            )
+        fits = len(wanted) == n and all(s - t < w < s + t for s, t, w in zip(sizes, stride, wanted))
+        check_value(output_size, fits, f"differ from {sizes} by less than the stride {stride}", "output_size", who)
         sizes = wanted
     return apply(MAX_UNPOOL, (x, indices), (sizes,))
 
