@@ -81,6 +81,10 @@ def test_several_elements_that_are_one_are_not_written():
         repeated.add_(1.0)
     repeated[1].add_(1.0)
     assert repeated.asnumpy().tolist() == [[1.0] * 3] * 2 and x.asnumpy().tolist() == [1.0] * 3
+    # One value everywhere is the same for each of them.
+    assert repeated.fill_(5.0) is repeated and x.asnumpy().tolist() == [5.0] * 3
+    repeated[:, 1:].zero_()
+    assert repeated.asnumpy().tolist() == [[5.0, 0.0, 0.0]] * 2
 
 
 def test_parameters_are_written_through_views_and_optimizers_show_in_them():

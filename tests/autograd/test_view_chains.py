@@ -1,13 +1,15 @@
 """Random chains of views, writes and reads against what PyTorch 2.13 has recorded: values, gradients, strides, and what is refused.
 
 Here run so few of them that each type, each kind of view, each write and each view that is written through are there;
-``python -m tests.autograd.test_view_chains`` runs all 5,000.
+``python -m tests.autograd.test_view_chains`` runs all 5,000, by numpy, as compiling 30 programs for each takes most of their time;
+with two numbers, those from the first to before the second.
 """
 
 import gzip
 import json
 import pathlib
 import sys
+import time
 from contextlib import nullcontext
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 
 import msjax as ms
 from msjax import ops
+from tests.autograd.numpy_programs import run_by_numpy
 from tests.autograd.view_chains import put, random_case, take
 
 RECORDED = pathlib.Path(__file__).parent / "data" / "view_chains.json.gz"
@@ -100,12 +103,16 @@ def test_chains_of_views_and_writes_are_those_of_pytorch(case):
 
 
 if __name__ == "__main__":
-    wrong = []
-    for case in recorded():
-        try:
-            check(case)
-        except Exception as error:
-            wrong.append(case["number"])
-            print(case["number"], type(error).__name__, str(error)[:300])
-    print(f"{len(wrong)} of {len(recorded())} cases differ")
+    first, last = map(int, sys.argv[1:3] or (0, 5000))
+    cases, wrong = recorded()[first:last], []
+    with run_by_numpy():
+        for done, case in enumerate(cases, 1):
+            try:
+                check(case)
+            except Exception as error:
+                wrong.append(case["number"])
+                print(case["number"], type(error).__name__, str(error)[:300], flush=True)
+            if done % 100 == 0:
+                print(f"{done} cases, {len(wrong)} differ, {time.process_time():.0f} s of the processor", flush=True)
+    print(f"{len(wrong)} of {len(cases)} cases differ")
     sys.exit(bool(wrong))

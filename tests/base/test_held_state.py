@@ -89,6 +89,46 @@ def test_a_modifier_that_has_changed_is_another_one(kind):
             change(1.0)
 
 
+def test_a_function_that_holds_nothing_is_the_same_modifier_when_it_is_made_anew():
+    model, x = nnx.Linear(1, 1, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0)), jnp.ones((1, 1))
+    traced = []
+
+    def run(model, x):
+        traced.append(None)
+        return model(x)
+
+    for compiled in (hooks.jit(run), nnx.jit(run)):
+        traced.clear()
+        for _ in range(3):
+            with hooks.register_forward_hook(model, lambda module, args, output: output * 2):
+                assert compiled(model, x) == 2.0
+        assert len(traced) == 1
+        for factor in (3.0, 4.0):
+            with hooks.register_forward_hook(model, lambda module, args, output, factor=factor: output * factor):
+                assert compiled(model, x) == factor
+            with hooks.register_forward_hook(model, lambda module, args, output: output * factor):  # noqa: B023
+                assert compiled(model, x) == factor
+
+
+def test_hooks_on_the_host_write_into_what_each_of_them_holds():
+    model, x = nnx.Linear(1, 1, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0)), jnp.ones((1, 1))
+    compiled = nnx.jit(lambda model, x: jax.grad(lambda x: model(x).sum())(x))
+
+    def seen():
+        found = []
+
+        def hook(module, grad_input, grad_output):
+            found.append(float(grad_output[0].sum()))
+            return (grad_input[0] * 2,)
+
+        with hooks.register_backward_hook(model, hook):
+            assert compiled(model, x) == 2.0
+            hooks.barrier()
+        return found
+
+    assert [seen(), seen()] == [[1.0], [1.0]]
+
+
 def test_the_key_keeps_nothing_alive():
     scale = Scale()
     scale.other = Scale()

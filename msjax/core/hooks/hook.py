@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import weakref
 from collections.abc import Callable
@@ -113,7 +114,7 @@ class Hook:
     @functools.cached_property
     def key(self) -> tuple[Any, ...]:
         """What programs with the hook are found by: all observers are alike, and modifiers of the same function, which holds the same
-        when it is registered, and options."""
+        when it is registered, and options. Functions of the same code that hold nothing are the same."""
         if self.in_slot:
             return "observer", self.with_kwargs, self.always_call
         return _function_key(self.fn), self.with_kwargs, self.always_call, self.observe, self.traced
@@ -124,4 +125,15 @@ def _function_key(fn):
         return tuple(map(_function_key, fn))
     if isinstance(fn, types.MethodType):
         return identity(fn.__self__), identity(fn.__func__), held_state(fn)
+    if _is_its_code(fn):
+        return held_state(fn)
     return identity(fn), held_state(fn)
+
+
+def _is_its_code(fn):
+    """Whether a function holds nothing of its own, so that one that is made anew by the same line does the same, as a lambda in a loop."""
+    return (
+        isinstance(fn, types.FunctionType)
+        and not (fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__)
+        and fn.__globals__ is vars(sys.modules.get(fn.__module__, sys))
+    )

@@ -193,6 +193,14 @@ class View:
         """Write to the root what a view of this place would hold: a Tensor, number or array, whose shape is broadcast."""
         _put(self.root, self.steps(), self.operands(), new, self.detached)
 
+    def repeats(self) -> bool:
+        """Whether several elements of the view are one in memory."""
+        return _repeats(self.root, self.steps())
+
+    def fill(self, value: Any) -> None:
+        """Write one value everywhere, also where several elements are one in memory."""
+        _put(self.root, self.steps(), self.operands(), value, self.detached, alike=True)
+
 
 class Views(list):
     """Weak references to the views of a root."""
@@ -339,8 +347,12 @@ def _attach(base, out, view):
     views.add(out)
 
 
-def _put(root, steps, operands, new, detached):
-    if any(step.rule.repeats for step in steps) and overlaps(root, steps):
+def _repeats(root, steps):
+    return any(step.rule.repeats for step in steps) and overlaps(root, steps)
+
+
+def _put(root, steps, operands, new, detached, alike=False):
+    if not alike and _repeats(root, steps):
         raise RuntimeError(_REPEATED.format(shape=steps[-1].shape, base=root.shape))
     with STATE.swap(cast=None, recording=STATE.recording and not detached):
         if steps or not isinstance(new, Tensor) or new._value.dtype != root._value.dtype:

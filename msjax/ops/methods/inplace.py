@@ -36,6 +36,20 @@ def inplace(function: Callable[_P, Tensor]) -> Callable[_P, Tensor]:
     return method
 
 
+def _everywhere(method: Callable[_P, Tensor]) -> Callable[_P, Tensor]:
+    """The method that writes one value, 0 by default: as PyTorch's, also to a view in which several elements are one."""
+
+    @functools.wraps(method)
+    def fill(self, *args, **kwargs):
+        view = self.__dict__.get("_view")
+        if view is None or not view.repeats():
+            return method(self, *args, **kwargs)
+        view.fill(next(iter((*args, *kwargs.values())), 0))
+        return self
+
+    return fill
+
+
 @operator(2, int_grad=(1,))
 def _filled(x: TensorLike, value: TensorLike) -> JaxArray:
     return jnp.broadcast_to(jnp.asarray(value), x.shape).astype(x.dtype)
@@ -121,8 +135,8 @@ def _set(
     return _assign_value(self, Tensor(np.zeros(0, self.dtype.np)) if source is None else source)
 
 
-_fill_: Final = inplace(_fill)
-_zero_: Final = inplace(_zero)
+_fill_: Final = _everywhere(inplace(_fill))
+_zero_: Final = _everywhere(inplace(_zero))
 _copy_: Final = inplace(_copy)
 _masked_fill_: Final = inplace(selecting.masked_fill)
 _masked_scatter_: Final = inplace(selecting.masked_scatter)
