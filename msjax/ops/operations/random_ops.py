@@ -11,7 +11,7 @@ from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, Shape, TensorLike
-from msjax.core.base.checks import check_in_range, check_value
+from msjax.core.base.checks import check_value
 from msjax.core.base.typing import Axes
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze
@@ -310,7 +310,8 @@ class Randperm(Form):
 
     def __call__(self, n: int | Tensor) -> Tensor:
         (n,) = shape_of(n, "Randperm")
-        check_in_range(n, "n", "Randperm", high=self.max_length)
+        if n > self.max_length:
+            raise ValueError(f"For 'Randperm', n should be at most 'max_length' ({self.max_length}), but got {n}.")
         return apply(_RANDPERM_PADDED, (next_key(),), (n, self.max_length, self.pad, mstype.as_dtype(self.dtype)))
 
 
