@@ -131,7 +131,7 @@ def test_dialect_counts_when_hooks_run_not_when_they_are_registered():
 
 def test_setting():
     assert ms.get_context("hook_dialect") == "tutorial"
-    with pytest.raises(ValueError, match=r"tutorial, mindspore-2\.10, mindspore-1, but got 'pytorch'"):
+    with pytest.raises(ValueError, match=r"'tutorial', 'mindspore-2\.10' or 'mindspore-1', but got 'pytorch'"):
         use("pytorch")
     assert ms.get_context("hook_dialect") == "tutorial"
 
