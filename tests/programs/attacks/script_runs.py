@@ -168,6 +168,7 @@ def _become(job):
     if job["file_size"] is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["file_size"], job["file_size"]))
+        sys.dont_write_bytecode = True  # Python would leave modules behind of which only the beginning is there
     if job["kill_after"] is not None:
         signal.setitimer(signal.ITIMER_REAL, job["kill_after"])
     from msjax.cli import main
