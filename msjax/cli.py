@@ -285,7 +285,7 @@ def _view(options) -> int:
     import pathlib
     import webbrowser
 
-    from msjax.core.tools.pages.making import page
+    from msjax.tools import page
 
     path = options.output
     try:

@@ -12,11 +12,11 @@ import numpy as np
 from msjax import context, nn, ops
 from msjax.common.random import set_seed
 from msjax.common.tensor import Tensor
-from msjax.core.tools.watching import rules, watch as tools_watch
 from msjax.demo import picture
 from msjax.demo.digits import split
 from msjax.demo.five_hooks import table_of, watch
 from msjax.demo.lenet import LeNet5
+from msjax.tools import rules, watch as tools_watch
 
 _BATCH = 32
 _DEFAULT_PICTURE = "msjax-demo.png"

@@ -97,7 +97,7 @@ def _own(kind):
     for each in kind.__mro__:
         if each.__module__.partition(".")[0] in ("msjax", "mindspore"):
             try:
-                tree = ast.parse(textwrap.dedent(inspect.getsource(each)))
+                tree = ast.parse(textwrap.dedent(_source(each)))
             except (OSError, TypeError, SyntaxError):
                 return frozenset("*")
             if sets_by_text(tree):  # the names may be made anywhere in the class's file
@@ -111,6 +111,14 @@ def _own(kind):
             if "__getattr__" in vars(each) and each is not Cell:
                 found.add("*")
     return frozenset(name for name in found if name and (name == "*" or name.rstrip("*").isidentifier()))
+
+
+def _source(kind):
+    """The text of a class; of one that is made of a table, the text of its file."""
+    try:
+        return inspect.getsource(kind)
+    except OSError:
+        return inspect.getsource(sys.modules[kind.__module__])
 
 
 def _given(node):
