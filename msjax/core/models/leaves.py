@@ -25,12 +25,7 @@ def on_leaf(name: str, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], An
     """
 
     def edit(value, index):
-        leaves, treedef = jax.tree.flatten(value)
-        return (
-            jax.tree.unflatten(treedef, [fn(only_leaf(name, value), index)])
-            if len(leaves) == 1
-            else fn(only_leaf(name, value), index)
-        )
+        return jax.tree.unflatten(jax.tree.structure(value), [fn(only_leaf(name, value), index)])
 
     return edit
 

@@ -118,7 +118,8 @@ def first_array(result: Any) -> jax.Array:
 def gradient_of(metric: Callable[[Any], jax.Array] | None, result: Any) -> tuple[jax.Array, Any]:
     """(a metric of a model's result, its gradient with respect to the first array of floats in it)."""
     leaves, treedef = jax.tree.flatten(result)
-    at = next(i for i, leaf in enumerate(leaves) if leaf is first_array(result))
+    first = first_array(result)
+    at = next(i for i, leaf in enumerate(leaves) if leaf is first)
 
     def of(array):
         joined = jax.tree.unflatten(treedef, [*leaves[:at], array, *leaves[at + 1 :]])

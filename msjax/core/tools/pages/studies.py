@@ -32,7 +32,7 @@ def sweep_view(sweep: PatchSweep, labels: Labels) -> dict[str, Any]:
     clean, corrupt = np.asarray(sweep.clean, np.float32), np.asarray(sweep.corrupt, np.float32)
     maps = [_map("patched metric", values, sweep.over, labels)]
     if clean.size == 1 and clean != corrupt:
-        maps.insert(0, _map("share recovered", (values - corrupt) / (clean - corrupt), sweep.over, labels))
+        maps.insert(0, _map("share recovered", sweep.recovery, sweep.over, labels))
     notes = [f"clean {clean}, corrupt {corrupt}"]
     return {"kind": "study", "title": "Patch sweep", "maps": maps, "graph": None, "notes": notes}
 
