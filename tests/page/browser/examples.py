@@ -82,7 +82,7 @@ def made_explosion(path):
         norm = 1000.0 if step > 300 else 1.0
         names = [f"blocks.{i}.{part}" for i in range(4) for part in parts]
         run.add(step, [row(step, kind, name, norm) for kind in ("activation", "gradient") for name in names])
-        run.number(step, "loss", norm)
+        run.note([(step, "loss", norm)])
     Page("made", [{"kind": "run", "title": "Run", "runs": [run.data()]}]).save(path)
 
 
@@ -168,7 +168,7 @@ def hostile():
     for name in HOSTILE:
         run.name = name
         run.warn(name, "activation", name, 3, name)
-        run.number(1, name, 1.0)
+        run.note([(1, name, 1.0)])
     fault = tools.Fault(HOSTILE[0], "forward", HOSTILE[1], operation=HOSTILE[2], note=HOSTILE[4])
     maps = tools.page({name: np.eye(2) for name in HOSTILE}, axes=HOSTILE[:2], labels=dict.fromkeys(HOSTILE[:2], HOSTILE[:2]))
     return tools.page(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import numpy as np
-
 from msjax.core.page.page import Page
 from msjax.core.page.run import Run, read_csv
 from msjax.core.tools.watching.handle import Watch
@@ -17,8 +15,7 @@ def run_of(watched: Watch, name: str = "") -> Page:
     run = Run(name)
     for step, rows in itertools.groupby(watched.rows, lambda row: row.step):
         run.add(step, list(rows))
-    for step, number, value in watched.numbers:
-        run.number(step, number, float(np.asarray(value)))
+    run.note(watched.numbers)
     for said in watched.broken:
         run.warn(*said)
     return _page(run)
