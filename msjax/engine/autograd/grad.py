@@ -7,7 +7,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import jax.numpy as jnp
 
-from msjax.common.bases import CellBase, is_cell
+from msjax.common.bases import CellBase, SparseBase, is_cell
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import COMPILER
 from msjax.common.tensor import Tensor, filled_like
@@ -347,11 +347,12 @@ def _of_tensors(gradients):
     The gradient of a number is an empty tuple.
     """
     given = tuple(g for g in gradients if not (isinstance(g, tuple) and not g))
-    return tuple(g for g in given if isinstance(g, Tensor)) or given
+    return tuple(g for g in given if isinstance(g, (Tensor, SparseBase))) or given
 
 
 def _sens(sens, outputs):
     given = list(sens) if isinstance(sens, (tuple, list)) else [sens]
+    given = [ct.values if isinstance(ct, SparseBase) else ct for ct in given]
     if len(given) != len(outputs):
         raise RuntimeError(
             f"For 'GradOperation', sens_param=True needs one gradient for each of {len(outputs)} outputs, but got {len(given)}."
