@@ -2,7 +2,7 @@
 
 Here run so few of them that each type, each kind of view, each write and each view that is written through are there;
 ``python -m tests.autograd.test_view_chains`` runs all 5,000, by numpy, as compiling 30 programs for each takes most of their time;
-with two numbers, those from the first to before the second.
+with two numbers, those from the first to before the second; with --ways, also compiled, in graph mode, functionalized and under `jax.grad`.
 """
 
 import gzip
@@ -10,15 +10,14 @@ import json
 import pathlib
 import sys
 import time
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import ops
 from tests.autograd.numpy_programs import run_by_numpy
-from tests.autograd.view_chains import put, random_case, take
+from tests.autograd.view_chain_ways import WAYS, differences, numbers, run
+from tests.autograd.view_chains import random_case
 
 RECORDED = pathlib.Path(__file__).parent / "data" / "view_chains.json.gz"
 
@@ -27,18 +26,9 @@ def recorded():
     return [json.loads(line) for line in gzip.decompress(RECORDED.read_bytes()).decode().splitlines()]
 
 
-def numbers(x):
-    values = x.asnumpy()
-    return (np.stack([values.real, values.imag], -1) if values.dtype.kind == "c" else values).ravel().tolist()
-
-
 def leaf(values, dtype, floats):
     made = ms.Tensor(values, getattr(ms, dtype))
     return made.requires_grad_() if floats else made
-
-
-def weights(x):
-    return ms.Tensor((np.arange(x.size) % 5 - 1).reshape(x.shape), x.dtype)
 
 
 def check(case):
@@ -46,21 +36,7 @@ def check(case):
     floats = dtype.startswith("float")
     w = leaf(np.arange(1, int(np.prod(shape)) + 1).reshape(shape), dtype, floats)
     v = leaf(np.arange(8), dtype, floats)
-    tensors, losses = [w * 1], []
-    for kind, i, *step in case["steps"]:
-        if kind == "view":
-            tensors.append(take(tensors[i], step[0], ops, "swapaxes"))
-        elif kind == "read":
-            losses.append((tensors[i] * weights(tensors[i])).sum())
-        else:
-            write, how = step
-            with ms.no_grad() if kind == "quiet" else nullcontext():
-                if how == "refused":
-                    with pytest.raises(RuntimeError, match="several elements are one"):
-                        put(tensors[i], write, v)
-                else:
-                    put(tensors[i], write, v)
-    losses += [(x * weights(x)).sum() for x in tensors]
+    tensors, losses = run(case, w, v)
     assert [numbers(x) for x in tensors] == case["values"]
     for x, strides in zip(tensors, case["strides"]):
         assert [s for s, n in zip(x.stride(), x.shape) if n > 1] == [s for s, n in zip(strides, x.shape) if n > 1]
@@ -102,13 +78,27 @@ def test_chains_of_views_and_writes_are_those_of_pytorch(case):
     check(case)
 
 
+@pytest.mark.parametrize("number", [20, 38, 151])
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_compiled_and_transformed_chains_are_those_of_pytorch(number, way):
+    with run_by_numpy():
+        assert differences(recorded()[number], way) == []
+
+
+def check_ways(case):
+    """`check`, and the other ways to run a case."""
+    check(case)
+    assert [found for way in WAYS for found in differences(case, way)] == []
+
+
 if __name__ == "__main__":
-    first, last = map(int, sys.argv[1:3] or (0, 5000))
+    of = check_ways if "--ways" in sys.argv else check
+    first, last = map(int, [arg for arg in sys.argv[1:] if arg != "--ways"] or (0, 5000))
     cases, wrong = recorded()[first:last], []
     with run_by_numpy():
         for done, case in enumerate(cases, 1):
             try:
-                check(case)
+                of(case)
             except Exception as error:
                 wrong.append(case["number"])
                 print(case["number"], type(error).__name__, str(error)[:300], flush=True)
