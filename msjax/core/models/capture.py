@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import called, check_arity, check_callable, describe, near
 from msjax.core.hooks.place_names import split_part
 from msjax.core.hooks.places import Edits, Tracing
@@ -182,16 +183,14 @@ class CaptureOptions(NamedTuple):
 def _stop(name):
     if name is None:
         return None
-    if not isinstance(name, str):
-        raise TypeError(f"For '{called('capture')}', 'stop_after' should be the name of a place, but got {describe(name)}.")
+    check_kind(name, isinstance(name, str), "be the name of a place", "stop_after", called("capture"))
     return Patterns([name])
 
 
 def _edits(edit):
     if edit is None:
         return Edits()
-    if not isinstance(edit, dict):
-        raise TypeError(f"For '{called('capture')}', 'edit' should be a dict of functions, but got {describe(edit)}.")
+    check_kind(edit, isinstance(edit, dict), "be a dict of functions", "edit", called("capture"))
     for fn in edit.values():
         check_callable(fn, "capture")
         check_arity(fn, "capture", ("value", "index"), "edit")
