@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.checks import check_kind
-from msjax.core.base.errors import called, check_arity, check_callable, describe, near
+from msjax.core.base.errors import called, check_arity, check_function, describe, near
 from msjax.core.hooks.place_names import split_part
 from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.control_flow import rules
@@ -117,7 +117,7 @@ def capture(
         0.0
     """
     fn = as_function(fn)
-    check_callable(fn, "capture")
+    check_function(fn, "capture")
     options = capture_options(select, gradients, statistic, loss, edit, max_steps, stop_after)
     framework = framework_of_function(fn)
     return options.of_function(fn) if framework is None else framework.capture(fn, options)
@@ -192,7 +192,7 @@ def _edits(edit):
         return Edits()
     check_kind(edit, isinstance(edit, dict), "be a dict of functions", "edit", called("capture"))
     for fn in edit.values():
-        check_callable(fn, "capture")
+        check_function(fn, "capture")
         check_arity(fn, "capture", ("value", "index"), "edit")
     return Edits(tuple((Patterns(pattern, "edit"), fn) for pattern, fn in edit.items()))
 

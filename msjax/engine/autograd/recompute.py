@@ -25,7 +25,7 @@ from msjax.common.run_state import ROOT, SEQUENCE, STATE
 from msjax.common.tensor import Tensor, is_tensor, renewed, tensors_in, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_kind
-from msjax.core.base.errors import callable_name, check_callable, describe
+from msjax.core.base.errors import callable_name, check_function, describe
 from msjax.engine.autograd.op import OpNode
 
 __all__ = ["recompute", "saved_tensors_hooks"]
@@ -288,8 +288,8 @@ class saved_tensors_hooks:
     again = False  # see `_Region`
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
-        check_callable(pack_hook, "saved_tensors_hooks")
-        check_callable(unpack_hook, "saved_tensors_hooks")
+        check_function(pack_hook, "saved_tensors_hooks")
+        check_function(unpack_hook, "saved_tensors_hooks")
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
         self._before: list[Any] = []
