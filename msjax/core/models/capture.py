@@ -21,6 +21,8 @@ from msjax.core.models.frameworks.framework import framework_of_function
 from msjax.core.models.hooked import as_function
 from msjax.core.models.leaves import has_own_class
 from msjax.core.models.same_program import run_same_program
+from msjax.core.page.studies import graph_view
+from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 
 
 class Captured(NamedTuple):
@@ -43,6 +45,12 @@ class Captured(NamedTuple):
         if key not in self.activations:
             raise KeyError(f"{key!r}; found are {', '.join(map(repr, list(self.activations)[:30]))}{near(key, self.activations)}")
         return self.activations[key]
+
+    def view(self, edited: Iterable[str] = ()) -> dict[str, Any]:
+        """The data of its view on a page; `edited` are the places that are marked, as ablated or patched."""
+        return graph_view(self.activations, self.gradients, edited)
+
+    to_dict, to_pandas, plot, _repr_html_ = to_dict, to_pandas, plot, repr_html
 
 
 def capture(

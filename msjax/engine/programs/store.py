@@ -71,8 +71,7 @@ class ProgramStore:
             values: the operands.
             options: the compiler's.
         """
-        folder = "" if description is None else self.folder()
-        return None if description is None or not folder else store_key(description, values, options, folder)
+        return None if description is None or not self.folder() else store_key(description, values, options)
 
     def load(self, key: StoreKey, values: Sequence[Any], fn: Any) -> tuple[Any, jax_slots.CheckedExecutable | None] | None:
         """(the program of a key, the executable in it); None if it isn't there, or is damaged.
