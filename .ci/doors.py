@@ -22,6 +22,16 @@ net = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
 net.register_backward_hook(lambda cell, grad_input, grad_output: print(cell.cls_name, grad_output[0]))
 print(ops.sum(ms.grad(net)(ms.Tensor([[1.0, 2.0]]))))
 """
+TEST = """
+import msjax as ms
+from msjax import hooks, nn, tools
+
+
+def test_doors(hook_log):
+    net = nn.ReLU()
+    log = hook_log(net)
+    assert float(net(ms.Tensor([2.0])).asnumpy()[0]) == 2.0 and tools.hooks_of(net) and log and hooks.capture
+"""
 
 
 def readme(path):
@@ -47,7 +57,15 @@ def script():
     print("msjax run script.py: done")
 
 
+def under_pytest():
+    """Run a test with pytest, which loads the packages of its plugins, msjax among them, in a way of its own."""
+    Path("test_doors.py").write_text(TEST)
+    subprocess.run([sys.executable, "-m", "pytest", "-q", "test_doors.py"], check=True)
+
+
 def main():
+    if sys.argv[1] == "pytest":
+        return under_pytest()
     import msjax
 
     checkout = Path(__file__).resolve().parent.parent

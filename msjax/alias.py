@@ -26,7 +26,7 @@ _FOLLOWED = "2.10.0"
 # imported, and names that msjax keeps in another file are looked up in the module given here.
 _TARGETS = {
     "msjax": {"mindspore": "common context train", "mindspore.train": "callback"},
-    "msjax.sparse_tensor": {"mindspore.common": "sparse_tensor"},
+    "msjax.ops.sparse_tensor": {"mindspore.common": "sparse_tensor"},
     "msjax.train.summary": {"mindspore.train.summary": "summary_record"},
     "msjax.compat.api": {"mindspore.common": "api"},
     "msjax.compat.auto_generate": {

@@ -54,7 +54,6 @@ keep_freed_memory()
 nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.bridge.cell_tree").cell_html(cell)
 
 _PLACEHOLDERS = {
-    "RowTensor": "gradients are dense Tensors here.",
     **dict.fromkeys(
         (
             "transform_checkpoint*",
@@ -129,6 +128,12 @@ if TYPE_CHECKING:
     from msjax.log import get_level as get_level, get_log_config as get_log_config
     from msjax.ops.function.control.functions import constexpr as constexpr
     from msjax.ops.function.control.transforms import jacfwd as jacfwd, jacrev as jacrev, vmap as vmap
+    from msjax.ops.sparse_tensor import (
+        COOTensor as COOTensor,
+        CSRTensor as CSRTensor,
+        RowTensor as RowTensor,
+        SparseTensor as SparseTensor,
+    )
     from msjax.parallel.kept_settings import (
         get_algo_parameters as get_algo_parameters,
         get_ps_context as get_ps_context,
@@ -149,7 +154,6 @@ if TYPE_CHECKING:
         save_checkpoint as save_checkpoint,
     )
     from msjax.serialization.stablehlo import export as export, load as load
-    from msjax.sparse_tensor import COOTensor as COOTensor, CSRTensor as CSRTensor, SparseTensor as SparseTensor
     from msjax.train import (
         F1 as F1,
         MAE as MAE,

@@ -38,6 +38,17 @@ class TensorBase:
         def dtype(self) -> Type: ...
 
 
+class SparseBase:
+    """Base of sparse tensors. They are differentiated by their `values`."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        values: Any
+
+        def with_values(self, values: Any) -> Any: ...
+
+
 class CellBase:
     """Base of nn.Cell."""
 

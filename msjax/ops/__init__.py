@@ -23,6 +23,7 @@ from msjax.ops.function.linalg_func import *
 from msjax.ops.function.math_func import *
 from msjax.ops.function.nn_func import *
 from msjax.ops.function.random_func import *
+from msjax.ops.function.sparse_func import *
 from msjax.ops.not_offered import NOT_OFFERED
 
 # The operator classes are imported when one is first used.

@@ -153,14 +153,14 @@ class Model:
             mode="train", train_network=self._train_network, network=self._network, loss_fn=self._loss_fn, optimizer=self._optimizer,
             epoch_num=epoch, batch_num=_batches(dataset), train_dataset=dataset, list_callback=callbacks.callbacks,
             dataset_sink_mode=False, parallel_mode="stand_alone", device_number=1, cur_step_num=0, cur_epoch_num=initial_epoch + 1,
-            cur_step_in_epoch=0, latest_ckpt_file=None, last_save_ckpt_step=None, eval_results={}, initial_step=0,
+            cur_step_in_epoch=0, latest_ckpt_file=None, last_save_ckpt_step=None, eval_results={}, initial_step=0, finished_epochs=0,
             loss_scale_mananger=self._manager,
         )  # fmt: skip
         context = RunContext(params)
         source = _for_epochs(dataset)
-        with _entered(callbacks.callbacks):
+        with callbacks:
             callbacks("on_train_begin", context)
-            for number in range(initial_epoch + 1, epoch + 1):
+            for number in range(max(initial_epoch, params.finished_epochs) + 1, epoch + 1):
                 params.cur_epoch_num = number
                 self._train_network.set_train()
                 callbacks("on_train_epoch_begin", context)
@@ -314,18 +314,3 @@ def _iterate(dataset):
 
 def _tensor(value):
     return Tensor(value) if isinstance(value, (np.ndarray, np.generic)) or type(value).__module__.startswith("jax") else value
-
-
-class _entered:
-    """Enters callbacks as context managers, and exits them in reverse order."""
-
-    def __init__(self, callbacks: Any):
-        self.callbacks = callbacks
-
-    def __enter__(self) -> None:
-        for callback in self.callbacks:
-            callback.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        for callback in reversed(self.callbacks):
-            callback.__exit__(*error)

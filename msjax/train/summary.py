@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_one_of, check_str, check_value
+from msjax.core.base.checks import check_bool, check_int, check_one_of, check_str, check_value
 from msjax.core.base.optional import tensorboardx
 from msjax.train.callback.callback import Callback, RunContext
 
@@ -88,6 +88,8 @@ class SummaryRecord:
         raise_exception: bool = False,
         export_options: Any = None,
     ):
+        check_value(log_dir, check_str(log_dir, "log_dir", "SummaryRecord"), "not be empty", "log_dir", "SummaryRecord")
+        check_bool(raise_exception, "raise_exception", "SummaryRecord")
         check_value(max_file_size, max_file_size is None or max_file_size > 0, "be positive", "max_file_size", "SummaryRecord")
         tensorboardx("SummaryRecord")
         from tensorboardX import summary
@@ -143,8 +145,9 @@ class SummaryRecord:
         Returns:
             bool, whether they were written.
         """
+        check_int(step, "step", "SummaryRecord.record")
         values, self._values = self._values, []
-        return self._write(step=int(step), summary=self._summaries(value=values))
+        return self._write(step=step, summary=self._summaries(value=values))
 
     def _write(self, **content):
         data = self._event(wall_time=time.time(), **content).SerializeToString()

@@ -183,7 +183,32 @@ def test_callbacks_of_map_see_epochs_and_rows():
     rows = numbers(4).map(lambda v: v, callbacks=Note(2)).create_dict_iterator(num_epochs=2)
     for _ in range(2):
         list(rows)
-    assert seen == [("epoch", 1), (2, 2), (4, 4), ("epoch", 2), (2, 6), (4, 8)]
+    assert seen == [("epoch", 1), (1, 1), (3, 3), ("epoch", 2), (1, 5), (3, 7)]
+    seen.clear()
+    list(numbers(2).map(lambda v: v, callbacks=Note(3)).repeat(2))
+    assert seen == [("epoch", 1), (1, 1), (4, 4)]
+    with pytest.raises(AttributeError, match="should define one of ds_begin"):
+        numbers(1).map(lambda v: v, callbacks=ds.DSCallback())
+
+
+def test_rows_wait_for_the_training():
+    seen = []
+
+    class Note(ds.WaitedDSCallback):
+        def sync_step_begin(self, train_run_context, ds_run_context):
+            seen.append(ds_run_context.cur_step_num)
+
+    before = ds.config.get_callback_timeout()
+    note = Note(2)
+    for _ in numbers(4).map(lambda v: v, callbacks=note).batch(2):
+        note.step_end(None)
+    assert seen == [3]
+    try:
+        ds.config.set_callback_timeout(1)
+        with pytest.raises(RuntimeError, match=r"ds_step_begin timed out after 1 second\(s\): step 1 of the training"):
+            list(numbers(4).map(lambda v: v, callbacks=Note(2)))
+    finally:
+        ds.config.set_callback_timeout(before)
 
 
 def test_config_files(tmp_path):

@@ -10,6 +10,7 @@ import signal
 import sys
 import types
 
+import numpy
 import pytest
 
 
@@ -81,6 +82,17 @@ def _make_way():
     iterators._cleanup = iterators._unset_iterator_cleanup = lambda: None
 
 
+def _names_of_numpy_1():
+    """The names that MindSpore's tests use of numpy 1, beside which MindSpore runs, and which numpy 2 has taken away."""
+    for name, value in {
+        "NINF": -numpy.inf, "PINF": numpy.inf, "Inf": numpy.inf, "NaN": numpy.nan, "complex_": numpy.complex128, "float_": numpy.float64,
+        "unicode_": numpy.str_, "string_": numpy.bytes_, "in1d": numpy.isin, "product": numpy.prod,
+        "asfarray": lambda a, dtype=numpy.float64: numpy.asarray(a, dtype),
+    }.items():  # fmt: skip
+        if not hasattr(numpy, name):
+            setattr(numpy, name, value)
+
+
 def _last_line(text):
     return (str(text).strip().splitlines() or [""])[-1][:300]
 
@@ -93,6 +105,7 @@ def main():
         from msjax.alias import install_as_mindspore
 
         install_as_mindspore()
+        _names_of_numpy_1()
         _make_way()
     root = os.environ["TESTS_ROOT"]
     # A test that is not found would end pytest at once: files are collected, and tests chosen among theirs.

@@ -99,12 +99,13 @@ def on_gradient(see, factor):
     return identity
 
 
-def reference(owner, log=None, extra=()):
+def reference(owner, log=None, extra=(), constructs=unrolled):
     """The function of an array that a mixture computes.
 
     Args:
         log: a list that gets (name, kind, sum of what the hook saw) where that is known; None where nobody asks.
         extra: (name, factor) of further modifiers of outputs.
+        constructs: `unrolled`, or `within`.
     """
 
     def note(kind, value):
@@ -120,16 +121,16 @@ def reference(owner, log=None, extra=()):
     def factor(kind):
         return 1.0 if kind not in hooks or hooks[kind].factor is None else hooks[kind].factor
 
-    inside = None if owner.inner is None else reference(owner.inner, log, extra)
+    inside = None if owner.inner is None else reference(owner.inner, log, extra, constructs)
 
     def call(x):
         if "forward_pre" in hooks:
             note("forward_pre", x)
             x = x * factor("forward_pre")
         x = on_gradient(see["backward"], factor("backward"))(x)
-        x = ACTS[owner.act](x * jnp.asarray(owner.weight, jnp.float32))
+        x = ACTS[owner.act](x * jnp.asarray(owner.weight, x.dtype))
         if inside is not None:
-            x = unrolled(owner.around, inside, x)
+            x = constructs(owner.around, inside, x)
         if "forward" in hooks:
             note("forward", x)
             x = x * factor("forward")

@@ -49,5 +49,5 @@ def test_a_difference_is_found(monkeypatch):
     monkeypatch.setattr(compare, "chosen", lambda case, number: [compare.ways.vjp])
     assert compare.differences(case) == []
     wrong = dataclasses.replace(root, hooks=[generate.Hook("backward", 3.0)])
-    monkeypatch.setattr(compare, "expected", lambda root, extra=(), real=compare.expected: real(wrong, extra))
+    monkeypatch.setattr(compare, "Built", lambda _, log, built=compare.Built: built(wrong, log))
     assert [what for _, what, _ in compare.differences(case)] == ["gradient"]

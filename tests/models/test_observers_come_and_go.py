@@ -314,6 +314,27 @@ def test_a_hooked_model_that_dies_leaves_nothing(framework):
         handle.remove()
 
 
+@pytest.mark.parametrize("framework", ["linen", "equinox", "haiku"])
+def test_models_that_are_made_and_dropped_find_the_programs_of_those_before(framework):
+    """Without the garbage collector: a hooked model is no part of a cycle."""
+    gc.collect()  # other models that go change what jax looks for
+    gc.disable()
+    compiled, seen = [], []
+    jax.monitoring.register_event_duration_secs_listener(listener := lambda event, seconds, **_: compiled.append(event))
+    try:
+        for _ in range(4):
+            compiled.clear()
+            model, _, given, call = MODELS[framework]()
+            hooks.register_forward_hook(model, lambda module, args, output: seen.append(output), "*a")
+            hooks.register_forward_hook(model, lambda module, args, output: output * 2, "*b")
+            call(*given, X)
+            del model, given, call
+        assert len(seen) == 4 and not [event for event in compiled if event.endswith("backend_compile_duration")]
+    finally:
+        gc.enable()
+        jax.monitoring.unregister_event_duration_listener(listener)
+
+
 def test_nobody_waits_for_callbacks_that_are_not_there():
     assert isinstance(ACTIVITY.late_slots, bool)
     model = Net(nnx.Rngs(0))

@@ -8,7 +8,7 @@ HOW = {"value": "mean", "low": "min", "high": "max", "wrong": "sum"}
 
 
 def add(columns, step, **named):
-    columns.add(step, list(named), {plane: list(named.values()) for plane in HOW})
+    columns.add([step], list(named), {plane: [[value] for value in named.values()] for plane in HOW})
 
 
 def test_steps_have_a_column_each_until_there_are_too_many():
@@ -28,6 +28,17 @@ def test_a_column_of_several_steps_is_their_mean_whatever_their_number():
         add(columns, step, a=step)
     data = columns.data()
     assert data["first"].tolist() == [1, 5, 9, 13] and data["planes"]["value"].tolist() == [[2.5, 6.5, 10.5, 14.5]]
+
+
+def test_steps_in_batches_are_those_one_by_one():
+    columns = Columns(HOW, columns=2)
+    for batch in ([1], [2, 3, 4, 5, 6], [7, 8], [9, 10, 11, 12, 13, 14, 15, 16, 17, 18]):
+        columns.add(batch, ["a"], {plane: [batch] for plane in HOW})
+    data = columns.data()
+    # Twice as many steps of a column after 4, 8 and 16.
+    assert data["first"].tolist() == [1, 9, 17] and data["last"].tolist() == [8, 16, 18]
+    planes = {plane: values[0].tolist() for plane, values in data["planes"].items()}
+    assert planes == {"value": [4.5, 12.5, 17.5], "low": [1, 9, 17], "high": [8, 16, 18], "wrong": [36, 100, 35]}
 
 
 def test_names_come_later_and_stay_away():

@@ -30,7 +30,7 @@ def store_in(folder, jax_folder, monkeypatch):
     monkeypatch.setattr(cache, "STORE", ProgramStore())
     monkeypatch.setattr(cache, "has_idle_core", lambda: False)
     # So that nobody's editing of the package during the tests matters.
-    monkeypatch.setattr(store_key, "process_stamp", lambda folder: "a version")
+    monkeypatch.setattr(store_key, "process_stamp", lambda: "a version")
     yield cache.STORE
     cache.STORE._pending.clear()
     assert not cache.STORE.unusable

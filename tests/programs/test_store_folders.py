@@ -8,7 +8,7 @@ import jax.interpreters.ad
 import pytest
 
 from msjax.core.base import jax_slots
-from msjax.engine.programs import disk_cache, private_folder, store_key
+from msjax.engine.programs import disk_cache, store_key
 from msjax.engine.programs.private_folder import NotPrivate, make_private
 
 
@@ -27,11 +27,8 @@ FOLDERS = {
     "writable by a group": (lambda at: chmod(below(at, "a"), 0o770), False),
     "sticky, but writable": (lambda at: chmod(below(at, "a"), 0o1777), False),
     "below a writable one": (lambda at: chmod(below(at, "a"), 0o777) / "b", False),
-    "far below a writable one": (lambda at: chmod(below(at, "a"), 0o777) / "b" / "c" / "d", False),
     "below a sticky one": (lambda at: chmod(below(at, "a"), 0o1777) / "b", True),
     "a link": (lambda at: link(below(at, "a"), at / "b"), True),
-    "a link into a writable one": (lambda at: link(chmod(below(at, "a"), 0o777), at / "b") / "c", False),
-    "a link in a writable one": (lambda at: link(below(at, "a"), chmod(below(at, "w"), 0o777) / "b"), False),
     "a link in a circle": (lambda at: link(at / "b", at / "b"), False),
     "a relative link": (lambda at: link("a", (below(at, "a"), at / "b")[1]), True),
     "a way back": (lambda at: below(at, "a", "b") / ".." / ".." / "c", True),
@@ -52,9 +49,7 @@ def link(to, path):
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs owners of files")
 @pytest.mark.parametrize("case", FOLDERS)
-def test_folders_in_which_only_the_user_can_write(case, tmp_path, monkeypatch):
-    # The folders of tests may be writable by the group of a user, who is alone in it.
-    monkeypatch.setattr(private_folder, "_is_own_group", lambda gid: False)
+def test_folders_in_which_only_the_user_can_write(case, tmp_path):
     make, good = FOLDERS[case]
     path = make(chmod(tmp_path, 0o700))
     before = os.umask(0)
@@ -72,13 +67,10 @@ def test_folders_in_which_only_the_user_can_write(case, tmp_path, monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs owners of files")
 def test_folders_of_other_users(tmp_path, monkeypatch):
     path = below(tmp_path, "a")
-    uid, root = os.getuid(), os.stat("/").st_uid
+    uid = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: uid + 12345)
     with pytest.raises(NotPrivate, match="belongs to another user"):
         make_private(str(path))
-    if uid not in (0, root):
-        with pytest.raises(NotPrivate, match="belongs to another user"):
-            make_private(str(path / "b"))
 
 
 def test_there_is_one_warning_and_nothing_is_stored(tmp_path, monkeypatch):
@@ -115,58 +107,16 @@ def test_a_user_without_a_home_has_no_folder(home, monkeypatch):
 # ---- sources
 
 
-@pytest.fixture
-def package(tmp_path, monkeypatch):
-    """A folder of one file in the place of msjax's; the digest of it now."""
-    (tmp_path / "attacked").mkdir()
-    source = tmp_path / "attacked" / "__init__.py"
-    source.write_text("NUMBER = 1\n")
-    os.utime(source, (10**9, 10**9))
-    monkeypatch.setattr(store_key, "_FOLDER", tmp_path / "attacked")
+def test_an_edited_source_of_the_same_size_and_time(tmp_path, monkeypatch):
+    source = tmp_path / "__init__.py"
+    monkeypatch.setattr(store_key, "_FOLDER", tmp_path)
     monkeypatch.setattr(store_key, "_IMPORTED", 1 << 62)
-    monkeypatch.setattr(store_key, "_RECENT", -(1 << 61))
-    folder = str(tmp_path / "store")
-    return source, lambda: store_key.sources_digest(folder), monkeypatch
-
-
-def edit(source, text):
-    """Change a file as tools do that keep its time."""
-    source.write_text(text)
-    os.utime(source, (10**9, 10**9))
-
-
-def test_an_edited_source_of_the_same_size_and_time(package):
-    source, digest, _ = package
-    first = digest()
-    assert first and digest() == first
-    edit(source, "NUMBER = 2\n")
-    second = digest()
-    assert second and second != first
-    edit(source, "NUMBER = 1\n")
-    assert digest() == first
-
-
-def test_sources_are_not_remembered_where_files_have_no_times_of_changes(package, monkeypatch):
-    source, digest, _ = package
-    real = store_key.Path.stat
-
-    def without(path, **options):
-        numbers = list(real(path, **options))
-        return os.stat_result(numbers, {"st_mtime_ns": 10**18, "st_ctime_ns": 10**18, "st_mtime": 1e9})
-
-    monkeypatch.setattr(store_key.Path, "stat", without)
-    first = digest()
-    edit(source, "NUMBER = 2\n")
-    assert digest() != first
-
-
-def test_a_damaged_memory_of_sources(package, tmp_path):
-    _, digest, _ = package
-    first = digest()
-    (memory,) = (tmp_path / "store").iterdir()
-    for content in (b"", b"0" * 64):
-        memory.write_bytes(content)
-        assert digest() == first
+    digests = []
+    for number in (1, 2):
+        source.write_text(f"NUMBER = {number}\n")
+        os.utime(source, (10**9, 10**9))  # as tools do that keep its time
+        digests += [store_key.sources_digest(), store_key.sources_digest()]
+    assert digests[0] == digests[1] != digests[2] == digests[3] and None not in digests
 
 
 def test_xla_says_which_flags_it_has(monkeypatch):
@@ -174,9 +124,9 @@ def test_xla_says_which_flags_it_has(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
     assert jax_slots.compiler_flags() == flags and len(flags) > 100
     stamp = store_key.process_stamp.__wrapped__
-    monkeypatch.setattr(store_key, "sources_digest", lambda folder: "sources")
-    here = stamp("")
+    monkeypatch.setattr(store_key, "sources_digest", lambda: "sources")
+    here = stamp()
     monkeypatch.setenv("XLA_FLAGS", "FILE")
-    assert stamp("") == here
+    assert stamp() == here
     monkeypatch.setattr(jax_slots, "compiler_flags", lambda: b"others")
-    assert stamp("") != here
+    assert stamp() != here

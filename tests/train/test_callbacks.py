@@ -1,6 +1,7 @@
 """Callbacks: stopping, monitors, checkpoints, learning rates."""
 
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -140,3 +141,37 @@ def test_learning_rates_are_changed(capsys):
 def test_wrong_arguments_of_callbacks(call, kind, words):
     with pytest.raises(kind, match=words):
         call()
+
+
+def test_a_run_that_was_interrupted_goes_on(tmp_path):
+    seen = []
+
+    class Fails(train.Callback):
+        def on_train_epoch_end(self, run_context):
+            seen.append(run_context.original_args().cur_epoch_num)
+            if len(seen) == 2:
+                raise KeyboardInterrupt
+
+    whole, interrupted, resumed = make(), make(), make()
+    whole.train(3, batches())
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.train(3, batches(), [train.BackupAndRestore(str(tmp_path)), Fails()])
+    resumed.train(3, batches(), [train.BackupAndRestore(str(tmp_path)), Fails()])
+    assert seen == [1, 2, 3] and not os.listdir(tmp_path)
+    for one, other in zip(whole.train_network.trainable_params(), resumed.train_network.trainable_params()):
+        np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
+    with pytest.raises(ValueError, match="'save_freq' should be 'epoch' or a positive int"):
+        train.BackupAndRestore(str(tmp_path), 0)
+
+
+def test_a_run_that_is_asked_to_end(tmp_path):
+    steps = []
+
+    class Asks(train.Callback):
+        def on_train_step_begin(self, run_context):
+            steps.append(run_context.original_args().cur_step_num)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    make().train(2, batches(), [Asks(), train.OnRequestExit(save_mindir=False, directory=str(tmp_path))])
+    assert steps == [1] and os.listdir(tmp_path) == ["Net_train.ckpt"] and signal.getsignal(signal.SIGTERM) is before

@@ -6,6 +6,7 @@ import ast
 import functools
 import importlib
 import importlib.util
+import linecache
 import sys
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
@@ -110,8 +111,10 @@ def _imports_for_others(module: str) -> list[tuple[str, str]]:
 
     Empty if there is no such block.
     """
-    source = vars(sys.modules[module])["__spec__"].loader.get_source(module)
-    if source is None:
+    names = vars(sys.modules[module])
+    # Not by the loader's get_source: pytest's, which loads a plugin's packages, has none.
+    source = "".join(linecache.getlines(names["__spec__"].origin, names))
+    if not source:
         raise ImportError(f"{module} reads the names that it offers from its source, which is not there.", name=module)
     body = ast.parse(source).body
     blocks = [node.body for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import weakref
 from collections.abc import Hashable, Iterator
@@ -68,6 +69,37 @@ class Same:
 
     def __hash__(self) -> int:
         return id(self.fn)
+
+
+class FreeNumbers:
+    """Numbers for living objects, the smallest ones that no other living object has: what is made, dropped and made again has the same.
+
+    Example:
+        >>> from msjax.core.base.weak import FreeNumbers
+        >>> class Thing:
+        ...     pass
+        >>> numbers, first, second = FreeNumbers(), Thing(), Thing()
+        >>> numbers.of(first), numbers.of(second)
+        (1, 2)
+        >>> del first
+        >>> numbers.of(Thing())
+        1
+    """
+
+    __slots__ = ("_free", "_most")
+
+    def __init__(self):
+        self._free: list[int] = []
+        self._most = itertools.count(1)
+
+    def of(self, value: object) -> int:
+        """A number for an object that is new; it is free again when the object goes."""
+        try:
+            number = heapq.heappop(self._free)
+        except IndexError:
+            number = next(self._most)
+        weakref.finalize(value, heapq.heappush, self._free, number).atexit = False
+        return number
 
 
 _NUMBERS = itertools.count(1)

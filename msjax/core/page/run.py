@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ class Run:
                 "wrong": nan + inf,
                 "ratio": ratio,
             }
-            self._kinds.setdefault(kind, Columns(HOW)).add(step, names, values)
+            self._kinds.setdefault(kind, Columns(HOW)).add([step], names, {plane: v[:, None] for plane, v in values.items()})
             if self._steps % self._every == 0 and "histogram" in of_kind[0].statistics:
                 self._keep_histograms(kind, step, of_kind)
         self._steps += 1
@@ -75,9 +75,14 @@ class Run:
             self._every *= 2
             self._histograms = {kind: kept[::2] for kind, kept in self._histograms.items()}
 
-    def number(self, step: int, name: str, value: float) -> None:
-        """Add a number of a step, such as its loss."""
-        self._numbers.setdefault(name, Columns(NUMBER)).add(step, [name], {plane: [value] for plane in NUMBER})
+    def note(self, numbers: Iterable[tuple[int, str, Any]]) -> None:
+        """Add numbers of steps, such as their losses: (step, name, value), in the order of the steps. Many at once cost less."""
+        by_name: dict[str, list[tuple[int, float]]] = {}
+        for step, name, value in numbers:
+            by_name.setdefault(name, []).append((step, np.asarray(value).item()))
+        for name, told in by_name.items():
+            steps, values = zip(*told)
+            self._numbers.setdefault(name, Columns(NUMBER)).add(steps, [name], dict.fromkeys(NUMBER, np.array([values])))
 
     def warn(self, rule: str, kind: str, name: str, step: int, message: str) -> None:
         """Add what a rule said of a module or Parameter; what it says again is counted."""
@@ -86,8 +91,12 @@ class Run:
         )
         said.update(last=step, count=said["count"] + 1)
 
+    def view(self) -> dict[str, Any]:
+        """The view that shows this run."""
+        return {"kind": "run", "title": "Run", "runs": [self.data()]}
+
     def data(self) -> dict[str, Any]:
-        """The data of the view: containers of numbers, strings and arrays."""
+        """The data of the run: containers of numbers, strings and arrays."""
         kinds = {}
         for kind in sorted(self._kinds, key=lambda kind: (*KINDS, kind).index(kind)):
             columns = self._kinds[kind].data()

@@ -10,8 +10,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from msjax.core.page import document
 from msjax.core.page.run import Run
 
@@ -99,16 +97,12 @@ class PageSink:
 
     def _take_numbers(self):
         """Whether there were numbers to be added to the run."""
-        count = len(self._numbers)
-        for _ in range(count):
-            step, name, value = self._numbers.popleft()
-            self._run.number(step, name, float(np.asarray(value)))
-        return count > 0
+        numbers = [self._numbers.popleft() for _ in range(len(self._numbers))]
+        self._run.note(numbers)
+        return bool(numbers)
 
     def _write(self, complete):
         began = time.thread_time()
         self._changed = False
-        document.write(
-            self.path, document.as_html(self._run.name, [{"kind": "run", "title": "Run", "runs": [self._run.data()]}]), complete
-        )
+        document.write(self.path, document.as_html(self._run.name, [self._run.view()]), complete)
         self._due, self._paid = time.monotonic() + _PAUSE, time.process_time() + (time.thread_time() - began) / _SHARE

@@ -9,9 +9,12 @@ from functools import cached_property
 from typing import Any
 
 from msjax.core.base.checks import check_options, check_type, check_value
-from msjax.dataset.callback import DSCallback
+from msjax.core.base.libraries import is_library
+from msjax.dataset import config
+from msjax.dataset.callback import TIMES, DSCallback
 from msjax.dataset.checks import check_columns, check_pool
 from msjax.dataset.dataset import Dataset
+from msjax.dataset.debug import with_hooks
 from msjax.dataset.operations.shared import Layout, is_image_transform, is_transform, operation_name, row_error
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
@@ -49,6 +52,9 @@ class MapDataset(Dataset):
         self._callbacks = list(callbacks) if isinstance(callbacks, (list, tuple)) else [] if callbacks is None else [callbacks]
         for callback in self._callbacks:
             check_type(callback, DSCallback, "callbacks", who)
+            own = {name for cls in type(callback).__mro__ if not is_library(cls.__module__) for name in vars(cls)}
+            if not own.intersection(TIMES):
+                raise AttributeError(f"For '{who}', {type(callback).__name__} should define one of {', '.join(TIMES)} at least.")
 
     @cached_property
     def _layout(self):
@@ -79,7 +85,8 @@ class MapDataset(Dataset):
     @cached_property
     def _chain(self):
         """The work of this map, and of those right before it whose rows the same workers can go on with."""
-        own, child = RowWork(self._operations, self._layout), self._inputs[0]
+        hooks, child = config.debug_hooks(), self._inputs[0]
+        own = RowWork(with_hooks(self._operations, hooks) if hooks else self._operations, self._layout)
         if self._goes_on(child):
             return RowChain([*child._chain.works, own], max(child._chain.workers, self._workers))
         return RowChain([own], self._workers)
@@ -163,7 +170,7 @@ class RowChain:
 
 
 def _observed(rows, callbacks, run):
-    for callback in callbacks:
+    for callback in callbacks if run.first else ():
         callback._begin(run.epoch)
     for row in rows:
         for callback in callbacks:
@@ -171,7 +178,7 @@ def _observed(rows, callbacks, run):
         yield row
         for callback in callbacks:
             callback._step_end()
-    for callback in callbacks:
+    for callback in callbacks if run.last else ():
         callback._end()
 
 

@@ -7,11 +7,11 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import jax.numpy as jnp
 
-from msjax.common.bases import CellBase, is_cell
+from msjax.common.bases import CellBase, SparseBase, is_cell
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import COMPILER
 from msjax.common.tensor import Tensor, filled_like
-from msjax.core.base.checks import check_bool
+from msjax.core.base.checks import check_bool, check_kind
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.recording import GradientScope, check_function, flatten_tensors, main_and_aux
@@ -235,8 +235,7 @@ class Weights:
             )
         self.parameters: list[Parameter] = [weights] if isinstance(weights, Parameter) else list(weights)
         for parameter in self.parameters:
-            if not isinstance(parameter, Parameter):
-                raise TypeError(f"For '{who}', every one of 'weights' should be a Parameter, but got {describe(parameter)}.")
+            check_kind(parameter, isinstance(parameter, Parameter), "be a Parameter", "every one of 'weights'", who)
 
     def shape_like(self, grads: Sequence[_G]) -> _G | tuple[_G, ...]:
         """The gradients, one for each Parameter, in the requested form."""
@@ -270,10 +269,7 @@ class _Request:
         self.positions = () if position is None else position if isinstance(position, tuple) else (position,)
         self.by_position = position is not None
         for p in self.positions:
-            if not isinstance(p, int):
-                raise TypeError(
-                    f"For '{who}', 'grad_position' should be an int or a tuple of ints, but got {describe(position)}."
-                )
+            check_kind(position, isinstance(p, int), "be an int or a tuple of ints", "grad_position", who)
             if p < 0:
                 raise ValueError(f"For '{who}', 'grad_position' should not be negative, but got {p}.")
         if len(set(self.positions)) < len(self.positions):
@@ -347,11 +343,12 @@ def _of_tensors(gradients):
     The gradient of a number is an empty tuple.
     """
     given = tuple(g for g in gradients if not (isinstance(g, tuple) and not g))
-    return tuple(g for g in given if isinstance(g, Tensor)) or given
+    return tuple(g for g in given if isinstance(g, (Tensor, SparseBase))) or given
 
 
 def _sens(sens, outputs):
     given = list(sens) if isinstance(sens, (tuple, list)) else [sens]
+    given = [ct.values if isinstance(ct, SparseBase) else ct for ct in given]
     if len(given) != len(outputs):
         raise RuntimeError(
             f"For 'GradOperation', sens_param=True needs one gradient for each of {len(outputs)} outputs, but got {len(given)}."

@@ -6,13 +6,17 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
+import jax
 import jax.numpy as jnp
 
+from msjax.common.bases import SparseBase
+from msjax.common.dtype import Type
 from msjax.common.node import Leaf, place_on_tape
 from msjax.common.run_state import LOCK, STATE, Node, Scope
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.common.tensor_hooks import attach_hooks
 from msjax.core.base import jax_slots
+from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.backward import LeafGradients, run_backward
@@ -201,6 +205,8 @@ class Gradients:
             return tuple(g for g in map(self.gradient, place) if not (isinstance(g, tuple) and g == ()))
         if isinstance(place, dict):
             return {k: self.gradient(v) for k, v in place.items()}
+        if isinstance(place, SparseBase):
+            return place.with_values(self.of(place.values))
         return ()
 
 
@@ -215,25 +221,38 @@ def _map_tensors(fn, value, requested):
     if type(value) is dict:
         pairs = {k: _map_tensors(fn, v, requested) for k, v in value.items()}
         return {k: a for k, (a, _) in pairs.items()}, {k: b for k, (_, b) in pairs.items()}
+    if isinstance(value, SparseBase):
+        return tuple(value.with_values(v) for v in fn(value.values, requested))
     return fn(value, requested)
 
 
+def _is_whole(value):
+    return isinstance(value, (Tensor, SparseBase))
+
+
+def _has_no_gradient(value):
+    """Whether something that a function returned can't depend on its inputs in a way that has a gradient, as integers and shapes can't."""
+    return isinstance(value, (int, str, Type)) or (isinstance(value, tuple) and all(map(_has_no_gradient, value)))
+
+
 def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
-    """The Tensors in what a function returned, nested containers included.
+    """The Tensors in what a function returned, nested containers included; of sparse tensors, the values. None for integers, text and types.
 
     Raises:
-        TypeError: the function returned no Tensor.
+        TypeError: the function returned no Tensor, but something else.
     """
-    tensors = [out] if isinstance(out, Tensor) else tensors_in(out)
-    if not tensors:
+    if isinstance(out, Tensor):
+        return [out]
+    found = [leaf for leaf in jax.tree.leaves(out, is_leaf=_is_whole) if _is_whole(leaf)]
+    tensors = [leaf.values if isinstance(leaf, SparseBase) else leaf for leaf in found]
+    if not tensors and not _has_no_gradient(out):
         raise TypeError(f"Function {callable_name(fn)} returned {describe(out)}: no Tensor, and so nothing to differentiate.")
     return tensors
 
 
 def check_function(fn: object, who: str) -> Callable[..., Any]:
     """`fn`; a TypeError unless it can be called."""
-    if not callable(fn):
-        raise TypeError(f"For '{who}', 'fn' should be a function or a Cell, but got {describe(fn)}.")
+    check_kind(fn, callable(fn), "be a function or a Cell", "fn", who)
     return fn
 
 

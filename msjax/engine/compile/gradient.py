@@ -57,7 +57,7 @@ class CallNode(FunctionNode):
             # The values now: arguments may be written to before the backward pass.
             self.values = (
                 [*map(VALUE, program.variables)],
-                [raw(leaf) for leaf in leaves] if program.inputs else [*map(VALUE, leaves)],
+                [raw(leaf) for leaf in leaves],
             )
 
     def place(self, tensors: Sequence[Tensor]) -> None:

@@ -2,9 +2,6 @@
 
 jax stores them, and `programs/store.py` those of operators. This module chooses the folder, sees to it that only the user can write
 there, keeps it from growing, and says what is in it.
-
-jax believes whatever it finds under a name. So a list in the folder says what each of its files was when the process that wrote it ended; a
-file that is another one by then, such as one that was cut or exchanged, is deleted before jax looks into the folder.
 """
 
 from __future__ import annotations
@@ -12,16 +9,13 @@ from __future__ import annotations
 import atexit
 import contextlib
 import hashlib
-import json
-import math
 import os
 import platform
 import sys
 import time
 import warnings
-import zlib
 
-from msjax.engine.programs.private_folder import NotPrivate, is_temporary, make_private, open_own, write_whole
+from msjax.engine.programs.private_folder import NotPrivate, is_temporary, make_private
 
 _ENVIRONMENT = "MSJAX_COMPILE_CACHE"
 _OFF = ("0", "off", "no", "false")
@@ -29,10 +23,6 @@ _OFF = ("0", "off", "no", "false")
 # What is in the folder: 3 has programs of jax and of msjax's own `programs/store.py`, which jax does not store as well, and was private
 # from the beginning.
 _LAYOUT = 3
-
-# What the names of jax's files end with, and the name of the list of them.
-_SUFFIX = "-cache"
-_LIST = "msjax-written"
 
 # The folder that `enable` told jax to use.
 _CHOSEN: dict[str, str] = {}
@@ -99,11 +89,7 @@ def enable(path: str = "", limit: int = 1 << 30) -> None:
     jax.config.update("jax_enable_compilation_cache", True)
     if ours:
         if not _CHOSEN:
-            began = time.time() - 1  # the clock of files may be coarse
-            atexit.register(lambda: trim(_CHOSEN["folder"], int(_CHOSEN["limit"]), began))
-        if chosen != _CHOSEN.get("folder"):
-            delete_changed(chosen)
-            atexit.register(list_new, chosen)  # before the folder is trimmed
+            atexit.register(lambda: trim(_CHOSEN["folder"], int(_CHOSEN["limit"])))
         _CHOSEN.update(folder=chosen, limit=str(limit))
         jax.config.update("jax_compilation_cache_dir", chosen)
     # The programs of operators are many and small; jax's defaults would not store them.
@@ -166,97 +152,13 @@ def files(path: str) -> list[tuple[float, int, str]]:
     return found
 
 
-def trim(path: str, limit: int, since: float = math.inf) -> None:
-    """Delete the programs in a folder that were used longest ago until no more than `limit` bytes are left, and what is not whole.
-
-    Args:
-        since: when this process began to write there, in seconds: what jax has written from then on is looked at. On a full disk, it
-            leaves files behind that have only their beginning.
-    """
+def trim(path: str, limit: int) -> None:
+    """Delete the programs in a folder that were used longest ago until no more than `limit` bytes are left, and what is not whole."""
     found = sorted(files(path))
     total = sum(size for _, size, _ in found)
     now = time.time()
     for used, size, name in found:
-        abandoned = is_temporary(name) and now - used > _ABANDONED
-        if abandoned or (total > limit and os.path.basename(name) != _LIST) or (used >= since and not is_whole(name)):
+        if total > limit or (is_temporary(name) and now - used > _ABANDONED):
             with contextlib.suppress(OSError):  # another process has just deleted it
                 os.remove(name)
             total -= size
-
-
-# ---- jax's files
-
-
-def delete_changed(path: str) -> None:
-    """Delete those of jax's files in a folder that are others than the list says."""
-    listed = _listed(path)
-    present = {name: _seen(path, name) for name in _names(path)}
-    for name, seen in present.items():
-        if name in listed and seen not in listed[name]:
-            with contextlib.suppress(OSError):
-                os.remove(os.path.join(path, name))
-    if sum(map(len, listed.values())) > 2 * len(present) + 64:
-        kept = [(name, *seen) for name, seen in present.items() if seen in listed.get(name, ())]
-        with contextlib.suppress(OSError):
-            write_whole(os.path.join(path, _LIST), _lines(kept))
-
-
-def list_new(path: str) -> None:
-    """Put those of jax's files in a folder on the list that are not there yet, and whole."""
-    listed = _listed(path)
-    new = [(name, *_seen(path, name)) for name in _names(path) if _seen(path, name) not in listed.get(name, ())]
-    new = [line for line in new if is_whole(os.path.join(path, line[0]))]
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-    if new:
-        with contextlib.suppress(OSError), open(os.open(os.path.join(path, _LIST), flags, 0o600), "ab", buffering=0) as file:
-            file.write(_lines(new))
-
-
-def _names(path):
-    with contextlib.suppress(FileNotFoundError):
-        return [name for name in os.listdir(path) if name.endswith(_SUFFIX)]
-    return []
-
-
-def _seen(path, name):
-    """What the file system says of a file: size, time of its last change, owner; zeros where it is gone."""
-    with contextlib.suppress(FileNotFoundError):
-        status = os.lstat(os.path.join(path, name))
-        return status.st_size, status.st_mtime_ns, status.st_uid
-    return 0, 0, 0
-
-
-def _lines(entries):
-    # The last line before may lack its end.
-    return "".join(f"\n{json.dumps(entry)}" for entry in entries).encode()
-
-
-def _listed(path):
-    """{name of a file: what it was, as `_seen` gives it, for each line of the list}."""
-    found: dict[str, set[tuple[int, ...]]] = {}
-    with contextlib.suppress(OSError, NotPrivate), open_own(os.path.join(path, _LIST)) as file:
-        for line in file:
-            with contextlib.suppress(ValueError, TypeError):
-                name, *seen = json.loads(line)
-                found.setdefault(name, set()).add(tuple(seen))
-    return found
-
-
-def is_whole(path: str) -> bool:
-    """Whether a file of jax's is whole, as far as Python can tell: jax uses another compression where a package for it is there."""
-    if not path.endswith(_SUFFIX):
-        return True
-    with contextlib.suppress(OSError, NotPrivate), open_own(path) as file:
-        stream, data = zlib.decompressobj(), file.read(1 << 16)
-        if data[:1] not in (b"", b"\x78"):
-            return True
-        try:
-            while data and not stream.eof:
-                while data:
-                    stream.decompress(data, 1 << 20)
-                    data = stream.unconsumed_tail
-                data = file.read(1 << 16)
-        except zlib.error:
-            return False
-        return stream.eof
-    return os.path.isfile(path)

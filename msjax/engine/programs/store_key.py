@@ -2,14 +2,10 @@
 
 That is the description of the function, the types of its operands, jax's settings and the compiler's options, the versions and files
 of the packages, and the machine.
-
-Hashing msjax's files takes a twentieth of a second. So the digest is remembered in the store, under what the file system says of each file: size,
-times, and the number and time of its change, which no tool sets. A file system that has no such times, as those of images, is read each time.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import importlib.metadata
@@ -30,7 +26,6 @@ from msjax.core.base import jax_slots
 from msjax.engine.programs import disk_cache
 from msjax.engine.programs.originals import ORIGINALS, PACKAGES
 from msjax.engine.programs.signature import NUMBERS, OtherCall
-from msjax.engine.programs.store_entry import DamagedEntry, StoreEntry, read_entry, write_entry
 
 # Settings of jax under which calls are checked or traced one by one.
 _CHECKS = ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_check_tracer_leaks")
@@ -64,7 +59,7 @@ class StoreKey(NamedTuple):
             raise OtherCall("a program from disk was compiled for another call")
 
 
-def store_key(description: str, values: Sequence[Any], options: dict[str, Any], folder: str) -> StoreKey | None:
+def store_key(description: str, values: Sequence[Any], options: dict[str, Any]) -> StoreKey | None:
     """The key of a function's program for operands; None if it is not stored.
 
     That is where an operand or a setting is an unusual one, or a function of jax or msjax was replaced.
@@ -73,12 +68,11 @@ def store_key(description: str, values: Sequence[Any], options: dict[str, Any], 
         description: of the function.
         values: arrays, shapes, Python numbers or None.
         options: the compiler's.
-        folder: of the store.
     """
     settings = settings_text() if all(map(is_plain, values)) else None
     if settings is None:
         return None
-    stamp, originals = process_stamp(folder), ORIGINALS.digest()
+    stamp, originals = process_stamp(), ORIGINALS.digest()
     if stamp is None or originals is None:
         return None
     types = operand_types(values)
@@ -122,13 +116,9 @@ def operand_types(values: Sequence[Any]) -> list[Any]:
 
 
 @functools.cache
-def process_stamp(folder: str) -> str | None:
-    """The digest of what all programs of this process depend on: sources, versions, the processor, XLA's flags; None if it is not known.
-
-    Args:
-        folder: of the store.
-    """
-    sources = sources_digest(folder)
+def process_stamp() -> str | None:
+    """The digest of what all programs of this process depend on: sources, versions, the processor, XLA's flags; None if it is not known."""
+    sources = sources_digest()
     if sources is None:
         return None
     versions = [importlib.metadata.version(name) for name in PACKAGES if name != "msjax"]
@@ -197,41 +187,20 @@ def _matters(name):
 
 _IMPORTED = time.time_ns()
 _FOLDER = Path(__file__).parents[2]
-# A file that was changed so many nanoseconds ago could be changed again without another time of its change.
-_RECENT = 2_000_000_000
+# The clock of files may be so many nanoseconds coarse.
+_COARSE = 2_000_000_000
 
 
-def sources_digest(folder: str) -> str | None:
-    """The digest of msjax's files; None if one of them was changed since this process began, which may have imported the earlier one.
+def sources_digest() -> str | None:
+    """The digest of what the file system says of msjax's files: a file that is written again has another time of its change, which no tool sets.
 
-    Args:
-        folder: of the store.
+    None if one of them was changed since this process began, which may have imported the earlier one.
     """
     try:
-        files = [(path, path.stat()) for path in sorted(_FOLDER.rglob("*.py"))]
-        now = time.time_ns()
-        newest = max(max(status.st_mtime_ns, status.st_ctime_ns) for _, status in files)
-        if newest > _IMPORTED:
-            return None
-        if newest > now - _RECENT or any(status.st_ctime_ns % 1_000_000_000 == 0 for _, status in files):
-            return _content_digest(files)
-        seen = [(str(path), s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for path, s in files]
-        known = os.path.join(folder, f"msjax-sources-{hashlib.sha256(repr(seen).encode()).hexdigest()}")
-        with contextlib.suppress(OSError, DamagedEntry):
-            found = read_entry(known).results
-            if isinstance(found, str):
-                return found
-        digest = _content_digest(files)
-        with contextlib.suppress(OSError):
-            write_entry(known, StoreEntry(digest, None))
-        return digest
+        seen = [(str(path), path.stat()) for path in sorted(_FOLDER.rglob("*.py"))]
     except OSError:
         return None
-
-
-def _content_digest(files):
-    digest = hashlib.sha256()
-    for path, status in files:
-        digest.update(f"{path.relative_to(_FOLDER)} {status.st_size}\n".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    if max(max(status.st_mtime_ns, status.st_ctime_ns) for _, status in seen) > _IMPORTED - _COARSE:
+        return None
+    files = [(path, s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for path, s in seen]
+    return hashlib.sha256(repr(files).encode()).hexdigest()

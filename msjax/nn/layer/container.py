@@ -20,6 +20,7 @@ __all__ = ["CellDict", "CellList", "SequentialCell"]
 
 def _check_cell(cell, who):
     check_type(cell, Cell, "every member", who)
+    check_kind(cell, who != "CellList" or not isinstance(cell, CellDict), "be a cell that can be called", "every member", who)
     return cell
 
 

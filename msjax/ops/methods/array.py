@@ -359,6 +359,8 @@ class ArrayMethods:
 
     # types
     astype = _astype
+    from msjax.ops.function.sparse_func import dense_to_sparse_coo as to_coo, dense_to_sparse_csr as to_csr
+
     to = _to
     type = _type
     bool = _bool

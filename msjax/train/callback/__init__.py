@@ -1,7 +1,9 @@
 """Callbacks: called before and after runs, epochs and steps of `Model`."""
 
+from msjax.train.callback.backup import BackupAndRestore, CheckpointManager as _CheckpointManager, OnRequestExit
 from msjax.train.callback.callback import (
     Callback,
+    CallbackList as _CallbackManager,
     LambdaCallback,
     Parameters as _InternalCallbackParam,  # what programs with a loop of their own import
     RunContext,
@@ -12,8 +14,9 @@ from msjax.train.callback.monitors import History, LossMonitor, TimeMonitor
 from msjax.train.callback.rates import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
 
 __all__ = [
-    "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor",
-    "ModelCheckpoint", "ReduceLROnPlateau", "RunContext", "TimeMonitor",
+    "BackupAndRestore", "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor",
+    "ModelCheckpoint", "OnRequestExit", "ReduceLROnPlateau", "RunContext", "TimeMonitor",
 ]  # fmt: skip
 
+CheckpointManager, CallbackManager = _CheckpointManager, _CallbackManager
 InternalCallbackParam = _InternalCallbackParam

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -144,13 +145,28 @@ class CallbackList:
     def __init__(self, callbacks: Callback | Sequence[Callback] | None):
         if callbacks is None:
             callbacks = []
-        self.callbacks = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+        self.callbacks: list[Any] = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
         for callback in self.callbacks:
             check_kind(callback, isinstance(callback, Callback), "be a Callback or a list of them", "callbacks")
 
     def __call__(self, time: str, run_context: RunContext) -> None:
         for callback in self.callbacks:
             getattr(callback, time)(run_context)
+
+    def __getattr__(self, name: str) -> Callable[[RunContext], None]:
+        """Each time as a method, for programs with a loop of their own."""
+        if not hasattr(Callback, name):
+            raise AttributeError(name)
+        return lambda run_context: self(name, run_context)
+
+    def __enter__(self) -> Self:
+        self._stack = contextlib.ExitStack().__enter__()
+        for callback in self.callbacks:
+            self._stack.enter_context(callback)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
 
 
 def loss_of(outputs: Tensor) -> float:

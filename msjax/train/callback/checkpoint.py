@@ -64,10 +64,11 @@ class CheckpointConfig:
         check_kind(saved_network, saved_network is None or isinstance(saved_network, Cell), "be a Cell", "saved_network", who)
         no_encryption(enc_key, "enc_key", who)
         find(format, who)
+        # None for what another setting rules out.
         self.save_checkpoint_steps: int = save_checkpoint_steps or 0
-        self.save_checkpoint_seconds: int = 0 if self.save_checkpoint_steps else save_checkpoint_seconds or 0
+        self.save_checkpoint_seconds: int | None = None if self.save_checkpoint_steps else save_checkpoint_seconds or 0
         self.keep_checkpoint_max: int = keep_checkpoint_max or 0
-        self.keep_checkpoint_per_n_minutes: int = 0 if self.keep_checkpoint_max else keep_checkpoint_per_n_minutes or 0
+        self.keep_checkpoint_per_n_minutes: int | None = None if self.keep_checkpoint_max else keep_checkpoint_per_n_minutes or 0
         self.integrated_save, self.async_save, self.saved_network = integrated_save, async_save, saved_network
         self.exception_save, self.crc_check, self.format = bool(exception_save), crc_check, format
         self.append_info, self.append_dict = _append_info(append_info)
@@ -75,15 +76,7 @@ class CheckpointConfig:
     def get_checkpoint_policy(self) -> dict[str, Any]:
         """When it saves and what it keeps, by name; None for what was not asked for, or what another setting rules out."""
         names = "save_checkpoint_steps save_checkpoint_seconds keep_checkpoint_max keep_checkpoint_per_n_minutes".split()
-        asked = {
-            "save_checkpoint_steps": True,
-            "save_checkpoint_seconds": not self.save_checkpoint_steps,
-            "keep_checkpoint_max": True,
-        }
-        policy: dict[str, Any] = {
-            name: getattr(self, name) if asked.get(name, not self.keep_checkpoint_max) else None for name in names
-        }
-        return policy | {"saved_network": self.saved_network}
+        return {name: getattr(self, name) for name in names} | {"saved_network": self.saved_network}
 
 
 def _append_info(given):

@@ -43,8 +43,8 @@ class Case:
         return next((path for path in self.store.iterdir() if path.is_dir()), self.store) if self.store.is_dir() else self.store
 
     def files(self):
-        """The files of programs. The list of jax's is trusted, as the folder is."""
-        return sorted(path for path in self.place().iterdir() if not path.name.startswith(("msjax-sources-", "msjax-written")))
+        """The files of programs."""
+        return sorted(self.place().iterdir())
 
     def write(self, text):
         """A script of a text; two scripts of one text are the same file."""

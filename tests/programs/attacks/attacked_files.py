@@ -7,7 +7,6 @@ import os
 import pickle
 import shutil
 import stat
-import zlib
 from pathlib import Path
 
 from tests.programs.attacks.attacked_scripts import OPERATORS, PROGRAMS
@@ -38,27 +37,20 @@ def _each(change):
     return attack
 
 
-def _zlib(change):
-    """A change of what is in a compressed file of jax's; other files lose their ends."""
-
-    def changed(data):
-        try:
-            return zlib.compress(change(zlib.decompress(data)))
-        except zlib.error:
-            return data[:-20]
-
-    return changed
+def _of_the_store(case):
+    """msjax's own files: jax believes what it finds under a name."""
+    return [path for path in case.files() if path.name.startswith("msjax-")]
 
 
 def _turned(case):
-    paths = case.files()
+    paths = _of_the_store(case)
     contents = [path.read_bytes() for path in paths]
     for path, content in zip(paths, contents[1:] + contents[:1]):
         path.write_bytes(content)
 
 
 def _renamed(case):
-    paths = case.files()
+    paths = _of_the_store(case)
     aside = [path.rename(path.with_name(f"aside-{i}")) for i, path in enumerate(paths)]
     for path, other in zip(paths, aside[1:] + aside[:1]):
         other.rename(path)
@@ -109,10 +101,6 @@ FILES = {
     "a bit of the end": _each(lambda data: data[:-1] + bytes([data[-1] ^ 1])),
     "zeros": _each(lambda data: bytes(len(data))),
     "text": _each(lambda data: b"no program\n" * 50),
-    "compressed nothing": _each(_zlib(lambda data: b"")),
-    "compressed text": _each(_zlib(lambda data: b"no program" * 50)),
-    "compressed half": _each(_zlib(lambda data: data[: len(data) // 2])),
-    "compressed with another beginning": _each(_zlib(lambda data: b"\0\0\0\1" + data[4:])),
     "pickles": _pickles,
     "exchanged in turn": _turned,
     "renamed in turn": _renamed,
@@ -151,11 +139,11 @@ def _below(mode):
     return prepare
 
 
-def _linked(inner_mode=0o700, outer_mode=0o700, below=""):
+def _linked(inner_mode=0o700, below=""):
     def prepare(at):
-        for name, mode in (("inner", inner_mode), ("outer", outer_mode)):
-            (at / name).mkdir()
-            (at / name).chmod(mode)
+        (at / "outer").mkdir(0o700)
+        (at / "inner").mkdir()
+        (at / "inner").chmod(inner_mode)
         (at / "outer" / "link").symlink_to(at / "inner")
         return at / "outer" / "link" / below
 
@@ -198,12 +186,9 @@ FOLDERS = {
     "writable by all": (_mode(0o777), False),
     "writable by a group of another user": (_of_group(12345), False),
     "below a sticky one": (_below(0o1777), True),
-    "below a writable one": (_below(0o777), False),
     "a link": (_linked(), True),
     "below a link": (_linked(below="b"), True),
     "a link to a writable one": (_linked(inner_mode=0o777), False),
-    "below a link to a writable one": (_linked(inner_mode=0o777, below="b"), False),
-    "a link in a writable one": (_linked(outer_mode=0o777), False),
     "a file": (_file, False),
     "below a file": (lambda at: _file(at) / "b", False),
     "a link in a circle": (_circle, False),

@@ -32,6 +32,10 @@ class _OfModules(Registry):
 
     complete = True
 
+    def held(self):
+        """Strongly: all that stands for a model that is a pytree are its modules."""
+        return lambda: self
+
     def function(self, model):
         return model
 

@@ -11,18 +11,26 @@ import jax
 
 from msjax.core.models.array_hooks import SITE
 from msjax.core.models.frameworks.registry import Registry, named_leaves
+from msjax.core.models.subclasses import subclasses
 
 
 def hooked(model: Any) -> Any:
     """A transform with the functions of `model`, whose `apply` runs with hooks; `init` runs without."""
     registry, cls = _OfTransform(), type(model)
-    new = type(cls.__name__, (cls,), {"__module__": cls.__module__, "msjax_registry": registry})
     apply = jax.tree.map(lambda function: _running(function, registry, with_hooks=True), model.apply)
-    return new(_running(model.init, registry, with_hooks=False), apply)
+    new = _hooked_class(cls)(_running(model.init, registry, with_hooks=False), apply)
+    new.msjax_registry = registry
+    return new
 
 
 # For one capture.
 captured = hooked
+
+
+@subclasses
+def _hooked_class(cls):
+    """The class of a hooked transform, which has a registry: a subclass of haiku's, whose instances have no attributes."""
+    return {}
 
 
 class _OfTransform(Registry):
@@ -36,9 +44,11 @@ class _OfTransform(Registry):
 def _running(function, registry, with_hooks):
     @functools.wraps(function)
     def run(*args, **kwargs):
+        this_run = object()
+
         def intercept(call, args, kwargs, context):
             module, method = context.module, context.method_name
-            if (method.startswith("_") and method != "__call__") or not _in_run_of(intercept):
+            if (method.startswith("_") and method != "__call__") or not _is_within(this_run):
                 return call(*args, **kwargs)
             path = module.module_name.replace("/", ".")
             at = vars(module)[SITE] = registry.at(path, type(module))
@@ -53,19 +63,19 @@ def _running(function, registry, with_hooks):
     return run
 
 
-def _in_run_of(intercept):
+def _is_within(this_run):
     """Whether the module that is called is one of the hooked transform, and not of another one that its function applies.
 
     Transforms that haiku makes itself, as in layer_stack, are parts of the one around them. Only Python's frames tell.
 
     Args:
-        intercept: the interceptor of the hooked transform's run.
+        this_run: an object of the hooked transform's run.
     """
     frame, applied = sys._getframe(2), False
     while frame is not None:
         name = frame.f_globals["__name__"]
         if name == __name__ and frame.f_code.co_name == "run":
-            return frame.f_locals["intercept"] is intercept
+            return frame.f_locals["this_run"] is this_run
         if name in ("haiku._src.transform", "haiku._src.multi_transform"):
             applied = True
         elif name == "haiku._src.layer_stack":

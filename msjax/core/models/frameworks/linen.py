@@ -9,6 +9,7 @@ import inspect
 import sys
 import threading
 import types
+import weakref
 
 import flax.linen as linen
 from flax.core import axes_scan, freeze
@@ -26,14 +27,15 @@ def hooked(model: linen.Module) -> linen.Module:
     namespace = {
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
-        "msjax_registry": registry,
+        # The modules have it, not the class, which goes only when Python looks for cycles.
+        "__new__": _with_registry(weakref.ref(registry)),
         # A copy or a pickled module has no hooks.
         "__reduce_ex__": lambda self, protocol: (_plain, (cls, _attributes(self))),
     }
     new = types.new_class(cls.__name__, (cls,), exec_body=lambda body: body.update(namespace))
     for name in _methods(cls):
         # Set now, when flax has wrapped the class: a wrapped method would be a call of the module, for flax.
-        setattr(new, name, _with_interceptor(getattr(cls, name), registry))
+        setattr(new, name, _with_interceptor(getattr(cls, name)))
     return new(**_attributes(model), parent=None)
 
 
@@ -55,10 +57,19 @@ def _methods(cls):
     return [name for name in names if name == "__call__" or not (name.startswith("_") or name == "setup")]
 
 
-def _with_interceptor(method, registry):
+def _with_registry(registry):
+    def new(cls, *_args, **_kwargs):
+        module = object.__new__(cls)
+        object.__setattr__(module, "msjax_registry", registry())
+        return module
+
+    return new
+
+
+def _with_interceptor(method):
     @functools.wraps(method)
     def call(self, *args, **kwargs):
-        with registry.running(self):
+        with self.msjax_registry.running(self):
             return method(self, *args, **kwargs)
 
     return call
@@ -80,6 +91,13 @@ class _Running(Registry):
             for collection, variables in (inputs[0].items() if inputs else ())
             for name, leaf in named_leaves(variables)
         ]
+
+    def paths(self, model):
+        found = dict(self.modules)
+        if "" in found:
+            found[""] = model
+            object.__setattr__(model, SITE, self.at("", type(model)))
+        return found
 
     @contextlib.contextmanager
     def running(self, module):
@@ -128,6 +146,8 @@ class _Running(Registry):
             return call(*args, **kwargs)
         at = self.at(".".join(module.path[len(root) :]), type(module))
         self.see(at.path, _unbound(module, at))
+        if not at.path:
+            self.modules[""] = None  # the model has the registry: it would keep itself
         if module.is_initializing() or _is_dry_run():
             return call(*args, **kwargs)
         object.__setattr__(module, SITE, at)

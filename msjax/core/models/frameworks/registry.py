@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from msjax.core.base.weak import new_number
+from msjax.core.base.weak import FreeNumbers
 from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.core.hooks.table import WITH_HOOKS, HookSite, HookTable
@@ -29,28 +29,35 @@ def _tell_jax():
     HOOKED_WITH.set_global(tuple(sorted(keys, key=lambda key: key[0])) or None)
 
 
+_NUMBERS = FreeNumbers()
+
+
 class ModuleAt(HookSite):
     """A module of a hooked model, by its path. It stands on the module, as the attribute `array_hooks.SITE`.
 
     In an equinox module it is part of the structure: it stays the same when hooks come and go, so that an optimizer's state fits.
 
     Attributes:
-        registry: the hooks of its model.
         path: of the module in its model.
         cls_name: the name of its class.
     """
 
-    __slots__ = ("__weakref__", "cls_name", "path", "registry")
+    __slots__ = ("__weakref__", "_registry", "cls_name", "path")
 
     def __init__(self, registry: Registry, path: str, cls: str):
-        self.registry = registry
+        self._registry = registry.held()
         self.path: str = path
         self.cls_name: str = cls
 
     @property
+    def registry(self) -> Registry | None:
+        """The hooks of its model; None once that is gone."""
+        return self._registry()
+
+    @property
     def tables(self) -> dict[str, HookTable]:
         """{name of a method: its present hooks}."""
-        return self.registry.tables(self.path)
+        return {} if self.registry is None else self.registry.tables(self.path)
 
     def __repr__(self) -> str:
         return f"<hooks of {self.path or 'the model'} ({self.cls_name})>"
@@ -60,16 +67,17 @@ class Registry(HookRegistry):
     """The hooks of a hooked model.
 
     Attributes:
-        number: no other Registry has it.
-        modules: {path: module} of those that have run so far, for models that make their modules while they run; of other models, None for
-            each known module.
+        number: no other living Registry has it: programs of one that is gone are found again for one that has the same hooks.
+        modules: {path: module} of those that have run so far, for models that make their modules while they run, but None for the model;
+            of other models, None for each known module.
     """
 
     def __init__(self):
         super().__init__()
         self.modules: dict[str, Any] = {}
-        self.number = new_number()
-        self._at: dict[tuple[str, str], ModuleAt] = {}
+        self.number = _NUMBERS.of(self)
+        # Weakly, so that the registry goes with the model, not when Python looks for cycles.
+        self._at: weakref.WeakValueDictionary[tuple[str, str], ModuleAt] = weakref.WeakValueDictionary()
         weakref.finalize(self, _tell_jax).atexit = False
 
     # Whether all modules are known before the model runs: then two hooks on the same ones are on the same ones forever.
@@ -82,6 +90,10 @@ class Registry(HookRegistry):
             return None
         rows = self._in_order()
         return self.number, *[(r.kind, frozenset(r.calls) if self.complete else where_key(r.where), r.hook.key) for r in rows]
+
+    def held(self) -> Callable[[], Registry | None]:
+        """What gives a module its registry: a weak reference, since the registry keeps modules that have run."""
+        return weakref.ref(self)
 
     def changed(self) -> None:
         (WITH_HOOKS.add if self._rows else WITH_HOOKS.discard)(self)

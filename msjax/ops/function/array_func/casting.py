@@ -9,6 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
+from msjax.common.bases import SparseBase
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor
 from msjax.common.typing import DTypeLike, Shape, TensorLike
@@ -113,7 +114,7 @@ def rank(input_x: TensorLike) -> int:
 
 def dtype(x: TensorLike) -> Type:
     """The data type of a Tensor."""
-    return _tensor(x, "dtype").dtype
+    return (x if isinstance(x, SparseBase) else _tensor(x, "dtype")).dtype
 
 
 class TensorType:

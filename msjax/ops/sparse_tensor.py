@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from typing import Any, Self
 
+import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.common.bases import SparseBase
 from msjax.common.dtype import Type, int32
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.checks import check_type, check_value
 from msjax.core.base.errors import describe
-from msjax.core.base.lazy import on_first_use
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.array_func import concat
 
-__all__ = ["COOTensor", "CSRTensor", "SparseTensor"]
-
-__getattr__, __dir__ = on_first_use(__name__, {"RowTensor*": "gradients are dense Tensors here."})
+__all__ = ["COOTensor", "CSRTensor", "RowTensor", "SparseTensor"]
 
 
 @operator(2, name="COOTensorToDense")
@@ -60,11 +63,18 @@ def _text(tensor):
     return head + name + elements.removeprefix(" ").replace(",", "")
 
 
-class _Sparse:
+def _made(cls, shape, parts):
+    """One of the parts that another had, or of whatever jax puts in their place."""
+    made = cls.__new__(cls)
+    for name, part in zip((*cls._parts, "shape"), (*parts, shape)):
+        setattr(made, name, part)
+    return made
+
+
+class _Sparse(SparseBase):
     """What both forms have in common; `_parts` names their Tensors."""
 
     _parts: tuple[str, ...] = ()
-    values: Tensor
     shape: tuple[int, ...]
 
     @property
@@ -91,32 +101,71 @@ class _Sparse:
         """The Tensors and the shape, as the constructor takes them."""
         return (*[getattr(self, name) for name in self._parts], self.shape)
 
-    def _with(self, values) -> Self:
+    def with_values(self, values: Tensor) -> Self:
+        """The same with other values, at the places where these are."""
         parts = [values if name == "values" else getattr(self, name) for name in self._parts]
-        made: Any = type(self)
-        return made(*parts, self.shape)
+        return _made(type(self), self.shape, parts)
 
     def astype(self, dtype: Type) -> Self:
         """The same with values of another type."""
-        return self._with(self.values.astype(dtype))
+        return self.with_values(self.values.astype(dtype))
 
     def abs(self) -> Self:
         """The same with the absolute values."""
-        return self._with(self.values.abs())
+        return self.with_values(self.values.abs())
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={_text(getattr(self, name))}" for name in self._parts)
         return f"{type(self).__name__}(shape={list(self.shape)}, dtype={self.dtype}, {shown})"
 
     def __neg__(self) -> Self:
-        return self._with(-self.values)
+        return self.with_values(-self.values)
 
     def __mul__(self, other: Any) -> Self:
         """The product with a number, or with a dense Tensor that is broadcast to this shape."""
-        return self._with(self.values * self._at_values(other))
+        return self.with_values(self.values * self._at_values(other))
+
+    __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Self:
-        return self._with(self.values / self._at_values(other))
+        return self.with_values(self.values / self._at_values(other))
+
+    def __add__(self, other: Any) -> Any:
+        """The sum with another of this form and shape, or with a dense Tensor of this shape, which makes a dense Tensor."""
+        return self._sum(other, 1) if isinstance(other, _Sparse) else self._dense_like(other, "+") + other
+
+    def __sub__(self, other: Any) -> Any:
+        return self._sum(other, -1) if isinstance(other, _Sparse) else self._dense_like(other, "-") - other
+
+    def __radd__(self, other: Any) -> Tensor:
+        return other + self._dense_like(other, "+")
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return other - self._dense_like(other, "-")
+
+    def _dense_like(self, other, sign):
+        if not isinstance(other, Tensor) or other.shape != self.shape:
+            raise ValueError(
+                f"For '{sign}', a {type(self).__name__} of shape {self.shape} needs a Tensor of that shape, but got {describe(other)}."
+            )
+        return self.to_dense()
+
+    def to_dense(self) -> Tensor:
+        """The dense Tensor."""
+        raise NotImplementedError
+
+    def _sum(self, other, factor) -> Self:
+        raise NotImplementedError
+
+    def __init_subclass__(cls):
+        # Where it is returned, differentiated or exported, it is its Tensors.
+        jax.tree_util.register_pytree_node(cls, lambda value: (value.to_tuple()[:-1], value.shape), functools.partial(_made, cls))
+        jax.export.register_pytree_node_serialization(
+            cls,
+            serialized_name=f"mindspore.{cls.__name__}",
+            serialize_auxdata=lambda shape: json.dumps(shape).encode(),
+            deserialize_auxdata=lambda data: tuple(json.loads(data)),
+        )
 
     def _at_values(self, other):
         """A number as it is; of a dense Tensor that is broadcast to this shape, the elements at the places of the values."""
@@ -196,22 +245,15 @@ class COOTensor(_Sparse):
 
     def add(self, other: COOTensor, thresh: Any = 0) -> COOTensor:
         """The sum with another COOTensor of this shape; values below `thresh` are left out."""
-        from msjax import ops
-
-        joined = COOTensor(
-            ops.concat([self.indices, other.indices]), ops.concat([self.values, other.values]), self.shape
-        ).coalesce()
+        joined = COOTensor(concat([self.indices, other.indices]), concat([self.values, other.values]), self.shape).coalesce()
         kept = np.flatnonzero(np.abs(joined.values.asnumpy()) >= np.asarray(thresh))
         if len(kept) == joined.size:
             return joined
         at = Tensor(kept, int32)
         return COOTensor(joined.indices[at], joined.values[at], self.shape)
 
-    def __add__(self, other: Any) -> Any:
-        return self.add(other) if isinstance(other, COOTensor) else self.to_dense() + other
-
-    def __sub__(self, other: Any) -> Any:
-        return self.add(-other) if isinstance(other, COOTensor) else self.to_dense() - other
+    def _sum(self, other, factor):
+        return self.add(other * factor)
 
 
 SparseTensor = COOTensor
@@ -301,8 +343,59 @@ class CSRTensor(_Sparse):
         """alpha * self + beta * b."""
         return (self * alpha).to_coo().add((b * beta).to_coo()).to_csr()
 
-    def __add__(self, other: Any) -> Any:
-        return self.add(other, 1, 1) if isinstance(other, CSRTensor) else self.to_dense() + other
+    def _sum(self, other, factor):
+        return self.add(other, 1, factor)
 
-    def __sub__(self, other: Any) -> Any:
-        return self.add(other, 1, -1) if isinstance(other, CSRTensor) else self.to_dense() - other
+
+class RowTensor(_Sparse):
+    """Some rows of a tensor, as the gradient of an embedding has them; the others are zero.
+
+    Args:
+        indices (Tensor): integers (n,): which rows.
+        values (Tensor): (n, *the other axes).
+        shape (tuple): the shape of the dense tensor.
+
+    Example:
+        >>> import msjax as ms
+        >>> print(ms.RowTensor(ms.Tensor([1]), ms.Tensor([[1.0, 2.0]]), (3, 2)).to_dense())
+        [[0. 0.]
+         [1. 2.]
+         [0. 0.]]
+    """
+
+    _parts = ("indices", "values")
+
+    def __init__(
+        self,
+        indices: Tensor | None = None,
+        values: Tensor | None = None,
+        shape: tuple[int, ...] | None = None,
+        row_tensor: RowTensor | None = None,
+    ):
+        if row_tensor is not None:
+            indices, values, shape = row_tensor.to_tuple()
+        self.indices: Tensor = _check_tensor(indices, "indices", "RowTensor")
+        self.values: Tensor = _check_tensor(values, "values", "RowTensor")
+        self.shape: tuple[int, ...] = _check_shape(shape, "RowTensor")
+        if self.indices.ndim != 1 or self.values.shape != (*self.indices.shape, *self.shape[1:]):
+            raise ValueError(
+                f"For 'RowTensor', {self.indices.size} rows of shape {self.shape[1:]} are needed, but 'values' has shape {self.values.shape}."
+            )
+
+    @property
+    def dense_shape(self) -> tuple[int, ...]:
+        """The shape of the dense tensor."""
+        return self.shape
+
+    def _coordinates(self):
+        return self.indices._value[:, None]
+
+    def to_dense(self) -> Tensor:
+        """The dense Tensor."""
+        return _dense(wrap(self._coordinates()), self.values, self.shape)
+
+    def _sum(self, other, factor):
+        return RowTensor(concat([self.indices, other.indices]), concat([self.values, (other * factor).values]), self.shape)
+
+
+RowTensorInner = RowTensor

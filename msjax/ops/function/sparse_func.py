@@ -1,0 +1,235 @@
+"""Functions of sparse tensors: those of one operand take the values through an operator, and leave the places as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from msjax.common.dtype import int32
+from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_type, check_value
+from msjax.ops.function import math_func
+from msjax.ops.function.array_func import (
+    arange,
+    broadcast_to,
+    concat,
+    searchsorted,
+    unsorted_segment_max,
+    unsorted_segment_sum,
+)
+from msjax.ops.sparse_tensor import COOTensor, CSRTensor, RowTensor
+
+# The operators of one operand that have a form for each kind of sparse tensor.
+_OF_VALUES = (
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "exp", "expm1", "floor", "inv", "isfinite", "isinf",
+    "isnan", "log", "log1p", "neg", "relu", "relu6", "round", "sigmoid", "sin", "sinh", "softsign", "sqrt", "square", "tan", "tanh",
+)  # fmt: skip
+_FORMS = {"coo": COOTensor, "csr": CSRTensor}
+
+# {name: (class, attribute)} of the functions that give one part.
+_PARTS = {
+    f"{prefix}_tensor_get_{part}": (form, "shape" if part == "dense_shape" else part)
+    for prefix, form, parts in (
+        ("coo", COOTensor, ("indices", "values")),
+        ("csr", CSRTensor, ("indptr", "indices", "values")),
+        ("row", RowTensor, ("indices", "values")),
+    )
+    for part in (*parts, "dense_shape")
+}
+
+
+def _of_values(form: str, operator: str) -> Callable[[Any], Any]:
+    name = f"{form}_{operator}"
+
+    def function(x):
+        return check_type(x, _FORMS[form], "x", name).with_values(getattr(math_func, operator)(x.values))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The {_FORMS[form].__name__} with ``ops.{operator}`` of its values, at the places where they are."
+    return function
+
+
+def _part(name: str, form: type, attribute: str) -> Callable[[Any], Any]:
+    def function(x):
+        return getattr(check_type(x, form, "x", name), attribute)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The `{attribute}` of a {form.__name__}."
+    return function
+
+
+globals().update({f"{form}_{name}": _of_values(form, name) for form in _FORMS for name in _OF_VALUES})
+globals().update({name: _part(name, *which) for name, which in _PARTS.items()})
+
+
+def dense_to_sparse_coo(tensor: Tensor) -> COOTensor:
+    """The COOTensor of what is not zero in a Tensor, through which gradients flow.
+
+    Args:
+        tensor (Tensor): with two axes at least.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> ops.dense_to_sparse_coo(ms.Tensor([[0, 5], [7, 0]])).indices.asnumpy().tolist()
+        [[0, 1], [1, 0]]
+    """
+    check_value(tensor.ndim, tensor.ndim > 1, "have two axes at least", "the tensor", "to_coo")
+    at = np.stack(np.nonzero(tensor.asnumpy()), 1)
+    return COOTensor(Tensor(at, int32), tensor[tuple(Tensor(places, int32) for places in at.T)], tensor.shape)
+
+
+def dense_to_sparse_csr(tensor: Tensor) -> CSRTensor:
+    """The CSRTensor of what is not zero in a matrix, through which gradients flow."""
+    check_value(tensor.ndim, tensor.ndim == 2, "have two axes", "the tensor", "to_csr")
+    return dense_to_sparse_coo(tensor).to_csr()
+
+
+def csr_to_coo(tensor: CSRTensor) -> COOTensor:
+    """The same matrix as a COOTensor."""
+    return check_type(tensor, CSRTensor, "tensor", "csr_to_coo").to_coo()
+
+
+def csr_to_dense(csr_tensor: CSRTensor) -> Tensor:
+    """The dense Tensor of a CSRTensor."""
+    return check_type(csr_tensor, CSRTensor, "csr_tensor", "csr_to_dense").to_dense()
+
+
+def csr2coo(indptr: Tensor, nnz: int) -> Tensor:
+    """The row of each value.
+
+    Args:
+        indptr (Tensor): where the values of each row begin, and where the last row ends.
+        nnz (int): how many values there are.
+    """
+    return searchsorted(indptr[1:], arange(nnz).astype(indptr.dtype), right=True).astype(indptr.dtype)
+
+
+def coo2csr(row_indices: Tensor, height: int) -> Tensor:
+    """Where the values of each row begin, and where the last row ends.
+
+    Args:
+        row_indices (Tensor): the row of each value, in order.
+        height (int): how many rows there are.
+    """
+    return searchsorted(row_indices, arange(height + 1).astype(row_indices.dtype)).astype(row_indices.dtype)
+
+
+def csr_add(a: CSRTensor, b: CSRTensor, alpha: Tensor, beta: Tensor) -> CSRTensor:
+    """alpha * a + beta * b."""
+    for name, value in (("a", a), ("b", b)):
+        check_type(value, CSRTensor, name, "csr_add")
+    return a.add(b, alpha, beta)
+
+
+def coo_add(x1: COOTensor, x2: COOTensor, thresh: Tensor) -> COOTensor:
+    """The sum of two, without values below `thresh`."""
+    for name, value in (("x1", x1), ("x2", x2)):
+        check_type(value, COOTensor, name, "coo_add")
+    return x1.add(x2, thresh)
+
+
+def coo_concat(sp_input: Sequence[COOTensor], concat_dim: int = 0) -> COOTensor:
+    """Several joined along an axis; the indices are in order.
+
+    Args:
+        sp_input (Sequence[COOTensor]): of the same sizes along the other axes.
+        concat_dim (int): the axis. Default: 0.
+    """
+    check_value(len(sp_input), len(sp_input) > 1, "be two at least", "the COOTensors", "coo_concat")
+    axis, shape, indices = concat_dim % len(sp_input[0].shape), list(sp_input[0].shape), []
+    shape[axis] = 0
+    for each in sp_input:
+        rest = [n for i, n in enumerate(each.shape) if i != axis]
+        check_value(
+            each.shape, rest == [n for i, n in enumerate(shape) if i != axis], "agree but for the axis", "shapes", "coo_concat"
+        )
+        moved = each.indices.asnumpy().copy()
+        moved[:, axis] += shape[axis]
+        shape[axis] += each.shape[axis]
+        indices.append(moved)
+    joined = np.concatenate(indices)
+    order = np.lexsort(joined.T[::-1])
+    values = concat([each.values for each in sp_input])[Tensor(order, int32)]
+    return COOTensor(Tensor(joined[order]), values, tuple(shape))
+
+
+def csr_mul(x: CSRTensor, y: Tensor) -> CSRTensor:
+    """The product with a Tensor that is broadcast to the shape of `x`."""
+    return check_type(x, CSRTensor, "x", "csr_mul") * y
+
+
+def csr_div(x: CSRTensor, y: Tensor) -> CSRTensor:
+    """The quotient by a Tensor that is broadcast to the shape of `x`."""
+    return check_type(x, CSRTensor, "x", "csr_div") / y
+
+
+def csr_mv(csr_tensor: CSRTensor, dense: Tensor) -> Tensor:
+    """The product with a vector of shape (columns, 1)."""
+    return check_type(csr_tensor, CSRTensor, "csr_tensor", "csr_mv").mv(dense)
+
+
+def csr_mm(
+    a: CSRTensor,
+    b: CSRTensor | Tensor,
+    trans_a: bool = False,
+    trans_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+) -> Any:
+    """The product of two matrices: a CSRTensor if both are sparse, else a Tensor.
+
+    Args:
+        a (CSRTensor): the left one.
+        b (CSRTensor, Tensor): the right one.
+        trans_a (bool), trans_b (bool): whether it is transposed first. Default: False.
+        adjoint_a (bool), adjoint_b (bool): whether it is transposed and conjugated first. Default: False.
+    """
+    check_type(a, CSRTensor, "a", "csr_mm")
+    return _turned(a, trans_a, adjoint_a).mm(_turned(b, trans_b, adjoint_b))
+
+
+def _turned(matrix, transposed, adjoint):
+    if not (transposed or adjoint):
+        return matrix
+    if isinstance(matrix, Tensor):
+        return matrix.conj().T if adjoint else matrix.T
+    coo = matrix.to_coo()
+    values = coo.values.conj() if adjoint else coo.values
+    return COOTensor(coo.indices.flip(1), values, coo.shape[::-1]).to_csr()
+
+
+def csr_reduce_sum(csr_tensor: CSRTensor, axis: int) -> Tensor:
+    """The sum along an axis, which has size 1 then."""
+    return check_type(csr_tensor, CSRTensor, "csr_tensor", "csr_reduce_sum").sum(axis)
+
+
+def csr_gather(indptr: Tensor, indices: Tensor, dense: Tensor, sparse_shape: tuple[int, ...]) -> Tensor:
+    """The elements of a dense Tensor at the places of a CSRTensor.
+
+    Args:
+        indptr (Tensor), indices (Tensor): of the CSRTensor.
+        dense (Tensor): it is broadcast to the shape.
+        sparse_shape (tuple): the shape of the CSRTensor.
+    """
+    return broadcast_to(dense, tuple(sparse_shape))[csr2coo(indptr, indices.shape[0]), indices]
+
+
+def csr_softmax(logits: CSRTensor, dtype: Any) -> CSRTensor:
+    """The softmax of the values of each row.
+
+    Args:
+        logits (CSRTensor): a matrix.
+        dtype (mindspore.dtype): of the result.
+    """
+    rows = csr2coo(logits.indptr, logits.indices.shape[0])
+    largest = unsorted_segment_max(logits.values, rows, logits.shape[0])
+    raised = math_func.exp(logits.values - largest[rows])
+    total = unsorted_segment_sum(raised, rows, logits.shape[0])
+    return logits.with_values((raised / total[rows]).astype(dtype))
+
+
+if not TYPE_CHECKING:
+    __all__ = [name for name, value in globals().items() if getattr(value, "__module__", None) == __name__ and name[0] != "_"]
