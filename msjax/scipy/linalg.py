@@ -10,7 +10,7 @@ from jax.scipy import linalg as jax_linalg
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_one_of
+from msjax.core.base.checks import check_kind, check_one_of
 from msjax.core.base.errors import describe
 from msjax.ops.function.control.from_jax import from_jax
 
@@ -216,8 +216,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, driver: str | None =
 
 def _tensor(a, name, what, axes=None):
     """The Tensor; integers as float64, as numpy's functions take them."""
-    if not isinstance(a, Tensor):
-        raise TypeError(f"For '{name}', the type of '{what}' should be Tensor, but got {describe(a)}.")
+    check_kind(a, isinstance(a, Tensor), "be Tensor", f"the type of '{what}'", name)
     if axes is not None and a.ndim != axes:
         raise ValueError(f"For '{name}', the dimension of '{what}' should be {axes}, but got {a.ndim}.")
     return a if name == "block_diag" or a.is_floating_point() or a.is_complex() else a.astype(mstype.float64)

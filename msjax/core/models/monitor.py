@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.errors import check_callable, on_behalf_of
+from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.protocol import observe
 from msjax.core.models.found import models_of
@@ -80,10 +80,10 @@ def monitor(
         >>> print(step.latest)
         Monitored(step=0, forward={'layers.0': 3.0}, backward={'layers.0': 2.0})
     """
-    check_callable(step, "monitor")
+    check_function(step, "monitor")
     for fn in (forward, backward, report):
         if fn is not None:
-            check_callable(fn, "monitor")
+            check_function(fn, "monitor")
     if every < 1:
         raise ValueError(f"For 'monitor', 'every' should be 1 or more, but got {every}.")
     return _MonitoredStep(step, where, forward, backward, every, model, report, options)

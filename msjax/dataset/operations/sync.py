@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.core.base.checks import check_int, check_type, is_int
-from msjax.core.base.errors import check_callable
+from msjax.core.base.errors import check_function
 from msjax.dataset import config
 from msjax.dataset.dataset import Dataset
 
@@ -23,7 +23,7 @@ class SyncWaitDataset(Dataset):
         if num_batch <= 0:
             raise ValueError(f"num_batch need to be greater than 0, but got {num_batch}.")
         if callback is not None:
-            check_callable(callback, "sync_wait")
+            check_function(callback, "sync_wait")
         if self.name in conditions(dataset):
             raise RuntimeError(f"Condition name is already in use: {self.name!r}.")
         self._batch, self._callback = num_batch, callback

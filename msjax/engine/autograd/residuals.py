@@ -393,7 +393,6 @@ class Backward:
     """The function of residuals and gradients that a `ResidualSpec` keeps compiled."""
 
     __name__ = "backward"  # jax names programs after it
-    may_return_operands = True  # as that of an addition
 
     def __init__(self, spec: ResidualSpec, given: tuple[bool, ...], need: Need):
         self.spec = spec

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from msjax.common.node import place_on_tape
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
+from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import describe
 from msjax.core.door import STATE
 from msjax.engine.autograd.grad import Weights
@@ -156,5 +157,4 @@ def _value(leaf, fn):
 
 def _check_tensors(values, who):
     for i, value in enumerate(values):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For '{who}', argument {i} should be a Tensor, but got {describe(value)}.")
+        check_kind(value, isinstance(value, Tensor), "be a Tensor", f"argument {i}", who)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.checks import check_int
+from msjax.core.base.checks import check_int, check_kind
 from msjax.core.base.errors import describe
 from msjax.core.base.state import STATE
 from msjax.core.base.weak import LiveSet
@@ -151,8 +151,7 @@ class Watch(WatchReport):
             self._keep_old()
 
     def _checked(self, rule):
-        if not isinstance(rule, Rule):
-            raise TypeError(f"For 'watch', 'rules' should be rules of tools.rules, but got {describe(rule)}.")
+        check_kind(rule, isinstance(rule, Rule), "be rules of tools.rules", "rules", "watch")
         for name, needed, there in (("what", rule.needs, self.what), ("statistics", rule.reads, self.statistics)):
             if not set(needed) <= set(there):
                 raise ValueError(f"For 'watch', the rule {rule.name} needs {name}={list(needed)}, but '{name}' is {list(there)}.")
