@@ -142,7 +142,7 @@ def test_gradients_of_plain_functions():
 def test_code_that_is_read():
     found, log = {}, []
     assert classify.only_observes(lambda m, a, o: found.update(x=o))
-    assert classify.only_observes(lambda m, a, o: (log.append(o), None)[-1])
+    assert not classify.only_observes(lambda m, a, o: (log.append(o), None)[-1])
     assert not classify.only_observes(lambda m, a, o: (None, o)[1])
     assert not classify.only_observes(lambda m, a, o: found.setdefault("x", o))
     assert classify.computes(lambda m, a, o: o * 2) and not classify.computes(lambda m, a, o: jax.tree.map(log.append, o))
