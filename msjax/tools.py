@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from msjax.core.tools.guarding.guards import guard as guard
     from msjax.core.tools.guarding.replaying import replay as replay
     from msjax.core.tools.nan_search import find_nan as find_nan
-    from msjax.core.tools.pages.making import page as page
+    from msjax.core.tools.paging import page as page
     from msjax.core.tools.recording import Record as Record, record as record
     from msjax.core.tools.summarize import Summary as Summary, SummaryRow as SummaryRow, summary as summary
     from msjax.core.tools.watching import Watch as Watch, rules as rules, watch as watch

@@ -24,10 +24,10 @@ from msjax.core.base.errors import shorten
 from msjax.core.door import VERSION
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault
+from msjax.core.tools.guarding.bundles import tell_bundle
 from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.guarding.implied import implied
 from msjax.core.tools.guarding.module_guards import ModuleGuard
-from msjax.core.tools.pages.faults import tell_bundle
 from msjax.engine.compile.trace import RunRejected, program_here
 from msjax.engine.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell

@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from msjax import tools
+import msjax as ms
+from msjax import nn, tools
 from msjax.core.models.capture import Captured
 from msjax.core.models.patching import PatchSweep
 from msjax.core.page.page import Page
@@ -74,7 +75,7 @@ def test_a_sweep_says_how_much_came_back():
     found = view(sweep, labels={"position": ["a", "b"]})
     share, metric = found["maps"]
     assert share["values"] == [[0, 0.5]] and metric["values"] == [[1, 3]]
-    assert share["labels"] == {"layer": ["mlp"], "position": ["a", "b"]} and found["notes"] == ["clean 5.0, corrupt 1.0"]
+    assert share["labels"] == {"layer": ["mlp"], "position": ["a", "b"]} and found["notes"] == ["clean 5, corrupt 1"]
 
 
 def test_arrays_over_named_axes():
@@ -114,6 +115,19 @@ def test_what_cannot_be_shown():
         tools.page(3)
 
 
+def test_what_was_found_has_its_data_itself(crash):
+    sweep = PatchSweep(jnp.array([[1.0, 3.0]]), ("layer", "position"), ["mlp"], jnp.float32(5), jnp.float32(1))
+    captured = Captured({"a": jnp.array([3.0, 4.0])}, {}, {})
+    compared = Comparison([Row("activation", "a", "b", (2,), (2,), 0.25, False)], ("x", "y"))
+    net = nn.Dense(1, 1)
+    with tools.watch(net, every=1, what="activation") as watched:
+        net(ms.Tensor([[1.0]], ms.float32))
+    for thing in (sweep, captured, compared, watched, crash):
+        assert thing.to_dict().items() <= view(thing).items()
+        assert thing._repr_html_().count("<iframe") == 1
+    assert "<pre" in crash._repr_html_() and "<pre" in watched._repr_html_()  # the table, above the page
+
+
 def test_a_notebook_shows_a_document_of_its_own():
     shown = Page('"><script>', [])._repr_html_()
     assert shown.startswith("<iframe") and 'sandbox="allow-scripts allow-downloads"' in shown
@@ -143,6 +157,10 @@ def test_plots():
     )
     panels = page.plot().axes
     assert [axes.get_title() for axes in panels if axes.get_title()] == ["made norm of activations", "x", "s"]
+    compared = Comparison([Row("activation", "a", "a", (2,), (2,), 0.25, False)], ("x", "y")).plot().axes[0]
+    assert compared.images[0].get_array().tolist() == [[0.25]] and compared.get_yticklabels()[0].get_text() == "a"
+    flows = Captured({"a": jnp.array([3.0, 3.0]), "b": jnp.array([4.0])}, {"a": jnp.array([1.0, 1.0])}, {}).plot().axes[0]
+    np.testing.assert_array_equal(flows.images[0].get_array().filled(-1), [[3, 1], [4, -1]])
     np.testing.assert_array_equal(panels[0].images[0].get_array(), [[2, 3, 4]] * 2)
-    with pytest.raises(ValueError, match="there should be a run"):
+    with pytest.raises(ValueError, match="there should be numbers"):
         tools.page(tools.Fault("NaN", "forward", "a")).plot()

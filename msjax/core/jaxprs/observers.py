@@ -173,25 +173,6 @@ def with_observed(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     return program.result(outs), Observed(values, AfterRun(observing.events)) if observing.events else Observed()
 
 
-# From so many equations on, jax's function calls pay.
-_MANY = 500
-
-
-def _is_lowered_twice(eqn):
-    """Whether an equation, or one in it, is of jax's high-level primitives: jax replaces these where it traces, which a call would spare."""
-    high = eqn.primitive.is_high(*[v.aval for v in eqn.invars], **eqn.params)
-    return high or any(map(_is_lowered_twice, inner_equations(eqn)))
-
-
-def _called(closed, operands, name):
-    """The results of a jaxpr without constants, as one equation: what jax makes of a call of a function of `jax.jit`."""
-    sample = jax.make_jaxpr(jax.jit(lambda x: x + 1))(0.0).eqns[0]
-    params = {**sample.params, "jaxpr": closed, "name": name}
-    params |= {key: params[key] * len(closed.in_avals) for key in ("in_shardings", "in_layouts", "donated_invars")}
-    params |= {key: params[key] * len(closed.out_avals) for key in ("out_shardings", "out_layouts")}
-    return sample.primitive.bind(*operands, **params)
-
-
 class Observing:
     """A program, traced within `CallsAsOutputs`, whose events have become outputs.
 
@@ -207,7 +188,6 @@ class Observing:
     def __init__(self, closed: jex.ClosedJaxpr):
         self.closed = closed = _without_stops(closed)
         self.events: list[Any] = []
-        self._flattened: tuple[jex.ClosedJaxpr, Sequence[Any]] | None = None
         inner = any(any(_events_in(inner_equations(eqn))) for eqn in closed.jaxpr.eqns)
         self.run: Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] = self._interpreted if inner else self._flat()
 
@@ -245,7 +225,6 @@ class Observing:
             self.events += _happening(eqn, values)
         flat = jax_slots.jaxpr_of([*jaxpr.constvars, *jaxpr.invars], [*jaxpr.outvars, *more], eqns, "program")
         closed, consts = jex.ClosedJaxpr(flat, ()), self.closed.consts
-        self._flattened = closed, consts
         fn = jex.jaxpr_as_fun(closed)
         n = len(jaxpr.outvars)
 
@@ -254,21 +233,6 @@ class Observing:
             return list(outs[:n]), list(outs[n:])
 
         return run
-
-    def run_as_one(self, inputs: Sequence[Any], name: str) -> tuple[list[Any], list[Any]]:
-        """As `run`, but to jax the program is one equation, the call of a function: it need not trace thousands once more."""
-        if self._flattened is None or len(self._flattened[0].jaxpr.eqns) < _MANY:
-            return self.run(inputs)
-        closed, consts = self._flattened
-        jaxpr = closed.jaxpr
-        if any(map(_is_lowered_twice, jaxpr.eqns)):
-            return self.run(inputs)
-        known = dict(zip(jaxpr.invars, [*consts, *inputs]))
-        made = list(dict.fromkeys(v for v in jaxpr.outvars if not isinstance(v, jex.Literal) and v not in known))
-        known.update(zip(made, _called(closed.replace(jaxpr=jaxpr.replace(outvars=made)), [*consts, *inputs], name)))
-        outs = [v.val if isinstance(v, jex.Literal) else known[v] for v in jaxpr.outvars]
-        n = len(self.closed.jaxpr.outvars)
-        return outs[:n], outs[n:]
 
     def _interpreted(self, inputs):
         block = _EventPlanner().block(self.closed)

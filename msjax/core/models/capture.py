@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import called, check_arity, check_callable, describe, near
+from msjax.core.base.checks import check_kind
+from msjax.core.base.errors import called, check_arity, check_function, describe, near
 from msjax.core.hooks.place_names import split_part
 from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.control_flow import rules
@@ -21,6 +22,8 @@ from msjax.core.models.frameworks.framework import framework_of_function
 from msjax.core.models.hooked import as_function
 from msjax.core.models.leaves import has_own_class
 from msjax.core.models.same_program import run_same_program
+from msjax.core.page.studies import graph_view
+from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 
 
 class Captured(NamedTuple):
@@ -43,6 +46,12 @@ class Captured(NamedTuple):
         if key not in self.activations:
             raise KeyError(f"{key!r}; found are {', '.join(map(repr, list(self.activations)[:30]))}{near(key, self.activations)}")
         return self.activations[key]
+
+    def view(self, edited: Iterable[str] = ()) -> dict[str, Any]:
+        """The data of its view on a page; `edited` are the places that are marked, as ablated or patched."""
+        return graph_view(self.activations, self.gradients, edited)
+
+    to_dict, to_pandas, plot, _repr_html_ = to_dict, to_pandas, plot, repr_html
 
 
 def capture(
@@ -108,7 +117,7 @@ def capture(
         0.0
     """
     fn = as_function(fn)
-    check_callable(fn, "capture")
+    check_function(fn, "capture")
     options = capture_options(select, gradients, statistic, loss, edit, max_steps, stop_after)
     framework = framework_of_function(fn)
     return options.of_function(fn) if framework is None else framework.capture(fn, options)
@@ -174,18 +183,16 @@ class CaptureOptions(NamedTuple):
 def _stop(name):
     if name is None:
         return None
-    if not isinstance(name, str):
-        raise TypeError(f"For '{called('capture')}', 'stop_after' should be the name of a place, but got {describe(name)}.")
+    check_kind(name, isinstance(name, str), "be the name of a place", "stop_after", called("capture"))
     return Patterns([name])
 
 
 def _edits(edit):
     if edit is None:
         return Edits()
-    if not isinstance(edit, dict):
-        raise TypeError(f"For '{called('capture')}', 'edit' should be a dict of functions, but got {describe(edit)}.")
+    check_kind(edit, isinstance(edit, dict), "be a dict of functions", "edit", called("capture"))
     for fn in edit.values():
-        check_callable(fn, "capture")
+        check_function(fn, "capture")
         check_arity(fn, "capture", ("value", "index"), "edit")
     return Edits(tuple((Patterns(pattern, "edit"), fn) for pattern, fn in edit.items()))
 

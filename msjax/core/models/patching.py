@@ -10,13 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.errors import check_callable, describe, on_behalf_of
+from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.hooks.places import WholeEdit
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept_programs import run_kept
 from msjax.core.models.leaves import on_leaf, only_leaf
 from msjax.core.models.verbs import axis_of
+from msjax.core.page.studies import Labels, maps_view
+from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 
 _AXES = ("layer", "position", "head", "neuron")
 
@@ -41,6 +43,16 @@ class PatchSweep(NamedTuple):
     def recovery(self) -> jax.Array:
         """`values` on a scale on which the corrupt run is 0 and the clean one 1."""
         return (self.values - self.corrupt) / (self.clean - self.corrupt)
+
+    def view(self, labels: Labels | None = None) -> dict[str, Any]:
+        """The data of its view on a page; `labels` are texts along the axes, such as ``{"position": tokens}``."""
+        maps = {"patched metric": self.values}
+        if self.clean.size == 1 and self.clean != self.corrupt:
+            maps = {"share recovered": self.recovery, **maps}
+        note = f"clean {float(self.clean):.4g}, corrupt {float(self.corrupt):.4g}" if self.clean.size == 1 else ""
+        return maps_view(maps, self.over, {"layer": self.layers, **(labels or {})}, "Patch sweep", [note] if note else ())
+
+    to_dict, to_pandas, plot, _repr_html_ = to_dict, to_pandas, plot, repr_html
 
 
 @on_behalf_of("patch_sweep")
@@ -92,7 +104,7 @@ def patch_sweep(
         [[1. 2.]
          [1. 2.]]
     """
-    check_callable(metric, "patch_sweep")
+    check_function(metric, "patch_sweep")
     over, at = tuple(over), (at,) if isinstance(at, str) else tuple(at)
     unknown = [name for name in over if name not in _AXES]
     if unknown or not over:
@@ -253,7 +265,7 @@ def attribute(
     if method == "attribution patching" and corrupt is None:
         raise ValueError("For 'attribute', 'attribution patching' needs other inputs: corrupt=...")
     if metric is not None:
-        check_callable(metric, "attribute")
+        check_function(metric, "attribute")
 
     def program(pure, state, args, corrupt):
         return _METHODS[method](_Runs(pure, state, at, metric), args, corrupt, steps)

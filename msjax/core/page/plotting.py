@@ -14,7 +14,7 @@ def plotted(views: Sequence[Mapping[str, Any]]) -> Any:
     """A Figure with the heat maps of some views.
 
     Raises:
-        ValueError: there is none: a fault and a comparison are no numbers over two axes.
+        ValueError: there is none: a fault has no numbers over two axes.
     """
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
@@ -33,8 +33,19 @@ def plotted(views: Sequence[Mapping[str, Any]]) -> Any:
             flat = values.reshape(-1, values.shape[-1]) if values.ndim else values.reshape(1, 1)
             labels = found["labels"].get(rows, range(len(flat)))
             panels.append((found["name"], flat, labels, found["labels"].get(columns, range(flat.shape[1])), False))
+        nodes = view.get("graph")
+        if nodes:
+            flows = np.array([[node["norm"], node["gradient"]] for node in nodes], np.float64)
+            panels.append((view["title"], flows, [node["name"] for node in nodes], ("forward", "backward"), True))
+        if view["kind"] == "comparison":
+            found = {(row["a"] or row["b"], row["kind"]): row["difference"] for row in view["rows"]}
+            names, kinds = (list(dict.fromkeys(of)) for of in zip(*found))
+            table = np.array([[found.get((name, kind)) for kind in kinds] for name in names], np.float64)
+            panels.append(("differences", table, names, kinds, True))
     if not panels:
-        raise ValueError("For 'plot', there should be a run, or maps of a study; print what find_nan, guard or compare returned.")
+        raise ValueError(
+            "For 'plot', there should be numbers of a run, a comparison or a study; print what find_nan or guard returned."
+        )
     figure = Figure(
         figsize=(9, 1 + sum(max(2, 0.18 * min(len(values), _NAMED)) for _, values, *_ in panels)), layout="constrained"
     )

@@ -91,8 +91,12 @@ class Run:
         )
         said.update(last=step, count=said["count"] + 1)
 
+    def view(self) -> dict[str, Any]:
+        """The view that shows this run."""
+        return {"kind": "run", "title": "Run", "runs": [self.data()]}
+
     def data(self) -> dict[str, Any]:
-        """The data of the view: containers of numbers, strings and arrays."""
+        """The data of the run: containers of numbers, strings and arrays."""
         kinds = {}
         for kind in sorted(self._kinds, key=lambda kind: (*KINDS, kind).index(kind)):
             columns = self._kinds[kind].data()

@@ -104,7 +104,5 @@ class PageSink:
     def _write(self, complete):
         began = time.thread_time()
         self._changed = False
-        document.write(
-            self.path, document.as_html(self._run.name, [{"kind": "run", "title": "Run", "runs": [self._run.data()]}]), complete
-        )
+        document.write(self.path, document.as_html(self._run.name, [self._run.view()]), complete)
         self._due, self._paid = time.monotonic() + _PAUSE, time.process_time() + (time.thread_time() - began) / _SHARE

@@ -331,11 +331,11 @@ class Stream:
         return self._kept("circuit", (senders, readers, heads), work, ("*:in",), _arguments(args), jnp.asarray(kept), reference)
 
     def patterns(self, *args: Any) -> dict[str, jax.Array]:
-        """The attention patterns: {path of a module: array (..., heads, queries, keys)}, found by their softmax."""
+        """The attention patterns, {path of a module: array (..., heads, queries, keys)}: softmaxes that are multiplied with values."""
 
         def work(program):
-            tape, *_ = self._walked(program)
-            found = {module: weights.value for module, (weights, _) in attention(tape).items()}
+            tape, _, _, entrance = self._walked(program)
+            found = {module: each.pattern for module, each in attention(tape, entrance).items()}
             if not found:
                 raise ValueError(
                     "For 'stream', no attention was found: there is no softmax whose result is multiplied with values."

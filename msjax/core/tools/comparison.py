@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from msjax.core.tools.texts import Printed
+from msjax.core.page.viewed import Viewed
+from msjax.core.tools.texts import Printed, html_of
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,14 @@ class Row:
     def __repr__(self) -> str:
         return f"<{self}>"
 
+    def told(self, first: bool) -> dict[str, Any]:
+        """The row as a page shows it; `first` says whether it is one of the first that differ."""
+        shapes = {f"shape_{side}": shape and list(shape) for side, shape in (("a", self.shape_a), ("b", self.shape_b))}
+        difference = None if np.isnan(self.difference) else float(self.difference)
+        return {**asdict(self), **shapes, "difference": difference, "same": bool(self.same), "first": first}
 
-class Comparison(Printed):
+
+class Comparison(Viewed, Printed):
     """What `compare` found; prints as a table, also in a notebook, and is true if all agree.
 
     Attributes:
@@ -78,6 +85,21 @@ class Comparison(Printed):
         self.first_forward = self._first("activation")
         self.first_backward = self._first("gradient", "parameter_gradient")
         self.first_state = self._first("parameter", "buffer")
+
+    def view(self) -> dict[str, Any]:
+        """The data of its view on a page: the rows, and which are the first that differ."""
+        firsts = {id(row) for row in (self.first_forward, self.first_backward, self.first_state, self.first_own_error)}
+        rows = [row.told(id(row) in firsts) for row in self.rows]
+        return {
+            "kind": "comparison",
+            "title": "Comparison",
+            "frameworks": list(self.frameworks),
+            "verdict": self.verdict(),
+            "rows": rows,
+        }
+
+    def _repr_html_(self):
+        return self._in_notebook(html_of(self))
 
     def _first(self, *kinds):
         return next((row for row in self.rows if row.kind in kinds and not row.same and not row.one_sided), None)

@@ -12,6 +12,7 @@ import numpy as np
 
 from msjax.core.base.errors import describe
 from msjax.core.models.hooked import unhooked
+from msjax.core.page.viewed import Viewed
 from msjax.core.tools.texts import html_of
 
 if TYPE_CHECKING:
@@ -77,8 +78,14 @@ class Passed(NamedTuple):
     def __str__(self) -> str:
         return " ".join(filter(None, (self.operation, f"in {self.path}" if self.path else "", str(self.line or ""))))
 
+    def told(self) -> dict[str, Any]:
+        """The operation as a page shows it."""
+        output = None if self.output is None else str(self.output)
+        told = {"phase": self.phase, "path": self.path, "operation": self.operation, "line": _with_code(self.line)}
+        return {**told, "inputs": list(map(str, self.inputs)), "output": output}
 
-class Fault(FloatingPointError):
+
+class Fault(Viewed, FloatingPointError):
     """The first value that went wrong, and where; its text is a report, also in a notebook.
 
     Attributes:
@@ -144,8 +151,7 @@ class Fault(FloatingPointError):
         if self.operation:
             rows.append(("operation", self._what_ran()))
         if self.line is not None:
-            code = getattr(self.line, "code", "")
-            rows.append(("line", f"{self.line}{f': {code}' if code else ''}"))
+            rows.append(("line", _with_code(self.line)))
         if self.called_from is not None:
             rows.append(("called by", f"{self.called_from}: {self.called_from.code}"))
         if self.step:
@@ -169,6 +175,21 @@ class Fault(FloatingPointError):
         if self.bundle is not None:
             rows.append(("bundle", f"{self.bundle}: tools.replay(file, step) runs the step again"))
         return rows
+
+    def view(self) -> dict[str, Any]:
+        """The data of its view on a page: the chain from the result back to the cause."""
+        chain = list(self.chain) or [Passed("", None, self.what, None)]
+        if len(chain) == 1 or self.operation is None:
+            output = () if self.output is None else (self.output,)
+            what = self.operation or self.message or self.note
+            chain.append(Passed(self.phase, self.path, what, self.line, tuple(self.inputs), *output))
+        links = [link.told() for link in chain]
+        links[-1]["origin"] = True
+        if self.cause is not None:
+            what = f"{self.cause.operation or self.cause.note}: before it, an infinite value"
+            links.append(Passed(self.cause.phase, self.cause.path, what, self.cause.line).told())
+        report = [list(row) for row in self.rows()]
+        return {"kind": "fault", "title": f"Fault: {self.what}", "heading": self.title, "report": report, "chain": links}
 
     def _what_ran(self):
         if self.derivative == "":
@@ -198,7 +219,11 @@ class Fault(FloatingPointError):
         return Panel(table, title=Text(self.title, "bold red"), title_align="left", expand=False)
 
     def _repr_html_(self):
-        return html_of(self)
+        return self._in_notebook(html_of(self))
+
+
+def _with_code(line):
+    return None if line is None else f"{line}{f': {line.code}' if getattr(line, 'code', '') else ''}"
 
 
 def _shortened(chain):

@@ -16,6 +16,7 @@ from msjax.common.run_state import LOCK, STATE, Node, Scope
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.common.tensor_hooks import attach_hooks
 from msjax.core.base import jax_slots
+from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.backward import LeafGradients, run_backward
@@ -251,8 +252,7 @@ def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
 
 def check_function(fn: object, who: str) -> Callable[..., Any]:
     """`fn`; a TypeError unless it can be called."""
-    if not callable(fn):
-        raise TypeError(f"For '{who}', 'fn' should be a function or a Cell, but got {describe(fn)}.")
+    check_kind(fn, callable(fn), "be a function or a Cell", "fn", who)
     return fn
 
 

@@ -303,7 +303,7 @@ class _TraceOfBody:
                 if settings and settings[0] is not now:
                     raise SignatureChanged
                 settings[:] = [now]
-            outs, observed = observing.run(values) if trace.groups else observing.run_as_one(values, program.__name__)
+            outs, observed = observing.run(values)
             return layout.leaving(values, [*outs, *observed])
 
         program.__name__ = self.name.replace(" ", "_").replace(".", "_") or "program"

@@ -45,14 +45,19 @@ class Unread:
     def __init__(self):
         self._left: list[tuple[CellBase, dict[str, Any], Contents | None]] = []
 
-    def set_aside(self, cell: CellBase, attributes: dict[str, Any], within: Contents | None) -> dict[str, Any]:
+    def set_aside(
+        self, cell: CellBase, attributes: dict[str, Any], within: Contents | None, libraries: Collection[str]
+    ) -> dict[str, Any]:
         """Set those attributes of a cell aside that only code that names them reads; returns the others.
 
         Args:
             within: the guard of the container in which the cell was found.
+            libraries: the names that methods use which a library has written for the cell's class.
         """
         known = _names_of_cells(tuple([c for c in type(cell).__mro__ if c.__module__.startswith("msjax.nn.cell.")]))
-        read = {name: value for name, value in attributes.items() if name in known or isinstance(value, _PARTS)}
+        read = {
+            name: value for name, value in attributes.items() if name in known or name in libraries or isinstance(value, _PARTS)
+        }
         if len(read) < len(attributes):
             self._left.append((cell, {n: v for n, v in attributes.items() if n not in read}, within))
         return read

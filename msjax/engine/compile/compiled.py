@@ -35,7 +35,6 @@ from msjax.engine.compile.program import (
 from msjax.engine.compile.recompilations import Recompilations
 from msjax.engine.compile.trace import NeedsPyNative, RunRejected
 from msjax.engine.compile.walk import Walk
-from msjax.engine.programs.compilation import full_collections_wait
 from msjax.engine.programs.limits import CACHE_LIMIT, warn_of_shapes
 
 # So many programs are kept for one function: those used last. A network with a few sizes of batches in a few states has tens.
@@ -314,8 +313,7 @@ class Compiled:
         try:
             if changes:
                 raise NeedsPyNative("each run changes a Python value that it was compiled for")
-            with full_collections_wait():
-                return build(body, variables, leaves, treedef, Snapshot([*self._environments.roots(), *objects], walk))
+            return build(body, variables, leaves, treedef, Snapshot([*self._environments.roots(), *objects], walk))
         except (HookNeedsValue, BackwardError):
             raise
         except NeedsPyNative as error:

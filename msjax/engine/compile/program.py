@@ -25,7 +25,7 @@ from msjax.engine.autograd.inplace import rebind
 from msjax.engine.autograd.traced_tape import TracedTape
 from msjax.engine.compile.guards import STATIC, static_key
 from msjax.engine.compile.trace import RunRejected
-from msjax.engine.programs.compilation import JAX_CACHE, PROGRESS, full_collections_wait
+from msjax.engine.programs.compilation import JAX_CACHE, PROGRESS
 
 # The value of a Tensor; without a call of Python.
 VALUE = attrgetter("_value")
@@ -286,7 +286,7 @@ class Program:
                 values[i] = beside(values[i], [v for k, v in enumerate(values) if k not in self.generators])
         if self.finish is None:
             name = getattr(self.jitted, "__name__", "program")
-            with PROGRESS.of(name), JAX_CACHE.telling(name), full_collections_wait():
+            with PROGRESS.of(name), JAX_CACHE.telling(name):
                 outs = self.jitted(*values)
             self._settle()
         else:

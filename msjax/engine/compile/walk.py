@@ -110,7 +110,7 @@ class Walk:
         self._within = None
         self._visited = {}  # {id of an object, or (id of a namespace, name): its Contents or None}
         self._names: set[str] = set()
-        self._users_names = set()  # those of them in the users' code, and in the methods of cells that libraries define
+        self._users_names = set()  # those of them in the users' code
         self._namespaces = []
         self._unread = Unread()
         self._classes: dict[type, int] = {}  # {class of cells: its depth}
@@ -281,7 +281,7 @@ class Walk:
             if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
         }
         if isinstance(module, CellBase):
-            attributes = self._unread.set_aside(module, attributes, self._within)
+            attributes = self._unread.set_aside(module, attributes, self._within, names_of_class(cls).libraries)
         seen = outline(attributes.values())
         whole = ("module", number, *attributes, seen)
         if isinstance(module, CellBase):
@@ -358,8 +358,8 @@ class Walk:
             return
         self._visited[id(cls)] = None
         names = names_of_class(cls)
-        self._names |= names.code
-        self._users_names |= names.code
+        self._names |= names.code | names.libraries
+        self._users_names |= names.code if issubclass(cls, CellBase) else names.code | names.libraries
         if issubclass(cls, CellBase):
             self._classes[cls] = depth
         methods = [method_of(cls, name) for name in names.methods]
@@ -454,7 +454,7 @@ class Walk:
         before = len(self._visited)
         for cls, depth in [*self._classes.items()]:
             owned = {name for owner in cls.__mro__ if not is_library(owner.__module__) for name in vars(owner)} - {"__init__"}
-            for name in sorted(owned & (self._users_names | CALLED_BY_PYTHON)):
+            for name in sorted(owned & (self._users_names | names_of_class(cls).libraries | CALLED_BY_PYTHON)):
                 method = method_of(cls, name)
                 if method is not None and id(method) not in self._visited:
                     self._visited[id(method)] = None

@@ -1,13 +1,11 @@
-"""What goes on around a compilation: the count of what jax finds on disk, Python's garbage collector, and the line that shows progress.
+"""What goes on around a compilation: the count of what jax finds on disk, and the line that shows progress.
 
-A trace makes objects that stay, so that looking through all objects for garbage is in vain meanwhile. The line appears in a terminal, so that a
-first step of many seconds doesn't look like a hang.
+The line appears in a terminal, so that a first step of many seconds doesn't look like a hang.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import sys
 import threading
 import time
@@ -91,48 +89,6 @@ class JaxCache(threading.local):
 
 
 JAX_CACHE = JaxCache()
-
-
-# More collections of younger objects than ever happen.
-_NEVER = 2**31 - 1
-
-
-class full_collections_wait:
-    """A context manager within which Python doesn't look through all its objects for garbage by itself; younger objects it looks through as ever.
-
-    A trace makes some hundred thousand objects and keeps them, which makes Python look through all that there are, those of imported
-    modules included, up to three times: 0.3 to 0.5 of the 2 s for which large programs are traced and lowered. Threads may be within it together. A
-    threshold that somebody sets meanwhile stays.
-
-    Example:
-        >>> import gc
-        >>> from msjax.engine.programs.compilation import full_collections_wait
-        >>> before = gc.get_threshold()
-        >>> with full_collections_wait():
-        ...     gc.get_threshold() == before
-        False
-        >>> gc.get_threshold() == before
-        True
-    """
-
-    _lock = threading.Lock()
-    _within = _before = 0
-
-    def __enter__(self) -> None:
-        cls = full_collections_wait
-        with cls._lock:
-            cls._within += 1
-            if cls._within == 1:
-                youngest, young, cls._before = gc.get_threshold()
-                gc.set_threshold(youngest, young, _NEVER)
-
-    def __exit__(self, *_exception: object) -> None:
-        cls = full_collections_wait
-        with cls._lock:
-            cls._within -= 1
-            youngest, young, now = gc.get_threshold()
-            if not cls._within and now == _NEVER:
-                gc.set_threshold(youngest, young, cls._before)
 
 
 class CompilationProgress:

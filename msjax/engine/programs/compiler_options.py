@@ -12,6 +12,7 @@ import jax
 from msjax.core.base import jax_slots
 from msjax.core.base.compiler_options import options_for, platform_of, quick_options
 from msjax.engine.programs.background import usable_cores
+from msjax.engine.programs.tiers import TieredProgram
 
 # The operations that move elements, and from how many elements on XLA's fusion emitters, which take most of the time of a
 # compilation, are worth it: they run the first ones two to four times as fast as XLA's older code, and the others, of which sliding
@@ -86,8 +87,10 @@ def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Cal
 _IN_PLACE = 1 << 15
 
 # From so many distinct equations on, a program is compiled for seconds. Of others, such as ResNet-50's step, XLA's newer code compiles
-# equal kernels once; and small ones keep their last bits.
+# equal kernels once; and small ones keep their last bits. Large ones have two tiers: ResNet-18's step (369) would begin after a third of the
+# time, but 20 steps at level 0 and both compilations take 1.4 times as long as now.
 _LARGE = 1000
+_LEVEL = "xla_backend_optimization_level"
 
 
 def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] = ()) -> Callable[..., Any]:
@@ -106,7 +109,9 @@ def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] =
     if len(distinct) < _LARGE or not _PRODUCTS & {name for name, *_ in distinct}:
         return plain
     in_place = tuple(i for i in donated if _bytes(jaxpr.invars[i].aval) >= _IN_PLACE)
-    quick = jax.jit(fn, donate_argnums=in_place, compiler_options=options)
+    jitted = jax.jit(fn, donate_argnums=in_place, compiler_options=options)
+    # Where LLVM's level is given, by jax's setting or XLA_FLAGS, all is compiled at that.
+    quick = TieredProgram(jitted, {**options, _LEVEL: 0}) if _LEVEL in options else jitted
 
     def program(*values):
         if platform_of(values) != "cpu":
@@ -119,7 +124,7 @@ def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] =
             return plain(*values)
 
     program.__name__ = getattr(fn, "__name__", "program")
-    program.lower = quick.lower
+    program.lower = jitted.lower
     return program
 
 
@@ -128,7 +133,6 @@ def _bytes(aval):
 
 
 # Tried for the step of MobileNetV3-small, which LLVM compiles for 6 of 7 s of the processor, and not worth it:
-# * level 0 first and the optimized program later: without fused multiply-add, the last bits depend on when it is ready;
 # * XNNPACK's and YNNPACK's fusions (8.1 and 12.5 s where the options below take 7.4), newer code in four pieces (12.9), vectors of 128 bits
 #   (9.9); AVX2 only, 512 bits, no metadata on aliases, other numbers of pieces, no checks of emitted code: within the noise;
 # * loops not unrolled and `xla_cpu_optimize_for_size`, for the whole process only: 3.4 s, but steps of 10.2 to 11.3 ms instead of 8 to 9;

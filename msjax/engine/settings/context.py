@@ -20,9 +20,11 @@ from msjax.core.base.checks import (
     check_positive_int,
     check_str,
     check_type,
+    check_value,
 )  # fmt: skip
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.programs import disk_cache
+from msjax.engine.programs.tiers import TieredProgram
 from msjax.engine.settings import precision
 from msjax.engine.settings.current import DIALECTS, GRAPH_MODE as GRAPH_MODE, PYNATIVE_MODE as PYNATIVE_MODE, SETTINGS
 from msjax.engine.settings.parallel import (
@@ -62,7 +64,6 @@ SETTINGS.kept |= {
     "auto_tune_mode": "NO_TUNE",
     "runtime_num_threads": 30,
     "op_timeout": 900,
-    "deterministic": "OFF",
     "jit_syntax_level": 2,
     "jit_config": {},
     "memory_optimize_level": "O0",
@@ -106,6 +107,9 @@ def set_context(**kwargs: Any) -> None:
         compile_cache_bytes (int): how large the folder may be after the program; 1 GiB by default. The oldest files are deleted.
         detect_anomaly (bool): True makes an error or a NaN in a backward pass name the line and cell of the forward pass that it
             belongs to. Everything runs in PyNative mode meanwhile, and slower. See `tools.detect_anomaly`.
+        deterministic (str): "ON" has large compiled programs run on CPUs with all optimizations from the first call on. "OFF", the default, has
+            the first calls run sooner without them, so that the last bits of results depend on when the optimized program is ready.
+            On GPUs, the environment variable ``XLA_FLAGS=--xla_gpu_deterministic_ops=true`` has results be the same in each run.
         hook_dialect (str): where hooks sit and what they get: "tutorial", "mindspore-2.10" or "mindspore-1".
         hook_queue_bytes (int): how many bytes of values may wait for hooks of programs under ``jax.jit``; 256 MiB by default.
             A program that has more to hand over waits until hooks have been called.
@@ -158,13 +162,12 @@ def set_device(device_target: str, device_id: int | None = None) -> None:
 
 
 def set_deterministic(deterministic: bool) -> None:
-    """Accepted for compatibility with MindSpore, without effect: on CPUs and TPUs, XLA's programs give the same numbers in each run. On GPUs
-    the environment variable ``XLA_FLAGS=--xla_gpu_deterministic_ops=true`` makes them, before jax starts.
+    """Have results be the same in each run: ``set_context(deterministic="ON")``, or "OFF".
 
     Raises:
         TypeError: `deterministic` is no bool.
     """
-    check_bool(deterministic, "deterministic", "set_deterministic")
+    set_context(deterministic="ON" if check_bool(deterministic, "deterministic", "set_deterministic") else "OFF")
 
 
 def get_current_device() -> str:
@@ -182,8 +185,9 @@ def force_mode(mode: int | None) -> None:
 def _set_mode(value):
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value!r}.")
-    if value not in (GRAPH_MODE, PYNATIVE_MODE):
-        raise ValueError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value}.")
+    check_value(
+        value, value in (GRAPH_MODE, PYNATIVE_MODE), "be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1)", "mode", "set_context"
+    )
     SETTINGS.mode = value if SETTINGS.forced_mode is None else SETTINGS.forced_mode
 
 
@@ -221,7 +225,6 @@ _TYPES = {name: type(value) for name, value in SETTINGS.kept.items() if value is
 _RANGES: dict[str, Callable[[Any, str, str], Any]] = {
     "device_id": partial(check_int, low=0, high=4095),
     "max_call_depth": check_positive_int,
-    "deterministic": _one_of(("ON", "OFF")),
     "exec_order": _one_of(("bfs", "dfs")),
 }
 
@@ -251,8 +254,7 @@ def _set_device_target(value, device_id: int | None = None):
     import jax
 
     check_str(value, "device_target", "set_context")
-    if value not in DEVICE_TARGETS:
-        raise ValueError(f"For 'set_context', 'device_target' should be one of {', '.join(DEVICE_TARGETS)}, but got {value!r}.")
+    check_value(value, value in DEVICE_TARGETS, f"be one of {', '.join(DEVICE_TARGETS)}", "device_target", "set_context")
     if device_id is None:
         device_id = SETTINGS.device_id if value == SETTINGS.device_target else 0
     # "Ascend" means the accelerator of this machine: jax's default backend.
@@ -279,6 +281,9 @@ _SETTERS = {
     "mode": _set_mode,
     "device_target": _set_device_target,
     "pynative_synchronize": _checked("pynative_synchronize", check_bool, ACTIVITY.set_synchronize),
+    "deterministic": _checked(
+        "deterministic", _one_of(("ON", "OFF")), lambda value: TieredProgram.set_deterministic(value == "ON")
+    ),
     "detect_anomaly": _checked("detect_anomaly", check_bool, ACTIVITY.set_detect_anomaly),
     "hook_dialect": _checked("hook_dialect", _one_of(tuple(DIALECTS)), lambda _: VERSION.changed()),
     "hook_queue_bytes": _checked("hook_queue_bytes", check_positive_int),

@@ -63,6 +63,7 @@ class _Settings:
         self.device_id = 0
         self.pynative_synchronize = False
         self.detect_anomaly = False
+        self.deterministic = "OFF"
         self.dialect: Dialect
         self.random_numbers = "mindspore"
         self.enable_compile_cache = False

@@ -20,7 +20,7 @@ HOSTILE = [
     "<!--<script>",
     "\u2028\u2029\0\ud7ff",
 ]
-TOKENS = ["The", " keys", " to", " the", " cabinet", " are", " on", "\n"]
+WORDS = "the keys of this cabinet are on table chair a red is where cat sat mat dog ran fast by house tree sun and".split(" ")
 
 
 class Block(nnx.Module):
@@ -86,21 +86,34 @@ def made_explosion(path):
     Page("made", [{"kind": "run", "title": "Run", "runs": [run.data()]}]).save(path)
 
 
+class Layer(nnx.Module):
+    """A product, and a logarithm that is wrong below -1."""
+
+    def __init__(self, rngs):
+        self.mix = nnx.Linear(8, 8, rngs=rngs)
+
+    def __call__(self, x):
+        return jnp.log1p(jnp.tanh(self.mix(x)) * 1.00001)
+
+
+class Scanned(nnx.Module):
+    """Five layers in a scan."""
+
+    def __init__(self):
+        self.layers = nnx.vmap(Layer)(nnx.Rngs(0).fork(split=5))
+
+    def __call__(self, x):
+        return nnx.scan(lambda x, layer: layer(x), in_axes=(nnx.Carry, 0), out_axes=nnx.Carry)(x, self.layers)
+
+
 def fault_in_a_scan(bundle):
-    """A scanned stack of layers, the third of which takes the logarithm of a number below 0; found by `guard`."""
-
-    def layer(x, weight):
-        x = jnp.tanh(x @ weight)
-        return jnp.log(x + 0.99999), x.mean()
-
-    def step(weights, batch):
-        out, means = jax.lax.scan(layer, batch, weights)
-        return (out**2).mean() + means.sum()
-
-    weights = jax.random.normal(jax.random.key(0), (5, 8, 8)) * 0.3
-    weights = weights.at[2].set(weights[2] * 40)
+    """A scanned model, the third layer of which takes the logarithm of a number below 0; found by `guard`."""
+    model = Scanned()
+    model.layers.mix.kernel[...] = model.layers.mix.kernel[...].at[2].multiply(40)
     try:
-        tools.guard(step, bundle=bundle)(weights, jax.random.normal(jax.random.key(1), (6, 8)) / 2)
+        tools.guard(nnx.jit(lambda model, x: (model(x) ** 2).mean()), bundle=bundle)(
+            model, jax.random.normal(jax.random.key(1), (6, 8))
+        )
     except tools.Fault as fault:
         return fault
     raise AssertionError("the scan should compute a NaN")
@@ -113,28 +126,82 @@ def comparison():
     return tools.compare(one, other, jax.random.randint(jax.random.key(2), (2, 8), 0, 32))
 
 
+class ReaderBlock(nnx.Module):
+    """Attention to the words before."""
+
+    def __init__(self, width, rngs):
+        self.attention = nnx.MultiHeadAttention(2, width, decode=False, rngs=rngs)
+
+    def __call__(self, x):
+        return x + self.attention(x, mask=nnx.make_causal_mask(x[..., 0]))
+
+
+class Reader(nnx.Module):
+    """Two blocks of attention, and nothing else."""
+
+    def __init__(self, width=48):
+        rngs = nnx.Rngs(0)
+        self.words, self.places = (nnx.Embed(size, width, rngs=rngs) for size in (len(WORDS), 16))
+        self.blocks = nnx.List([ReaderBlock(width, rngs) for _ in range(2)])
+        self.head = nnx.Linear(width, len(WORDS), rngs=rngs)
+
+    def __call__(self, tokens):
+        x = self.words(tokens) + self.places(jnp.arange(tokens.shape[-1]))
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+@nnx.jit
+def read(model, optimizer, keys):
+    """Train on phrases of 4 to 8 random words that come again and again."""
+
+    @nnx.scan(in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))
+    def step(carry, key):
+        length = jax.random.randint(key, (64, 1), 4, 9)
+        words = jax.vmap(lambda key: jax.random.permutation(key, len(WORDS))[:8])(jax.random.split(key, 64))
+        tokens = jnp.take_along_axis(words, jnp.arange(16) % length, 1)
+
+        def loss_of(model):
+            losses = optax.softmax_cross_entropy_with_integer_labels(model(tokens[:, :-1]), tokens[:, 1:])
+            return losses[:, 7:].mean()
+
+        loss, gradients = nnx.value_and_grad(loss_of)(carry[0])
+        carry[1].update(carry[0], gradients)
+        return carry, loss
+
+    return step((model, optimizer), keys)[1]
+
+
 def study():
-    """Attention patterns, a patch sweep, an attribution, and a step as a graph with an ablated block."""
-    model, clean = Transformer(), jnp.arange(8)[None]
-    corrupt = clean.at[0, 1].set(20)
-    sweep = hooks.patch_sweep(model, clean, corrupt, "blocks.?", metric=lambda out: out[0, -1, 3])
-    found = hooks.attribute(model, clean, at="blocks.?", metric=lambda out: out[0, -1, 3])
-    _, step = hooks.capture(
-        model, ["embed", "blocks.*", "head"], gradients=True, edit={"blocks.1": lambda v, i: jnp.zeros_like(v)}
-    )(clean)
-    scores = jax.random.normal(jax.random.key(3), (4, 2, 8, 8)) * 2
-    patterns = jax.nn.softmax(jnp.where(jnp.tril(jnp.ones((8, 8), bool)), scores, -1e9))
+    """Of a model that has learned to repeat a phrase: attention, a patch sweep, an attribution, a step as a graph with an ablated block."""
+    model = Reader()
+    read(model, nnx.Optimizer(model, optax.adam(3e-3), wrt=nnx.Param), jax.random.split(jax.random.key(0), 600))
+    clean = jnp.array([[*range(8), *range(7)]])  # what comes next is "table"
+    corrupt = clean.at[0, 7].set(8)
+
+    def metric(out):
+        return out[0, -1, 7]
+
+    tokens = [WORDS[i] for i in clean[0].tolist()]
+    patterns = hooks.stream(model, "blocks.*").patterns(clean)
     heads = tools.page(
-        {"attention": patterns},
+        {"attention": jnp.stack([pattern.reshape(2, 15, 15) for pattern in patterns.values()])},
         axes=("layer", "head", "query", "key"),
-        labels={"query": TOKENS, "key": TOKENS},
+        labels={"query": tokens, "key": tokens},
         title="Attention",
     )
-    amounts = {"attribution": jnp.stack([v[0].sum(-1) for v in found.values()])}
-    lens = tools.page(amounts, axes=("layer", "position"), labels={"position": TOKENS, "layer": list(found)}, title="Attribution")
-    return tools.page(
-        heads, tools.page(sweep, labels={"position": TOKENS}), lens, tools.page(step, edited=["blocks.1"]), title="Study"
+    sweep = tools.page(
+        hooks.patch_sweep(model, clean, corrupt, ["words", "blocks.?"], metric=metric), labels={"position": tokens}
     )
+    found = hooks.attribute(model, clean, at=["words", "blocks.?"], metric=metric)
+    amounts = {"attribution": jnp.stack([v[0].sum(-1) for v in found.values()])}
+    parts = tools.page(
+        amounts, axes=("layer", "position"), labels={"position": tokens, "layer": list(found)}, title="Attribution"
+    )
+    places = ["words", "blocks.*", "head"]
+    _, step = hooks.capture(model, places, gradients=True, loss=metric, edit={"blocks.0": lambda v, i: jnp.zeros_like(v)})(clean)
+    return tools.page(heads, sweep, parts, tools.page(step, edited=["blocks.0"]), title="Study")
 
 
 def large(name="large", seed=0, modules=1000, columns=2000):

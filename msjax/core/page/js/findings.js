@@ -9,10 +9,10 @@ class FaultView {
       link.line ? h("code", { class: "code" }, link.line) : "",
       ...(link.inputs ?? []).map((/** @type {string} */ text, /** @type {number} */ k) => h("p", {}, h("span", { class: "dim" }, `before, input ${k}: `), h("code", {}, text))),
       link.output ? h("p", {}, h("span", { class: "dim" }, "after: "), h("code", { class: /NaN|infinite/.test(link.output) ? "mark" : null }, link.output)) : ""));
-    const batch = view.batch.map((/** @type {any} */ array) => {
+    const batch = (view.batch ?? []).map((/** @type {any} */ array, /** @type {number} */ _, /** @type {any[]} */ all) => {
       const bad = array.rows.filter((/** @type {any} */ row) => row[4] || row[5]).map((/** @type {any} */ row) => row[0]);
       const most = array.rows.reduce((/** @type {any} */ a, /** @type {any} */ row) => (Math.abs(row[2]) > Math.abs(a?.[2] ?? -1) ? row : a), null);
-      return h("details", { open: view.batch.length === 1 || bad.length > 0 }, h("summary", {}, `${array.name}: ${array.dtype}[${array.shape.join(", ")}]`, bad.length ? h("span", { class: "mark" }, `, not finite in rows ${bad.join(", ")}`) : "", most && array.rows.length > 1 && !bad.length ? `, the largest value ${told(most[2])} is in row ${most[0]}` : ""),
+      return h("details", { open: all.length === 1 || bad.length > 0 }, h("summary", {}, `${array.name}: ${array.dtype}[${array.shape.join(", ")}]`, bad.length ? h("span", { class: "mark" }, `, not finite in rows ${bad.join(", ")}`) : "", most && array.rows.length > 1 && !bad.length ? `, the largest value ${told(most[2])} is in row ${most[0]}` : ""),
         array.rows.length ? table(["row", "smallest", "largest", "mean", "NaN", "infinite"], array.rows) : "");
     });
     const rows = view.chain.map((/** @type {any} */ l, /** @type {number} */ i) => [i, l.phase, l.path, l.operation, l.line, (l.inputs ?? []).join("; "), l.output]);

@@ -169,11 +169,13 @@ class RunView {
       const runs = panel.run === undefined ? [0, 1] : [panel.run];
       const curves = runs.flatMap((r) => Object.entries(this.runs[r].numbers).map(([name, n]) => ({ name, run: r, at: n.first, mid: n.planes.value, low: n.planes.value_min, high: n.planes.value_max })));
       const marks = runs.flatMap((r) => this.runs[r].warnings.map((/** @type {any} */ w) => ({ at: w.step, text: `step ${w.step}: ${w.rule}, ${w.kind} of ${w.name || "the model"}: ${w.message}`, go: () => this.go(w.kind, w.name, w.step, r) })));
+      const seen = curves.flatMap((c) => [...c.mid]).filter(Number.isFinite), log = seen.length > 0 && Math.min(...seen) > 0 && Math.max(...seen) > 30 * Math.min(...seen);
       const first = curves[0], last = first && first.mid[first.mid.length - 1], title = [...new Set(curves.map((c) => c.name))].join(", ");
-      return h("div", {}, h("div", { class: "name" }, panel.name, first ? h("span", { class: "dim" }, ` ${title}, ${told(last)} at last`) : ""),
-        curves.length || marks.length ? chart(curves, { title: `${title} over the steps, and ${marks.length} warnings`, ends, at: cursor, tall: 64, wide: Math.max(200, this.map.canvases?.[0]?.clientWidth || 620), ticks: false, marks }) : "");
+      return h("div", {}, h("div", { class: "name" }, panel.name, first ? h("span", { class: "dim" }, ` ${title}${log ? " (log)" : ""}, ${Number.isNaN(last) ? "NaN" : told(last)} at last`) : ""),
+        curves.length || marks.length ? chart(curves, { title: `${title} over the steps, and ${marks.length} warnings`, log, ends, at: cursor, tall: 64, wide: Math.max(200, this.map.canvases?.[0]?.clientWidth || 620), ticks: false, marks }) : "");
     }));
-    this.map.feet.replaceChildren(...panels.map(() => h("div", { class: "bar" }, h("span", { class: "dim" }, `step ${Math.round(ends[0])}`), h("span", { class: "dim right" }, `${Math.round(ends[1])}`))));
+    const at = (/** @type {Panel} */ panel, /** @type {number} */ place) => { const c = this.map.columnAt(panel, place); return c < 0 ? "" : panel.column(c); };
+    this.map.feet.replaceChildren(...panels.map((panel) => h("div", { class: "bar" }, h("span", { class: "dim" }, at(panel, ends[0])), h("span", { class: "dim right" }, at(panel, ends[1] - 1e-6)))));
   }
 
   /** Show one series at a step. @param {string} kind @param {string} name @param {number} step @param {number} run */

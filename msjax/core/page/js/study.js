@@ -124,7 +124,7 @@ function graphOf(nodes) {
     group.append(s("rect", { class: "box", x: left + 6 + depth * 16, y, width: 330 - depth * 16, height: 22, rx: 4 }), s("text", { x: left + 14 + depth * 16, y: y + 15 }, `${n.edited ? "✎ " : ""}${n.name || "(model)"}`));
     for (const [x, key, scale] of /** @type {[number, string, Scale][]} */ (some ? [[380, "norm", forward], [560, "gradient", backward]] : [[380, "norm", forward]])) {
       if (n[key] === null) continue;
-      group.append(s("rect", { x, y: y + 4, width: 4 + 100 * scale.place(n[key]), height: 14, fill: rgb(Number.isFinite(n[key]) ? scale.colour(n[key]) : WRONG) }), s("text", { class: "small", x: x + 110, y: y + 15 }, told(n[key])));
+      group.append(s("rect", { x, y: y + 4, width: n[key] === 0 ? 0 : 14 + 90 * scale.place(n[key]), height: 14, fill: rgb(Number.isFinite(n[key]) ? scale.colour(n[key]) : WRONG) }), s("text", { class: "small", x: x + 110, y: y + 15 }, told(n[key])));
     }
     picture.append(group);
   });
@@ -137,7 +137,7 @@ class StudyView {
     this.maps = view.maps.map((/** @type {any} */ found) => new MapView(found));
     const nodes = view.graph, head = ["place", "forward", "backward", "edited"], rows = (nodes ?? []).map((/** @type {any} */ n) => [n.name || "(model)", n.norm, n.gradient, n.edited ? "edited" : ""]);
     const graph = nodes && graphOf(nodes);
-    this.element = h("div", {}, ...(view.notes ?? []).map((/** @type {string} */ text) => h("p", { class: "dim" }, text)),
+    this.element = h("div", { class: "stack" }, ...(view.notes ?? []).map((/** @type {string} */ text) => h("p", { class: "dim" }, text)),
       graph ? h("div", { class: "card" }, h("div", { class: "bar" }, h("h2", {}, "A captured step"), h("span", { class: "dim" }, "Lines on the left: thicker and lighter is larger."), h("span", { class: "right" }, "Export", button("CSV", () => keep("step.csv", csv([head, ...rows]), "text/csv")), button("SVG", () => keep("step.svg", svgText(graph), "image/svg+xml")))), graph, h("details", {}, h("summary", {}, "Numbers"), table(head, rows))) : "",
       ...this.maps.map((/** @type {MapView} */ m) => m.element));
   }

@@ -22,10 +22,14 @@ from flax import nnx
 from msjax.core.base.jax_slots import setting
 from msjax.core.base.whole_files import whole_file
 from msjax.core.hooks.values import ARRAYS
+from msjax.core.page.viewed import Viewed
 from msjax.core.tools.checking import Check
+from msjax.core.tools.fault import Fault, Statistics
 from msjax.core.tools.model_tools import added, values_of
 
 _FORMAT = "msjax bundle 1"
+# So many rows of a batch are told at most.
+_ROWS = 256
 # The settings of jax on which a step's numbers depend, those of the random ones included.
 _SETTINGS: dict[str, Any] = {
     "enable_x64": jax.enable_x64, "default_prng_impl": jax.default_prng_impl, "threefry_partitionable": jax.threefry_partitionable,
@@ -92,7 +96,20 @@ class Bundle:
         return [len(self._arrays) - 1, list(array.shape)]
 
 
-def note_in(path: str | os.PathLike[str], name: str, told: Any) -> None:
+def tell_bundle(fault: Fault, path: str | os.PathLike[str]) -> None:
+    """Have a fault name the bundle of its step, and the bundle tell of the fault."""
+    _note_in(path, "fault", fault.view())
+    fault.bundle = os.fspath(path)
+
+
+def _told(named):
+    name, array = named
+    rows = [Statistics.of(row) for row in array[:_ROWS]] if array.ndim else []
+    told = [[i, float(row.min), float(row.max), float(row.mean), row.nan, row.inf] for i, row in enumerate(rows)]
+    return {"name": name, "shape": list(array.shape), "dtype": str(array.dtype), "rows": told}
+
+
+def _note_in(path, name, told):
     """Add what JSON can hold to a bundle that was written."""
     with np.load(path, allow_pickle=False) as file:
         arrays = {key: file[key] for key in file.files}
@@ -108,7 +125,7 @@ def bundle_of_function(args: Any, kwargs: Any, check: Check, kinds: Sequence[str
     )
 
 
-class ReadBundle:
+class ReadBundle(Viewed):
     """A bundle that was read from a file.
 
     Args:
@@ -136,6 +153,12 @@ class ReadBundle:
             raise ValueError(f"The file {self.path!r} ({size:,} bytes) {what}.") from error
         if self.about.get("format") != _FORMAT:
             raise ValueError(f"The file {self.path!r} is no crash bundle: its format is {self.about.get('format')!r}.")
+
+    def view(self) -> dict[str, Any]:
+        """The data of its view on a page: what the guard found when it was written, if it could be told, the batch, and how to replay it."""
+        told = {"kind": "fault", "title": "Crash", "heading": "A step that went wrong", "report": [], "chain": []}
+        batch, replay = list(map(_told, self.arrays())), f"msjax.tools.replay({self.path!r}, step)"
+        return {**told, **(self.about.get("fault") or {}), "batch": batch, "replay": replay}
 
     @contextlib.contextmanager
     def settings(self) -> Iterator[None]:

@@ -20,10 +20,9 @@ from msjax.core.tools.checking import Check
 from msjax.core.tools.checks.finding import find_in_call, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
-from msjax.core.tools.guarding.bundles import bundle_of_function
+from msjax.core.tools.guarding.bundles import bundle_of_function, tell_bundle
 from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.hook_set import ModuleHookSet, names_in
-from msjax.core.tools.pages.faults import tell_bundle
 from msjax.core.tools.search.names import argument_names
 from msjax.core.tools.search.program import search, search_call
 from msjax.core.tools.standing import standing

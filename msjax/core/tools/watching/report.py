@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from msjax.core.tools.texts import Printed
+from msjax.core.page.run import Run
+from msjax.core.page.viewed import Viewed
+from msjax.core.tools.texts import Printed, html_of
 from msjax.core.tools.watching.sinks import STATISTICS, WatchRow
 
 _COLUMNS = ("kind", "name", "norm", "mean", "deviation", "zeros", "from", "to", "NaN", "inf", "histogram")
@@ -18,8 +21,16 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 15  # of a histogram, in characters
 
 
-class WatchReport(Printed):
-    """Prints as a table, also in a notebook."""
+class WatchReport(Viewed, Printed):
+    """Prints as a table, also in a notebook.
+
+    Attributes:
+        numbers (list of tuple): (step, name, value) of what `note` was given.
+        broken (list of tuple): (rule, kind, name, step, message) of each time that a rule was broken.
+    """
+
+    numbers: list[tuple[int, str, Any]]
+    broken: list[Any]
 
     width = 80
 
@@ -27,6 +38,19 @@ class WatchReport(Printed):
     def rows(self) -> list[WatchRow]:
         """All statistics so far."""
         raise NotImplementedError
+
+    def view(self) -> dict[str, Any]:
+        """The data of its view on a page."""
+        run = Run()
+        for step, rows in itertools.groupby(self.rows, lambda row: row.step):
+            run.add(step, list(rows))
+        run.note(self.numbers)
+        for said in self.broken:
+            run.warn(*said)
+        return run.view()
+
+    def _repr_html_(self):
+        return self._in_notebook(html_of(self))
 
     def _latest(self):
         return [row for row in self.rows if row.step == self.rows[-1].step]

@@ -12,7 +12,7 @@ from msjax.common.run_state import STATE
 from msjax.common.tensor import is_tensor
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.errors import callable_name, check_callable
+from msjax.core.base.errors import callable_name, check_function
 from msjax.core.base.weak import identity
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.autograd.op import Op, apply
@@ -68,7 +68,7 @@ def from_jax(
         >>> print(ms.grad(softplus)(ms.Tensor(0.0)))
         0.5
     """
-    check_callable(fn, "from_jax")
+    check_function(fn, "from_jax")
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     known = _Known(fn)

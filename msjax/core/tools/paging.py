@@ -10,13 +10,11 @@ from msjax.core.base.errors import describe
 from msjax.core.models.capture import Captured
 from msjax.core.models.patching import PatchSweep
 from msjax.core.page.page import Page
-from msjax.core.tools.comparison import Comparison
+from msjax.core.page.run import Run, read_csv
+from msjax.core.page.studies import maps_view
+from msjax.core.page.viewed import Viewed
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import ReadBundle
-from msjax.core.tools.pages.faults import comparison_view, fault_view, view_of_bundle
-from msjax.core.tools.pages.runs import run_of, run_of_csv
-from msjax.core.tools.pages.studies import graph_view, maps_view, sweep_view
-from msjax.core.tools.watching.handle import Watch
 
 
 def page(
@@ -62,43 +60,38 @@ def page(
     """
     if not things:
         raise TypeError("For 'page', there should be something to show: what watch, find_nan, compare or hooks.capture returned.")
-    named, views, found = list(names), list[dict[str, Any]](), dict(labels or {})
+    views, found = list[dict[str, Any]](), dict(labels or {})
     for thing in things:
         if isinstance(thing, (str, os.PathLike)):
-            thing, name = _read(os.fspath(thing))
-        else:
-            name = ""
-        if isinstance(thing, Watch):
-            thing = run_of(thing, name)
+            thing = _read(os.fspath(thing))
         if isinstance(thing, Page):
-            views += thing.views
+            # A view of its own is called as the page.
+            views += [{**view, "title": thing.title} for view in thing.views] if len(thing.views) == 1 else thing.views
         elif isinstance(thing, Fault):
-            views.append(fault_view(thing))
-        elif isinstance(thing, ReadBundle):
-            views.append(view_of_bundle(thing))
-        elif isinstance(thing, Comparison):
-            views.append(comparison_view(thing))
+            views.append({**(ReadBundle(thing.bundle).view() if thing.bundle else {}), **thing.view()})
         elif isinstance(thing, PatchSweep):
-            views.append(sweep_view(thing, found))
+            views.append(thing.view(found))
         elif isinstance(thing, Captured):
-            views.append(graph_view(thing, edited))
+            views.append(thing.view(edited))
         elif isinstance(thing, Mapping):
             views.append(maps_view(thing, axes, found))
+        elif isinstance(thing, (Viewed, Run)):
+            views.append(thing.view())
         else:
             raise TypeError(
                 f"For 'page', {describe(thing)} can't be shown: give what watch, find_nan, compare or hooks.capture returned."
             )
-    views = _side_by_side(views, named)
+    views = _side_by_side(views, list(names))
     return Page(title or ", ".join(dict.fromkeys(view["title"] for view in views)), views)
 
 
-def _read(path: str) -> tuple[Any, str]:
+def _read(path: str) -> Any:
     if not os.path.exists(path):
         raise FileNotFoundError(f"There is no file {path!r}.")
     name = os.path.splitext(os.path.basename(path))[0]
     if path.endswith(".csv"):
-        return run_of_csv(path, name), name
-    return (ReadBundle(path) if path.endswith(".npz") else Page.read(path)), name
+        return read_csv(path, name)
+    return ReadBundle(path) if path.endswith(".npz") else Page.read(path)
 
 
 def _side_by_side(views, names):

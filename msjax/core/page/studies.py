@@ -10,31 +10,20 @@ import jax
 import numpy as np
 
 from msjax.core.base.errors import describe
-from msjax.core.models.capture import Captured
-from msjax.core.models.patching import PatchSweep
 
 Labels = Mapping[str, Sequence[Any]]
 
 
-def maps_view(arrays: Mapping[str, Any], axes: Sequence[str], labels: Labels) -> dict[str, Any]:
-    """The view of some arrays by their names."""
-    return {
-        "kind": "study",
-        "title": "Study",
-        "maps": [_map(name, value, axes, labels) for name, value in arrays.items()],
-        "graph": None,
-    }
+def maps_view(
+    arrays: Mapping[str, Any], axes: Sequence[str], labels: Labels, title: str = "Study", notes: Iterable[str] = ()
+) -> dict[str, Any]:
+    """The view of some arrays by their names; `axes` are the last ones of each, `labels` the texts along them.
 
-
-def sweep_view(sweep: PatchSweep, labels: Labels) -> dict[str, Any]:
-    """The view of a patch sweep: the metric, and how much of the way from the corrupt to the clean one it went."""
-    labels, values = {"layer": sweep.layers, **labels}, np.asarray(sweep.values, np.float32)
-    clean, corrupt = np.asarray(sweep.clean, np.float32), np.asarray(sweep.corrupt, np.float32)
-    maps = [_map("patched metric", values, sweep.over, labels)]
-    if clean.size == 1 and clean != corrupt:
-        maps.insert(0, _map("share recovered", sweep.recovery, sweep.over, labels))
-    notes = [f"clean {clean}, corrupt {corrupt}"]
-    return {"kind": "study", "title": "Patch sweep", "maps": maps, "graph": None, "notes": notes}
+    Raises:
+        TypeError, ValueError: an array isn't of real numbers, or labels don't fit.
+    """
+    maps = [_map(name, value, axes, labels) for name, value in arrays.items()]
+    return {"kind": "study", "title": title, "maps": maps, "graph": None, "notes": list(notes)}
 
 
 def _map(name, value, axes, labels):
@@ -55,15 +44,19 @@ def _map(name, value, axes, labels):
     return {"name": str(name), "axes": whole, "labels": texts, "shape": list(values.shape), "values": values}
 
 
-def graph_view(captured: Captured, edited: Iterable[str]) -> dict[str, Any]:
-    """The view of a captured step: its places in program order, with norms forward and backward."""
+def graph_view(activations: Mapping[str, Any], gradients: Mapping[str, Any], edited: Iterable[str]) -> dict[str, Any]:
+    """The view of a captured step: its places in program order, with norms forward and backward.
+
+    Raises:
+        ValueError: `edited` names a place that isn't there.
+    """
     marks, nodes = list(edited), []
-    for name, value in captured.activations.items():
+    for name, value in activations.items():
         leaves = [v for v in jax.tree.leaves(value) if hasattr(v, "shape")]
         nodes.append(
             {
                 "name": name, "shape": [list(leaf.shape) for leaf in leaves], "norm": _norm(leaves),
-                "gradient": _norm(jax.tree.leaves(captured.gradients.get(name))),
+                "gradient": _norm(jax.tree.leaves(gradients.get(name))),
                 "edited": any(fnmatchcase(name, mark) for mark in marks),
             }
         )  # fmt: skip

@@ -1,1 +1,0 @@
-"""page: what the tools found, as a page to look at."""

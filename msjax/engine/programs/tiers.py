@@ -1,0 +1,73 @@
+"""Tiered compilation: a large program runs without LLVM's optimizations first, and with them as soon as a thread has compiled it so."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from msjax.core.base import jax_slots
+from msjax.core.base.arrays import is_tracer
+from msjax.engine.programs.background import BACKGROUND, has_idle_core
+
+VARIABLE = "MSJAX_TIERED_COMPILATION"
+
+
+class TieredProgram:
+    """A program whose first calls run what LLVM has compiled at level 0, which takes half the time of the optimized program.
+
+    A thread compiles that one from the second call on, so that what runs once costs nothing more, and the first call after it is ready
+    runs it. LLVM fuses multiplications with additions only where it optimizes, so the last bits of results change then, at a call that
+    depends on the time that compiling takes. Where other processes leave no core idle, there is no first tier.
+
+    Args:
+        jitted: `jax.jit` of the function, with the options of the optimized program.
+        options: those of the first one.
+
+    Attributes:
+        allowed: of all programs, False where results should be the same in each run: `ms.set_context(deterministic="ON")`, or
+            MSJAX_TIERED_COMPILATION=0 in the environment.
+    """
+
+    allowed: bool = os.environ.get(VARIABLE, "1") != "0"
+
+    def __init__(self, jitted: Any, options: dict[str, Any]):
+        self._jitted = jitted
+        self._options = options
+        self._calls = 0
+        self._lowered: Any = None
+        # The first program, and the settings of jax that it was traced with; None before the first call, and when the optimized one is ready.
+        self._first: Any = None
+        self._settings: Any = None
+
+    @classmethod
+    def set_deterministic(cls, deterministic: bool) -> None:
+        """Run optimized programs only, or allow the first tier unless the environment switches it off."""
+        cls.allowed = not deterministic and os.environ.get(VARIABLE, "1") != "0"
+
+    def __call__(self, *values: Any) -> Any:
+        self._calls += 1
+        if self._calls == 1:
+            self._begin(values)
+        first = self._first
+        if first is None or not TieredProgram.allowed or self._settings is not jax_slots.settings_token():
+            return self._jitted(*values)
+        if self._calls == 2:
+            BACKGROUND.submit(id(self), self._optimize)
+        try:
+            return first(*values)
+        except (TypeError, ValueError):
+            # It takes other operands, or is called where jax traces: nothing has run.
+            return self._jitted(*values)
+
+    def _begin(self, values):
+        if TieredProgram.allowed and not any(map(is_tracer, values)) and has_idle_core():
+            self._settings = jax_slots.settings_token()
+            self._lowered = self._jitted.lower(*values)
+            self._first = self._lowered.compile(compiler_options=self._options)
+
+    def _optimize(self):
+        try:
+            # jax finds it again when the jitted function is called.
+            self._lowered.compile()
+        finally:
+            self._first = self._lowered = None
