@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from msjax.core.base.errors import describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.kept_programs import run_kept
-from msjax.core.study.edges import Edges, Graph, kept_only, scores
+from msjax.core.study.edges import Edges, Graph, kept_only, passing, scores
 from msjax.core.study.heads import attention, head_parts, split_parts
 from msjax.core.study.parts import Carried, Parts, components
 from msjax.core.study.programs import first_array, gradient_of, is_block, matching, on_tape
@@ -273,14 +273,15 @@ class Stream:
 
     def _graph(self, program, heads, derivatives=True):
         """A function of ``(read, enter)`` that runs the model as a `Graph`."""
-        found: list[str] = []
+        found: list[Tape] = []
         # Nothing of this run is part of the compiled program.
-        jax.eval_shape(lambda: found.extend(self._walked(program)[0].left))
+        jax.eval_shape(lambda: found.append(self._walked(program)[0]))
+        last, through = found[0].left[-1], passing(found[0])
 
         def again(read, enter):
             # Heads are found in the body of the softmax, which has a derivative of its own.
             tape = self._tape(derivatives=derivatives and read is not None)
-            return Graph(program, tape, self._is_block, heads, found[-1], read, enter)
+            return Graph(program, tape, self._is_block, heads, last, through, read, enter)
 
         return again
 
