@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.errors import called
+from msjax.core.page.studies import maps_view
+from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.heads import head_parts
 from msjax.core.study.parts import Carried, Parts, components
 from msjax.core.study.programs import OnTape
@@ -32,6 +34,13 @@ class Edges(NamedTuple):
         if isinstance(key, tuple):
             return self.values[self.senders.index(key[0]), self.readers.index(key[1])]
         return tuple.__getitem__(self, key)
+
+    def view(self) -> dict[str, Any]:
+        """The data of its view on a page: a map of senders by readers."""
+        labels = {"sender": self.senders, "reader": self.readers}
+        return maps_view({"edges": self.values}, ("sender", "reader"), labels, "Edges")
+
+    to_dict, to_pandas, plot, _repr_html_ = to_dict, to_pandas, plot, repr_html
 
 
 class Graph:

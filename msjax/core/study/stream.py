@@ -11,6 +11,8 @@ import jax.numpy as jnp
 from msjax.core.base.errors import describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.kept_programs import run_kept
+from msjax.core.page.studies import maps_view
+from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.edges import Edges, Graph, kept_only, passing, scores
 from msjax.core.study.heads import attention, head_parts, split_parts
 from msjax.core.study.parts import Carried, Parts, components
@@ -33,6 +35,14 @@ class Decomposed(NamedTuple):
 
     def __getitem__(self, key: Any) -> Any:
         return self.values[self.names.index(key)] if isinstance(key, str) else tuple.__getitem__(self, key)
+
+    def view(self) -> dict[str, Any]:
+        """The data of its view on a page: how large each part is, along all axes but the last."""
+        norms = jnp.linalg.norm(self.values.astype(jnp.float32), axis=-1)
+        axes = ("part", *(f"axis {i}" for i in range(norms.ndim - 1)))
+        return maps_view({"norms of the parts": norms}, axes, {"part": self.names}, "Decomposed")
+
+    to_dict, to_pandas, plot, _repr_html_ = to_dict, to_pandas, plot, repr_html
 
 
 class Stream:
