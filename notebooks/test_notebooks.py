@@ -35,4 +35,4 @@ def test_is_without_outputs(path):
 
 
 def test_there_are_notebooks():
-    assert len(PATHS) == 10
+    assert len(PATHS) == 12

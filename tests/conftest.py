@@ -3,6 +3,7 @@
 `.ci/run` runs those of tensors, cells, hooks and compilation once more with jax's own settings, 64-bit types off and LLVM's optimizations on.
 """
 
+import collections
 import gc
 import importlib.metadata
 import importlib.util
@@ -38,6 +39,33 @@ import pytest
 
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 hypothesis.settings.load_profile("ci")
+
+# A test with so many cases or more runs in shares.
+CASES = 6
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--share",
+        metavar="K/N",
+        help=f"of each test with {CASES} cases or more, only every N-th case, from the K-th; all of the others",
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    share = config.getoption("--share")
+    if not share:
+        return
+    first, of = map(int, share.split("/"))
+    if not 1 <= first <= of:
+        raise pytest.UsageError(f"--share {share}: the first number is one of 1 to {of}.")
+    cases = collections.defaultdict(list)
+    for item in items:
+        cases[item.nodeid.partition("[")[0]].append(item)
+    left_out = {item for group in cases.values() if len(group) >= CASES for at, item in enumerate(group) if at % of != first - 1}
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
+
 
 # tests/wings runs tests of hooks for JAX where MindSpore's side is deleted.
 ONLY_THE_WING = importlib.util.find_spec("msjax.engine") is None

@@ -10,6 +10,7 @@ from msjax.core.base.lazy import on_first_use
 from msjax.dataset import (
     audio as audio,
     config as config,
+    debug as debug,
     operations as operations,
     text as text,
     transforms as transforms,
@@ -105,5 +106,7 @@ _PLACEHOLDERS = {
     "[A-Z]*": "the page on data pipelines lists what there is.",
 }
 
-if not TYPE_CHECKING:
+if TYPE_CHECKING:
+    from msjax.dataset.waited_callback import WaitedDSCallback as WaitedDSCallback
+else:
     __getattr__, __dir__ = on_first_use(__name__, _PLACEHOLDERS)

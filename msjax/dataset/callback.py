@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from msjax.core.base.checks import check_int
+from msjax.core.base.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from msjax.dataset.waited_callback import WaitedDSCallback as WaitedDSCallback
+else:
+    __getattr__, __dir__ = on_first_use(__name__)
+
+# The names of the methods, of which a callback has one at least.
+TIMES = (
+    "ds_begin", "ds_epoch_begin", "ds_epoch_end", "ds_step_begin", "ds_step_end",
+    "sync_epoch_begin", "sync_step_begin",
+)  # fmt: skip
 
 
 class DSCallback:
@@ -13,7 +26,7 @@ class DSCallback:
     Each gets an object with `cur_epoch_num`, `cur_step_num_in_epoch` and `cur_step_num`, which count from 1; a step is a row.
 
     Args:
-        step_size (int): `ds_step_begin` and `ds_step_end` are called at every so many-th row. Default: 1.
+        step_size (int): of so many rows, `ds_step_begin` and `ds_step_end` are called at the first. Default: 1.
 
     Example:
         >>> from msjax import dataset as ds
@@ -46,9 +59,12 @@ class DSCallback:
     def ds_step_end(self, ds_run_context: SimpleNamespace) -> None:
         """Called after a row has been handed on."""
 
-    def _context(self):
+    def _context(self, epoch=None):
         return SimpleNamespace(
-            cur_epoch_num=self._epoch + 1, cur_step_num_in_epoch=self._in_epoch, cur_step_num=self._steps, cur_step=self._steps
+            cur_epoch_num=self._epoch + 1 if epoch is None else epoch,
+            cur_step_num_in_epoch=self._in_epoch,
+            cur_step_num=self._steps,
+            cur_step=self._steps,
         )
 
     def _begin(self, epoch):
@@ -56,17 +72,20 @@ class DSCallback:
             self._steps = 0
         self._epoch, self._in_epoch = epoch, 0
         if epoch == 0:
-            self.ds_begin(self._context())
+            self.ds_begin(self._context(0))
         self.ds_epoch_begin(self._context())
 
     def _step_begin(self):
         self._steps, self._in_epoch = self._steps + 1, self._in_epoch + 1
-        if self._in_epoch % self.step_size == 0:
+        if self._is_due():
             self.ds_step_begin(self._context())
 
     def _step_end(self):
-        if self._in_epoch % self.step_size == 0:
+        if self._is_due():
             self.ds_step_end(self._context())
+
+    def _is_due(self):
+        return (self._in_epoch - 1) % self.step_size == 0
 
     def _end(self):
         self.ds_epoch_end(self._context())

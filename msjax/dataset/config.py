@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from msjax.common.random import data_seed, set_data_seed
 from msjax.core.base.checks import check_bool, check_int, check_kind, check_str, check_value
+from msjax.dataset.debug import DebugHook
 from msjax.dataset.enums import ErrorSamplesMode
 
 # A seed that nobody set: then each run shuffles in another order.
@@ -20,6 +21,7 @@ DEFAULT_SEED = 5489
 _LARGEST = 2**31 - 1
 
 _T = TypeVar("_T")
+_DEBUG_HOOKS: list[DebugHook] = []
 _VALUES: dict[str, Any] = {
     "num_parallel_workers": None,
     "prefetch_size": 16,
@@ -179,11 +181,35 @@ get_numa_enable, set_numa_enable = _accessors(
 get_fast_recovery, set_fast_recovery = _accessors(
     "fast_recovery", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: True."
 )
-get_debug_mode, set_debug_mode = _accessors(
-    "debug_mode",
-    check_bool,
-    "Run every operation in the thread that iterates, whatever it says of workers, for pdb. Default: False.",
-)
+
+
+def get_debug_mode() -> bool:
+    """Whether debug mode is on."""
+    return _VALUES["debug_mode"]
+
+
+def set_debug_mode(debug_mode_flag: bool, debug_hook_list: list[DebugHook] | None = None) -> None:
+    """Run every operation in the thread that iterates, whatever it says of workers, for pdb.
+
+    Args:
+        debug_mode_flag (bool): whether to. It is off at the beginning.
+        debug_hook_list (list, optional): instances of `debug.DebugHook`, which see what the operations of `map` get and give.
+
+    Raises:
+        TypeError: an argument of a wrong type.
+    """
+    hooks = [] if debug_hook_list is None else debug_hook_list
+    fits = isinstance(hooks, list) and all(isinstance(hook, DebugHook) for hook in hooks)
+    check_kind(debug_hook_list, fits, "be a list of DebugHook", "debug_hook_list", "set_debug_mode")
+    _VALUES["debug_mode"] = check_bool(debug_mode_flag, "debug_mode_flag", "set_debug_mode")
+    _DEBUG_HOOKS[:] = hooks
+
+
+def debug_hooks() -> list[DebugHook]:
+    """The hooks of debug mode."""
+    return [*_DEBUG_HOOKS] if get_debug_mode() else []
+
+
 get_multiprocessing_start_method, set_multiprocessing_start_method = _accessors(
     "multiprocessing_start_method", _start_method, "How processes of workers start: 'fork' or 'spawn'. Default: 'fork'."
 )
@@ -191,12 +217,13 @@ get_multiprocessing_start_method, set_multiprocessing_start_method = _accessors(
 
 def _error_mode(value: Any, name: str, who: str) -> ErrorSamplesMode:
     check_kind(value, isinstance(value, ErrorSamplesMode), "be a member of ErrorSamplesMode", name, who)
-    check_value(value, value is ErrorSamplesMode.RETURN, "be ErrorSamplesMode.RETURN, as msjax has no other mode", name, who)
     return value
 
 
 get_error_samples_mode, set_error_samples_mode = _accessors(
-    "error_samples_mode", _error_mode, "What becomes of a row that fails: ErrorSamplesMode.RETURN, an error, is all there is."
+    "error_samples_mode",
+    _error_mode,
+    "What becomes of a row that fails in `map`, a member of ErrorSamplesMode. Default: RETURN, an error.",
 )
 
 

@@ -24,15 +24,18 @@ class Run:
     from a generator of this key, so that a seed gives the same rows in every run, whatever the workers do.
 
     `pools` are the workers of the iterator that reads; None where each operation starts its own and ends them with the epoch. `kept` is
-    what datasets keep from pass to pass of this iterator, by their `place`, the way to them. `of_records` says whether it reads MindRecord
+    what datasets keep from pass to pass of this iterator, by their `place`, the way to them. `first` and `last` say whether it is the first and
+    the last pass over the dataset in this epoch. `of_records` says whether it reads MindRecord
     files, for which MindSpore draws other numbers.
     """
 
-    __slots__ = ("epoch", "kept", "key", "of_records", "place", "pools")
+    __slots__ = ("epoch", "first", "kept", "key", "last", "of_records", "place", "pools")
 
     def __init__(
-        self, key: tuple[Any, ...], epoch: int, pools: Pools | None, kept: _Kept, place: tuple[int, ...], of_records: bool = False
-    ):
+        self, key: tuple[Any, ...], epoch: int, pools: Pools | None, kept: _Kept, place: tuple[int, ...], of_records: bool = False,
+        first: bool = True, last: bool = True,
+    ):  # fmt: skip
+        self.first, self.last = first, last
         self.key, self.epoch, self.pools, self.kept, self.place, self.of_records = key, epoch, pools, kept, place, of_records
 
     @classmethod
@@ -42,19 +45,23 @@ class Run:
 
     def child(self, number: int = 0) -> Run:
         """The run of an input."""
-        return Run((*self.key, number), self.epoch, self.pools, self.kept, (*self.place, number), self.of_records)
+        return self._within(number, number, self.first, self.last)
 
-    def again(self, number: int) -> Run:
+    def again(self, number: int, last: bool = False) -> Run:
         """The run of one of several passes over an input."""
-        return Run((*self.key, number), self.epoch, self.pools, self.kept, (*self.place, 0), self.of_records)
+        return self._within(number, 0, self.first and number == 0, self.last and last)
+
+    def _within(self, number, place, first, last):
+        key, places = (*self.key, number), (*self.place, place)
+        return Run(key, self.epoch, self.pools, self.kept, places, self.of_records, first, last)
 
     def fresh(self) -> Run:
         """The same run with nothing kept, which gives the same rows once more."""
-        return Run(self.key, self.epoch, self.pools, {}, self.place, self.of_records)
+        return Run(self.key, self.epoch, self.pools, {}, self.place, self.of_records, self.first, self.last)
 
     def reading_records(self) -> Run:
         """The same run of a dataset of MindRecord files."""
-        return Run(self.key, self.epoch, self.pools, self.kept, self.place, True)
+        return Run(self.key, self.epoch, self.pools, self.kept, self.place, True, self.first, self.last)
 
     def draws(self) -> Draws:
         """What this dataset draws in this run: MindSpore's numbers where a seed was set."""

@@ -11,7 +11,7 @@ from scipy import optimize
 from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_type
+from msjax.core.base.checks import check_kind, check_type
 from msjax.core.base.errors import describe
 
 __all__ = ["line_search", "linear_sum_assignment", "minimize"]
@@ -176,8 +176,7 @@ def linear_sum_assignment(cost_matrix: Tensor, maximize: bool, dimension_limit: 
         [1 0]
     """
     check_type(cost_matrix, Tensor, "cost_matrix", "linear_sum_assignment")
-    if not isinstance(maximize, (bool, np.bool_)):
-        raise TypeError(f"For 'linear_sum_assignment', 'maximize' should be a bool, but got {describe(maximize)}.")
+    check_kind(maximize, isinstance(maximize, (bool, np.bool_)), "be a bool", "maximize", "linear_sum_assignment")
     costs = cost_matrix.asnumpy()
     rows, columns = optimize.linear_sum_assignment(costs[:, : min(int(dimension_limit), costs.shape[1])], bool(maximize))
     missing = min(costs.shape) - len(rows)

@@ -1,11 +1,13 @@
 """What a program is compiled for is what its code reads: other attributes and variables of the same names change without compiling anew."""
 
 import logging
+import types
 
 import pytest
 
 import msjax as ms
 from msjax import nn, ops
+from msjax.engine.compile.code_names import names_of_class
 from tests.compile.calls import Calls, f32, in_graph_mode
 
 i = 0
@@ -186,3 +188,100 @@ def test_other_shapes_tell_nothing(messages):
     for n in range(1, 6):
         f(ops.ones((n,)))
     assert f.compilations() == 5 and not messages()
+
+
+def test_names_in_the_code_of_layers_and_optimizers():
+    traced = []
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.w = ms.Parameter(ms.Tensor([2.0]), name="w")
+            self.kept = []
+
+        def construct(self, x):
+            traced.append(1)
+            return (self.w * x).sum()
+
+        def keep(self, gradients):
+            self.kept = [*gradients]
+
+    class Scaled(nn.SGD):
+        def __init__(self, parameters):
+            super().__init__(parameters, 1.0)
+            self.scale = 1.0
+
+        def construct(self, gradients):
+            return super().construct(tuple(g * self.scale for g in gradients))
+
+    net = Net()
+    assert "keep" in names_of_class(nn.Adam).libraries  # a name of msjax's own code, which is no way to the user's method
+    adam, grad = nn.Adam([net.w], 0.0), ms.value_and_grad(net, None, [net.w])
+    step = ms.jit(lambda x: (lambda found: (adam(found[1]), found[1])[1])(grad(x)))
+    for _ in range(3):
+        net.keep(step(f32(3.0)))
+    first = len(traced)
+    net.keep(step(f32(4.0)))
+    assert len(traced) == first and step.compilations() == 1
+
+    # What a library's method reads of the user's subclass counts.
+    sgd = Scaled([net.w])
+    descend = ms.jit(lambda g: sgd((g,)))
+    descend(f32(1.0))
+    sgd.scale = 2.0
+    sgd.unused = 3
+    descend(f32(1.0))
+    assert net.w.asnumpy().tolist() == [-1.0] and descend.compilations() == 2
+
+
+class State:
+    """A plain object that a script changes between calls."""
+
+    def __init__(self):
+        self.scale = 2.0
+        self.step = 0
+        self.losses = []
+
+
+@pytest.mark.parametrize("state", [State(), types.SimpleNamespace(scale=2.0, step=0, losses=[])], ids=["class", "namespace"])
+def test_attributes_of_plain_objects(state):
+    f = ms.jit(lambda x: x * state.scale)
+    for n in range(4):
+        state.losses.append(f(f32(3)))
+        state.step += 1
+        state.new = n
+    assert f.compilations() == 1
+    state.scale = 5.0
+    assert f(f32(3)).asnumpy() == 15 and f.compilations() == 2
+    vars(state).pop("scale")
+    with pytest.raises(AttributeError, match="scale"):
+        f(f32(3))
+    state.scale = 2.0
+    assert f(f32(3)).asnumpy() == 6
+
+
+def test_what_hides_an_attribute_of_a_class_is_seen():
+    class Settings:
+        factor = 2.0
+
+    settings = Settings()
+    f = ms.jit(lambda x: x * settings.factor)
+    assert f(f32(3)).asnumpy() == 6
+    settings.factor = 4.0
+    assert f(f32(3)).asnumpy() == 12
+    del settings.factor
+    assert f(f32(3)).asnumpy() == 6
+
+
+def test_attributes_that_code_only_assigns_to():
+    net = Calls(lambda self, x: setattr_latest(self, x), latest=None)
+    f = ms.jit(net)
+    for n in range(3):
+        f(f32(3))
+        net.latest = n
+    assert f.compilations() == 1
+
+
+def setattr_latest(cell, x):
+    cell.latest = x * 2
+    return x

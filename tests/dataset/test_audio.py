@@ -94,3 +94,41 @@ def test_what_they_refuse():
         audio.RiaaBiquad(8000)
     with pytest.raises(NotImplementedError, match="GriffinLim"):
         audio.GriffinLim()
+
+
+RISING = np.sin(np.arange(300) * 0.3) * np.linspace(0, 1, 300)
+PARTS = np.random.default_rng(0).normal(size=(33, 7, 2))
+
+
+@pytest.mark.parametrize(
+    "made, given, at, expected, total",
+    [
+        (audio.PitchShift(8000, 4, n_fft=64), RISING, 100, [-0.19492, -0.1351, -0.05519, 0.03345], 62.7805),
+        (audio.PitchShift(8000, -3, n_fft=64, win_length=48), RISING, 100, [0.03114, 0.11419, 0.19159, 0.25825], 94.7619),
+        (audio.BandBiquad(8000, 1000.0), RISING, 100, [-0.29209, -0.27157, -0.22609, -0.15927], 84.3245),
+        (audio.BandBiquad(8000, 700.0, 0.5, True), RISING, 100, [-0.51809, -0.49753, -0.43156, -0.32526], 139.1968),
+        (audio.InverseSpectrogram(n_fft=64), PARTS, 100, [-0.08262, 0.07527, 0.1663, 0.08729], 35.4319),
+        (
+            audio.InverseSpectrogram(50, n_fft=64, pad=3, normalized=True),
+            PARTS,
+            10,
+            [-1.93983, 0.26775, 1.01229, 1.67617],
+            37.5273,
+        ),
+    ],
+)
+def test_numbers_that_mindspore_gives(made, given, at, expected, total):
+    found = made(given)
+    np.testing.assert_allclose(found[at : at + 4], expected, atol=1e-5)
+    assert np.abs(found).sum() == pytest.approx(total, abs=1e-3)
+
+
+def test_stretching_keeps_frequencies():
+    parts = audio.Spectrogram(n_fft=80, power=0.0)(TONE)
+    slower = audio.TimeStretch(40, 41, 0.5)(parts)
+    assert slower.shape == (41, 82, 2) and (audio.ComplexNorm()(slower)[:, 2:-4].argmax(0) == 10).all()
+    np.testing.assert_array_equal(audio.PhaseVocoder(0.5, np.linspace(0, np.pi * 40, 41)[:, None])(parts), slower)
+    with pytest.raises(RuntimeError, match=r"'phase_advance' should be of shape \(41, 1\)"):
+        audio.PhaseVocoder(0.5, np.zeros((3, 1)))(parts)
+    with pytest.raises(RuntimeError, match="should have 40 frequencies, but has 41"):
+        audio.TimeStretch(40, 40)(parts)

@@ -183,7 +183,32 @@ def test_callbacks_of_map_see_epochs_and_rows():
     rows = numbers(4).map(lambda v: v, callbacks=Note(2)).create_dict_iterator(num_epochs=2)
     for _ in range(2):
         list(rows)
-    assert seen == [("epoch", 1), (2, 2), (4, 4), ("epoch", 2), (2, 6), (4, 8)]
+    assert seen == [("epoch", 1), (1, 1), (3, 3), ("epoch", 2), (1, 5), (3, 7)]
+    seen.clear()
+    list(numbers(2).map(lambda v: v, callbacks=Note(3)).repeat(2))
+    assert seen == [("epoch", 1), (1, 1), (4, 4)]
+    with pytest.raises(AttributeError, match="should define one of ds_begin"):
+        numbers(1).map(lambda v: v, callbacks=ds.DSCallback())
+
+
+def test_rows_wait_for_the_training():
+    seen = []
+
+    class Note(ds.WaitedDSCallback):
+        def sync_step_begin(self, train_run_context, ds_run_context):
+            seen.append(ds_run_context.cur_step_num)
+
+    before = ds.config.get_callback_timeout()
+    note = Note(2)
+    for _ in numbers(4).map(lambda v: v, callbacks=note).batch(2):
+        note.step_end(None)
+    assert seen == [3]
+    try:
+        ds.config.set_callback_timeout(1)
+        with pytest.raises(RuntimeError, match=r"ds_step_begin timed out after 1 second\(s\): step 1 of the training"):
+            list(numbers(4).map(lambda v: v, callbacks=Note(2)))
+    finally:
+        ds.config.set_callback_timeout(before)
 
 
 def test_config_files(tmp_path):
@@ -274,3 +299,19 @@ def test_of_several_datasets_the_last_one_says_how_large_batches_are():
     assert ds.zip((first.batch(2), second.batch(3).repeat(2))).get_batch_size() == 3
     assert ds.zip((first.repeat(4), second.repeat(2))).get_repeat_count() == 2
     assert ds.zip((first.batch(2), second)).get_batch_size() == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("mode, expected", [("SKIP", [1, 3, 4]), ("REPLACE", [1, 3, 4, 1])])
+def test_rows_that_fail(mode, expected, workers):
+    def fails(v):
+        if v == 2:
+            raise ValueError("two")
+        return v
+
+    data = ds.NumpySlicesDataset([1, 2, 3, 4], ["v"], shuffle=False).map(fails, num_parallel_workers=workers)
+    try:
+        ds.config.set_error_samples_mode(ds.config.ErrorSamplesMode[mode])
+        assert [int(v) for (v,) in data.create_tuple_iterator(output_numpy=True)] == expected
+    finally:
+        ds.config.set_error_samples_mode(ds.config.ErrorSamplesMode.RETURN)

@@ -117,3 +117,22 @@ def test_other_names_of_modules_have_placeholders_too(module):
         found.NoSuchTransform()
     with pytest.raises(AttributeError, match="no_such_name"):
         found.no_such_name  # noqa: B018
+
+
+def test_vectors_of_words(tmp_path):
+    path = tmp_path / "words.vec"
+    path.write_text("2 2\nthe 0.5 1\nof 2 3\n")
+    vectors = text.FastText.from_file(str(path))
+    look_up = text.ToVectors(vectors, unk_init=[9, 9], lower_case_backup=True)
+    assert [look_up(word).tolist() for word in ("of", "The", "no")] == [[2, 3], [0.5, 1], [9, 9]]
+    assert text.ToVectors(text.FastText.from_file(str(path), max_vectors=1))("of").tolist() == [0, 0]
+    with pytest.raises(RuntimeError, match=r"GloVe: invalid file, can not find file 'glove.6B.\*.txt'"):
+        text.GloVe.from_file(str(path))
+    with pytest.raises(RuntimeError, match="unk_init must be the same length"):
+        text.ToVectors(vectors, [1.0])
+    path.write_text("the 0.5 1\nof 2 3 4\n")
+    with pytest.raises(RuntimeError, match=r"but got dim 3 in line 2 .* while expecting 2"):
+        text.FastText.from_file(str(path))
+    grams = tmp_path / "grams.txt"
+    grams.write_text("2gram-#BEGIN#a 1 2\n3gram-#BEGIN#a#END# 3 4\n2gram-ab 9 9\n")
+    assert text.ToVectors(text.CharNGram.from_file(str(grams)))("a").tolist() == [2, 3]

@@ -119,3 +119,26 @@ def test_a_sampler_may_have_getitem_only(sampler):
 def test_dataset_size_is_known_after_it_was_asked_for():
     data = ds.NumpySlicesDataset([1, 2, 3])
     assert (data.dataset_size, data.get_dataset_size(), data.dataset_size) == (None, 3, 3)
+
+
+def test_hooks_of_debug_mode(capsys):
+    class Double(ds.debug.DebugHook):
+        def compute(self, *args):
+            return tuple(value * 2 for value in args)
+
+    def add(v):
+        return v + 1
+
+    try:
+        ds.config.set_debug_mode(True, [ds.debug.PrintDataHook()])
+        (row,) = ds.NumpySlicesDataset([1], ["v"]).map([add, Double()]).create_tuple_iterator(output_numpy=True)
+        with pytest.raises(TypeError, match="'debug_hook_list' should be a list of DebugHook"):
+            ds.config.set_debug_mode(True, [print])
+    finally:
+        ds.config.set_debug_mode(False)
+    assert row[0] == 4
+    assert capsys.readouterr().out.splitlines() == [
+        "[Dataset debugger] Print the [INPUT] of the operation [add].", "Column 0. The data is [1].",
+        "[Dataset debugger] Print the [OUTPUT] of the operation [add].", "Column 0. The data is [2].",
+        "[Dataset debugger] Print the [OUTPUT] of the operation [Double].", "Column 0. The data is [4].",
+    ]  # fmt: skip

@@ -42,7 +42,10 @@ def small_queue():
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_program_waits_while_the_queue_holds_too_much(small_queue, nested, monkeypatch):
-    # Whether another hook of this process has run a program with hooks makes no difference.
+    # Whether another hook of this process has run a program with hooks makes no difference, but where the programs of hooks wait behind
+    # those of other threads.
+    if nested and jax.default_backend() != "cpu":
+        pytest.skip("the queue of a GPU has no bound while hooks run programs")
     monkeypatch.setattr(WORKER, "nested", nested)
     monkeypatch.setattr(WORKER, "sharded", False)
     log, most = [], []

@@ -127,6 +127,7 @@ def test_one_of_several_calls():
     np.testing.assert_array_equal(found.gradients["step#1"], [2, 2, 2])
 
 
+@pytest.mark.skipif(len(jax.devices()) < 2, reason="needs 2 devices")
 def test_names_and_donation_and_shardings_of_inner_jits():
     mesh = jax.make_mesh((2,), ("d",))
     over_d = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("d"))
@@ -340,7 +341,7 @@ def test_what_can_not_be_reached():
         ms.hooks.capture(lambda x: site("q", by_platform(x)), "p")(X)
     # What is not selected doesn't matter.
     out, _ = jax.jit(ms.hooks.capture(lambda x: site("q", by_platform(x)), "q"))(X)
-    np.testing.assert_array_equal(out, X * 2)
+    np.testing.assert_array_equal(out, X * 2 if jax.default_backend() == "cpu" else X)
 
 
 def test_edits_without_a_capture_under_vmap_see_one_example():

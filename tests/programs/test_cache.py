@@ -272,27 +272,6 @@ def test_programs_that_are_dropped_leave_nothing_for_their_gradients(small_cache
     assert specs() - before <= 12
 
 
-def test_the_gradients_of_an_addition_are_the_gradient_itself():
-    compiled = []
-
-    def count(name, duration, **attributes):
-        if name.endswith("backend_compile_duration"):
-            compiled.append(attributes.get("fun_name"))
-
-    x, y = ms.Tensor(np.ones((3, 7), "float32")), ms.Tensor(np.ones((3, 7), "float32"))
-    jax.monitoring.register_event_duration_secs_listener(count)
-    try:
-        d_x, d_y = ms.grad(ms.ops.add, (0, 1))(x, y)
-    finally:
-        jax.monitoring.unregister_event_duration_listener(count)
-    assert not any("backward" in str(name) for name in compiled)
-    assert d_x.asnumpy().tolist() == d_y.asnumpy().tolist() == [[1.0] * 7] * 3
-    # A gradient of another kind is cast to that of the operand, and shares nothing with it.
-    spec = ms.ops.add.op.forwards[(), (0, 1)](jnp.asarray(x), jnp.asarray(y))[2].spec()
-    backward = spec.backwards[(True,), (True, True)]
-    assert [g.dtype for g in backward(jnp.ones((3, 7), "bfloat16"))] == ["float32", "float32"]
-
-
 @pytest.mark.parametrize("size", [1, 2])
 def test_threads_that_train_beside_each_other_with_next_to_no_cache(size, monkeypatch):
     """Losses, what hooks see and Parameters are those of the same training alone."""

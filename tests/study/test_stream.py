@@ -140,3 +140,42 @@ def test_errors_of_stream():
         hooks.stream(NnxModel(), 3)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"should be an axis of 'blocks.0.mlp.down:in', of shape"):
         hooks.stream(NnxModel()).decompose(TOKENS, split={"blocks.*.mlp.down:in": (-1, 4)})
+
+
+_DRAW = np.random.default_rng(1)
+QUERIES, KEYS, VALUES, OUT = (0.5 * _DRAW.normal(size=s).astype("float32") for s in [(4, 4, 2), (4, 2, 2), (4, 2, 2), (4, 2, 4)])
+
+
+def grouped(q, k, v):
+    weights = jax.nn.softmax(jnp.einsum("btkge,bske->bkgts", q.reshape(2, 3, 2, 2, 2), k) / 2**0.5)
+    return jnp.einsum("bkgts,bske->btkge", weights, v).reshape(q.shape)
+
+
+def one_axis(q, k, v):
+    """Batch and heads in one axis."""
+    q, k, v = (jnp.repeat(each, 4 // each.shape[2], 2).swapaxes(1, 2).reshape(8, 3, 2) for each in (q, k, v))
+    return (jax.nn.softmax(q @ k.swapaxes(1, 2) / 2**0.5) @ v).reshape(2, 4, 3, 2).swapaxes(1, 2)
+
+
+@pytest.mark.parametrize("attend", [jax.nn.dot_product_attention, grouped, one_axis])
+def test_heads_that_share_keys_and_values(attend):
+    def fn(x):
+        x = hooks.site("start", x)
+        q, k, v = (jnp.einsum("btd,dhe->bthe", x, kernel) for kernel in (QUERIES, KEYS, VALUES))
+        return hooks.site("block", x + hooks.site("attn", jnp.einsum("bthe,hed->btd", attend(q, k, v), OUT)))
+
+    x = ADDED["embed"]
+    stream = hooks.stream(fn, "block", start="start")
+    if attend is one_axis:
+        with pytest.raises(
+            ValueError, match=r"have no axis of their own: its weights are of shape \(8, 3, 3\), the residual stream of"
+        ):
+            stream.decompose(x, heads=True)
+        return
+    q, k, v = (np.einsum("btd,dhe->bthe", x, kernel).repeat(4 // kernel.shape[1], 2) for kernel in (QUERIES, KEYS, VALUES))
+    weights = jax.nn.softmax(np.einsum("bthe,bshe->bhts", q, k) / 2**0.5)
+    [pattern] = stream.patterns(x).values()
+    close(pattern, weights)
+    found = stream.decompose(x, heads=True)
+    assert len(found.names) == 5
+    close(found.values[1:], np.einsum("bhts,bshe,hed->hbtd", weights, v, OUT))

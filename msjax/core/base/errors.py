@@ -105,7 +105,7 @@ def called(default: str) -> str:
     return STATE.called or default
 
 
-def check_callable(fn: object, who: str, what: str = "function") -> None:
+def check_function(fn: object, who: str, what: str = "function") -> None:
     """TypeError unless `fn`, which messages call `what`, can be called."""
     if not callable(fn):
         raise TypeError(f"For '{called(who)}', the {what} must be callable, but got {describe(fn)}.")
@@ -133,7 +133,7 @@ def check_hook(fn: Callable[..., Any], who: str, observe: bool | None = None, tr
             `traced` is neither a bool nor None.
         ValueError: `observe` and `traced` contradict each other.
     """
-    check_callable(fn, who, "hook function")
+    check_function(fn, who, "hook function")
     code = inspect.unwrap(fn.func if isinstance(fn, functools.partial) else fn)
     for function in (code, inspect.getattr_static(type(code), "__call__", None)):
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import sysconfig
 from typing import Any
 
 # The folder of msjax, with the separator: what lies below it is not the user's.
@@ -43,6 +44,16 @@ def is_library(module: str) -> bool:
         (True, True, False)
     """
     return module.partition(".")[0] in _LIBRARIES
+
+
+@functools.cache
+def is_library_file(file: str) -> bool:
+    """Whether a file is Python's, lies where packages are installed, or belongs to a library that was imported from somewhere else."""
+    names = file.split(os.sep)
+    if file.startswith(sysconfig.get_path("stdlib") + os.sep) or not {"site-packages", "dist-packages"}.isdisjoint(names):
+        return True
+    loaded = (getattr(sys.modules.get(name), "__file__", None) for name in _LIBRARIES.intersection(names))
+    return any(file.startswith(os.path.dirname(at) + os.sep) for at in loaded if at is not None)
 
 
 def of_library(value: Any) -> bool:

@@ -83,7 +83,7 @@ class _Worker:
         self.nested = False  # whether a hook has run a program with hooks
         self._items: collections.deque[_Item] = collections.deque()
         self._room = threading.Condition(threading.Lock())  # guards the counters below
-        self._calling = threading.Lock()  # held by the thread that calls a hook
+        self._calling = threading.RLock()  # held by the thread that calls a hook
         self._arrived = threading.Event()
         self._thread: threading.Thread | None = None
         self._count = 0  # of arrivals
@@ -248,6 +248,8 @@ class _Worker:
             self.drop()
             raise
         finally:
+            with contextlib.suppress(RuntimeError):
+                self._calling.release()  # held where Ctrl-C came before the block that gives it back
             with self._room:
                 self._waiters -= 1
             if self._items:

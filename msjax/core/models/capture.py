@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import called, check_arity, check_callable, describe, near
+from msjax.core.base.checks import check_kind
+from msjax.core.base.errors import called, check_arity, check_function, describe, near
 from msjax.core.hooks.place_names import split_part
 from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.control_flow import rules
@@ -116,7 +117,7 @@ def capture(
         0.0
     """
     fn = as_function(fn)
-    check_callable(fn, "capture")
+    check_function(fn, "capture")
     options = capture_options(select, gradients, statistic, loss, edit, max_steps, stop_after)
     framework = framework_of_function(fn)
     return options.of_function(fn) if framework is None else framework.capture(fn, options)
@@ -182,18 +183,16 @@ class CaptureOptions(NamedTuple):
 def _stop(name):
     if name is None:
         return None
-    if not isinstance(name, str):
-        raise TypeError(f"For '{called('capture')}', 'stop_after' should be the name of a place, but got {describe(name)}.")
+    check_kind(name, isinstance(name, str), "be the name of a place", "stop_after", called("capture"))
     return Patterns([name])
 
 
 def _edits(edit):
     if edit is None:
         return Edits()
-    if not isinstance(edit, dict):
-        raise TypeError(f"For '{called('capture')}', 'edit' should be a dict of functions, but got {describe(edit)}.")
+    check_kind(edit, isinstance(edit, dict), "be a dict of functions", "edit", called("capture"))
     for fn in edit.values():
-        check_callable(fn, "capture")
+        check_function(fn, "capture")
         check_arity(fn, "capture", ("value", "index"), "edit")
     return Edits(tuple((Patterns(pattern, "edit"), fn) for pattern, fn in edit.items()))
 

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import check_callable, check_hook, describe
+from msjax.core.base.errors import check_function, check_hook, describe
 from msjax.core.hooks.classify import Adapter
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.nodes import through_custom_vjp
@@ -139,7 +139,7 @@ def with_hooks(
         >>> print(jax.grad(square)(3.0))
         60.0
     """
-    check_callable(fn, "with_hooks")
+    check_function(fn, "with_hooks")
     if framework_of(fn) is not None or unhooked(fn) is not None:
         raise TypeError(
             f"For 'with_hooks', fn should be a function, but got the module {type(fn).__name__}: a function in its place would hide "

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 from msjax.core.base import jax_slots
-from msjax.core.base.errors import check_callable
+from msjax.core.base.errors import check_function
 from msjax.core.jaxprs.observers import with_observed
 from msjax.core.models.static_leaves import is_equinox, join, on_split, split
 
@@ -52,7 +52,7 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     if fn is None:
         return functools.partial(jit, **options)
-    check_callable(fn, "jit")
+    check_function(fn, "jit")
     return _Jitted(fn, options)
 
 

@@ -9,7 +9,7 @@ import jax
 
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.compiler_options import options_for
-from msjax.core.base.errors import check_callable, on_behalf_of
+from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.base.recent import Recent
 from msjax.core.base.weak import Same
 from msjax.core.models.capture import capture_options
@@ -85,7 +85,7 @@ def compile(
 def pure_of(model: Any) -> Pure:
     """A model, or a function, with its state as an argument."""
     fn = as_function(model)
-    check_callable(fn, "hooks")
+    check_function(fn, "hooks")
     framework = framework_of_function(fn)
     pure = None if framework is None else framework.pure(fn)
     if pure is not None:

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.errors import check_callable, on_behalf_of
+from msjax.core.base.checks import check_value
+from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.protocol import observe
 from msjax.core.models.found import models_of
@@ -80,12 +81,11 @@ def monitor(
         >>> print(step.latest)
         Monitored(step=0, forward={'layers.0': 3.0}, backward={'layers.0': 2.0})
     """
-    check_callable(step, "monitor")
+    check_function(step, "monitor")
     for fn in (forward, backward, report):
         if fn is not None:
-            check_callable(fn, "monitor")
-    if every < 1:
-        raise ValueError(f"For 'monitor', 'every' should be 1 or more, but got {every}.")
+            check_function(fn, "monitor")
+    check_value(every, every >= 1, "be 1 or more", "every", "monitor")
     return _MonitoredStep(step, where, forward, backward, every, model, report, options)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from msjax.core.base.errors import check_callable
+from msjax.core.base.errors import check_function
 from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.control_flow import rules
 from msjax.core.jaxprs.interpreter import Program
@@ -63,7 +63,7 @@ def ops(fn: Callable[..., Any], *, functions: bool = False) -> Callable[..., lis
         [1. 1.] [1. 1.]
     """
     fn = as_function(fn)
-    check_callable(fn, "ops")
+    check_function(fn, "ops")
     framework = framework_of_function(fn)
 
     def run(*args, **kwargs):

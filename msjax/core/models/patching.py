@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.errors import check_callable, describe, on_behalf_of
+from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.hooks.places import WholeEdit
 from msjax.core.models.capture import capture_options
@@ -104,7 +104,7 @@ def patch_sweep(
         [[1. 2.]
          [1. 2.]]
     """
-    check_callable(metric, "patch_sweep")
+    check_function(metric, "patch_sweep")
     over, at = tuple(over), (at,) if isinstance(at, str) else tuple(at)
     unknown = [name for name in over if name not in _AXES]
     if unknown or not over:
@@ -265,7 +265,7 @@ def attribute(
     if method == "attribution patching" and corrupt is None:
         raise ValueError("For 'attribute', 'attribution patching' needs other inputs: corrupt=...")
     if metric is not None:
-        check_callable(metric, "attribute")
+        check_function(metric, "attribute")
 
     def program(pure, state, args, corrupt):
         return _METHODS[method](_Runs(pure, state, at, metric), args, corrupt, steps)

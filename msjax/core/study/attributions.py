@@ -10,10 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.errors import check_callable, describe, on_behalf_of
+from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept_programs import run_kept
+from msjax.core.page.studies import maps_view
+from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.programs import result_of
 
 
@@ -29,6 +31,12 @@ class Attribution(NamedTuple):
     values: jax.Array
     delta: jax.Array
 
+    def view(self) -> dict[str, Any]:
+        """The data of its view on a page: a map of the values."""
+        return maps_view({"attribution": self.values}, (), {}, "Attribution")
+
+    to_dict, to_pandas, plot, _repr_html_ = to_dict, to_pandas, plot, repr_html
+
 
 def _each(metric, result, count):
     """The number of each example."""
@@ -40,7 +48,7 @@ def _each(metric, result, count):
 
 def _on_input(who, model, args, wrt, metric, key, work, *given):
     """Run ``work(numbers, x, *given)``, where ``numbers(x)`` are the metrics of the examples, in a compiled program, which is kept."""
-    check_callable(metric, who)
+    check_function(metric, who)
     if not 0 <= wrt < len(args) or not jnp.issubdtype(jnp.result_type(args[wrt]), jnp.inexact):
         raise ValueError(
             f"For '{who}', wrt={wrt} should be the number of an argument that is an array of floats. For tokens, attribute to their embeddings: "
@@ -267,7 +275,7 @@ def conductance(
     Returns:
         {place: array of the value's shape}. All values of a layer through which everything flows add up to the difference of the metric.
     """
-    check_callable(metric, "conductance")
+    check_function(metric, "conductance")
     at, wrt = (at,) if isinstance(at, str) else tuple(at), wrt % max(len(args), 1)
 
     def program(pure, state, args, baseline):

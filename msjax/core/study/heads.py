@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
@@ -10,29 +10,86 @@ from msjax.core.study.parts import Parts
 from msjax.core.study.tape import LIGHT, Node, Tape
 
 
-def attention(tape: Tape) -> dict[str, tuple[Node, Node]]:
-    """{module: (the softmax, its product with the values)}, in program order; of several in one module, the later ones as "module#1"."""
-    found: dict[str, tuple[Node, Node]] = {}
+class Attention(NamedTuple):
+    """Attention within a module.
+
+    Attributes:
+        weights: the attention pattern, as it is multiplied with the values.
+        product: that product, by head.
+        of_weights, of_product: the axes of heads in both: those of key-value heads first, then those of the queries that share one.
+        queries, keys: the axes of positions in the weights.
+    """
+
+    weights: Node
+    product: Node
+    of_weights: tuple[int, ...]
+    of_product: tuple[int, ...]
+    queries: int
+    keys: int
+
+    @property
+    def pattern(self) -> Any:
+        """The weights, (..., heads, queries, keys)."""
+        value, last = self.weights.value, (*self.of_weights, self.queries, self.keys)
+        batch = [axis for axis in range(value.ndim) if axis not in last]
+        moved = value.transpose(*batch, *last)
+        return moved.reshape(*moved.shape[: len(batch)], -1, *moved.shape[-2:])
+
+
+def attention(tape: Tape, entrance: Node) -> dict[str, Attention]:
+    """{module: its Attention}, in program order; of several in one module, the later ones as "module#1".
+
+    Args:
+        entrance: where the residual stream begins: its axes are those of the batch, positions and features.
+
+    Raises:
+        ValueError: batch and heads share an axis, or heads can't be told from positions, since there are as many.
+    """
+    found: dict[str, Attention] = {}
     for node in tape.nodes:
         if node.made == "dot_general":
-            for each in node.ins:
-                softmax = _softmax(each)
-                if softmax is not None and jnp.ndim(softmax.value) >= 2:
+            for i, each in enumerate(node.ins):
+                one = _attention(node, i, entrance.value.shape) if _from_softmax(each) else None
+                if one is not None:
                     count = sum(name.partition("#")[0] == node.module for name in found)
-                    found[f"{node.module}#{count}" if count else node.module] = softmax, node
+                    found[f"{node.module}#{count}" if count else node.module] = one
     return found
 
 
-def _softmax(node):
-    """The softmax that a value is, past what only changes its form; None if it is none."""
+def _attention(product, i, stream):
+    """The Attention of a product whose i-th factor is the weights, in a stream of that shape; None if they aren't those of positions."""
+    contracted, shared = (each[i] for each in product.eqn.params["dimension_numbers"])
+    weights, batch = product.ins[i], []
+    shape = weights.value.shape
+    free = [axis for axis in range(len(shape)) if axis not in (*shared, *contracted)]
+    queries = [axis for axis in free if shape[axis] == stream[-2]]
+    if not queries or len(contracted) != 1:
+        return None
+    for size in stream[:-2]:
+        batch += [axis for axis in shared if shape[axis] == size and axis not in batch][:1]
+    if len(batch) < len(stream) - 2 or len(queries) > 1:
+        what = "have no axis of their own" if len(queries) == 1 else f"can't be told from the {stream[-2]} positions"
+        raise ValueError(
+            f"For 'stream', the heads of {product.module!r} {what}: its weights are of shape {shape}, the residual stream of {stream}. Say "
+            "where they are, split={'PATH OF THE OUTPUT PROJECTION:in': axis}, or take another number of positions."
+        )
+    heads = [axis for axis in (*shared, *free) if axis not in (*batch, queries[0])]
+    # The axes of a product are those that both factors have, then the others of the first factor, then those of the second one.
+    first = len(shared) if i == 0 else product.value.ndim - len(free)
+    of_product = [shared.index(axis) if axis in shared else first + free.index(axis) for axis in heads]
+    return Attention(weights, product, tuple(heads), tuple(of_product), queries[0], contracted[0])
+
+
+def _from_softmax(node):
+    """Whether a value is a softmax, past what only changes its form."""
     while True:
         if node.made == "div" and _is_softmax(node):
-            return node
+            return True
         if node.made not in LIGHT and node.made != "place":
-            return None
+            return False
         inputs = [each for each in node.ins if each.made != "input"]
         if not inputs:
-            return None
+            return False
         node = inputs[-1] if node.made == "select_n" else inputs[0]
 
 
@@ -54,17 +111,15 @@ def head_parts(tape: Tape, entrance: Node, *, required: bool = True) -> dict[int
     """{number of a node: its Parts}, one for each head, of the products of attention and values.
 
     Raises:
-        ValueError: the axis of the heads isn't found, or no attention where it is `required`.
+        ValueError: the axes of the heads aren't found, or no attention where it is `required`.
     """
     given = {}
-    for module, (_, product) in attention(tape).items():
-        batch, own = len(product.eqn.params["dimension_numbers"][1][0]), jnp.ndim(entrance.value) - 2
-        if batch - own not in (0, 1):
-            raise ValueError(
-                f"For 'stream', the heads of {module!r} have {batch - own} axes in their product with the values. Say where they are: "
-                "split={'PATH OF THE OUTPUT PROJECTION:in': axis}."
-            )
-        given[product.number] = split_parts(module, product, batch - 1 if batch > own else None, "head")
+    for module, (_, product, _, axes, _, _) in attention(tape, entrance).items():
+        value, numbers, count = product.value, jnp.zeros((), jnp.int32), 1
+        for axis in reversed(axes):
+            numbers = numbers + count * _along(value.ndim, axis, jnp.arange(value.shape[axis]))
+            count *= value.shape[axis]
+        given[product.number] = _by_number(value, numbers, count, f"{module} head")
     if required and not given:
         raise ValueError(
             "For 'stream', no attention was found: there is no softmax whose result is multiplied with values. Give split=..."
@@ -72,25 +127,27 @@ def head_parts(tape: Tape, entrance: Node, *, required: bool = True) -> dict[int
     return given
 
 
-def split_parts(name: str, node: Node, how: Any, what: str = "") -> Parts:
+def split_parts(name: str, node: Node, how: Any) -> Parts:
     """The Parts of a value along an axis.
 
     Args:
-        how: the axis, or (axis, number of equal pieces); None for the value as a whole.
-        what: a word that stands before the number in their names.
+        how: the axis, or (axis, number of equal pieces).
     """
     value = node.value
-    if how is None:
-        return Parts.of({f"{name} {what} 0": value})
     axis, count = how if isinstance(how, tuple) else (how, None)
     if not -value.ndim <= axis < value.ndim or (count is not None and (count < 1 or value.shape[axis] % count)):
         raise ValueError(
             f"For 'stream', split={how} should be an axis of {name!r}, of shape {value.shape}, and a number that divides it."
         )
-    axis %= value.ndim
     size = value.shape[axis]
-    numbers = jnp.arange(size) // (1 if count is None else size // count)
-    shape = [-1 if i == axis else 1 for i in range(value.ndim)]
-    masks = [(numbers == i).reshape(shape) for i in range(size if count is None else count)]
-    label = f"{name} {what}".rstrip()
-    return Parts.of({f"{label} {i}": jnp.where(mask, value, 0) for i, mask in enumerate(masks)})
+    count = size if count is None else count
+    return _by_number(value, _along(value.ndim, axis % value.ndim, jnp.arange(size) // (size // count)), count, name)
+
+
+def _along(ndim, axis, numbers):
+    return numbers.reshape([-1 if i == axis else 1 for i in range(ndim)])
+
+
+def _by_number(value, numbers, count, label):
+    """The Parts of a value, each of which has the values of one number."""
+    return Parts.of({f"{label} {i}": jnp.where(numbers == i, value, 0) for i in range(count)})

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import check_callable, on_behalf_of
+from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.models.kept_programs import pure_of
 from msjax.core.models.verbs import axis_of, selected_along, spoilt
 from msjax.core.study.programs import matching, on_tape
@@ -57,7 +57,7 @@ def splice(
         if key not in pairs:
             raise ValueError(f"For 'splice', 'edit' has {key!r}, but there are coders for {', '.join(map(repr, pairs))}.")
     for fn in (*(fn for both in coders.values() for fn in both), *edit.values()):
-        check_callable(fn, "splice")
+        check_function(fn, "splice")
 
     def run(*args):
         def work(program):

@@ -36,6 +36,7 @@ from msjax.dataset.audio.filter_banks import (
 )
 from msjax.dataset.audio.filters import (
     AllpassBiquad as AllpassBiquad,
+    BandBiquad as BandBiquad,
     BandpassBiquad as BandpassBiquad,
     BandrejectBiquad as BandrejectBiquad,
     BassBiquad as BassBiquad,
@@ -46,6 +47,12 @@ from msjax.dataset.audio.filters import (
     LowpassBiquad as LowpassBiquad,
     RiaaBiquad as RiaaBiquad,
     TrebleBiquad as TrebleBiquad,
+)
+from msjax.dataset.audio.phases import (
+    InverseSpectrogram as InverseSpectrogram,
+    PhaseVocoder as PhaseVocoder,
+    PitchShift as PitchShift,
+    TimeStretch as TimeStretch,
 )
 from msjax.dataset.audio.spectra import (
     MFCC as MFCC,

@@ -87,6 +87,35 @@ class _Band(AudioTransform):
         return _filtered(sound, coefficients[:3], coefficients[3:])
 
 
+class BandBiquad(_Band):
+    """Lets the frequencies around one pass, less and less the further away they are.
+
+    Args:
+        sample_rate (int): samples a second.
+        central_freq (float): in Hz.
+        Q (float): the quality, in (0, 1]. Default: 0.707.
+        noise (bool): True for sounds without pitch, such as drums. Default: False.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.BandBiquad(8000, 1000.0)(np.zeros(4, np.float32)).shape
+        (4,)
+    """
+
+    def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707, noise: bool = False):
+        super().__init__(sample_rate, central_freq, Q)
+        self.noise = check_bool(noise, "noise", "BandBiquad")
+
+    def _design(self):
+        a2 = np.exp(-self._w / self.Q)
+        a1 = -4 * a2 / (1 + a2) * np.cos(self._w)
+        b0 = np.sqrt(1 - a1**2 / (4 * a2)) * (1 - a2)
+        if self.noise:
+            b0 = np.sqrt(((1 + a2) ** 2 - a1**2) * (1 - a2) / (1 + a2))
+        return b0, 0.0, 0.0, 1.0, a1, a2
+
+
 class LowpassBiquad(_Band):
     """Lets low frequencies pass.
 

@@ -82,14 +82,41 @@ class Spectrogram(AudioTransform):
             sound = np.pad(sound, [*ends, (self.n_fft // 2, self.n_fft // 2)], mode=self.pad_mode.value)
         if sound.shape[-1] < self.n_fft:
             raise RuntimeError(f"{type(self).__name__}: the sound has {sound.shape[-1]} samples, and n_fft is {self.n_fft}.")
-        window = np.zeros(self.n_fft)
-        begin = (self.n_fft - self.win_length) // 2
-        window[begin : begin + self.win_length] = made = _window(self.window, self.win_length)
+        window = self._padded_window()
         frames = np.lib.stride_tricks.sliding_window_view(sound, self.n_fft, axis=-1)[..., :: self.hop_length, :] * window
         spectrum = (np.fft.rfft if self.onesided else np.fft.fft)(frames)
         if self.normalized:
-            spectrum /= np.sqrt((made**2).sum())
+            spectrum /= np.sqrt((window**2).sum())
         return np.swapaxes(spectrum, -1, -2)
+
+    def sound_of(self, spectrum: np.ndarray, length: int) -> np.ndarray:
+        """The sound of a spectrum, by overlapping frames; cut or filled with zeros to a length, unless that is 0."""
+        window = self._padded_window()
+        bins = self.n_fft // 2 + 1 if self.onesided else self.n_fft
+        if spectrum.shape[-2] != bins:
+            raise RuntimeError(
+                f"{type(self).__name__}: n_fft={self.n_fft} needs {bins} frequencies, but there are {spectrum.shape[-2]}."
+            )
+        spectrum = np.swapaxes(spectrum, -1, -2) * (np.sqrt((window**2).sum()) if self.normalized else 1)
+        frames = np.fft.irfft(spectrum, self.n_fft) if self.onesided else np.fft.ifft(spectrum).real
+        count = frames.shape[-2]
+        sound = np.zeros((*frames.shape[:-2], self.n_fft + self.hop_length * (count - 1)))
+        weights = np.zeros(sound.shape[-1])
+        for number in range(count):
+            place = slice(number * self.hop_length, number * self.hop_length + self.n_fft)
+            sound[..., place] += frames[..., number, :] * window
+            weights[place] += window**2
+        ends = self.n_fft // 2 if self.center else 0
+        end = ends + length if length else sound.shape[-1] - ends
+        sound, weights = sound[..., ends:end], weights[ends:end]
+        sound = np.divide(sound, weights, out=np.zeros_like(sound), where=weights > 1e-11)
+        return np.pad(sound, [(0, 0)] * (sound.ndim - 1) + [(0, max(length - sound.shape[-1], 0))])
+
+    def _padded_window(self) -> np.ndarray:
+        window = np.zeros(self.n_fft)
+        begin = (self.n_fft - self.win_length) // 2
+        window[begin : begin + self.win_length] = _window(self.window, self.win_length)
+        return window
 
 
 class SpectralCentroid(AudioTransform):
@@ -316,7 +343,7 @@ class ComplexNorm(AudioTransform):
     _least = 2
 
     def __init__(self, power: float = 1.0):
-        self.power = check_float(power, "power", "ComplexNorm", low=0)
+        self.power = check_number(power, "power", "ComplexNorm", low=0)
 
     def _sound(self, sound):
         return _magnitude(sound, self.power)

@@ -63,7 +63,7 @@ class RepeatDataset(Dataset):
     def _rows(self, run):
         for number in itertools.count() if self._times < 0 else range(self._times):
             empty = True
-            for row in self._inputs[0]._rows(run.again(number)):
+            for row in self._inputs[0]._rows(run.again(number, number + 1 == self._times)):
                 empty = False
                 yield row
             if empty:

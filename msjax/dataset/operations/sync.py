@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.core.base.checks import check_int, check_type, is_int
-from msjax.core.base.errors import check_callable
+from msjax.core.base.errors import check_function
 from msjax.dataset import config
 from msjax.dataset.dataset import Dataset
 
@@ -23,7 +23,7 @@ class SyncWaitDataset(Dataset):
         if num_batch <= 0:
             raise ValueError(f"num_batch need to be greater than 0, but got {num_batch}.")
         if callback is not None:
-            check_callable(callback, "sync_wait")
+            check_function(callback, "sync_wait")
         if self.name in conditions(dataset):
             raise RuntimeError(f"Condition name is already in use: {self.name!r}.")
         self._batch, self._callback = num_batch, callback
@@ -44,7 +44,7 @@ class SyncWaitDataset(Dataset):
         for row in self._inputs[0]._rows(run.child()):
             with self._changed:
                 seconds = config.get_callback_timeout()
-                if self._waits and not self._changed.wait_for(lambda: self._open > 0, seconds):
+                if self._waits and not self._changed.wait_for(lambda: self._open > 0 or not self._waits, seconds):
                     self._waits = False
                     warnings.warn(
                         f"For 'sync_wait', no sync_update({self.name!r}) came within {seconds} seconds; rows don't wait for it any "
@@ -53,6 +53,12 @@ class SyncWaitDataset(Dataset):
                     )
                 self._open -= 1
             yield row
+
+    def disable(self) -> None:
+        """Let all rows pass."""
+        with self._changed:
+            self._waits = False
+            self._changed.notify_all()
 
     def update(self, num_batch: int | None, data: Any) -> None:
         """Call the callback, and let further rows pass."""

@@ -83,15 +83,11 @@ class NumpySlicesDataset(MappableDataset):
 def _column(values, name):
     """The values of one column: an array, or a list of values whose shapes differ."""
     if isinstance(values, np.ndarray):
-        if not values.ndim:
-            raise TypeError(f"For 'NumpySlicesDataset', column {name!r} should have rows, but got {describe(values)}.")
+        check_kind(values, values.ndim, "have rows", f"column {name!r}", "NumpySlicesDataset")
         return values
     if isinstance(values, Tensor):
         return values.asnumpy()
-    if not isinstance(values, (list, tuple)):
-        raise TypeError(
-            f"For 'NumpySlicesDataset', column {name!r} should be a list, tuple or array, but got {describe(values)}."
-        )
+    check_kind(values, isinstance(values, (list, tuple)), "be a list, tuple or array", f"column {name!r}", "NumpySlicesDataset")
     try:
         array = np.array([v.asnumpy() if isinstance(v, Tensor) else v for v in values])
     except ValueError:

@@ -27,6 +27,13 @@ from msjax.dataset.text.tokenizers import (
     WhitespaceTokenizer as WhitespaceTokenizer,
     WordpieceTokenizer as WordpieceTokenizer,
 )
+from msjax.dataset.text.vectors import (
+    CharNGram as CharNGram,
+    FastText as FastText,
+    GloVe as GloVe,
+    ToVectors as ToVectors,
+    Vectors as Vectors,
+)
 from msjax.dataset.text.vocab import Lookup as Lookup, Vocab as Vocab
 
 if not TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from msjax.common.typing import ArrayLike
-from msjax.core.base.checks import check_bool, check_int, check_str, check_type, is_int
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_str, check_type, is_int
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_data, check_list
 from msjax.dataset.text.base import TextTransform
@@ -130,8 +130,13 @@ class Ngram(TextTransform):
         lengths = [n] if is_int(n) else check_list(n, "n", "Ngram")
         self.n: list[int] = [check_int(length, "n", "Ngram", low=1) for length in lengths]
         for name, pad in (("left_pad", left_pad), ("right_pad", right_pad)):
-            if not (isinstance(pad, tuple) and len(pad) == 2 and isinstance(pad[0], str) and is_int(pad[1])):
-                raise TypeError(f"For 'Ngram', '{name}' should be (str, int), but got {describe(pad)}.")
+            check_kind(
+                pad,
+                isinstance(pad, tuple) and len(pad) == 2 and isinstance(pad[0], str) and is_int(pad[1]),
+                "be (str, int)",
+                name,
+                "Ngram",
+            )
             check_int(pad[1], name, "Ngram", low=0)
         self.left_pad, self.right_pad = left_pad, right_pad
         self.separator: str = check_str(separator, "separator", "Ngram")

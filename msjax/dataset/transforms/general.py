@@ -119,8 +119,13 @@ class Fill(Transform):
     """
 
     def __init__(self, fill_value: ArrayLike):
-        if not isinstance(fill_value, (int, float, str, bytes, np.generic)):
-            raise TypeError(f"For 'Fill', 'fill_value' should be a number, str or bytes, but got {describe(fill_value)}.")
+        check_kind(
+            fill_value,
+            isinstance(fill_value, (int, float, str, bytes, np.generic)),
+            "be a number, str or bytes",
+            "fill_value",
+            "Fill",
+        )
         self.fill_value = fill_value
 
     def _apply(self, array):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_number, check_value
+from msjax.core.base.checks import check_int, check_kind, check_number, check_value
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_enum, check_list
 from msjax.dataset.enums import Named
@@ -274,8 +274,7 @@ class UniformAugment(ImageTransform):
     def __init__(self, transforms: list[Any], num_ops: int = 2):
         who = "UniformAugment"
         for number, one in enumerate(check_list(transforms, "transforms", who)):
-            if not callable(one):
-                raise TypeError(f"For '{who}', 'transforms[{number}]' should be callable, but got {describe(one)}.")
+            check_kind(one, callable(one), "be callable", f"transforms[{number}]", who)
         self.num_ops: int = check_int(num_ops, "num_ops", who, low=1, high=2**24)
         check_value(
             num_ops, num_ops <= len(transforms), f"be at most the number of transforms, {len(transforms)}", "num_ops", who

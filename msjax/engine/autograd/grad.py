@@ -11,7 +11,7 @@ from msjax.common.bases import CellBase, SparseBase, is_cell
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import COMPILER
 from msjax.common.tensor import Tensor, filled_like
-from msjax.core.base.checks import check_bool
+from msjax.core.base.checks import check_bool, check_kind, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.recording import GradientScope, check_function, flatten_tensors, main_and_aux
@@ -235,8 +235,7 @@ class Weights:
             )
         self.parameters: list[Parameter] = [weights] if isinstance(weights, Parameter) else list(weights)
         for parameter in self.parameters:
-            if not isinstance(parameter, Parameter):
-                raise TypeError(f"For '{who}', every one of 'weights' should be a Parameter, but got {describe(parameter)}.")
+            check_kind(parameter, isinstance(parameter, Parameter), "be a Parameter", "every one of 'weights'", who)
 
     def shape_like(self, grads: Sequence[_G]) -> _G | tuple[_G, ...]:
         """The gradients, one for each Parameter, in the requested form."""
@@ -270,14 +269,9 @@ class _Request:
         self.positions = () if position is None else position if isinstance(position, tuple) else (position,)
         self.by_position = position is not None
         for p in self.positions:
-            if not isinstance(p, int):
-                raise TypeError(
-                    f"For '{who}', 'grad_position' should be an int or a tuple of ints, but got {describe(position)}."
-                )
-            if p < 0:
-                raise ValueError(f"For '{who}', 'grad_position' should not be negative, but got {p}.")
-        if len(set(self.positions)) < len(self.positions):
-            raise ValueError(f"For '{who}', 'grad_position' should name each position once, but got {position}.")
+            check_kind(position, isinstance(p, int), "be an int or a tuple of ints", "grad_position", who)
+            check_value(p, p >= 0, "not be negative", "grad_position", who)
+        check_value(position, len(set(self.positions)) >= len(self.positions), "name each position once", "grad_position", who)
         if position == ():
             raise RuntimeError(f"For '{who}', 'grad_position' should name a position; it is an empty tuple.")
         self.weights = None if weights is None else Weights(weights, who)

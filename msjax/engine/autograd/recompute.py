@@ -24,7 +24,8 @@ from msjax.common.random import default_generator
 from msjax.common.run_state import ROOT, SEQUENCE, STATE
 from msjax.common.tensor import Tensor, is_tensor, renewed, tensors_in, wrap
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.errors import callable_name, check_callable, describe
+from msjax.core.base.checks import check_kind
+from msjax.core.base.errors import callable_name, check_function, describe
 from msjax.engine.autograd.op import OpNode
 
 __all__ = ["recompute", "saved_tensors_hooks"]
@@ -67,8 +68,7 @@ def recompute(
         >>> print(ms.grad(lambda x: ms.recompute(lambda v: ops.exp(v) * v, x))(ms.Tensor(1.0)))
         5.4365635
     """
-    if not callable(block):
-        raise TypeError(f"For 'recompute', the block should be a Cell or a function, but got {describe(block)}.")
+    check_kind(block, callable(block), "be a Cell or a function", "the block", "recompute")
     return call_recomputed(block, args, kwargs, context_fn)
 
 
@@ -288,8 +288,8 @@ class saved_tensors_hooks:
     again = False  # see `_Region`
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
-        check_callable(pack_hook, "saved_tensors_hooks")
-        check_callable(unpack_hook, "saved_tensors_hooks")
+        check_function(pack_hook, "saved_tensors_hooks")
+        check_function(unpack_hook, "saved_tensors_hooks")
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
         self._before: list[Any] = []

@@ -16,6 +16,7 @@ from msjax.common.run_state import LOCK, STATE, Node, Scope
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.common.tensor_hooks import attach_hooks
 from msjax.core.base import jax_slots
+from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.backward import LeafGradients, run_backward
@@ -231,11 +232,11 @@ def _is_whole(value):
 
 def _has_no_gradient(value):
     """Whether something that a function returned can't depend on its inputs in a way that has a gradient, as integers and shapes can't."""
-    return isinstance(value, (int, str, Type)) or (isinstance(value, tuple) and all(map(_has_no_gradient, value)))
+    return isinstance(value, (int, Type)) or (isinstance(value, tuple) and value != () and all(map(_has_no_gradient, value)))
 
 
 def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
-    """The Tensors in what a function returned, nested containers included; of sparse tensors, the values. None for integers, text and types.
+    """The Tensors in what a function returned, nested containers included; of sparse tensors, the values. There are none in integers and types.
 
     Raises:
         TypeError: the function returned no Tensor, but something else.
@@ -251,8 +252,7 @@ def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
 
 def check_function(fn: object, who: str) -> Callable[..., Any]:
     """`fn`; a TypeError unless it can be called."""
-    if not callable(fn):
-        raise TypeError(f"For '{who}', 'fn' should be a function or a Cell, but got {describe(fn)}.")
+    check_kind(fn, callable(fn), "be a function or a Cell", "fn", who)
     return fn
 
 

@@ -14,8 +14,8 @@ from flax import nnx
 from msjax.common.bases import CellBase
 from msjax.common.run_state import COMPILER, ROOT, STATE
 from msjax.common.tensor import being_traced
-from msjax.core.base.checks import check_options
-from msjax.core.base.errors import describe, shorten
+from msjax.core.base.checks import check_kind, check_options
+from msjax.core.base.errors import shorten
 from msjax.core.base.typing import CompiledFunction
 from msjax.core.base.weak import LiveSet
 from msjax.core.door import ACTIVITY, WORKER
@@ -90,8 +90,7 @@ def jit(function: Callable[..., Any] | None = None, *, fullgraph: bool = False, 
     check_options(options, _KNOWN, "jit")
     if function is None:
         return functools.partial(jit, fullgraph=fullgraph)
-    if not callable(function):
-        raise TypeError(f"For 'jit', the argument should be a function or a Cell, but got {describe(function)}.")
+    check_kind(function, callable(function), "be a function or a Cell", "the argument", "jit")
     return _jitted(function, fullgraph)
 
 

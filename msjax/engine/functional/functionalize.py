@@ -26,6 +26,7 @@ from msjax.common.tensor_hooks import LateHookError
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
+from msjax.core.base.checks import check_kind
 from msjax.core.base.code import globals_in, names_in
 from msjax.core.base.errors import describe
 from msjax.core.base.libraries import is_library
@@ -71,8 +72,10 @@ class FunctionalRun(ProgramUnderWay):
             self.outer.entered(owner)
 
     def differentiated_by_jax(self) -> bool:
-        self.hooks_gradients = not self.on_tape
         return not self.on_tape
+
+    def comes_to_node(self) -> None:
+        self.hooks_gradients = True
 
     def comes_to_event(self) -> None:
         if self.outer is not None:
@@ -217,8 +220,7 @@ def functionalize(
         >>> print(out)
         [[3.]]
     """
-    if not is_cell(net):
-        raise TypeError(f"For 'functionalize', the network should be a Cell, but got {describe(net)}.")
+    check_kind(net, is_cell(net), "be a Cell", "the network", "functionalize")
 
     trained, rest = state_of(net)
     # Copies: whoever donates them to a program leaves the network its own.

@@ -156,8 +156,7 @@ class PendingProgram:
             return
         traced, program, by_size = self._compiled(fn, values)
         with STORE.compiling(stored_as, program, values):
-            if not isinstance(program, PassThrough):
-                program.lower(*values).compile()
+            program.lower(*values).compile()
         self._put(traced, program, by_size)
 
     def _signature_cache(self, fn):
@@ -174,7 +173,7 @@ class PendingProgram:
         if stored_as is None:
             return None, None
         loaded = STORE.load(stored_as, values, fn)
-        return stored_as, None if loaded is None else LoadedProgram(self, fn, stored_as, loaded, values)
+        return stored_as, None if loaded is None else LoadedProgram(self, fn, stored_as, loaded)
 
     def _compiled(self, fn, values):
         """(the function as it is traced, its program, whether operands of another size may need another one)."""
@@ -182,10 +181,6 @@ class PendingProgram:
         traced = TracedFunction(fn, cache, key)
         if cache.jit is not None:
             return traced, cache.jit(traced), False
-        if getattr(fn, "may_return_operands", False):
-            program = PassThrough.of(traced, values)
-            if program is not None:
-                return traced, program, False
         program, by_size = compile_operator(traced, values)
         return traced, program, by_size and not isinstance(key, SignatureKey)
 
@@ -208,18 +203,15 @@ class LoadedProgram:
         fn: the function.
         key: in the store.
         loaded: what `ProgramStore.load` has returned.
-        values: operands of the signature that it is for.
     """
 
     __slots__ = ("pending", "fn", "key", "program", "executable")
 
-    def __init__(self, pending: PendingProgram, fn: Any, key: StoreKey, loaded: tuple[Any, Any], values: Sequence[Any]):
+    def __init__(self, pending: PendingProgram, fn: Any, key: StoreKey, loaded: tuple[Any, Any]):
         self.pending = pending
         self.fn = fn
         self.key = key
         self.program, self.executable = loaded
-        if self.executable is None:
-            self.program: Any = PassThrough(TracedFunction(fn, pending.cache, pending.key), self.program, values)
 
     def first_call(self, values: Sequence[Any]) -> tuple[Any] | None:
         """(the result of the first call,); None if the program can't be used. Otherwise, it is put into the cache."""
@@ -230,12 +222,10 @@ class LoadedProgram:
             # If it is the call's fault, the compiled program raises as well.
             STORE.discard(self.key)
             return None
-        if executable is not None:
-            if not executable.checked:
-                STORE.unusable = True
-                return None
-            program = executable.fast_path() or program
-        self.pending._put_stored(program)
+        if not executable.checked:
+            STORE.unusable = True
+            return None
+        self.pending._put_stored(executable.fast_path() or program)
         return (out,)
 
     def __call__(self, *values: Any) -> Any:
@@ -294,34 +284,6 @@ class TracedFunction:
         result, metadata = with_metadata(*values)
         self.metadata.append(metadata)
         return result
-
-
-class PassThrough:
-    """A program without equations, which returns operands themselves, where XLA would compile and run copies.
-
-    Args:
-        traced: the function, for calls of another signature.
-        positions: of the operands that are the results.
-        values: operands of the only signature that it is for.
-    """
-
-    def __init__(self, traced: TracedFunction, positions: list[int], values: Sequence[Any]):
-        self._other = jax.jit(traced)
-        self.positions: list[int] = positions
-        self._signature = signature_of(values)
-
-    @classmethod
-    def of(cls, traced: TracedFunction, values: Sequence[Any]) -> PassThrough | None:
-        """The program of a function for operands like `values`; None if that computes something."""
-        jaxpr = jax.jit(traced).trace(*values).jaxpr.jaxpr
-        if jaxpr.eqns or any(v not in jaxpr.invars for v in jaxpr.outvars):
-            return None
-        return cls(traced, [jaxpr.invars.index(v) for v in jaxpr.outvars], values)
-
-    def __call__(self, *values: Any) -> tuple[Any, ...]:
-        if signature_of(values) != self._signature:
-            return self._other(*values)
-        return tuple([values[i] for i in self.positions])
 
 
 class SignatureCache:

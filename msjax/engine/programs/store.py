@@ -73,10 +73,8 @@ class ProgramStore:
         """
         return None if description is None or not self.folder() else store_key(description, values, options)
 
-    def load(self, key: StoreKey, values: Sequence[Any], fn: Any) -> tuple[Any, jax_slots.CheckedExecutable | None] | None:
+    def load(self, key: StoreKey, values: Sequence[Any], fn: Any) -> tuple[Any, jax_slots.CheckedExecutable] | None:
         """(the program of a key, the executable in it); None if it isn't there, or is damaged.
-
-        For a program that only returns operands, (their positions, None).
 
         Args:
             values: the operands.
@@ -84,8 +82,6 @@ class ProgramStore:
         """
         try:
             results, payload = read_entry(self._path(key))
-            if payload is None:
-                return _positions(results, values), None
             if hasattr(fn, "restored_metadata"):
                 metadata, out_tree = fn.restored_metadata(results, values)
             else:
@@ -109,13 +105,9 @@ class ProgramStore:
 
         Args:
             key: None for a program that is not stored.
-            program: `jax.jit` of a `TracedFunction`, or a `PassThrough`.
+            program: `jax.jit` of a `TracedFunction`.
             values: its operands.
         """
-        positions = getattr(program, "positions", None)
-        if key is not None and positions is not None:
-            self._add(_Waiting(self._path(key), positions, None, None))
-            key = None
         # The libraries and Python functions that custom calls refer to are made known to XLA when they are lowered.
         if key is None or "custom_call" in (lowered := program.lower(*values)).as_text():
             yield
@@ -152,30 +144,21 @@ class ProgramStore:
                     write_entry(waiting.path, waiting.entry())
 
 
-def _positions(results, values):
-    """The positions of operands that are results, as an entry has them."""
-    if not results or not all(type(i) is int and 0 <= i < len(values) and values[i] is not None for i in results):
-        raise ValueError("an entry refers to operands that there are not")
-    return results
-
-
 class _Waiting(NamedTuple):
     """A program that waits to be written.
 
     Attributes:
-        compiled: what jax compiled; of a program without equations, the positions of the operands that it returns.
+        compiled: what jax compiled.
         fn, metadata: the function, and the metadata of this program.
     """
 
     path: str
-    compiled: jax.stages.Compiled | list[Any]
+    compiled: jax.stages.Compiled
     fn: Any
     metadata: Any
 
     def entry(self) -> StoreEntry:
         """The entry that is written; jax serializes the program only now."""
-        if isinstance(self.compiled, list):
-            return StoreEntry(self.compiled, None)
         payload, out_tree = jax_slots.serialized(self.compiled)
         stored = self.fn.stored_metadata(self.metadata) if hasattr(self.fn, "stored_metadata") else structure_as_data(out_tree)
         return StoreEntry(stored, payload)

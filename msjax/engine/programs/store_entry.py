@@ -30,13 +30,12 @@ class StoreEntry(NamedTuple):
 
     Attributes:
         results: what says how the program's results are made, as JSON can hold it: lists, texts, numbers, True, False and None. Of a
-            program without equations, the positions of the operands that it returns; of a function with metadata, the stored part
-            of that; of any other one, the structure of its results.
-        payload: the executable; None for a program without equations.
+            function with metadata, the stored part of that; of any other one, the structure of its results.
+        payload: the executable.
     """
 
     results: Any
-    payload: bytes | None
+    payload: bytes
 
 
 def read_entry(path: str) -> StoreEntry:
@@ -61,7 +60,7 @@ def read_entry(path: str) -> StoreEntry:
         results = json.loads(content[4 : 4 + length])
     except (zlib.error, struct.error, ValueError) as error:
         raise DamagedEntry(str(error)) from None
-    return StoreEntry(results, content[4 + length :] or None)
+    return StoreEntry(results, content[4 + length :])
 
 
 def write_entry(path: str, entry: StoreEntry) -> None:
@@ -72,7 +71,7 @@ def write_entry(path: str, entry: StoreEntry) -> None:
         TypeError, ValueError: `results` is nothing that JSON can hold.
     """
     text = json.dumps(entry.results, allow_nan=False).encode()
-    data = zlib.compress(struct.pack("<I", len(text)) + text + (entry.payload or b""), 1)
+    data = zlib.compress(struct.pack("<I", len(text)) + text + entry.payload, 1)
     write_whole(path, _MARK + _digest(path, data) + data)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_one_of, is_number
+from msjax.core.base.checks import check_bool, check_kind, check_one_of, is_number
 from msjax.core.base.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
@@ -45,8 +45,7 @@ class _Surface(Metric):
         who = type(self).__name__
         pred, truth = self._convert_data(inputs[0]), self._convert_data(inputs[1])
         label = inputs[2]
-        if not is_number(label):
-            raise TypeError(f"For '{who}.update', the label should be a number, but got {describe(label)}.")
+        check_kind(label, is_number(label), "be a number", "the label", f"{who}.update")
         if pred.size == 0 or pred.shape != truth.shape:
             raise ValueError(f"For '{who}.update', both masks should have one shape, but got {pred.shape} and {truth.shape}.")
         if label not in pred and label not in truth:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_type, check_value
+from msjax.core.base.checks import check_bool, check_kind, check_type, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Number
 from msjax.engine.autograd.grad import GradOperation, value_and_grad
@@ -142,8 +142,13 @@ class ForwardValueAndGrad(Cell):
         sens_param: bool = False,
     ):
         super().__init__(auto_prefix=False)
-        if not isinstance(network, (Cell, types.FunctionType, types.MethodType)):
-            raise TypeError(f"For 'ForwardValueAndGrad', 'network' should be a Cell or function, but got {describe(network)}.")
+        check_kind(
+            network,
+            isinstance(network, (Cell, types.FunctionType, types.MethodType)),
+            "be a Cell or function",
+            "network",
+            "ForwardValueAndGrad",
+        )
         for name, flag in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
             check_bool(flag, name, "ForwardValueAndGrad")
         if get_by_list and weights is None and not isinstance(network, Cell):

@@ -14,7 +14,7 @@ import numpy as np
 from msjax.common.dtype import as_dtype, from_np, to_jax
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.checks import check_kind
-from msjax.core.base.errors import callable_name, check_callable
+from msjax.core.base.errors import callable_name, check_function
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.primitive import Form, Primitive
@@ -74,7 +74,7 @@ class Custom(Primitive):
                 f"For 'Custom', func_type {func_type!r} is not offered: it compiles code for MindSpore's devices. A Python function of numpy "
                 "arrays (func_type='pyfunc'), or one of jax arrays (ms.from_jax), takes its place."
             )
-        check_callable(func, "Custom")
+        check_function(func, "Custom")
         self.func = func
         self.out_shape, self.out_dtype, self.bprop = out_shape, out_dtype, bprop
         self._op = Op("Custom", self._kernel, differentiable=bprop is not None)

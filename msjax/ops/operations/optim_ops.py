@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.function.nn_func.optimizer_steps import (
     ada_max,
@@ -123,10 +123,9 @@ class _Step(Form):
     def _run(self, operands):
         given = operands if self._order is None else [operands[i] for i in self._order]
         for operand in given[: self._written]:
-            if not isinstance(operand, Parameter):
-                raise TypeError(
-                    f"For '{self._operator}', the first {self._written} operand(s) should be Parameters, but got {describe(operand)}."
-                )
+            check_kind(
+                operand, isinstance(operand, Parameter), "be Parameters", f"the first {self._written} operand(s)", self._operator
+            )
         out = apply(self._op, given, tuple(getattr(self, key) for key in self._static))
         for operand, new in zip(given, out):
             operand._set_value(new._value)

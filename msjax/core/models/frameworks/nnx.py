@@ -141,7 +141,7 @@ class ModuleHooks(HookRegistry, HookSite):
             _put(attribute, cls, copied, None)
 
     def _methods(self):
-        return tuple(sorted(set().union(*[row.calls for row in self._rows])))
+        return tuple(sorted({call for row in self._rows for call in row.calls}))
 
     def subject(self, method: str, module: Any) -> ModuleSubject | None:
         """What hooks get as their module where a method of `module`, the user's or a copy, is called; None if it has no hooks."""

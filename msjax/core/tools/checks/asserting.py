@@ -13,6 +13,7 @@ from jax.interpreters import ad, batching, mlir
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import known_value
+from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import describe
 from msjax.core.base.state import STATE
 from msjax.core.base.user_lines import user_lines
@@ -56,8 +57,7 @@ def check(condition: Any, message: str, **values: Any) -> None:
         ...     print(fault.message)
         the batch has a 50.0
     """
-    if not isinstance(message, str):
-        raise TypeError(f"For 'check', 'message' should be a str, but got {describe(message)}.")
+    check_kind(message, isinstance(message, str), "be a str", "message", "check")
     holds = jnp.all(jnp.asarray(as_arrays(condition)))
     numbers = [_number(name, value) for name, value in values.items()]
     if len(numbers) > MOST:

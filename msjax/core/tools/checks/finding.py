@@ -11,8 +11,8 @@ import jax.extend.core as jex
 import numpy as np
 
 from msjax.core.base import jax_slots
+from msjax.core.base.checks import check_kind
 from msjax.core.base.compiler_options import options_for
-from msjax.core.base.errors import describe
 from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.hooks.primitive import COLLECTED
 from msjax.core.jaxprs.interpreter import Program
@@ -38,8 +38,7 @@ def kinds_of(checks: str | Collection[str], who: str) -> tuple[str, ...]:
         TypeError, ValueError: it names others.
     """
     given = (checks,) if isinstance(checks, str) else checks
-    if not isinstance(given, (tuple, list, set, frozenset)):
-        raise TypeError(f"For '{who}', 'checks' should be a str or a tuple of them, but got {describe(checks)}.")
+    check_kind(checks, isinstance(given, (tuple, list, set, frozenset)), "be a str or a tuple of them", "checks", who)
     for kind in given:
         if kind not in (*sources.KINDS, "all"):
             raise ValueError(f"For '{who}', 'checks' has {', '.join(map(repr, sources.KINDS))} and 'all', but got {kind!r}.")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import re
-import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 
 from msjax.core.base import jax_slots
+from msjax.core.base.libraries import is_library_file
 from msjax.core.base.user_lines import Line, is_own
 from msjax.core.jaxprs.plan import close
-
-_LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib", "stdlib")})
 
 
 def lines_of(traceback: Any) -> tuple[Line | None, Line | None]:
@@ -27,7 +24,7 @@ def lines_of(traceback: Any) -> tuple[Line | None, Line | None]:
 
 def innermost(frames: Sequence[Line]) -> tuple[Line | None, Line | None]:
     """(the first of some lines, which are the innermost first; the user's line that led there if that one is in a library)."""
-    users = [line for line in frames if not line.file.startswith(_LIBRARIES)]
+    users = [line for line in frames if not is_library_file(line.file)]
     if not frames:
         return None, None
     return frames[0], users[0] if users and users[0] != frames[0] else None

@@ -10,8 +10,7 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.common.typing import ArrayLike
-from msjax.core.base.checks import check_type
+from msjax.core.base.checks import check_int, check_type
 from msjax.nn.cell.base import Cell
 
 __all__ = ["Distribution"]
@@ -21,13 +20,13 @@ class Distribution(Cell):
     """The base of distributions. Each call takes the parameters that the constructor has not been given.
 
     A subclass names its parameters in `parameters`, and defines `_log_prob(value, *parameters)`, `_cdf`, `_mean`, `_var`, `_mode`,
-    `_entropy`, `_kl(*other, *own)` and `_sample(shape, *parameters)`.
+    `_entropy`, `_kl(*other, *own)` and `_sample(shape, *parameters)`. One that names no parameters gets in them what each call is given.
 
     Args:
         seed (int, optional): of the samples.
         dtype (ms.dtype): of the parameters and of samples.
         name (str): the name.
-        param (dict): the parameters by their names; None for one that each call is given.
+        param (dict): the parameters by their names, itself or under the key ``param_dict``; None for one that each call is given.
 
     Attributes:
         parameters: {name: how the text of the distribution calls it}.
@@ -35,14 +34,19 @@ class Distribution(Cell):
 
     parameters: dict[str, str] = {}
 
-    def __init__(self, seed: int | None, dtype: Type, name: str, param: dict[str, ArrayLike | None]):
+    def __init__(self, seed: int | None, dtype: Type, name: str, param: dict[str, Any]):
         super().__init__()
-        check_type(name, str, "name", type(self).__name__)
+        who = type(self).__name__
+        check_type(name, str, "name", who)
+        check_type(dtype, Type, "dtype", who)
+        if seed is not None:
+            check_int(seed, "seed", who, low=0)
         self.name = name
         self.seed: int = 0 if seed is None else seed
         self.dtype = dtype
         self.parameter_type: Type = dtype if dtype.kind == "f" else mstype.float32
-        self._given = {key: None if value is None else self._tensor(value) for key, value in param.items()}
+        given = param.get("param_dict", param)
+        self._given = {key: None if value is None else self._tensor(value) for key, value in given.items()}
 
     def _tensor(self, value):
         return value.astype(self.parameter_type) if isinstance(value, Tensor) else Tensor(value, self.parameter_type)
@@ -50,6 +54,8 @@ class Distribution(Cell):
     def _all(self, args, kwargs):
         """The parameters of a call, as Tensors in their order."""
         names = list(self.parameters)
+        if not names:
+            return list(args)
         values = {**self._given, **{k: v for k, v in zip(names, args) if v is not None}, **kwargs}
         for name in names:
             if values.get(name) is None:
@@ -117,6 +123,8 @@ class Distribution(Cell):
         Raises:
             ValueError: it is of another kind.
         """
+        if type(self)._kl is Distribution._kl:
+            return self._missing("kl_loss")
         if dist != type(self).__name__:
             raise ValueError(
                 f"For '{type(self).__name__}', the other distribution should be of the same kind, but it is {dist!r}."

@@ -15,7 +15,8 @@ from msjax.nn.probability.distribution.base import Distribution, shape_of, unit_
 __all__ = ["Exponential", "Normal", "Uniform"]
 
 
-def _check_float(dtype, who):
+def check_float_type(dtype: object, who: str) -> None:
+    """A TypeError for anything but a type of floats."""
     if not isinstance(dtype, Type) or dtype.kind != "f":
         raise TypeError(
             f"For '{who}', 'dtype' should be a type of floats, but got {dtype if isinstance(dtype, Type) else describe(dtype)}."
@@ -51,7 +52,7 @@ class Normal(Distribution):
         self, mean: ArrayLike | None = None, sd: ArrayLike | None = None, seed: int | None = None, dtype: Type = mstype.float32,
         name: str = "Normal",
     ):  # fmt: skip
-        _check_float(dtype, "Normal")
+        check_float_type(dtype, "Normal")
         super().__init__(seed, dtype, name, {"mean": mean, "sd": sd})
         deviation = self._given["sd"]
         if deviation is not None and not (deviation.asnumpy() > 0).all():
@@ -112,7 +113,7 @@ class Uniform(Distribution):
         self, low: ArrayLike | None = None, high: ArrayLike | None = None, seed: int | None = None, dtype: Type = mstype.float32,
         name: str = "Uniform",
     ):  # fmt: skip
-        _check_float(dtype, "Uniform")
+        check_float_type(dtype, "Uniform")
         super().__init__(seed, dtype, name, {"low": low, "high": high})
         bounds = self.low, self.high
         if bounds[0] is not None and bounds[1] is not None and not (bounds[0].asnumpy() < bounds[1].asnumpy()).all():
@@ -181,7 +182,7 @@ class Exponential(Distribution):
     def __init__(
         self, rate: ArrayLike | None = None, seed: int | None = None, dtype: Type = mstype.float32, name: str = "Exponential"
     ):
-        _check_float(dtype, "Exponential")
+        check_float_type(dtype, "Exponential")
         super().__init__(seed, dtype, name, {"rate": rate})
         if self.rate is not None and not (self.rate.asnumpy() > 0).all():
             raise ValueError(f"For 'Exponential', the rate should be positive, but got {self.rate}.")

@@ -49,7 +49,8 @@ class Bernoulli(Distribution):
         self, probs: ArrayLike | None = None, seed: int | None = None, dtype: Type = mstype.int32, name: str = "Bernoulli"
     ):
         super().__init__(seed, dtype, name, {"probs": probs})
-        _check_probabilities(self.probs, "Bernoulli")
+        if self.probs is not None and not ((self.probs.asnumpy() > 0) & (self.probs.asnumpy() < 1)).all():
+            raise ValueError(f"For 'Bernoulli', probabilities should be between 0 and 1, but got {self.probs}.")
 
     @property
     def probs(self) -> Tensor | None:

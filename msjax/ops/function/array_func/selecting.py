@@ -12,7 +12,6 @@ from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_int, check_kind, check_value
-from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
@@ -95,8 +94,13 @@ def masked_fill(input_x: Tensor, mask: Tensor, value: Number | Tensor) -> Tensor
         >>> print(ops.masked_fill(ms.Tensor([1.0, 2.0]), ms.Tensor([True, False]), 0.5))
         [0.5 2. ]
     """
-    if not isinstance(value, (Tensor, bool, int, float, complex, np.number, np.bool_)):
-        raise TypeError(f"For 'masked_fill', 'value' should be a number or a Tensor, but got {describe(value)}.")
+    check_kind(
+        value,
+        isinstance(value, (Tensor, bool, int, float, complex, np.number, np.bool_)),
+        "be a number or a Tensor",
+        "value",
+        "masked_fill",
+    )
     return _masked_fill(input_x, _checked_mask(mask, "masked_fill"), value)
 
 

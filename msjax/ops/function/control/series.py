@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, is_tensor, wrap
-from msjax.core.base.checks import check_value
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_value
 from msjax.engine.autograd.recording import check_function
 from msjax.ops.function.control.lifted import Lifted
 
@@ -56,8 +55,7 @@ def _pairs(primals, series, who):
     primals = (primals,) if single else tuple(primals)
     series = (series,) if isinstance(series, Tensor) else tuple(series)
     for value in (*primals, *series):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For '{who}', primals and series should be Tensors or tuples of them, but got {describe(value)}.")
+        check_kind(value, isinstance(value, Tensor), "be Tensors or tuples of them", "primals and series", who)
     return primals, series
 
 

@@ -1,0 +1,332 @@
+"""More families of distributions, each by its formulas."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from msjax import ops
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_kind
+from msjax.nn.probability.distribution.base import Distribution, shape_of, unit_uniform
+from msjax.nn.probability.distribution.continuous import check_float_type
+
+__all__ = ["Beta", "Cauchy", "Gamma", "Geometric", "Gumbel", "HalfNormal", "Laplace", "Logistic", "Poisson", "StudentT"]
+
+_EULER = 0.5772156649015329
+
+
+class Family(Distribution):
+    """The base of distributions whose constructor takes the parameters, each None for one that each call is given, `seed`, `dtype` and `name`.
+
+    Raises:
+        TypeError: an argument of a wrong type.
+        ValueError: a parameter is out of its range, or the shapes don't fit.
+    """
+
+    _positive: ClassVar[tuple[str, ...]] = ()
+    _defaults: ClassVar[tuple[float, ...]] = ()
+    # Whether numbers of another type than floats are possible.
+    _counts: ClassVar[bool] = False
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        who, names = type(self).__name__, [*self.parameters, "seed", "dtype", "name"]
+        check_kind(args, len(args) <= len(names), f"be at most {len(names)}", "the arguments", who)
+        given = {**dict(zip(self.parameters, self._defaults)), **dict(zip(names, args)), **kwargs}
+        for name in given:
+            if name not in names:
+                raise TypeError(f"For '{who}', there is no argument {name!r}; there are {', '.join(names)}.")
+        seed, dtype = given.get("seed"), given.get("dtype", mstype.int32 if self._counts else mstype.float32)
+        if not self._counts:
+            check_float_type(dtype, who)
+        super().__init__(seed, dtype, given.get("name", who), {name: given.get(name) for name in self.parameters})
+        known = {name: value.asnumpy() for name, value in self._given.items() if value is not None}
+        for name in self._positive:
+            if name in known and not (known[name] > 0).all():
+                raise ValueError(f"For '{who}', '{name}' should be positive, but got {known[name]}.")
+            if name == "probs" and name in known and not (known[name] < 1).all():
+                raise ValueError(f"For '{who}', '{name}' should be below 1, but got {known[name]}.")
+        np.broadcast_shapes(*[value.shape for value in known.values()])
+
+    def __getattr__(self, name: str) -> Any:
+        """A parameter, if it was given."""
+        if name in type(self).parameters:
+            return self._given[name]
+        return super().__getattr__(name)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class _Located(Family):
+    """Families with a location and a scale: `_standard` and the like are of location 0 and scale 1."""
+
+    parameters = {"loc": "loc", "scale": "scale"}
+    _positive = ("scale",)
+
+    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        *shape, loc, scale = parameters
+        return self._standard((value - loc) / scale, *shape) - ops.log(scale)
+
+    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        *_, loc, scale = parameters
+        return self._standard_cdf((value - loc) / scale)
+
+    def _mode(self, *parameters: Tensor) -> Tensor:
+        *_, loc, scale = parameters
+        return loc + ops.zeros_like(scale)
+
+    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
+        *_, loc, scale = parameters
+        return loc + scale * self._standard_sample(unit_uniform((*shape, *shape_of(*parameters)), self))
+
+    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
+        return self._missing("log_prob")
+
+    def _standard_cdf(self, z: Tensor) -> Tensor:
+        return self._missing("cdf")
+
+    def _standard_sample(self, u: Tensor) -> Tensor:
+        """Numbers of which `u`, uniform between 0 and 1, is the cdf."""
+        return self._missing("sample")
+
+
+class Cauchy(_Located):
+    """The Cauchy distribution, of `loc` and `scale`. It has no mean and no variance: asking for them is a ValueError."""
+
+    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
+        return -ops.log1p(z**2) - math.log(math.pi)
+
+    def _standard_cdf(self, z: Tensor) -> Tensor:
+        return ops.atan(z) / math.pi + 0.5
+
+    def _standard_sample(self, u: Tensor) -> Tensor:
+        return ops.tan((u - 0.5) * math.pi)
+
+    def _mean(self, *parameters: Tensor) -> Tensor:
+        raise ValueError("For 'Cauchy', the mean, the variance and the standard deviation are undefined.")
+
+    _var = _mean
+
+    def _entropy(self, *parameters: Tensor) -> Tensor:
+        return ops.log(parameters[1]) + math.log(4 * math.pi)
+
+    def _kl(self, *parameters: Tensor) -> Tensor:
+        loc_b, scale_b, loc, scale = parameters
+        return ops.log(((scale + scale_b) ** 2 + (loc - loc_b) ** 2) / (4 * scale * scale_b))
+
+
+class Logistic(_Located):
+    """The logistic distribution, of `loc` and `scale`."""
+
+    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
+        return -z - 2 * ops.logaddexp(-z, ops.zeros_like(z))
+
+    def _standard_cdf(self, z: Tensor) -> Tensor:
+        return ops.sigmoid(z)
+
+    def _standard_sample(self, u: Tensor) -> Tensor:
+        return ops.log(u) - ops.log1p(-u)
+
+    _mean = _Located._mode
+
+    def _var(self, *parameters: Tensor) -> Tensor:
+        return parameters[1] ** 2 * (math.pi**2 / 3)
+
+    def _entropy(self, *parameters: Tensor) -> Tensor:
+        return ops.log(parameters[1]) + 2
+
+
+class Gumbel(_Located):
+    """The Gumbel distribution of largest numbers, of `loc` and `scale`."""
+
+    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
+        return -z - ops.exp(-z)
+
+    def _standard_cdf(self, z: Tensor) -> Tensor:
+        return ops.exp(-ops.exp(-z))
+
+    def _standard_sample(self, u: Tensor) -> Tensor:
+        return -ops.log(-ops.log(u))
+
+    def _mean(self, *parameters: Tensor) -> Tensor:
+        return parameters[0] + parameters[1] * _EULER
+
+    def _var(self, *parameters: Tensor) -> Tensor:
+        return parameters[1] ** 2 * (math.pi**2 / 6)
+
+    def _entropy(self, *parameters: Tensor) -> Tensor:
+        return ops.log(parameters[1]) + (1 + _EULER)
+
+    def _kl(self, *parameters: Tensor) -> Tensor:
+        loc_b, scale_b, loc, scale = parameters
+        ratio, distance = scale / scale_b, (loc - loc_b) / scale_b
+        return ops.log(scale_b / scale) + _EULER * (ratio - 1) + distance + ops.expm1(ops.lgamma(ratio + 1) - distance)
+
+
+class Laplace(_Located):
+    """The Laplace distribution, of `mean` and `sd`, by which differences from the mean are divided."""
+
+    parameters = {"mean": "mean", "sd": "sd"}
+    _positive = ("sd",)
+
+    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
+        return -ops.abs(z) - math.log(2)
+
+
+class HalfNormal(_Located):
+    """The distribution of the size of normal numbers of a standard deviation `sd`, from `mean` on."""
+
+    parameters = {"mean": "mean", "sd": "sd"}
+    _positive = ("sd",)
+
+    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
+        return ops.where(z < 0, -math.inf, 0.5 * math.log(2 / math.pi) - z**2 / 2)
+
+
+class StudentT(_Located):
+    """Student's t distribution, of `df` degrees of freedom, `mean` and `sd`."""
+
+    parameters = {"df": "df", "mean": "mean", "sd": "sd"}
+    _positive = ("df", "sd")
+
+    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
+        (df,) = parameters
+        constant = ops.lgamma((df + 1) / 2) - ops.lgamma(df / 2) - 0.5 * ops.log(df * math.pi)
+        return constant - (df + 1) / 2 * ops.log1p(z**2 / df)
+
+
+class Gamma(Family):
+    """The gamma distribution, of `concentration` and `rate`."""
+
+    parameters = {"concentration": "concentration", "rate": "rate"}
+    _positive = ("concentration", "rate")
+
+    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        a, rate = parameters
+        return a * ops.log(rate) + (a - 1) * ops.log(value) - rate * value - ops.lgamma(a)
+
+    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        a, rate = parameters
+        return ops.igamma(a + ops.zeros_like(value), rate * value)
+
+    def _mean(self, *parameters: Tensor) -> Tensor:
+        return parameters[0] / parameters[1]
+
+    def _var(self, *parameters: Tensor) -> Tensor:
+        return parameters[0] / parameters[1] ** 2
+
+    def _mode(self, *parameters: Tensor) -> Tensor:
+        a, rate = parameters
+        return ops.where(a > 1, (a - 1) / rate, math.nan)
+
+    def _entropy(self, *parameters: Tensor) -> Tensor:
+        a, rate = parameters
+        return a - ops.log(rate) + ops.lgamma(a) + (1 - a) * ops.digamma(a)
+
+    def _kl(self, *parameters: Tensor) -> Tensor:
+        a_b, rate_b, a, rate = parameters
+        logs = ops.lgamma(a_b) - ops.lgamma(a) + a_b * ops.log(rate / rate_b)
+        return (a - a_b) * ops.digamma(a) + logs + a * (rate_b / rate - 1)
+
+    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
+        return ops.gamma(tuple(shape), *parameters, self.seed)
+
+
+class Beta(Family):
+    """The beta distribution, of `concentration1` and `concentration0`."""
+
+    parameters = {"concentration1": "concentration1", "concentration0": "concentration0"}
+    _positive = ("concentration1", "concentration0")
+
+    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        a, b = parameters
+        return (a - 1) * ops.log(value) + (b - 1) * ops.log1p(-value) - _log_beta(a, b)
+
+    def _mean(self, *parameters: Tensor) -> Tensor:
+        return parameters[0] / (parameters[0] + parameters[1])
+
+    def _var(self, *parameters: Tensor) -> Tensor:
+        a, b = parameters
+        return a * b / ((a + b) ** 2 * (a + b + 1))
+
+    def _mode(self, *parameters: Tensor) -> Tensor:
+        a, b = parameters
+        return ops.where(ops.logical_and(a > 1, b > 1), (a - 1) / (a + b - 2), math.nan)
+
+    def _entropy(self, *parameters: Tensor) -> Tensor:
+        a, b = parameters
+        return _log_beta(a, b) - (a - 1) * ops.digamma(a) - (b - 1) * ops.digamma(b) + (a + b - 2) * ops.digamma(a + b)
+
+    def _kl(self, *parameters: Tensor) -> Tensor:
+        a_b, b_b, a, b = parameters
+        turned = (a - a_b) * ops.digamma(a) + (b - b_b) * ops.digamma(b) + (a_b - a + b_b - b) * ops.digamma(a + b)
+        return _log_beta(a_b, b_b) - _log_beta(a, b) + turned
+
+    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
+        one = ops.ones_like(parameters[0] + parameters[1])
+        first, second = (ops.gamma(tuple(shape), p * one, one, self.seed + n) for n, p in enumerate(parameters))
+        return first / (first + second)
+
+
+def _log_beta(a: Tensor, b: Tensor) -> Tensor:
+    return ops.lgamma(a) + ops.lgamma(b) - ops.lgamma(a + b)
+
+
+class Geometric(Family):
+    """How many trials fail before one succeeds, whose probability is `probs`."""
+
+    parameters = {"probs": "probs"}
+    _positive = ("probs",)
+    _counts = True
+
+    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        return ops.where(value < 0, -math.inf, ops.log(parameters[0]) + ops.floor(value) * ops.log1p(-parameters[0]))
+
+    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        return ops.where(value < 0, 0.0, -ops.expm1((ops.floor(value) + 1) * ops.log1p(-parameters[0])))
+
+    def _mean(self, *parameters: Tensor) -> Tensor:
+        return 1 / parameters[0] - 1
+
+    def _var(self, *parameters: Tensor) -> Tensor:
+        return (1 - parameters[0]) / parameters[0] ** 2
+
+    def _mode(self, *parameters: Tensor) -> Tensor:
+        return ops.zeros_like(parameters[0]).astype(self.dtype)
+
+    def _entropy(self, *parameters: Tensor) -> Tensor:
+        p = parameters[0]
+        return (-p * ops.log(p) - (1 - p) * ops.log1p(-p)) / p
+
+    def _kl(self, *parameters: Tensor) -> Tensor:
+        p_b, p = parameters
+        return ops.log(p / p_b) + (1 - p) / p * (ops.log1p(-p) - ops.log1p(-p_b))
+
+    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
+        uniform = unit_uniform((*shape, *parameters[0].shape), self)
+        return ops.floor(ops.log1p(-uniform) / ops.log1p(-parameters[0]))
+
+
+class Poisson(Family):
+    """How many independent events happen where `rate` are expected."""
+
+    parameters = {"rate": "rate"}
+    _positive = ("rate",)
+
+    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        return ops.where(value < 0, -math.inf, ops.log(parameters[0]) * value - parameters[0] - ops.lgamma(value + 1))
+
+    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        return ops.where(value < 0, 0.0, ops.igammac(ops.floor(value) + 1, parameters[0] + ops.zeros_like(value)))
+
+    def _mean(self, *parameters: Tensor) -> Tensor:
+        return parameters[0]
+
+    _var = _mean
+
+    def _mode(self, *parameters: Tensor) -> Tensor:
+        return ops.floor(parameters[0])
+
+    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
+        return ops.random_poisson(Tensor(list(shape), mstype.int32), parameters[0], self.seed)

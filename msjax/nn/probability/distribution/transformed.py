@@ -1,0 +1,135 @@
+"""Distributions of functions of random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msjax import ops
+from msjax.common.tensor import Tensor
+from msjax.core.base.checks import check_type
+from msjax.nn.probability.bijector import Bijector
+from msjax.nn.probability.distribution.base import Distribution
+from msjax.nn.probability.distribution.continuous import Normal
+from msjax.nn.probability.distribution.families import Family
+
+__all__ = ["LogNormal", "TransformedDistribution"]
+
+
+class TransformedDistribution(Distribution):
+    """The distribution of a bijector's results, where its values have another one.
+
+    Args:
+        bijector (Bijector): the function.
+        distribution (Distribution): of its values; calls take the parameters that it has not been given.
+        seed (int, optional): of the samples. Default: that of the distribution.
+        name (str): the name. Default: "transformed_distribution".
+
+    Raises:
+        TypeError: an argument of a wrong type.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.nn.probability import bijector as msb, distribution as msd
+        >>> made = msd.TransformedDistribution(msb.Exp(), msd.Normal(0.0, 1.0))
+        >>> print(made.cdf(ms.Tensor([1.0])))
+        [0.5]
+    """
+
+    def __init__(
+        self, bijector: Bijector, distribution: Distribution, seed: int | None = None, name: str = "transformed_distribution"
+    ):
+        check_type(bijector, Bijector, "bijector", "TransformedDistribution")
+        check_type(distribution, Distribution, "distribution", "TransformedDistribution")
+        super().__init__(distribution.seed if seed is None else seed, distribution.dtype, name, distribution._given)
+        self.parameters: dict[str, str] = distribution.parameters
+        self._bijector, self._distribution = bijector, distribution
+        self.is_linear_transformation: bool = bijector.is_constant_jacobian
+
+    @property
+    def bijector(self) -> Bijector:
+        """The function."""
+        return self._bijector
+
+    @property
+    def distribution(self) -> Distribution:
+        """The distribution of its values."""
+        return self._distribution
+
+    def _log_prob(self, value: Tensor, *parameters: Any, **named: Any) -> Tensor:
+        before = self._bijector.inverse(value)
+        return self._distribution.log_prob(before, *parameters, **named) + self._bijector.inverse_log_jacobian(value)
+
+    def _cdf(self, value: Tensor, *parameters: Any, **named: Any) -> Tensor:
+        return self._distribution.cdf(self._bijector.inverse(value), *parameters, **named)
+
+    def _mean(self, *parameters: Any, **named: Any) -> Tensor:
+        if not self.is_linear_transformation:
+            return self._missing("mean")
+        return self._bijector.forward(self._distribution.mean(*parameters, **named))
+
+    def _entropy(self, *parameters: Any, **named: Any) -> Tensor:
+        if not self.is_linear_transformation:
+            return self._missing("entropy")
+        entropy = self._distribution.entropy(*parameters, **named)
+        return entropy + self._bijector.forward_log_jacobian(ops.zeros_like(entropy))
+
+    def _sample(self, shape: tuple[int, ...], *parameters: Any, **named: Any) -> Tensor:
+        return self._bijector.forward(self._distribution.sample(shape, *parameters, **named))
+
+
+def _transformed(bijector, distribution):
+    check_type(distribution, Distribution, "the argument", bijector.name)
+    return TransformedDistribution(bijector, distribution, name=f"transformed_{distribution.name}")
+
+
+Bijector.transformed = staticmethod(_transformed)
+
+
+class LogNormal(Family):
+    """The distribution of numbers whose logarithms have a normal distribution.
+
+    Args:
+        loc (number or Tensor, optional): the mean of the logarithm. Default: 0.0.
+        scale (number or Tensor, optional): the standard deviation of the logarithm. Default: 1.0.
+        seed (int, optional): of the samples. Default: 0.
+        dtype (ms.dtype): of floats. Default: ms.float32.
+        name (str): the name. Default: "LogNormal".
+
+    Raises:
+        TypeError: an argument of a wrong type.
+        ValueError: `scale` is not positive, or the shapes don't fit.
+    """
+
+    parameters = {"loc": "loc", "scale": "scale"}
+    _positive = ("scale",)
+    _defaults = (0.0, 1.0)
+    _log_prob_of_normal, _cdf_of_normal, _entropy_of_normal = Normal._log_prob, Normal._cdf, Normal._entropy
+    _kl = Normal._kl
+
+    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        return self._log_prob_of_normal(ops.log(value), *parameters) - ops.log(value)
+
+    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
+        return self._cdf_of_normal(ops.log(value), *parameters)
+
+    def _mean(self, *parameters: Tensor) -> Tensor:
+        loc, scale = parameters
+        return ops.exp(loc + scale**2 / 2)
+
+    def _var(self, *parameters: Tensor) -> Tensor:
+        loc, scale = parameters
+        return ops.expm1(scale**2) * ops.exp(2 * loc + scale**2)
+
+    def _mode(self, *parameters: Tensor) -> Tensor:
+        loc, scale = parameters
+        return ops.exp(loc - scale**2)
+
+    def _entropy(self, *parameters: Tensor) -> Tensor:
+        return self._entropy_of_normal(*parameters) + parameters[0]
+
+    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
+        loc, scale = parameters
+        size = (*shape, *np.broadcast_shapes(loc.shape, scale.shape))
+        return ops.exp(loc + scale * ops.standard_normal(size, self.seed))
