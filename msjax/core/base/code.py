@@ -53,6 +53,20 @@ def names_in(code: types.CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in codes_in(code) for name in each.co_names))
 
 
+@functools.lru_cache(4096)
+def names_read_in(code: types.CodeType) -> tuple[str, ...]:
+    """Those of `names_in` that the code reads: attributes that it only assigns to are left out.
+
+    Example:
+        >>> from msjax.core.base.code import names_read_in
+        >>> names_read_in(compile("net.latest = x.shape", "", "exec"))
+        ('x', 'shape', 'net')
+    """
+    instructions = itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code)))
+    read = {i.argval for i in instructions if i.opcode in dis.hasname and i.opname != "STORE_ATTR"}
+    return tuple(name for name in names_in(code) if name in read)
+
+
 # How code reads, assigns and deletes globals, that of the body of a class included.
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"))
 

@@ -220,12 +220,18 @@ def _one_of(options):
     return lambda value, name, who: check_one_of(value, options, name, who)
 
 
+def _check_jit_config(value, name, who):
+    level = value.get("jit_level", "O0")
+    return check_value(value, level in ("O0", "O1", "O2"), "have a 'jit_level' of 'O0', 'O1' or 'O2'", name, who)
+
+
 # Of settings without effect, what MindSpore checks: a type, and of some a range.
 _TYPES = {name: type(value) for name, value in SETTINGS.kept.items() if value is not None} | {"save_graphs": (bool, int)}
 _RANGES: dict[str, Callable[[Any, str, str], Any]] = {
     "device_id": partial(check_int, low=0, high=4095),
     "max_call_depth": check_positive_int,
     "exec_order": _one_of(("bfs", "dfs")),
+    "jit_config": _check_jit_config,
 }
 
 
