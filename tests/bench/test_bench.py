@@ -7,7 +7,7 @@ import pytest
 from tests.bench import __main__ as bench, growth, kernels
 from tests.bench.rows import ROWS, Row
 
-# One row for each way to run a step; all rows of LeNet-5 run in `python -m tests.commands`.
+# One row for each way to run a step; all rows of three networks run in `python -m tests.commands`.
 CHOSEN = (
     "compiled / jax.jit by hand",
     "PyNative with hooks / PyNative",
