@@ -23,5 +23,10 @@ from msjax.parallel.kept_settings import (
 )
 
 
+def get_jit_config() -> dict[str, str]:
+    """The settings of compilation that ``set_context(jit_config=...)`` was given."""
+    return dict(get_context("jit_config"))
+
+
 def _get_mode():
     return get_context("mode")

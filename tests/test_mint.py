@@ -159,6 +159,8 @@ def test_groups_have_settings_of_their_own():
         (lambda: mint.optim.SGD([Parameter(Tensor([1.0]))], 0.1)((Tensor([1.0, 2.0]),)), ValueError),
         (lambda: mint.nn.Conv2d(3, 4, 3, groups=2), ValueError),
         (lambda: mint.nn.Unfold(), TypeError),
+        (lambda: mint.max(np.ones(3)), TypeError),
+        (lambda: mint.min(Tensor([1.0]), keepdim=True), TypeError),
         (lambda: mint.kthvalue(Tensor([1.0]), 2), ValueError),
         (lambda: mint.no_such_name, AttributeError),
     ],

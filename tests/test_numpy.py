@@ -145,3 +145,12 @@ def test_gradients_flow():
 def test_bad_input(call, error):
     with pytest.raises(error):
         call()
+
+
+def test_grids_and_powers_of_matrices():
+    first, second = mnp.meshgrid(ms.Tensor([[1, 2], [3, 4]]), ms.Tensor([5, 6]))
+    assert first.asnumpy().tolist() == [[1, 2, 3, 4]] * 2 and second.asnumpy().tolist() == [[5] * 4, [6] * 4]
+    found = mnp.geomspace(ms.Tensor([[1.0], [2.0]]), 8.0, num=3, axis=-1)
+    np.testing.assert_allclose(found.asnumpy(), [[[1, 8**0.5, 8]], [[2, 4, 8]]], rtol=1e-6)
+    power = mnp.matrix_power(ms.Tensor([[1, 1], [0, 1]]), 3)
+    assert power.asnumpy().tolist() == [[1, 3], [0, 1]] and power.dtype.kind == "i"

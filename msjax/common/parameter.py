@@ -15,7 +15,7 @@ from msjax.common.arrays import as_array
 from msjax.common.initializers import InitLike, initial_array
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import ArrayLike, Tensor, TensorLike, defer_to_tensor, wrap
-from msjax.core.base.checks import check_bool, check_str, check_type
+from msjax.core.base.checks import check_bool, check_str, check_type, check_value
 from msjax.core.base.flax_slots import METADATA, RAW_VALUE
 from msjax.core.door import VERSION
 
@@ -82,8 +82,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         storage_format: str = "",
         device: str | None = None,
     ):
-        if name is not None and not isinstance(name, str):
-            raise ValueError(f"For 'Parameter', 'name' should be a str, but got {name!r}.")
+        check_value(name, name is None or isinstance(name, str), "be a str", "name", "Parameter")
         check_bool(requires_grad, "requires_grad", "Parameter")
         is_int = isinstance(default_input, int) and not isinstance(default_input, bool)
         nnx.Param.__init__(

@@ -217,12 +217,13 @@ get_multiprocessing_start_method, set_multiprocessing_start_method = _accessors(
 
 def _error_mode(value: Any, name: str, who: str) -> ErrorSamplesMode:
     check_kind(value, isinstance(value, ErrorSamplesMode), "be a member of ErrorSamplesMode", name, who)
-    check_value(value, value is ErrorSamplesMode.RETURN, "be ErrorSamplesMode.RETURN, as msjax has no other mode", name, who)
     return value
 
 
 get_error_samples_mode, set_error_samples_mode = _accessors(
-    "error_samples_mode", _error_mode, "What becomes of a row that fails: ErrorSamplesMode.RETURN, an error, is all there is."
+    "error_samples_mode",
+    _error_mode,
+    "What becomes of a row that fails in `map`, a member of ErrorSamplesMode. Default: RETURN, an error.",
 )
 
 

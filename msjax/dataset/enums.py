@@ -24,7 +24,7 @@ class Shuffle(Named):
 
 
 class ErrorSamplesMode(enum.IntEnum):
-    """What becomes of a row that fails: RETURN raises its error, which is the one mode that msjax has.
+    """What becomes of a row that fails in `map`: RETURN raises its error, SKIP leaves the row out, and REPLACE puts a row that didn't fail at the end.
 
     Example:
         >>> from msjax import dataset as ds

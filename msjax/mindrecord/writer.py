@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_int, check_kind, check_str, check_type
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_str, check_type, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.whole_files import FileBeside, sync_folder
 from msjax.mindrecord import format
@@ -149,8 +149,7 @@ class FileWriter:
     @staticmethod
     def _size(value, name, low, high):
         check_int(value, name, f"set_{name}", low=low, high=high)
-        if value % 4:
-            raise ValueError(f"For 'set_{name}', '{name}' should be a multiple of 4, but got {value}.")
+        check_value(value, not value % 4, "be a multiple of 4", name, f"set_{name}")
         return value
 
     def open_and_set_header(self) -> None:

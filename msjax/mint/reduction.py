@@ -11,7 +11,7 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import BinaryOperator, DTypeLike, TensorLike
-from msjax.core.base.checks import check_in_range
+from msjax.core.base.checks import check_bool, check_in_range, check_type
 from msjax.core.base.typing import Axes, Number
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
@@ -168,6 +168,10 @@ def _extreme(name: str, elementwise: BinaryOperator, whole: Callable[..., Tensor
     function = getattr(ops, name)
 
     def call(input: TensorLike, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+        check_type(input, Tensor, "input", name)
+        check_bool(keepdim, "keepdim", name)
+        if dim is None and keepdim:
+            raise TypeError(f"For '{name}', 'keepdim' needs an axis, 'dim'.")
         if isinstance(dim, Tensor):
             dim, other = None, dim
         if other is not None:

@@ -151,7 +151,7 @@ _GRID = Op("meshgrid", lambda *args: tuple(jnp.meshgrid(*args[:-2], sparse=args[
 
 
 def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> list[Tensor]:
-    """Grids of coordinates from vectors, as a list; with `sparse`, arrays that broadcast to them.
+    """Grids of coordinates from vectors, as a list, other arrays being flattened; with `sparse`, arrays that broadcast to them.
 
     Example:
         >>> import msjax as ms
@@ -163,7 +163,7 @@ def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> list
          [1 2]]
     """
     check_one_of(indexing, ("xy", "ij"), "indexing", "meshgrid")
-    return list(apply(_GRID, tensors(xi), (sparse, indexing)))
+    return list(apply(_GRID, [ops.reshape(x, (-1,)) for x in tensors(xi)], (sparse, indexing)))
 
 
 def ix_(*args: ArrayLike) -> tuple[Tensor, ...]:

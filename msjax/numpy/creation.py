@@ -218,7 +218,8 @@ def geomspace(
     """`num` numbers in geometric progression."""
     start, stop = floating(start), floating(stop)
     ratio = ops.log(stop / start)
-    return as_type(start * ops.exp(linspace(ops.zeros_like(ratio), ratio, num, endpoint, axis=axis)), _type(dtype))
+    first = ops.expand_dims(start + ops.zeros_like(ratio), axis)
+    return as_type(first * ops.exp(linspace(ops.zeros_like(ratio), ratio, num, endpoint, axis=axis)), _type(dtype))
 
 
 def indices(dimensions: Sequence[int], dtype: DTypeLike = mstype.int32, sparse: bool = False) -> tuple[Tensor, ...]:

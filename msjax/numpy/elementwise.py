@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import jax.numpy as jnp
 
@@ -93,6 +93,13 @@ def _binary(name: str, function: BinaryOperator, doc: str) -> _Binary:
     return call
 
 
+def _lcm(x1: Any, x2: Any) -> Any:
+    kinds = [x.dtype for x in (x1, x2) if isinstance(x, Tensor) and x.dtype.kind == "f"]
+    whole = [x.astype(mstype.int32) if isinstance(x, Tensor) and x.dtype.kind == "f" else x for x in (x1, x2)]
+    found = ops.lcm(*whole)
+    return found.astype(kinds[0]) if kinds else found
+
+
 # After the operator: whether integers are first converted to Float32.
 abs: _Unary = _unary("abs", ops.abs, False, "The absolute value.")
 absolute: _Unary = _unary("absolute", ops.abs, False, "The absolute value.")
@@ -179,7 +186,7 @@ greater: _Binary = _binary("greater", ops.greater, "x1 > x2.")
 greater_equal: _Binary = _binary("greater_equal", ops.greater_equal, "x1 >= x2.")
 heaviside: _Binary = _binary("heaviside", _jnp2("heaviside", _heaviside), "0 for negative x1, 1 for positive, x2 for 0.")
 hypot: _Binary = _binary("hypot", _jnp2("hypot", jnp.hypot, floats=True), "sqrt(x1**2 + x2**2).")
-lcm: _Binary = _binary("lcm", ops.lcm, "The lowest common multiple.")
+lcm: _Binary = _binary("lcm", _lcm, "The lowest common multiple; of floats, that of their whole parts.")
 less: _Binary = _binary("less", ops.less, "x1 < x2.")
 less_equal: _Binary = _binary("less_equal", ops.less_equal, "x1 <= x2.")
 logaddexp: _Binary = _binary(

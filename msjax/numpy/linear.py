@@ -19,7 +19,7 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
 
 __all__ = [
-    "convolve", "correlate", "cross", "diag", "diagflat", "diagonal", "dot", "inner", "kron", "matmul", "multi_dot", "outer",
+    "convolve", "correlate", "cross", "diag", "diagflat", "diagonal", "dot", "inner", "kron", "matmul", "matrix_power", "multi_dot", "outer",
     "tensordot", "trace", "tril", "triu",
 ]  # fmt: skip
 
@@ -60,6 +60,12 @@ def multi_dot(arrays: Sequence[ArrayLike]) -> Tensor:
     if len(arrays) < 2:
         raise ValueError(f"For 'multi_dot', there should be at least two arrays, but there are {len(arrays)}.")
     return functools.reduce(ops.matmul, arrays)
+
+
+def matrix_power(a: ArrayLike, n: int) -> Tensor:
+    """The n-th power of square matrices; of the inverse, where `n` is negative."""
+    matrix = tensor(a)
+    return as_type(ops.matrix_power(matrix, n), None if n < 0 else matrix.dtype)
 
 
 @lifted(2, int_grad=True)

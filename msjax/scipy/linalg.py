@@ -15,7 +15,7 @@ from msjax.core.base.errors import describe
 from msjax.ops.function.control.from_jax import from_jax
 
 __all__ = [
-    "block_diag", "cho_factor", "cho_solve", "cholesky", "eigh", "inv", "lstsq", "lu", "lu_factor", "solve_triangular",
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "inv", "lstsq", "lu", "lu_factor", "solve_triangular",
 ]  # fmt: skip
 
 _cholesky = from_jax(lambda a, lower: jax_linalg.cholesky(a, lower=lower), static_argnums=1)
@@ -24,6 +24,7 @@ _cho_solve = from_jax(lambda c, b, lower: jax_linalg.cho_solve((c, lower), b), s
 _eigh = from_jax(lambda a, lower: tuple(jax_linalg.eigh(a, lower=lower)), static_argnums=1)
 _eigvalsh = from_jax(lambda a, lower: jax_linalg.eigh(a, lower=lower, eigvals_only=True), static_argnums=1)
 _inv = from_jax(jnp.linalg.inv)
+_det = from_jax(jnp.linalg.det)
 _lu_factor = from_jax(lambda a: tuple(jax_linalg.lu_factor(a)))
 _lu = from_jax(lambda a, permute_l: tuple(jax_linalg.lu(a, permute_l)), static_argnums=1)
 _block_diag = from_jax(lambda *arrays: jax_linalg.block_diag(*arrays))
@@ -67,6 +68,18 @@ def inv(a: Tensor, overwrite_a: bool = False, check_finite: bool = True) -> Tens
          [0.   0.25]]
     """
     return _inv(_square(a, "inv"))
+
+
+def det(a: Tensor, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
+    """The determinant of a square matrix; for the arguments, see `inv`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.scipy import linalg
+        >>> print(linalg.det(ms.Tensor([[2.0, 1.0], [0.0, 3.0]])))
+        6.0
+    """
+    return _det(_square(a, "det"))
 
 
 def cholesky(a: Tensor, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:

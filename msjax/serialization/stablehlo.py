@@ -14,6 +14,7 @@ import jax
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.checks import check_kind, check_options, check_value
 from msjax.engine.functional.functionalize import functionalize
+from msjax.nn.cell.base import Cell
 from msjax.serialization.formats import no_encryption
 
 __all__ = ["export", "load"]
@@ -33,7 +34,7 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", 
     ending; only programs that use jax can read it.
 
     Args:
-        net (Cell): the network.
+        net (Cell or function): the network; the Parameters that a function uses are constants.
         inputs (Tensor): what it is called with; values don't matter, shapes and dtypes do.
         file_name (str): the file; the ending ".mindir" or ".stablehlo" is added.
         file_format (str): "MINDIR" or "STABLEHLO": the ending. Default: "MINDIR".
@@ -61,7 +62,7 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", 
     for value in inputs:
         check_kind(value, isinstance(value, Tensor), "be Tensors", "the inputs", "export")
     _check_flatbuffers("export")
-    apply, params, buffers = functionalize(net)
+    apply, params, buffers = functionalize(net if isinstance(net, Cell) or not callable(net) else _OfFunction(net))
 
     def program(*values):
         return apply(params, buffers, *values)[0]
@@ -70,6 +71,17 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", 
     exported = _exported(jax.jit(program), shapes)
     with open(_with_ending(file_name, _ENDINGS[file_format]), "wb") as file:
         file.write(exported.serialize())
+
+
+class _OfFunction(Cell):
+    """A cell that calls a function."""
+
+    def __init__(self, function):
+        super().__init__()
+        self._function = function
+
+    def construct(self, *inputs):
+        return self._function(*inputs)
 
 
 def _exported(program, shapes):

@@ -10,19 +10,26 @@ import contextlib
 import jax
 import numpy as np
 
+from msjax.engine.compile import attempt
 from msjax.engine.programs import cache
 from msjax.engine.programs.signature import signature_of
 
 
 @contextlib.contextmanager
 def run_by_numpy():
-    """A context in which programs of operators that are made anew are run by numpy."""
-    compiled = cache.compile_operator
+    """A context in which programs of operators, and of what `ms.jit` and graph mode compile, are run by numpy where they are made anew."""
+    compiled = cache.compile_operator, attempt.compile_program
     cache.compile_operator = lambda traced, values: (_Program(traced), False)
+    attempt.compile_program = lambda program, jaxpr, donated: _Program(program)
     try:
         yield
     finally:
-        cache.compile_operator = compiled
+        cache.compile_operator, attempt.compile_program = compiled
+
+
+def by_numpy(fn, *values):
+    """A function of arrays, traced by jax and run by numpy."""
+    return _Program(fn)(*values)
 
 
 class _Program:
@@ -30,6 +37,8 @@ class _Program:
         self.traced, self.known = traced, {}
 
     def __call__(self, *values):
+        if any(isinstance(v, jax.core.Tracer) for v in jax.tree.leaves(values)):
+            return self.traced(*values)
         signature = signature_of(values)
         if signature not in self.known:
             made = jax.jit(self.traced).trace(*values)

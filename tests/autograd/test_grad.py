@@ -361,3 +361,10 @@ def test_numbers_among_the_positions_have_no_gradient(compiled, position, args, 
 
     gradient = ms.grad(ms.jit(product) if compiled else product, position)
     assert numbers(gradient(*(Tensor(a) if isinstance(a, float) else a for a in args))) == want
+
+
+def test_lists_among_tensors_have_no_gradient():
+    """As in MindSpore: the gradients are those of the arguments that are Tensors, so that grads[1] is that of the second Tensor."""
+    a, b = Tensor(2.0), Tensor(7.0)
+    found = ms.grad(lambda a, several, b: a * several[0] * several[1] * b, (0, 1, 2))(a, [Tensor(3.0), Tensor(4.0)], b)
+    assert [float(g) for g in found] == [84, 24]

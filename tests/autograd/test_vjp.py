@@ -91,3 +91,14 @@ def test_vjp_and_jvp_refuse():
         ms.jvp(lambda x: 3.0, X, X)
     with pytest.raises(NotImplementedError, match="jvp"):
         ms.grad(lambda x: ms.jvp(cube, x, x)[1])(X)
+
+
+def test_jvp_of_integers():
+    a, b = ms.Tensor([1, 2], ms.int32), ms.Tensor([3, 4], ms.int32)
+    out, product = ms.jvp(lambda x, y: x * y, (a, b), (a, b))
+    assert out.dtype == product.dtype == ms.int32
+    assert (out.asnumpy().tolist(), product.asnumpy().tolist()) == ([3, 8], [6, 16])
+    lanes = ms.jit(lambda x, y: ms.vmap(lambda p, q: ms.jvp(lambda r: r * q, p, p))(x, y))(a, b)
+    assert [value.asnumpy().tolist() for value in lanes] == [[3, 8], [3, 8]]
+    with pytest.raises(TypeError, match="needs a Tensor for the only output"):
+        ms.vjp(lambda x: x * 2, ms.Tensor(1.0))[1]((ms.Tensor(1.0),))

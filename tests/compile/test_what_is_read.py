@@ -1,6 +1,7 @@
 """What a program is compiled for is what its code reads: other attributes and variables of the same names change without compiling anew."""
 
 import logging
+import types
 
 import pytest
 
@@ -231,3 +232,56 @@ def test_names_in_the_code_of_layers_and_optimizers():
     sgd.unused = 3
     descend(f32(1.0))
     assert net.w.asnumpy().tolist() == [-1.0] and descend.compilations() == 2
+
+
+class State:
+    """A plain object that a script changes between calls."""
+
+    def __init__(self):
+        self.scale = 2.0
+        self.step = 0
+        self.losses = []
+
+
+@pytest.mark.parametrize("state", [State(), types.SimpleNamespace(scale=2.0, step=0, losses=[])], ids=["class", "namespace"])
+def test_attributes_of_plain_objects(state):
+    f = ms.jit(lambda x: x * state.scale)
+    for n in range(4):
+        state.losses.append(f(f32(3)))
+        state.step += 1
+        state.new = n
+    assert f.compilations() == 1
+    state.scale = 5.0
+    assert f(f32(3)).asnumpy() == 15 and f.compilations() == 2
+    vars(state).pop("scale")
+    with pytest.raises(AttributeError, match="scale"):
+        f(f32(3))
+    state.scale = 2.0
+    assert f(f32(3)).asnumpy() == 6
+
+
+def test_what_hides_an_attribute_of_a_class_is_seen():
+    class Settings:
+        factor = 2.0
+
+    settings = Settings()
+    f = ms.jit(lambda x: x * settings.factor)
+    assert f(f32(3)).asnumpy() == 6
+    settings.factor = 4.0
+    assert f(f32(3)).asnumpy() == 12
+    del settings.factor
+    assert f(f32(3)).asnumpy() == 6
+
+
+def test_attributes_that_code_only_assigns_to():
+    net = Calls(lambda self, x: setattr_latest(self, x), latest=None)
+    f = ms.jit(net)
+    for n in range(3):
+        f(f32(3))
+        net.latest = n
+    assert f.compilations() == 1
+
+
+def setattr_latest(cell, x):
+    cell.latest = x * 2
+    return x

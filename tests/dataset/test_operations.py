@@ -299,3 +299,19 @@ def test_of_several_datasets_the_last_one_says_how_large_batches_are():
     assert ds.zip((first.batch(2), second.batch(3).repeat(2))).get_batch_size() == 3
     assert ds.zip((first.repeat(4), second.repeat(2))).get_repeat_count() == 2
     assert ds.zip((first.batch(2), second)).get_batch_size() == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("mode, expected", [("SKIP", [1, 3, 4]), ("REPLACE", [1, 3, 4, 1])])
+def test_rows_that_fail(mode, expected, workers):
+    def fails(v):
+        if v == 2:
+            raise ValueError("two")
+        return v
+
+    data = ds.NumpySlicesDataset([1, 2, 3, 4], ["v"], shuffle=False).map(fails, num_parallel_workers=workers)
+    try:
+        ds.config.set_error_samples_mode(ds.config.ErrorSamplesMode[mode])
+        assert [int(v) for (v,) in data.create_tuple_iterator(output_numpy=True)] == expected
+    finally:
+        ds.config.set_error_samples_mode(ds.config.ErrorSamplesMode.RETURN)

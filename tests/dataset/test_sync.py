@@ -44,3 +44,9 @@ def test_errors(act, kind, words):
     data = ds.NumpySlicesDataset([1, 2], ["x"]).sync_wait("a").batch(1)
     with pytest.raises(kind, match=words):
         act(data)
+
+
+def test_rows_pass_after_disable_sync():
+    data = ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False).sync_wait("c").map(lambda v: v + 1)
+    data.disable_sync()
+    assert [int(v) for (v,) in data.create_tuple_iterator(output_numpy=True)] == [2, 3, 4]

@@ -82,12 +82,16 @@ def _make_way():
     iterators._cleanup = iterators._unset_iterator_cleanup = lambda: None
 
 
+def _as_floats(a, dtype=numpy.float64):
+    return numpy.asarray(a, dtype if numpy.issubdtype(dtype, numpy.inexact) else numpy.float64)
+
+
 def _names_of_numpy_1():
     """The names that MindSpore's tests use of numpy 1, beside which MindSpore runs, and which numpy 2 has taken away."""
     for name, value in {
         "NINF": -numpy.inf, "PINF": numpy.inf, "Inf": numpy.inf, "NaN": numpy.nan, "complex_": numpy.complex128, "float_": numpy.float64,
         "unicode_": numpy.str_, "string_": numpy.bytes_, "in1d": numpy.isin, "product": numpy.prod,
-        "asfarray": lambda a, dtype=numpy.float64: numpy.asarray(a, dtype),
+        "asfarray": _as_floats,
     }.items():  # fmt: skip
         if not hasattr(numpy, name):
             setattr(numpy, name, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 
 import jax
@@ -52,9 +53,13 @@ def expected(root, extra=(), dtype=np.float32):
         # The weights of Cells are arguments here.
         return plain.reference(_with_weights(root, weights), log, extra)(x)
 
-    value, pull = jax.vjp(run, jnp.asarray(np.asarray(X), dtype), given)
-    slope, slopes = pull(jnp.ones(2, dtype))
+    value, slope, slopes = _slopes(run, jnp.asarray(np.asarray(X), dtype), given)
     return value, slope, {f"{name}.w": grad for name, grad in slopes.items()}, log
+
+
+def _slopes(run, x, given):
+    value, pull = jax.vjp(run, x, given)
+    return value, *pull(jnp.ones_like(x))
 
 
 class _InPlainJax:
@@ -80,7 +85,8 @@ def _jax_refuses(way, root, extra):
 
 
 def _bounds(way, root, extra):
-    """(lowest, highest) of (value, gradient, weights' gradients) that plain jax computes: operator by operator, in the same way, in double precision.
+    """(lowest, highest) of (value, gradient, weights' gradients) that plain jax computes: operator by operator, in the same way, compiled, in double
+    precision.
 
     Where a tanh is at its end, or a sine's argument is large, single precision knows only the order of magnitude.
     """
@@ -89,6 +95,10 @@ def _bounds(way, root, extra):
     found = [(value, slope, *[slopes[name] for name in names])]
     value, slope, _ = _way_of_jax(way)(_InPlainJax(root, extra), X)
     found.append((value, found[0][1] if slope is None else slope, *found[0][2:]))
+    given = {each.name: jnp.array(each.weight, jnp.float32) for each in root.chain() if f"{each.name}.w" in names}
+    whole = jax.jit(functools.partial(_slopes, lambda x, weights: _InPlainJax(_with_weights(root, weights), extra).call(x)))
+    value, slope, slopes = whole(X, given)
+    found.append((value, slope, *[slopes[name.removesuffix(".w")] for name in names]))
     with jax.enable_x64(True):
         value, slope, slopes, _ = expected(root, extra, jnp.float64)
         found.append(jax.tree.map(np.asarray, (value, slope, *[slopes[name] for name in names])))

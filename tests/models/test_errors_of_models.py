@@ -57,3 +57,52 @@ def test_an_operation_by_its_name_alone(model):
 def test_a_metric_that_is_no_number(model):
     with pytest.raises(ValueError, match=r"For 'attribute', what is differentiated should be a number, but .*shape=\[2\]"):
         hooks.attribute(model, X, at="layers.0", metric=lambda out: out.sum(0))
+
+
+def test_a_forward_hook_whose_result_would_broadcast(model):
+    with (
+        hooks.register_forward_hook(model, lambda module, args, output: output[0], "layers.0"),
+        pytest.raises(
+            ValueError,
+            match=r"hook .* of module layers\.0 .* returned array\(shape=\[2\].* in the place of array\(shape=\[1, 2\]",
+        ),
+    ):
+        model(X)
+
+
+def test_a_forward_hook_that_returns_another_dtype(model):
+    def halved(module, args, output):
+        return output.astype(jnp.bfloat16)
+
+    with (
+        hooks.register_forward_hook(model, halved, "layers.0"),
+        pytest.warns(UserWarning, match="returned bfloat16 in the place of float32"),
+    ):
+        assert model(X).dtype == jnp.bfloat16
+    with hooks.register_forward_hook(model, halved, "layers.0", cast=True):
+        assert model(X).dtype == jnp.float32
+
+
+def test_a_hook_that_is_part_of_a_program_and_counts(model):
+    seen = []
+
+    def doubled(module, args, output):
+        seen.append(1)
+        return output * 2
+
+    with hooks.register_forward_hook(model, doubled, "layers.0"):
+        jax.grad(lambda x: model(x).sum())(X)  # runs each time
+        with pytest.warns(UserWarning, match=r"doubled .* of module layers\.0 .* happens once, when the program is made"):
+            nnx.jit(lambda model, x: model(x))(model, X)
+    assert seen == [1, 1]
+
+
+def test_a_linen_module_without_variables():
+    linen = pytest.importorskip("flax.linen")
+    with pytest.raises(TypeError, match=r"linen module Dense is called with its variables, as \{'params': ...\}"):
+        hooks.capture(linen.Dense(2), "*")(X)
+
+
+def test_an_axis_that_is_no_number(model):
+    with pytest.raises(ValueError, match=r"'position_axis' should be an axis of a value of shape .*, but got 'token'"):
+        hooks.patch_sweep(model, X, 2 * X, "layers.0", metric=jnp.sum, position_axis="token")

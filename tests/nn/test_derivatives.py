@@ -43,3 +43,9 @@ def test_errors():
         nn.Jvp(Cube())(Tensor(X), (ONES,))
     with pytest.raises(ValueError, match="one more argument"):
         nn.Vjp(Cube())(Tensor(X))
+
+
+def test_gradients_of_another_form_than_the_outputs():
+    for fn, v in ((lambda x: x * 2, (ONES,)), (lambda x: (x, x), ONES)):
+        with pytest.raises(TypeError, match="'Vjp', the gradient should be a Tensor for one output, a tuple for several"):
+            nn.Vjp(fn)(ONES, v)

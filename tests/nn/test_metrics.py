@@ -211,3 +211,13 @@ def test_accuracy_is_a_python_float():
     accuracy = train.Accuracy()
     accuracy.update(np.array([[0.1, 0.9]]), np.array([1]))
     assert repr(accuracy.eval()) == "1.0"
+
+
+def test_indexes_of_a_distance_of_surfaces():
+    """With the prediction and the truth exchanged, as MindSpore gives it."""
+    found = []
+    for indexes in ([0, 1, 2], [1, 0, 2]):
+        metric = train.RootMeanSquareDistance().set_indexes(indexes)
+        metric.update(Tensor([[3, 0, 1], [1, 3, 0], [1, 0, 2]]), Tensor([[0, 2, 1], [1, 2, 1], [0, 0, 1]]), 0)
+        found.append(metric.eval())
+    assert found == pytest.approx([1, 2 / 3])

@@ -11,6 +11,9 @@ from msjax import nn, tools
 from msjax.core.models.capture import Captured
 from msjax.core.models.patching import PatchSweep
 from msjax.core.page.page import Page
+from msjax.core.study.attributions import Attribution
+from msjax.core.study.edges import Edges
+from msjax.core.study.stream import Decomposed
 from msjax.core.tools.comparison import Comparison, Row
 from tests.page.made_runs import run_of
 
@@ -113,6 +116,14 @@ def test_what_cannot_be_shown():
         tools.page()
     with pytest.raises(TypeError, match="can't be shown"):
         tools.page(3)
+
+
+def test_what_a_study_found():
+    edges = Edges(("input", "a"), ("b",), jnp.array([[1.0], [2.0]])).to_dict()["maps"][0]
+    assert edges["values"] == [[1], [2]] and edges["labels"] == {"sender": ["input", "a"], "reader": ["b"]}
+    parts = view(Decomposed(("a", "b"), jnp.array([[[3.0, 4.0]], [[0.0, 2.0]]]), jnp.array([[3.0, 6.0]])))["maps"][0]
+    assert parts["values"] == [[5], [2]] and parts["axes"] == ["part", "axis 0"]
+    assert view(Attribution(jnp.array([[1.0, -1.0]]), jnp.zeros(1)))["maps"][0]["values"] == [[1, -1]]
 
 
 def test_what_was_found_has_its_data_itself(crash):

@@ -36,3 +36,13 @@ def test_what_has_no_program_for_a_platform_is_exported_for_the_others(tmp_path)
     read = ms.load(str(tmp_path / "net.mindir"))
     assert read.exported.platforms == ("cpu",)
     np.testing.assert_allclose(nn.GraphCell(read)(x).asnumpy(), [1, 2], rtol=1e-6)
+
+
+def test_functions_and_sparse_results(tmp_path):
+    x = Tensor([[0.0, 5.0], [7.0, 0.0]])
+    ms.export(ms.jit(lambda x: x * 2), x, file_name=str(tmp_path / "double"))
+    assert nn.GraphCell(ms.load(str(tmp_path / "double.mindir")))(x).asnumpy().tolist() == [[0, 10], [14, 0]]
+    csr = x.to_csr()
+    ms.export(lambda v: ms.CSRTensor(csr.indptr, csr.indices, v, (2, 2)), csr.values, file_name=str(tmp_path / "sparse"))
+    read = nn.GraphCell(ms.load(str(tmp_path / "sparse.mindir")))(csr.values)
+    assert type(read) is ms.CSRTensor and read.to_dense().asnumpy().tolist() == x.asnumpy().tolist()

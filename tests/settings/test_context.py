@@ -63,6 +63,7 @@ BAD = [
     ({"pynative_synchronize": 1}, TypeError, "pynative_synchronize"),
     ({"hook_dialect": "pytorch"}, ValueError, "hook_dialect"),
     ({"hook_dialect": 1}, ValueError, "hook_dialect"),
+    ({"jit_config": {"jit_level": ""}}, ValueError, "jit_level"),
 ]
 
 

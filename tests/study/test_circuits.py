@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 from msjax import hooks
-from tests.study.transformers import EMBED, HEAD, LAYER, MODELS, POSITIONS, TOKENS, NnxModel, mixed, norm, project
+from tests.study.transformers import EMBED, HEAD, LAYER, MODELS, POSITIONS, TOKENS, NnxBlock, NnxModel, mixed, norm, project
 
 CORRUPT = jnp.array([[4, 3, 5], [6, 0, 2]])
 
@@ -141,3 +142,24 @@ def test_a_sweep_over_neurons_with_recovery_memory_and_progress():
     patched = by_hand(CORRUPT)[1] | {"blocks.1.mlp": mixed_up}
     low, own = (metric(norm(sum(parts.values())) @ HEAD) for parts in (OTHER, patched))
     close(sweep.recovery[1, 4], (own - low) / (metric(PLAIN) - low))
+
+
+class WithDropout(NnxBlock):
+    """One with dropout that is off, on what a module adds and on the stream."""
+
+    def __init__(self, p):
+        super().__init__(p)
+        self.drop, self.out = nnx.Dropout(0.0), nnx.Dropout(0.0)
+
+    def __call__(self, x):
+        x = self.out(x + self.drop(self.attn(self.n1(x))))
+        return x + self.mlp(self.n2(x))
+
+
+def test_modules_that_return_what_they_get(stream):
+    model = NnxModel()
+    for i, p in enumerate(LAYER):
+        model.blocks[i] = WithDropout(p)
+    kept = [("embed", "blocks.0.n2"), ("blocks.0.attn", "blocks.1.n2"), ("blocks.1.mlp", "blocks.1")]
+    circuit = hooks.Circuit(kept, PARTS, READERS)
+    close(circuit.run(hooks.stream(model), TOKENS, CORRUPT), circuit.run(stream, TOKENS, CORRUPT))

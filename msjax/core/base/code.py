@@ -53,6 +53,20 @@ def names_in(code: types.CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in codes_in(code) for name in each.co_names))
 
 
+@functools.lru_cache(4096)
+def names_read_in(code: types.CodeType) -> tuple[str, ...]:
+    """Those of `names_in` that the code reads: attributes that it only assigns to are left out.
+
+    Example:
+        >>> from msjax.core.base.code import names_read_in
+        >>> names_read_in(compile("net.latest = x.shape", "", "exec"))
+        ('x', 'shape', 'net')
+    """
+    instructions = itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code)))
+    read = {i.argval for i in instructions if i.opcode in dis.hasname and i.opname != "STORE_ATTR"}
+    return tuple(name for name in names_in(code) if name in read)
+
+
 # How code reads, assigns and deletes globals, that of the body of a class included.
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"))
 
@@ -207,7 +221,6 @@ def _returns(code) -> list[Any]:
             found.append(instruction.argval is None)
         elif instruction.opname == "RETURN_VALUE":
             for end in _return_ends(instructions, n):
-                end = _last_of_tuple(instructions, end)
                 before = instructions[end - 1].opname if end else ""
                 if before == "LOAD_CONST":
                     found.append(instructions[end - 1].argval is None)
@@ -221,18 +234,6 @@ def _return_ends(instructions, n):
     if instructions[n].opname != "RETURN_VALUE":
         return []
     return [n, *_jumps_with_value(instructions, n)] if instructions[n].is_jump_target else [n]
-
-
-def _last_of_tuple(instructions, end):
-    """Where the value ends that is taken out of a tuple just made, if it is the last of it, as in ``(log.append(x), None)[-1]``."""
-    if end < 4 or not _subscript(instructions[end - 1]) or instructions[end - 3].opname != "BUILD_TUPLE":
-        return end
-    size, number = instructions[end - 3].argval, instructions[end - 2].argval
-    return end - 3 if isinstance(number, int) and number in (-1, size - 1) else end
-
-
-def _subscript(instruction):
-    return instruction.opname == "BINARY_SUBSCR" or (instruction.opname == "BINARY_OP" and instruction.argrepr == "[]")
 
 
 def _jumps_with_value(instructions, n):

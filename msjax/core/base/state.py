@@ -41,6 +41,7 @@ class State(threading.local):
     Attributes:
         lock: of all threads, `LOCK`.
         recording: False under ``ms.no_grad()`` and while hooks run in a backward pass.
+        stopped: the state of jax's traces in which ``ms.no_grad()`` was entered, where jax differentiates what is not recorded; else None.
         owners: the owners of hooks that are being called, outermost first: cells, and modules of other frameworks by their hook
             sites. They have `_owner_noun`, "cell" or "module", and ``_named_in(around)``, which returns (path, name of the class) where
             the owners `around` are being called around it.
@@ -62,6 +63,7 @@ class State(threading.local):
 
     def __init__(self):
         self.recording: bool = True
+        self.stopped: Any = None
         self.owners: list[Any] = []
         self.trace: Any = None  # a ProgramUnderWay; some of its users ask more of the subclass of theirs
         self.latest_call: weakref.ref[Any] | None = None
@@ -113,6 +115,10 @@ class State(threading.local):
         """Whether jax, not the tape, differentiates what it traces here: under its transformations, also inside of a program."""
         return self.trace.differentiated_by_jax() if self.at_level_of_program() else True
 
+    def stops_jax(self) -> bool:
+        """Whether no gradient of jax's should pass through what is computed here."""
+        return self.stopped is not None and self.stopped == jax_slots.trace_state() and self.differentiated_by_jax()
+
     # ---- what the program is told
 
     def entered(self, owner: Any) -> None:
@@ -140,6 +146,11 @@ class State(threading.local):
     def mark(self, tensor: Any, kind: str, spec: str) -> str | None:
         """A placeholder for a Tensor's text, filled in after the run of the program; None if no program fills in texts here."""
         return self.trace.mark(tensor, kind, spec) if self.at_level_of_program() else None
+
+    def comes_to_node(self) -> None:
+        """A node whose hooks get gradients, an identity of jax's, is going to be put into the program."""
+        if self.at_level_of_program():
+            self.trace.comes_to_node()
 
     def comes_to_event(self) -> None:
         """An event (see `msjax.hooks.events`) is going to be put into the program."""
@@ -226,6 +237,9 @@ class ProgramUnderWay:
     def differentiated_by_jax(self) -> bool:
         """Whether jax differentiates this program's own values, where a node that calls hooks with gradients is not on the tape."""
         return False
+
+    def comes_to_node(self) -> None:
+        """Called before a node whose hooks get gradients of jax's is put into the program."""
 
     def comes_to_event(self) -> None:
         """Called before an event (see `msjax.core.hooks.events`) is put into the program."""

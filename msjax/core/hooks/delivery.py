@@ -10,6 +10,7 @@ observer.
 from __future__ import annotations
 
 import contextlib
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -221,6 +222,13 @@ class TracedDelivery(Delivery):
             if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
                 # What ``found.setdefault("x", output)`` returns replaces nothing either.
                 return None, self.observe(values, fn if nothing else _Ignoring(fn), given, what, carried, frame)
+            leaves, _, at = values.find(given)
+            if trace is None and attempt.changes() and any(known_value(values.raw(leaves[i])) is None for i in at):
+                warnings.warn(
+                    f"{_sentence(what)} returns a value, and so is part of the compiled program: what it appends, counts or assigns "
+                    "happens once, when the program is made, and not at each run. Have a second hook do that, one that returns None.",
+                    stacklevel=2,
+                )
             attempt.keep()
         if trace is not None and kind.check is None:
             leaves, _, at = values.find(given)

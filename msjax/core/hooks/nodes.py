@@ -20,7 +20,10 @@ def under_jax_transform(arrays: Iterable[Any]) -> bool:
     """Whether jax, not the tape, differentiates these arrays: under a jax transformation, also inside of a program."""
     for array in arrays:
         if array.__class__ not in CONCRETE and is_tracer(array):
-            return STATE.differentiated_by_jax()
+            found = STATE.differentiated_by_jax()
+            if found:
+                STATE.comes_to_node()
+            return found
     return False
 
 

@@ -69,6 +69,14 @@ class TrialRun:
                 namespace[name] = value
         return True in changed
 
+    def changes(self) -> bool:
+        """Whether the run has changed what it can put back."""
+        return (
+            any(not _same(container, before) for container, before in self._containers)
+            or any(cell.cell_contents is not value for cell, value in self._cells)
+            or any(namespace.get(name, _MISSING) is not value for namespace, name, value in self._names)
+        )
+
     # ---- what is within reach
 
     def _visit(self, value, depth):
@@ -125,14 +133,17 @@ _MISSING = object()
 _NO_STATE = frozenset(("jax", "jaxlib", "numpy", "flax", "builtins", "msjax", "haiku", "equinox"))
 
 
+def _same(container, before):
+    if isinstance(container, dict):
+        return container.keys() == before.keys() and all(container[key] is value for key, value in before.items())
+    if isinstance(container, set):
+        return container == before
+    return len(container) == len(before) and all(a is b for a, b in zip(container, before))
+
+
 def _put_back(container, before):
     """Give a container the items that it had; returns whether it had others."""
-    if isinstance(container, dict):
-        same = container.keys() == before.keys() and all(container[key] is value for key, value in before.items())
-    elif isinstance(container, set):
-        same = container == before
-    else:
-        same = len(container) == len(before) and all(a is b for a, b in zip(container, before))
+    same = _same(container, before)
     if not same:
         container.clear()
         (container.extend if isinstance(container, (list, collections.deque)) else container.update)(before)

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.core.base.checks import check_value
 from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.protocol import observe
@@ -84,8 +85,7 @@ def monitor(
     for fn in (forward, backward, report):
         if fn is not None:
             check_function(fn, "monitor")
-    if every < 1:
-        raise ValueError(f"For 'monitor', 'every' should be 1 or more, but got {every}.")
+    check_value(every, every >= 1, "be 1 or more", "every", "monitor")
     return _MonitoredStep(step, where, forward, backward, every, model, report, options)
 
 

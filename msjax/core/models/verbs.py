@@ -125,9 +125,9 @@ def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: A
 
 
 def axis_of(shape: tuple[int, ...], axis: int, name: str) -> int:
-    """The number of an axis, counted from 0; `name` is the argument that gives it. ValueError if there is no such axis."""
-    if not -len(shape) <= axis < len(shape):
-        raise ValueError(f"For '{called('ablate')}', {name!r} should be an axis of a value of shape {shape}, but got {axis}.")
+    """The number of an axis, counted from 0; `name` is the argument that gives it. ValueError if it is none."""
+    if not isinstance(axis, (int, np.integer)) or not -len(shape) <= axis < len(shape):
+        raise ValueError(f"For '{called('ablate')}', {name!r} should be an axis of a value of shape {shape}, but got {axis!r}.")
     return axis % len(shape)
 
 

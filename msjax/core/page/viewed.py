@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from msjax.core.page.page import Page
 
 
+@runtime_checkable
 class HasView(Protocol):
-    """Something with a `view`, the data that a page shows, with its "kind" and its "title"."""
+    """Something with a `view`, the data that a page shows, with its "kind" and its "title"; a class of its own or a tuple."""
 
     def view(self) -> dict[str, Any]: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
 
 
 def page_of(thing: HasView) -> Page:

@@ -14,6 +14,8 @@ from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept_programs import run_kept
+from msjax.core.page.studies import maps_view
+from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.programs import result_of
 
 
@@ -28,6 +30,12 @@ class Attribution(NamedTuple):
 
     values: jax.Array
     delta: jax.Array
+
+    def view(self) -> dict[str, Any]:
+        """The data of its view on a page: a map of the values."""
+        return maps_view({"attribution": self.values}, (), {}, "Attribution")
+
+    to_dict, to_pandas, plot, _repr_html_ = to_dict, to_pandas, plot, repr_html
 
 
 def _each(metric, result, count):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from msjax.core.base.errors import called
+from msjax.core.page.studies import maps_view
+from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.heads import head_parts
 from msjax.core.study.parts import Carried, Parts, components
 from msjax.core.study.programs import OnTape
@@ -33,6 +35,13 @@ class Edges(NamedTuple):
             return self.values[self.senders.index(key[0]), self.readers.index(key[1])]
         return tuple.__getitem__(self, key)
 
+    def view(self) -> dict[str, Any]:
+        """The data of its view on a page: a map of senders by readers."""
+        labels = {"sender": self.senders, "reader": self.readers}
+        return maps_view({"edges": self.values}, ("sender", "reader"), labels, "Edges")
+
+    to_dict, to_pandas, plot, _repr_html_ = to_dict, to_pandas, plot, repr_html
+
 
 class Graph:
     """A run of a model, as parts of a residual stream and what reads them.
@@ -43,6 +52,7 @@ class Graph:
         is_block: says of a module's path whether it is a block.
         heads: whether parts are those of heads.
         last: the place where the last block ends.
+        through: the paths of modules that return the stream: what is within them reads it, not they.
         read: ``read(reader, value, parts)``, whose result the reader gets; ``parts()`` is {sender: its part of the value}.
         enter: what the first block gets, of what would come in.
 
@@ -63,10 +73,12 @@ class Graph:
         is_block: Callable[[str], bool],
         heads: bool,
         last: str,
+        through: Collection[str],
         read: Callable[[str, Any, Callable[[], dict[str, Any]]], Any] | None = None,
         enter: Callable[[Any], Any] | None = None,
     ):
-        self.is_block, self.heads, self.last, self.read, self.enter = is_block, heads, last, read, enter
+        self.is_block, self.heads, self.last, self.through = is_block, heads, last, through
+        self.read, self.enter = read, enter
         self.present: dict[str, tuple[str, ...]] = {}
         self.values: dict[str, Any] = {}
         self.parts: dict[str, Any] = {}
@@ -83,7 +95,9 @@ class Graph:
             self.entered = value if self.enter is None else self.enter(value)
             return self.entered
         path, _, part = name.partition(":")
-        if name != self.last and (part.partition("#")[0] != "in" or self.is_block(path.partition("[")[0])):
+        if name != self.last and (
+            part.partition("#")[0] != "in" or self.is_block(path.partition("[")[0]) or path in self.through
+        ):
             return value
         entrance = tape.places[tape.entered[0]]
         if self.last in self.values or not _is_stream(node, entrance):
@@ -103,6 +117,16 @@ class Graph:
         self.parts = parts()
         self.present[path] = tuple(self.parts)
         return value
+
+
+def passing(tape: Tape) -> set[str]:
+    """The paths of modules that return what they were called with, and what they have added to it, such as dropout that is off."""
+    found = set()
+    for name, node in tape.places.items():
+        path, _, part = name.partition(":")
+        if part.partition("#")[0] == "in" and path in tape.places and _is_stream(tape.places[path], node):
+            found.add(path)
+    return found
 
 
 def _is_stream(node: Node, entrance: Node) -> bool:

@@ -43,7 +43,7 @@ def attention(tape: Tape, entrance: Node) -> dict[str, Attention]:
         entrance: where the residual stream begins: its axes are those of the batch, positions and features.
 
     Raises:
-        ValueError: batch and heads share an axis.
+        ValueError: batch and heads share an axis, or heads can't be told from positions, since there are as many.
     """
     found: dict[str, Attention] = {}
     for node in tape.nodes:
@@ -67,16 +67,17 @@ def _attention(product, i, stream):
         return None
     for size in stream[:-2]:
         batch += [axis for axis in shared if shape[axis] == size and axis not in batch][:1]
-    if len(batch) < len(stream) - 2:
+    if len(batch) < len(stream) - 2 or len(queries) > 1:
+        what = "have no axis of their own" if len(queries) == 1 else f"can't be told from the {stream[-2]} positions"
         raise ValueError(
-            f"For 'stream', the heads of {product.module!r} have no axis of their own: its weights are of shape {shape}, the residual stream "
-            f"of {stream}. Say where they are: split={{'PATH OF THE OUTPUT PROJECTION:in': axis}}."
+            f"For 'stream', the heads of {product.module!r} {what}: its weights are of shape {shape}, the residual stream of {stream}. Say "
+            "where they are, split={'PATH OF THE OUTPUT PROJECTION:in': axis}, or take another number of positions."
         )
-    heads = [axis for axis in (*shared, *free) if axis not in (*batch, queries[-1])]
+    heads = [axis for axis in (*shared, *free) if axis not in (*batch, queries[0])]
     # The axes of a product are those that both factors have, then the others of the first factor, then those of the second one.
     first = len(shared) if i == 0 else product.value.ndim - len(free)
     of_product = [shared.index(axis) if axis in shared else first + free.index(axis) for axis in heads]
-    return Attention(weights, product, tuple(heads), tuple(of_product), queries[-1], contracted[0])
+    return Attention(weights, product, tuple(heads), tuple(of_product), queries[0], contracted[0])
 
 
 def _from_softmax(node):

@@ -24,6 +24,9 @@ _PRODUCTS = {"mul", "dot_general", "conv_general_dilated"}
 # They mix features or positions: within a block, the stream ends there and what a module makes of it is a part of its own.
 _MIXING = {"dot_general", "conv_general_dilated", "gather", "cumsum"}
 
+# They return what they get.
+_SAME = ("place", "name", "copy", "optimization_barrier", "sharding_constraint")
+
 
 class Parts(NamedTuple):
     """A value as a sum: the names of its parts, and arrays of them, stacked in front, in so many pieces."""
@@ -157,8 +160,8 @@ def _with_input(node, i):
 def components(node: Node) -> dict[str, jax.Array]:
     """What a value is the sum of: {name: array} of the modules whose results are added up, by the adds of the program."""
     if node.made == "place" and ":in" not in (node.place or ":in"):
-        return {node.place: node.value}
-    if node.ins and node.made in ("place", "name", "copy", "optimization_barrier", "sharding_constraint"):
+        return {_maker(node).place: node.value}
+    if node.ins and node.made in _SAME:
         return components(node.ins[0])
     if node.made in ("add", "add_any"):
         found: dict[str, jax.Array] = {}
@@ -168,6 +171,16 @@ def components(node: Node) -> dict[str, jax.Array]:
                 found[name] = found[name] + value if name in found else value
         return found
     return {_name(node): node.value}
+
+
+def _maker(node):
+    """The place of a module's result, past modules that return what they were called with, such as dropout that is off."""
+    path, inner = node.place.partition("[")[0].partition("#")[0], node
+    while inner.ins and inner.made in _SAME:
+        inner = inner.ins[0]
+        if inner.made == "place" and ":" not in (inner.place or ":") and not inner.place.startswith(f"{path}."):
+            return _maker(inner)
+    return node
 
 
 def _name(node):

@@ -11,7 +11,9 @@ import jax.numpy as jnp
 from msjax.core.base.errors import describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.kept_programs import run_kept
-from msjax.core.study.edges import Edges, Graph, kept_only, scores
+from msjax.core.page.studies import maps_view
+from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
+from msjax.core.study.edges import Edges, Graph, kept_only, passing, scores
 from msjax.core.study.heads import attention, head_parts, split_parts
 from msjax.core.study.parts import Carried, Parts, components
 from msjax.core.study.programs import first_array, gradient_of, is_block, matching, on_tape
@@ -33,6 +35,14 @@ class Decomposed(NamedTuple):
 
     def __getitem__(self, key: Any) -> Any:
         return self.values[self.names.index(key)] if isinstance(key, str) else tuple.__getitem__(self, key)
+
+    def view(self) -> dict[str, Any]:
+        """The data of its view on a page: how large each part is, along all axes but the last."""
+        norms = jnp.linalg.norm(self.values.astype(jnp.float32), axis=-1)
+        axes = ("part", *(f"axis {i}" for i in range(norms.ndim - 1)))
+        return maps_view({"norms of the parts": norms}, axes, {"part": self.names}, "Decomposed")
+
+    to_dict, to_pandas, plot, _repr_html_ = to_dict, to_pandas, plot, repr_html
 
 
 class Stream:
@@ -273,14 +283,15 @@ class Stream:
 
     def _graph(self, program, heads, derivatives=True):
         """A function of ``(read, enter)`` that runs the model as a `Graph`."""
-        found: list[str] = []
+        found: list[Tape] = []
         # Nothing of this run is part of the compiled program.
-        jax.eval_shape(lambda: found.extend(self._walked(program)[0].left))
+        jax.eval_shape(lambda: found.append(self._walked(program)[0]))
+        last, through = found[0].left[-1], passing(found[0])
 
         def again(read, enter):
             # Heads are found in the body of the softmax, which has a derivative of its own.
             tape = self._tape(derivatives=derivatives and read is not None)
-            return Graph(program, tape, self._is_block, heads, found[-1], read, enter)
+            return Graph(program, tape, self._is_block, heads, last, through, read, enter)
 
         return again
 

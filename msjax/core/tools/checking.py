@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.arrays import is_at_hand
+from msjax.core.base.checks import check_value
 from msjax.core.base.errors import check_function
 from msjax.core.base.typing import JaxArray
 from msjax.core.base.weak import identity
@@ -47,8 +48,7 @@ class Check:
 
     def __init__(self, on: On, who: str):
         if isinstance(on, str):
-            if on not in ("nan", "inf"):
-                raise ValueError(f"For '{who}', 'on' should be 'nan', 'inf' or a function, but got {on!r}.")
+            check_value(on, on in ("nan", "inf"), "be 'nan', 'inf' or a function", "on", who)
             self.what = "NaN" if on == "nan" else "value that isn't finite"
         else:
             check_function(on, who)

@@ -12,7 +12,7 @@ from msjax.core.models.patching import PatchSweep
 from msjax.core.page.page import Page
 from msjax.core.page.run import Run, read_csv
 from msjax.core.page.studies import maps_view
-from msjax.core.page.viewed import Viewed
+from msjax.core.page.viewed import HasView
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import ReadBundle
 
@@ -29,7 +29,7 @@ def page(
 
     Args:
         things: what is shown: what `watch` returned, several of which lie side by side; a `Fault`; what `compare` returned; a `PatchSweep`; what
-            `hooks.capture` found, as a graph of its modules; a dict of arrays, such as attention patterns or what `hooks.attribute` returned, as heat
+            `hooks.capture` found, as a graph of its modules; what a stream of a model found; a dict of arrays, such as attention patterns or what `hooks.attribute` returned, as heat
             maps; another `Page`; or the path of a page, of a CSV file of `watch`, or of a crash bundle.
         title (str, optional): of the page.
         names (iterable of str): of the runs, in order.
@@ -75,7 +75,7 @@ def page(
             views.append(thing.view(edited))
         elif isinstance(thing, Mapping):
             views.append(maps_view(thing, axes, found))
-        elif isinstance(thing, (Viewed, Run)):
+        elif isinstance(thing, (HasView, Run)):
             views.append(thing.view())
         else:
             raise TypeError(

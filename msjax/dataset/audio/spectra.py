@@ -343,7 +343,7 @@ class ComplexNorm(AudioTransform):
     _least = 2
 
     def __init__(self, power: float = 1.0):
-        self.power = check_float(power, "power", "ComplexNorm", low=0)
+        self.power = check_number(power, "power", "ComplexNorm", low=0)
 
     def _sound(self, sound):
         return _magnitude(sound, self.power)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+from msjax import log
 from msjax.core.base.checks import check_options, check_type, check_value
 from msjax.core.base.libraries import is_library
 from msjax.dataset import config
@@ -15,6 +16,7 @@ from msjax.dataset.callback import TIMES, DSCallback
 from msjax.dataset.checks import check_columns, check_pool
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.debug import with_hooks
+from msjax.dataset.enums import ErrorSamplesMode
 from msjax.dataset.operations.shared import Layout, is_image_transform, is_transform, operation_name, row_error
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
@@ -25,6 +27,9 @@ _KNOWN = (
     "operations", "input_columns", "output_columns", "num_parallel_workers", "python_multiprocessing", "max_rowsize", "cache",
     "callbacks", "offload",
 )  # fmt: skip
+
+
+_KEPT = 16  # rows that may stand in the place of others
 
 
 class MapDataset(Dataset):
@@ -79,7 +84,11 @@ class MapDataset(Dataset):
 
     def _rows(self, run):
         chain = self._chain
-        mapped = ordered_map(chain, self._numbered(run), run, chain.workers, self._processes, "map")
+        mode = config.get_error_samples_mode()
+        work = chain if mode is ErrorSamplesMode.RETURN else self._tolerant
+        mapped = ordered_map(work, self._numbered(run), run, chain.workers, self._processes, "map")
+        if work is not chain:
+            mapped = _without_failed(mapped, mode)
         return _observed(mapped, self._callbacks, run) if self._callbacks else mapped
 
     @cached_property
@@ -90,6 +99,10 @@ class MapDataset(Dataset):
         if self._goes_on(child):
             return RowChain([*child._chain.works, own], max(child._chain.workers, self._workers))
         return RowChain([own], self._workers)
+
+    @cached_property
+    def _tolerant(self):
+        return TolerantWork(self._chain)
 
     def _numbered(self, run):
         """The rows that the chain gets, and their numbers; they are read in the caller's thread."""
@@ -167,6 +180,34 @@ class RowChain:
         for work, way in zip(self.works, self.ways):
             row = work((*key, *way), number, row)
         return row
+
+
+class TolerantWork:
+    """The work of maps that gives None for a row that fails; it goes to the workers."""
+
+    def __init__(self, chain: RowChain):
+        self.chain = chain
+
+    def __call__(self, key: tuple[Any, ...], numbered: tuple[int, Any]) -> Any:
+        try:
+            return self.chain(key, numbered)
+        except RuntimeError as error:
+            log.warning("A row is left out: %s", error)
+            return None
+
+
+def _without_failed(rows, mode):
+    """The rows that have not failed, and behind them some of them in the place of those that have, if the mode is REPLACE."""
+    failed, first = 0, []
+    for row in rows:
+        if row is None:
+            failed += 1
+        else:
+            if len(first) < _KEPT:
+                first.append(row)
+            yield row
+    if mode is ErrorSamplesMode.REPLACE and first:
+        yield from itertools.islice(itertools.cycle(first), failed)
 
 
 def _observed(rows, callbacks, run):

@@ -412,9 +412,23 @@ def sync_update(self: Dataset, condition_name: str, num_batch: int | None = None
     waiting[condition_name].update(num_batch, data)
 
 
+def disable_sync(self: Dataset) -> None:
+    """Let all rows pass that wait for `sync_update`, from now on.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset([1, 2], ["x"], shuffle=False).sync_wait("size")
+        >>> data.disable_sync()
+        >>> [int(x) for (x,) in data]
+        [1, 2]
+    """
+    for condition in conditions(self).values():
+        condition.disable()
+
+
 for _method in (
     concat, map, batch, padded_batch, bucket_batch_by_length, shuffle, repeat, take, skip, filter, flat_map, project, rename, apply,
-    split, save, sync_wait, sync_update,
+    split, save, sync_wait, sync_update, disable_sync,
 ):  # fmt: skip
     setattr(Dataset, _method.__name__, _method)
 for _name, _method in (("zip", _zip), ("__add__", _add)):

@@ -44,7 +44,7 @@ class SyncWaitDataset(Dataset):
         for row in self._inputs[0]._rows(run.child()):
             with self._changed:
                 seconds = config.get_callback_timeout()
-                if self._waits and not self._changed.wait_for(lambda: self._open > 0, seconds):
+                if self._waits and not self._changed.wait_for(lambda: self._open > 0 or not self._waits, seconds):
                     self._waits = False
                     warnings.warn(
                         f"For 'sync_wait', no sync_update({self.name!r}) came within {seconds} seconds; rows don't wait for it any "
@@ -53,6 +53,12 @@ class SyncWaitDataset(Dataset):
                     )
                 self._open -= 1
             yield row
+
+    def disable(self) -> None:
+        """Let all rows pass."""
+        with self._changed:
+            self._waits = False
+            self._changed.notify_all()
 
     def update(self, num_batch: int | None, data: Any) -> None:
         """Call the callback, and let further rows pass."""

@@ -119,7 +119,7 @@ class ListedDataset(MappableDataset):
 
 _COMMON = ("num_samples", "shuffle", "sampler", "num_shards", "shard_id", "num_parallel_workers")
 # MindSpore counts the classes of these alone.
-_WITH_CLASSES = ("Caltech256Dataset", "IMDBDataset", "LSUNDataset", "OmniglotDataset", "RenderedSST2Dataset")
+_WITH_CLASSES = ("Caltech256Dataset", "IMDBDataset", "LSUNDataset", "ManifestDataset", "OmniglotDataset", "RenderedSST2Dataset")
 
 # The parameters that most have behind their own ones: of images, and of others.
 IMAGES = "num_samples num_parallel_workers shuffle decode sampler num_shards shard_id cache"

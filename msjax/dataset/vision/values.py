@@ -201,6 +201,13 @@ class ToTensor(ImageTransform):
     def __init__(self, output_type: DTypeLike = np.float32):
         self.output_type: Any = numpy_dtype(output_type, "output_type", "ToTensor")
 
+    def _check_array(self, array):
+        super()._check_array(array)
+        if array.dtype in (np.int64, np.uint32, np.uint64):
+            raise RuntimeError(
+                f"ToTensor: the image should be of a type whose numbers float32 can hold, but is of {array.dtype}."
+            )
+
     def _apply(self, image):
         array = np.asarray(image)
         array = array[..., None] if array.ndim == 2 else array

@@ -11,7 +11,7 @@ from msjax.common.bases import CellBase, SparseBase, is_cell
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import COMPILER
 from msjax.common.tensor import Tensor, filled_like
-from msjax.core.base.checks import check_bool, check_kind
+from msjax.core.base.checks import check_bool, check_kind, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.recording import GradientScope, check_function, flatten_tensors, main_and_aux
@@ -270,10 +270,8 @@ class _Request:
         self.by_position = position is not None
         for p in self.positions:
             check_kind(position, isinstance(p, int), "be an int or a tuple of ints", "grad_position", who)
-            if p < 0:
-                raise ValueError(f"For '{who}', 'grad_position' should not be negative, but got {p}.")
-        if len(set(self.positions)) < len(self.positions):
-            raise ValueError(f"For '{who}', 'grad_position' should name each position once, but got {position}.")
+            check_value(p, p >= 0, "not be negative", "grad_position", who)
+        check_value(position, len(set(self.positions)) >= len(self.positions), "name each position once", "grad_position", who)
         if position == ():
             raise RuntimeError(f"For '{who}', 'grad_position' should name a position; it is an empty tuple.")
         self.weights = None if weights is None else Weights(weights, who)

@@ -10,10 +10,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import jax
+import jax.numpy as jnp
+
 from msjax.common.node import Leaf, RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import ROOT, STATE
 from msjax.common.tensor import Tensor, wrap
+from msjax.core.base.arrays import is_tracer
 from msjax.engine.autograd.imperative import retain_grad
 
 
@@ -34,7 +38,7 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
     if new._value.shape != tensor._value.shape and not tensor._value.shape == ():
         raise ValueError(f"An in-place operation should keep the shape {tensor.shape}, but gave {new.shape}.")
     if isinstance(tensor, Parameter):
-        tensor._set_value(new._value)
+        tensor._set_value(_at_the_place_of(tensor._value, new._value) if STATE.differentiated_by_jax() else new._value)
         return
     if tensor._node.__class__ is RootLeaf:
         if STATE.recording and (STATE.scope is ROOT or new._node is not None):
@@ -48,7 +52,7 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
     if not STATE.recording and tensor._node is not None and tensor._node.live():
         tensor._set_value(new._value)
         return
-    tensor._value = new._value
+    tensor._value = _at_the_place_of(tensor._value, new._value) if STATE.stops_jax() else new._value
     if "_views" in own:
         own["_views"].changed(recorded=True)
     if isinstance(tensor._node, Leaf) and not tensor._node.earlier:
@@ -63,6 +67,21 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
         tensor._retains = False
         if tensor.requires_grad:
             retain_grad(tensor)
+
+
+@jax.custom_jvp
+def _new_value(old, new):
+    return new
+
+
+_new_value.defjvp(lambda values, tangents: (values[1], tangents[0]))
+
+
+def _at_the_place_of(old, new):
+    """A new value that jax differentiates as the old one: what is written without being recorded leaves the gradient as it is."""
+    if not (is_tracer(old) or is_tracer(new)) or not jnp.issubdtype(new.dtype, jnp.inexact) or old.shape != new.shape:
+        return new
+    return _new_value(old, new) if old.dtype == new.dtype else new
 
 
 # Held while a Tensor gets a value that was computed from its own.

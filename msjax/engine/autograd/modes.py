@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar, overload
 
 from msjax.common.run_state import STATE
+from msjax.core.base import jax_slots
 
 __all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
@@ -20,15 +21,18 @@ class _Recording:
 
     def __init__(self, recording: bool):
         self._recording = recording
-        self._before: list[bool] = []
+        self._before: list[tuple[bool, Any]] = []
 
     def __enter__(self) -> Self:
-        self._before.append(STATE.recording)
-        STATE.recording = self._recording
+        self._before.append((STATE.recording, STATE.stopped))
+        self._set()
         return self
 
+    def _set(self):
+        STATE.recording, STATE.stopped = self._recording, None if self._recording else jax_slots.trace_state()
+
     def __exit__(self, *_exception: Any) -> None:
-        STATE.recording = self._before.pop()
+        STATE.recording, STATE.stopped = self._before.pop()
 
     def __call__(self, fn: _F) -> _F:
         """Decorate `fn` so that this setting holds whenever it runs."""
@@ -124,17 +128,17 @@ class set_grad_enabled(_Recording):
 
     def __init__(self, mode: bool):
         super().__init__(bool(mode))
-        self._at_once = STATE.recording
-        STATE.recording = self._recording
+        self._at_once = STATE.recording, STATE.stopped
+        self._set()
 
     def __enter__(self) -> Self:
         # The setting holds since __init__, so __exit__ restores the one from before __init__.
         self._before.append(self._at_once)
-        STATE.recording = self._recording
+        self._set()
         return self
 
     def __call__(self, fn: _F) -> _F:
-        STATE.recording = self._at_once
+        STATE.recording, STATE.stopped = self._at_once
         return super().__call__(fn)
 
     def _arguments(self):

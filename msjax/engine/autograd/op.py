@@ -172,6 +172,8 @@ def _run(op, operands, values, static, traced, on_tape):
         if recorded is not None:
             return recorded
     out = op.bind(static)(*values) if traced else op.programs[static](*values)
+    if traced and STATE.stops_jax():
+        out = jax.tree.map(jax.lax.stop_gradient, out)
     if ACTIVITY.slow_dispatch and not traced:
         _after(op, operands, values, out, None, static)
     if out.__class__ is tuple or out.__class__ is list:

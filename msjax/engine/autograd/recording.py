@@ -232,11 +232,11 @@ def _is_whole(value):
 
 def _has_no_gradient(value):
     """Whether something that a function returned can't depend on its inputs in a way that has a gradient, as integers and shapes can't."""
-    return isinstance(value, (int, str, Type)) or (isinstance(value, tuple) and all(map(_has_no_gradient, value)))
+    return isinstance(value, (int, Type)) or (isinstance(value, tuple) and value != () and all(map(_has_no_gradient, value)))
 
 
 def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
-    """The Tensors in what a function returned, nested containers included; of sparse tensors, the values. None for integers, text and types.
+    """The Tensors in what a function returned, nested containers included; of sparse tensors, the values. There are none in integers and types.
 
     Raises:
         TypeError: the function returned no Tensor, but something else.
@@ -250,10 +250,9 @@ def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
     return tensors
 
 
-def check_function(fn: object, who: str) -> Callable[..., Any]:
+def check_function(fn: Any, who: str) -> Callable[..., Any]:
     """`fn`; a TypeError unless it can be called."""
-    check_kind(fn, callable(fn), "be a function or a Cell", "fn", who)
-    return fn
+    return check_kind(fn, callable(fn), "be a function or a Cell", "fn", who)
 
 
 def main_and_aux(out: Any, who: str) -> tuple[Any, tuple[Any, ...]]:

@@ -20,7 +20,6 @@ from msjax.common.run_state import Grads, Need
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import JaxArray, PyTreeDef
 from msjax.engine.programs.cache import ProgramCache
-from msjax.engine.programs.compiler_options import equations
 from msjax.engine.programs.signature import shape_of
 
 
@@ -194,49 +193,6 @@ class TracedVJP(VJP):
         return self.gradients(cts, need, self.vjp)
 
 
-# Where a function consists of these, what its gradient needs costs less to compute again than to keep.
-_CHEAP = frozenset(
-    "abs add and broadcast_in_dim ceil clamp convert_element_type copy custom_jvp_call div eq floor ge gt integer_pow is_finite jit le "
-    "lt max min mul ne neg not or pjit reshape round select_n sign square squeeze stop_gradient sub xor".split()
-)
-# Where it has none of these, there is nothing to compute again.
-_NEEDS_RESIDUALS = frozenset("abs clamp div integer_pow max min select_n sign square".split())
-
-
-class Recomputed:
-    """A function whose gradient keeps its operands, and computes from them again what it needs."""
-
-    def __init__(self, fn: Callable[..., Any]):
-        self.fn = fn
-
-    def __call__(self, *operands: Any) -> Any:
-        return self.fn(*operands)
-
-    def gradient(self, slots: tuple[int, ...], *operands: Any) -> tuple[Any, Callable[..., Any]]:
-        """The result and its gradient; see `TracedVJP`."""
-
-        def pull(*operands_and_ct):
-            *full, ct = operands_and_ct
-
-            def along(*inputs):
-                for i, value in zip(slots, inputs):
-                    full[i] = value
-                return self.fn(*full)
-
-            grads = dict(zip(slots, jax.vjp(along, *[full[i] for i in slots])[1](ct)))
-            return tuple(grads.get(i) for i in range(len(full)))
-
-        return self.fn(*operands), jax.tree_util.Partial(pull, *operands)
-
-
-def recomputed_if_cheap(fn: Callable[..., Any], operands: Sequence[Any]) -> Callable[..., Any]:
-    """A function, as `Recomputed` where that is better: elementwise arithmetic without transcendental functions."""
-    if getattr(fn, "gradient", None) is not None:
-        return fn
-    names = {eqn.primitive.name for eqn in equations(jax.make_jaxpr(fn)(*operands).jaxpr)}
-    return Recomputed(fn) if names <= _CHEAP and names & _NEEDS_RESIDUALS else fn
-
-
 def _shadow(value):
     x64 = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
     return value.astype(jnp.float64 if x64 else jnp.float32)
@@ -284,7 +240,7 @@ class Forward:
 
     def with_metadata(self, *values: Any) -> tuple[tuple[tuple[Any, ...], list[Any], SpecToken], ResidualSpec]:
         """(the results, the description of the residuals)."""
-        pull = TracedVJP(recomputed_if_cheap(self.fn, values), values, self.slots, self.int_grad)
+        pull = TracedVJP(self.fn, values, self.slots, self.int_grad)
         leaves, treedef = jax.tree.flatten(pull.vjp)
         sources, kept = [], []
         for leaf in leaves:

@@ -21,6 +21,7 @@ from msjax.common.node import Leaf, RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, wrap
+from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.engine.autograd.imperative import retain_grad
 from msjax.engine.autograd.inplace import rebind, update
@@ -181,7 +182,7 @@ class View:
         """
         recording, root = STATE.recording, self.root
         self.put(new)
-        if new._value.dtype == root._value.dtype:
+        if new._value.dtype == root._value.dtype and not STATE.stops_jax():
             own = view.__dict__
             own["_value"] = new._value
             if self.detached and recording:
@@ -354,7 +355,11 @@ def _repeats(root, steps):
 def _put(root, steps, operands, new, detached, alike=False):
     if not alike and _repeats(root, steps):
         raise RuntimeError(_REPEATED.format(shape=steps[-1].shape, base=root.shape))
-    with STATE.swap(cast=None, recording=STATE.recording and not detached):
+    with STATE.swap(
+        cast=None,
+        recording=STATE.recording and not detached,
+        stopped=jax_slots.trace_state() if detached else STATE.stopped,
+    ):
         if steps or not isinstance(new, Tensor) or new._value.dtype != root._value.dtype:
             update(root, lambda: apply(_WRITE, (root, new, *operands), (steps,)))
         else:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import is_not
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from msjax.common.node import place_on_tape
 from msjax.common.parameter import Parameter
@@ -62,6 +64,8 @@ def vjp(
     sources = [wrap(o._value, *recording.place(o)) for o in outputs]
 
     def vjp_fn(*gradients):
+        if isinstance(out, Tensor) and any(isinstance(gradient, (tuple, list)) for gradient in gradients):
+            raise TypeError(f"vjp_fn needs a Tensor for the only output, but got {describe(gradients[0])}.")
         flat = flatten_tensors(gradients, vjp_fn) if gradients else []
         if len(flat) != len(sources):
             raise RuntimeError(f"vjp_fn needs a gradient for each of {len(sources)} outputs, but got {len(flat)}.")
@@ -126,9 +130,14 @@ def jvp(
         tree[:] = [treedef]
         return tuple(_value(leaf, fn) for leaf in leaves), jax.tree.map(lambda t: _value(t, fn), aux, is_leaf=is_tensor)
 
-    primals = tuple(x._value for x in inputs)
-    tangents = tuple(d._value.astype(x._value.dtype) for x, d in zip(inputs, v))
+    # jax differentiates floats alone: integers take the way through them, and what they give has its own type again.
+    given = tuple(x._value for x in inputs)
+    primals = tuple(x.astype(float) if jnp.issubdtype(x.dtype, jnp.integer) else x for x in given)
+    tangents = tuple(d._value.astype(x.dtype) for x, d in zip(primals, v))
     values, products, aux = jax.jvp(pure, primals, tangents, has_aux=True)
+    if any(map(is_not, given, primals)):
+        kinds = [value.dtype for value in jax.eval_shape(pure, *given)[0]]
+        values, products = ([a.astype(kind) for a, kind in zip(several, kinds)] for several in (values, products))
     out = jax.tree.unflatten(tree[0], [wrap(o) for o in values])
     product = jax.tree.unflatten(tree[0], [wrap(p) for p in products])
     return (out, product, _bare(jax.tree.map(wrap, aux))) if has_aux else (out, product)

@@ -40,10 +40,10 @@ CALLED_BY_PYTHON = frozenset((_OF_ANY | {"__getattr__", "__enter__", "__exit__"}
 
 
 class Unread:
-    """The attributes of cells that no code has named so far."""
+    """The attributes of cells and plain objects that no code has named so far."""
 
     def __init__(self):
-        self._left: list[tuple[CellBase, dict[str, Any], Contents | None]] = []
+        self._left: list[tuple[object, dict[str, Any], Contents | None, int]] = []
 
     def set_aside(
         self, cell: CellBase, attributes: dict[str, Any], within: Contents | None, libraries: Collection[str]
@@ -59,14 +59,18 @@ class Unread:
             name: value for name, value in attributes.items() if name in known or name in libraries or isinstance(value, _PARTS)
         }
         if len(read) < len(attributes):
-            self._left.append((cell, {n: v for n, v in attributes.items() if n not in read}, within))
+            self._left.append((cell, {n: v for n, v in attributes.items() if n not in read}, within, 0))
         return read
 
-    def take(self, names: Collection[str] | None) -> Iterator[tuple[CellBase, str, Any, Contents | None]]:
-        """Take those that have one of some names, or all: (cell, name, value, `within`) of each."""
-        for cell, attributes, within in self._left:
+    def set_aside_all(self, value: object, attributes: dict[str, Any], within: Contents | None, depth: int) -> None:
+        """Set all attributes of an object aside, which lies at a depth."""
+        self._left.append((value, attributes.copy(), within, depth))
+
+    def take(self, names: Collection[str] | None) -> Iterator[tuple[object, str, Any, Contents | None, int]]:
+        """Take those that have one of some names, or all: (cell or object, name, value, `within`, depth) of each."""
+        for owner, attributes, within, depth in self._left:
             for name in [*attributes] if names is None else [name for name in attributes if name in names]:
-                yield cell, name, attributes.pop(name), within
+                yield owner, name, attributes.pop(name), within, depth
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from operator import is_
 from typing import Any, NamedTuple
 
 from msjax.common.bases import CellBase
-from msjax.core.base.code import assigned_globals, names_in
+from msjax.core.base.code import assigned_globals, names_in, names_read_in
 from msjax.core.base.flax_slots import is_module_state
 from msjax.core.base.libraries import FRAMEWORKS, is_library
 from msjax.core.door import VERSION
@@ -39,7 +39,7 @@ class ClassNames(NamedTuple):
     """What the instances of a class may read in it. Names only: whoever keeps them keeps no class alive.
 
     Attributes:
-        code: all names in the code of the user's methods.
+        code: all names that the code of the user's methods reads.
         libraries: those in the code of methods that a library has written, which reads attributes of the class's own instances only.
         methods: those of the user's methods.
         data: those of what the user's classes hold besides methods and properties; the user's descriptors count.
@@ -118,6 +118,14 @@ def names_of_class(cls: type) -> ClassNames:
     return found
 
 
+def is_plain(cls: type) -> bool:
+    """Whether the instances of a class hold attributes alone, which nobody reads but by their names."""
+    if cls is types.SimpleNamespace:
+        return True
+    own = all(owner is object or not is_library(owner.__module__) for owner in cls.__mro__)
+    return own and not hasattr(cls, "__getattr__") and cls.__getattribute__ is object.__getattribute__
+
+
 def silent_owners(cls: type) -> list[type]:
     """The user's classes among a class and its bases that don't tell when an attribute changes, in the order in which names are looked up."""
     return [owner for owner in _user_classes(cls) if not issubclass(owner, CellBase)]
@@ -136,7 +144,7 @@ def _names_of(cls, start):
             bodies.append(function.__code__)
         for each in (function, getattr(function, "__wrapped__", None)):
             if isinstance(each, types.FunctionType):
-                named = names_in(each.__code__)
+                named = names_read_in(each.__code__)
                 (in_code if users else libraries).update(named)
                 pending += [name for name in named if name not in queued]
                 queued.update(named)

@@ -22,6 +22,8 @@ import numpy as np
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.core.door import Hook
+from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
+from msjax.engine.settings.current import SETTINGS
 
 # numpy's numbers, dates and texts, which can't change; jax's own types such as bfloat16 included.
 _NAMED = [*np.sctypeDict.values(), *vars(ml_dtypes).values()]
@@ -71,6 +73,13 @@ def outline(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple([
         (type(v), v) if type(v) in BY_VALUE else (type(v), repr(v)) if type(v) in BY_TEXT else None for v in values
     ])  # fmt: skip
+
+
+def settings_key() -> tuple[Any, ...]:
+    """The settings of the whole process that programs depend on: the dialect of hooks, and the groups of processes that communicate."""
+    # The group of all processes follows from the place; it is made when it is first asked for.
+    groups = [group for name, group in list(PROCESSES.groups.items()) if name not in WORLD_NAMES]
+    return "settings", SETTINGS.hook_dialect, PROCESSES.place, *groups
 
 
 @dataclass(eq=False, slots=True)
@@ -239,6 +248,35 @@ class Contents(Guard):
 
 
 @dataclass(eq=False, slots=True)
+class ReadAttributes(Contents):
+    """Those of an object's attributes that code reads. `seen` is the name of its class, until `settle` was called.
+
+    Attributes:
+        names: what the code reads; None for all.
+    """
+
+    names: frozenset[str] | None = field(default=None, init=False, repr=False)
+
+    def settle(self, names: frozenset[str] | None) -> None:
+        """Say what the code reads, once that is known."""
+        self.names = names
+        now = self._read()
+        self.seen = (self.seen, *now, outline(now.values()))
+
+    def _read(self):
+        return {name: value for name, value in self.container.copy().items() if self.names is None or name in self.names}
+
+    def remember(self) -> None:
+        """Note what it holds now."""
+        now = self._read()
+        self.held = self.names, (tuple(now), tuple(now.values()))
+
+    def check(self) -> Check:
+        """It holds if those attributes are the same objects."""
+        return _same_read, self.container, self.held, True
+
+
+@dataclass(eq=False, slots=True)
 class FoundBefore(Guard):
     """A container that was found before: that it is the same one makes a difference to code that changes it.
 
@@ -256,6 +294,11 @@ def _same_items(container, held):
 def _same_dict(container, held):
     keys, values = held
     return len(container) == len(keys) and all(map(is_, container.values(), values)) and all(map(is_, container, keys))
+
+
+def _same_read(container, held):
+    names, read = held
+    return _same_dict(container if names is None else {n: v for n, v in container.items() if n in names}, read)
 
 
 def _same_bytes(container, held):

@@ -13,7 +13,7 @@ from msjax.core.base.errors import describe
 _LEVELS = {
     "jit_level": ("", "O0", "O1", "O2"),
     "exc_mode": ("auto", "sink", "no_sink"),
-    "jit_syntax_level": ("", "STRICT", "LAX"),
+    "jit_syntax_level": ("", "STRICT", "COMPATIBLE", "LAX"),
 }
 
 
@@ -26,7 +26,7 @@ class JitConfig:
     Args:
         jit_level (str): "O0", "O1", "O2", or "" for none. Default: "".
         exc_mode (str): "auto", "sink" or "no_sink". Default: "auto".
-        jit_syntax_level (str): "STRICT", "LAX", or "" for none. Default: "".
+        jit_syntax_level (str): "STRICT", "COMPATIBLE", "LAX", or "" for none. Default: "".
         debug_level, infer_boost, **kwargs: kept.
 
     Raises:

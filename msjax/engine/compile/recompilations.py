@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from msjax import log
-from msjax.engine.compile.guards import Attribute, ClassData, Contents, Guard, Hooks, Name, Variable
+from msjax.engine.compile.guards import Attribute, ClassData, Contents, Guard, Hooks, Name, ReadAttributes, Variable
 
 # The compilation for the same shapes that is told.
 _TOLD = 3
@@ -71,6 +71,8 @@ def _described(old, new):
         return f"{kind} {guard.name} is {_shown(new.seen[-1])}, and was {_shown(old.seen[-1])}"
     if isinstance(guard, (Attribute, Name)):
         return f"it uses {guard.name}, or does no longer"
+    if isinstance(guard, ReadAttributes):
+        return f"an attribute of the object of {guard.seen[0]} has changed"  # pyright: ignore[reportIndexIssue]
     if isinstance(guard, Contents):
         name = next((name for name, _ in guard.ways if isinstance(name, str)), None)
         return f"the items of {name or 'a container'} have changed"

@@ -22,7 +22,7 @@ from msjax.common.bases import CellBase
 from msjax.common.global_hooks import GLOBAL
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, root_of
-from msjax.core.base.code import globals_in, imported_modules, module_attributes, names_in
+from msjax.core.base.code import globals_in, imported_modules, module_attributes, names_in, names_read_in
 from msjax.core.base.flax_slots import MODULE_STATE
 from msjax.core.base.libraries import is_library, of_library
 from msjax.core.base.weak import identity
@@ -32,6 +32,7 @@ from msjax.engine.compile.code_names import (
     WRAPPERS,
     class_attribute,
     holds_user_data,
+    is_plain,
     method_of,
     names_of_class,
     silent_owners,
@@ -52,10 +53,12 @@ from msjax.engine.compile.guards import (
     InClass,
     Name,
     ProcessEnvironment,
+    ReadAttributes,
     Variable,
     bytes_of,
     log_key,
     outline,
+    settings_key,
     size_of,
     static_key,
 )
@@ -69,8 +72,6 @@ from msjax.engine.compile.places import (
     read_in_class,
     read_slot,
 )
-from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
-from msjax.engine.settings.current import SETTINGS
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
 # data that it doesn't use: settings lie closer, and are fewer and smaller.
@@ -102,7 +103,7 @@ class Walk:
     """
 
     def __init__(self, roots: list[Any], logs: Collection[int] = ()):
-        self.found: list[Guard] = [Guard(_settings(), None)]
+        self.found: list[Guard] = [Guard(settings_key(), None)]
         self.variables: list[Tensor] = []
         self.modules: list[nnx.Module] = []
         self.containers: list[Any] = []
@@ -124,6 +125,10 @@ class Walk:
 
     def guards(self) -> Guards:
         """What was found, as guards that can be checked."""
+        names = None if self._all_read else frozenset(self._users_names)
+        for guard in self.found:
+            if isinstance(guard, ReadAttributes) and isinstance(guard.seen, str):
+                guard.settle(names)
         return Guards([*self.found], self._names)
 
     def follow(self, roots: list[Any]) -> None:
@@ -336,7 +341,11 @@ class Walk:
 
     def _attributes(self, value, depth):
         attributes, cls = getattr(value, "__dict__", None), type(value)
-        if isinstance(attributes, dict):
+        if isinstance(attributes, dict) and is_plain(cls):
+            self._unread.set_aside_all(value, attributes, self._within, depth)
+            self.found.append(ReadAttributes(cls.__name__, self._within, attributes, [(None, self._within)]))
+            self.containers.append(attributes)
+        elif isinstance(attributes, dict):
             now = attributes.copy()
             seen = outline(now.values())
             self._contents(attributes, (cls.__name__, *now, seen), None)
@@ -400,7 +409,7 @@ class Walk:
         self._names.update(names)
         library = is_library(function.__globals__.get("__name__") or "")
         if not library:
-            self._users_names.update(names)
+            self._users_names.update(names_read_in(function.__code__))
             self._all_read = self._all_read or not BY_COMPUTED_NAMES.isdisjoint(names)
         # What a library wraps is no step: a function that is compiled, differentiated or lifted lies as deep as it lay before.
         inside = depth - 1 if library else depth
@@ -462,14 +471,15 @@ class Walk:
         return len(self._visited) > before
 
     def _visit_attributes(self):
-        """Of cells, the attributes that some code names; returns whether there are new ones."""
+        """Of cells and plain objects, the attributes that some code names; returns whether there are new ones."""
         taken = [*self._unread.take(None if self._all_read else self._users_names)]
         outer = self._within
-        for cell, name, value, self._within in taken:
+        for owner, name, value, self._within, depth in taken:
             known = static_key(value) if type(value) in STATIC else None
-            self.found.append(Attribute((identity(cell), name, known), self._within, f"{type(cell).__name__}.{name}"))
+            if isinstance(owner, CellBase):
+                self.found.append(Attribute((identity(owner), name, known), self._within, f"{type(owner).__name__}.{name}"))
             if known is None:
-                self._visit(value, 1, name)
+                self._visit(value, depth + 1, name)
         self._within = outer
         return bool(taken)
 
@@ -488,10 +498,3 @@ class Walk:
             self._class(value, depth)
         elif known is None:
             self._visit(value, depth + 1)
-
-
-def _settings():
-    """The settings of the whole process that programs depend on: the dialect of hooks, and the groups of processes that communicate."""
-    # The group of all processes follows from the place; it is made when it is first asked for.
-    groups = [group for name, group in list(PROCESSES.groups.items()) if name not in WORLD_NAMES]
-    return "settings", SETTINGS.hook_dialect, PROCESSES.place, *groups

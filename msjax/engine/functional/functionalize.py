@@ -72,8 +72,10 @@ class FunctionalRun(ProgramUnderWay):
             self.outer.entered(owner)
 
     def differentiated_by_jax(self) -> bool:
-        self.hooks_gradients = not self.on_tape
         return not self.on_tape
+
+    def comes_to_node(self) -> None:
+        self.hooks_gradients = True
 
     def comes_to_event(self) -> None:
         if self.outer is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from msjax.core.base.checks import check_str
+from msjax.core.base.checks import check_str, check_value
 from msjax.core.base.errors import describe
 from msjax.core.door import STATE, VERSION
 from msjax.engine.processes import progress
@@ -207,8 +207,7 @@ class _Processes:
         check_str(name, "group", "create_group")
         if not isinstance(ranks, (list, tuple)) or not all(isinstance(r, int) and not isinstance(r, bool) for r in ranks):
             raise TypeError(f"For 'create_group', 'rank_ids' should be a list of int, but got {describe(ranks)}.")
-        if not name or name in WORLD_NAMES:
-            raise ValueError(f"For 'create_group', 'group' should be a new name, but got {name!r}.")
+        check_value(name, name and name not in WORLD_NAMES, "be a new name", "group", "create_group")
         if not ranks or len(set(ranks)) < len(ranks) or not all(0 <= rank < self.place.size for rank in ranks):
             raise ValueError(
                 f"For 'create_group', 'rank_ids' should be different numbers from 0 to {self.place.size - 1}, but got {ranks}."

@@ -20,6 +20,7 @@ from msjax.core.base.checks import (
     check_positive_int,
     check_str,
     check_type,
+    check_value,
 )  # fmt: skip
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.programs import disk_cache
@@ -184,8 +185,9 @@ def force_mode(mode: int | None) -> None:
 def _set_mode(value):
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value!r}.")
-    if value not in (GRAPH_MODE, PYNATIVE_MODE):
-        raise ValueError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value}.")
+    check_value(
+        value, value in (GRAPH_MODE, PYNATIVE_MODE), "be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1)", "mode", "set_context"
+    )
     SETTINGS.mode = value if SETTINGS.forced_mode is None else SETTINGS.forced_mode
 
 
@@ -218,12 +220,18 @@ def _one_of(options):
     return lambda value, name, who: check_one_of(value, options, name, who)
 
 
+def _check_jit_config(value, name, who):
+    level = value.get("jit_level", "O0")
+    return check_value(value, level in ("O0", "O1", "O2"), "have a 'jit_level' of 'O0', 'O1' or 'O2'", name, who)
+
+
 # Of settings without effect, what MindSpore checks: a type, and of some a range.
 _TYPES = {name: type(value) for name, value in SETTINGS.kept.items() if value is not None} | {"save_graphs": (bool, int)}
 _RANGES: dict[str, Callable[[Any, str, str], Any]] = {
     "device_id": partial(check_int, low=0, high=4095),
     "max_call_depth": check_positive_int,
     "exec_order": _one_of(("bfs", "dfs")),
+    "jit_config": _check_jit_config,
 }
 
 
@@ -252,8 +260,7 @@ def _set_device_target(value, device_id: int | None = None):
     import jax
 
     check_str(value, "device_target", "set_context")
-    if value not in DEVICE_TARGETS:
-        raise ValueError(f"For 'set_context', 'device_target' should be one of {', '.join(DEVICE_TARGETS)}, but got {value!r}.")
+    check_value(value, value in DEVICE_TARGETS, f"be one of {', '.join(DEVICE_TARGETS)}", "device_target", "set_context")
     if device_id is None:
         device_id = SETTINGS.device_id if value == SETTINGS.device_target else 0
     # "Ascend" means the accelerator of this machine: jax's default backend.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.core.base.checks import check_known, check_options, check_type
+from msjax.core.base.checks import check_known, check_options, check_type, check_value
 
 
 class ParallelMode:
@@ -93,8 +93,7 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
             check_type(value, type(_DEFAULTS[name]), name, "set_auto_parallel_context")
         if name == "parallel_mode":
             _check_mode(value)
-        if name == "device_num" and value < 1:
-            raise ValueError(f"For 'set_auto_parallel_context', 'device_num' should be positive, but got {value}.")
+        check_value(value, name != "device_num" or value >= 1, "be positive", "device_num", "set_auto_parallel_context")
     _SETTINGS.update(kwargs)
 
 

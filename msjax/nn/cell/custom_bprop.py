@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.run_state import STATE
-from msjax.common.tensor import Tensor, is_tensor, mark_used, renewed, wrap
+from msjax.common.tensor import Tensor, filled_like, is_tensor, mark_used, renewed, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import cell_path, describe
@@ -157,6 +157,8 @@ def _checked(result, args, cells):
     for i, (arg, grad) in enumerate(zip(args, result)):
         if not isinstance(arg, Tensor):
             continue
+        if grad is None:  # nothing that depends on it
+            grad = filled_like(arg._value, 0)
         if not isinstance(grad, Tensor):
             raise TypeError(f"The bprop of cell {path} should return a Tensor for input {i}, but returned {describe(grad)}.")
         if grad.shape != arg.shape:

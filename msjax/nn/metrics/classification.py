@@ -184,7 +184,7 @@ class TopKCategoricalAccuracy(MeanMetric):
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
         pred, label = self._pair(inputs)
-        if pred.ndim == label.ndim and pred.shape == label.shape:
+        if pred.ndim == label.ndim:
             label = label.argmax(axis=1)
         best = np.argsort(-pred, axis=1, kind="stable")[:, : self.k]
         self._sum += int((best == label.reshape(-1, 1)).any(axis=1).sum())

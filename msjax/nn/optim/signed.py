@@ -103,8 +103,7 @@ class Rprop(Optimizer):
         self.step_sizes: tuple[float, ...] = tuple(
             check_float(size, f"step_sizes[{i}]", "Rprop", above=0) for i, size in enumerate(step_sizes)
         )
-        if step_sizes[0] > step_sizes[1]:
-            raise ValueError(f"For 'Rprop', the smallest of 'step_sizes' should come first, but got {step_sizes}.")
+        check_value(step_sizes, step_sizes[0] <= step_sizes[1], "come first", "the smallest of 'step_sizes'", "Rprop")
         self.add_state("prev", "step_size")
 
     def construct(self, gradients: Sequence[Tensor]) -> bool:

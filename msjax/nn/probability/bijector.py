@@ -10,7 +10,7 @@ from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike
-from msjax.core.base.checks import check_bool, check_number, check_type, check_value
+from msjax.core.base.checks import check_bool, check_kind, check_number, check_type, check_value
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 
@@ -209,10 +209,7 @@ class ScalarAffine(Bijector):
 
     def __init__(self, scale: ArrayLike = 1.0, shift: ArrayLike = 0.0, name: str = "ScalarAffine"):
         for each, value in (("scale", scale), ("shift", shift)):
-            if isinstance(value, str):
-                raise TypeError(
-                    f"For 'ScalarAffine', '{each}' should be a number, an array or a Tensor, but got {describe(value)}."
-                )
+            check_kind(value, not isinstance(value, str), "be a number, an array or a Tensor", each, "ScalarAffine")
         super().__init__(True, name=name, param={"scale": scale, "shift": shift})
         self._scale, self._shift = self._add_parameter(scale, "scale"), self._add_parameter(shift, "shift")
 
@@ -248,10 +245,7 @@ class Softplus(Bijector):
     """
 
     def __init__(self, sharpness: ArrayLike = 1.0, name: str = "Softplus"):
-        if isinstance(sharpness, str):
-            raise TypeError(
-                f"For 'Softplus', 'sharpness' should be a number, an array or a Tensor, but got {describe(sharpness)}."
-            )
+        check_kind(sharpness, not isinstance(sharpness, str), "be a number, an array or a Tensor", "sharpness", "Softplus")
         super().__init__(name=name, param={"sharpness": sharpness})
         self._sharpness = self._add_parameter(sharpness, "sharpness")
 

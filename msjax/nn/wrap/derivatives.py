@@ -69,6 +69,9 @@ class Vjp(_Product):
     Outputs:
         A pair of the outputs and the gradient of the input; of several inputs, a tuple of gradients.
 
+    Raises:
+        TypeError: the gradient has another form than the outputs.
+
     Example:
         >>> import msjax as ms
         >>> from msjax import nn
@@ -79,5 +82,7 @@ class Vjp(_Product):
     def construct(self, *args: Any) -> tuple[Tensor, Tensor]:
         inputs, v = self._split(args)
         out, pull = products.vjp(self.fn, *inputs)
+        fits = isinstance(v, (tuple, list)) == isinstance(out, (tuple, list))
+        check_kind(v, fits, "be a Tensor for one output, a tuple for several", "the gradient", "Vjp")
         found = pull(*v) if isinstance(v, (tuple, list)) else pull(v)
         return out, found[0] if len(inputs) == 1 else found

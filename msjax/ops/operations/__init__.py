@@ -22,6 +22,7 @@ from msjax.ops.operations.pooling_ops import *
 from msjax.ops.operations.random_ops import *
 from msjax.ops.operations.reduction_ops import *
 from msjax.ops.operations.region_ops import *
+from msjax.ops.operations.sparse_ops import *
 from msjax.ops.operations.status_ops import *
 from msjax.ops.primitive import Primitive as Primitive
 

@@ -179,7 +179,7 @@ ERRORS = [
     (X, RuntimeError, "but returned 1"),
     (None, TypeError, "NoneType"),
     (3.0, TypeError, "float"),
-    ((None, X), TypeError, "Tensor for input 0"),
+    ((2.0, X), TypeError, "Tensor for input 0"),
     ((X, 3.0), TypeError, "Tensor for input 1"),
     ((X, Tensor([1.0])), ValueError, r"shape \(1,\) for input 1 of shape \(2,\)"),
 ]
@@ -221,3 +221,15 @@ def test_matches_the_plain_gradient_where_it_says_the_same():
     x = Tensor(np.linspace(-3, 3, 7))
     got = ms.grad(lambda x: Sigmoid()(x) * x)(x).asnumpy()
     assert_close(got, ms.grad(lambda x: ops.sigmoid(x) * x)(x).asnumpy(), rtol=1e-12)
+
+
+def test_none_is_no_gradient():
+    class Net(nn.Cell):
+        def construct(self, x, y):
+            return x * y
+
+        def bprop(self, x, y, out, dout):
+            return dout * y, None
+
+    dx, dy = ms.grad(Net(), (0, 1))(Tensor(2.0), Tensor(3.0))
+    assert (float(dx), float(dy)) == (3, 0)

@@ -71,3 +71,16 @@ def test_functions_that_return_integers_have_no_gradient():
     assert ms.grad(lambda x: (x.shape, 2))(Tensor([1.0, 2.0])).asnumpy().tolist() == [0, 0]
     with pytest.raises(TypeError, match="nothing to differentiate"):
         ms.grad(lambda x: 2.0)(Tensor(1.0))
+
+
+def test_operator_classes():
+    shape, dense = Tensor([2, 3]), Tensor([1.0, 2.0, 4.0])
+    for name, expected in (("Add", [7, 6]), ("Mul", [10, 8]), ("Div", [2.5, 0.5])):
+        operator = getattr(ops, f"SparseDenseCwise{name}")()
+        assert operator(COO.indices, COO.values, shape, dense).asnumpy().tolist() == expected
+    np.testing.assert_array_equal(ops.SparseToDense()(COO.indices, COO.values, (2, 3)).asnumpy(), DENSE)
+    np.testing.assert_array_equal(ops.SparseTensorDenseAdd()(COO.indices, COO.values, (2, 3), Tensor(DENSE)).asnumpy(), 2 * DENSE)
+    csr, ends = COO.to_csr(), Tensor([0, 2])
+    parts = (shape, ends, csr.indptr, csr.indices, csr.values)
+    found = ops.SparseMatrixAdd()(*parts, *parts, Tensor(1.0), Tensor(2.0))
+    assert [part.asnumpy().tolist() for part in found] == [[2, 3], [0, 2], [0, 1, 2], [1, 2], [15, 6]]

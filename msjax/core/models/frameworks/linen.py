@@ -10,10 +10,12 @@ import sys
 import threading
 import types
 import weakref
+from collections.abc import Mapping
 
 import flax.linen as linen
 from flax.core import axes_scan, freeze
 
+from msjax.core.base.errors import describe
 from msjax.core.hooks.places import HOOKED_WITH
 from msjax.core.models.array_hooks import SITE
 from msjax.core.models.frameworks.registry import Registry, named_leaves
@@ -36,6 +38,7 @@ def hooked(model: linen.Module) -> linen.Module:
     for name in _methods(cls):
         # Set now, when flax has wrapped the class: a wrapped method would be a call of the module, for flax.
         setattr(new, name, _with_interceptor(getattr(cls, name)))
+    new.apply = _with_variables(cls.apply)
     return new(**_attributes(model), parent=None)
 
 
@@ -64,6 +67,19 @@ def _with_registry(registry):
         return module
 
     return new
+
+
+def _with_variables(apply):
+    @functools.wraps(apply)
+    def call(self, variables, *args, **kwargs):
+        if not isinstance(variables, Mapping):
+            raise TypeError(
+                f"The linen module {type(self).__name__} is called with its variables, as {{'params': ...}}, before the inputs, "
+                f"but got {describe(variables)}."
+            )
+        return apply(self, variables, *args, **kwargs)
+
+    return call
 
 
 def _with_interceptor(method):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection
 from typing import Any
 
+from msjax.core.base.checks import check_value
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.hooked import unhooked
 from msjax.core.tools.checking import Check, On
@@ -87,8 +88,7 @@ def guard(
         forward 1 log
     """
     check = Check(on, "guard")
-    if policy not in ("raise", "skip"):
-        raise ValueError(f"For 'guard', 'policy' should be 'raise' or 'skip', but got {policy!r}.")
+    check_value(policy, policy in ("raise", "skip"), "be 'raise' or 'skip'", "policy", "guard")
     kinds = kinds_of(checks, "guard")
     tools = tools_of(model)
     if tools is not None:

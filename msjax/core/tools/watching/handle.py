@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_kind
+from msjax.core.base.checks import check_int, check_kind, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.state import STATE
 from msjax.core.base.weak import LiveSet
@@ -118,8 +118,7 @@ class Watch(WatchReport):
         self._sink: Any = None if to is None else sink_of(to)
         bins = check_int(bins, "bins", "watch", low=1)
         self.what: tuple[str, ...] = (what,) if isinstance(what, str) else KINDS if what is None else tuple(what)
-        if not self.what or not set(self.what) <= set(KINDS):
-            raise ValueError(f"For 'watch', 'what' should be some of {', '.join(KINDS)}, but got {what!r}.")
+        check_value(what, self.what and set(self.what) <= set(KINDS), f"be some of {', '.join(KINDS)}", "what", "watch")
         wanted = (statistics,) if isinstance(statistics, str) else STATISTICS if statistics is None else tuple(statistics)
         if not wanted or not set(wanted) <= set(STATISTICS):
             raise ValueError(f"For 'watch', 'statistics' should be some of {', '.join(STATISTICS)}, but got {statistics!r}.")
