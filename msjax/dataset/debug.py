@@ -24,11 +24,11 @@ class DebugHook:
         >>> from msjax import dataset as ds
         >>> class Show(ds.debug.DebugHook):
         ...     def compute(self, *args):
-        ...         print(args)
+        ...         print(*args)
         ...         return args
         >>> data = ds.NumpySlicesDataset([1], ["v"]).map([lambda v: v + 1, Show()])
         >>> list(data.create_tuple_iterator(output_numpy=True))
-        (2,)
+        2
         [[array(2)]]
     """
 

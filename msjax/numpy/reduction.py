@@ -12,7 +12,7 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, DTypeLike
-from msjax.core.base.checks import check_value
+from msjax.core.base.checks import check_index_fits, check_value
 from msjax.core.base.typing import Axes, JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
 from msjax.numpy.lifting import as_type, floating, lifted, tensor
@@ -82,12 +82,14 @@ min = amin
 @lifted(differentiable=False)
 def argmax(a: ArrayLike, axis: int | None = None) -> JaxArray:
     """The index of the largest value along an axis, of the flattened array by default."""
+    check_index_fits(a, axis, mstype.to_jax(mstype.int64), "argmax")
     return jnp.argmax(a, axis).astype(mstype.to_jax(mstype.int64))
 
 
 @lifted(differentiable=False)
 def argmin(a: ArrayLike, axis: int | None = None) -> JaxArray:
     """The index of the smallest value along an axis, of the flattened array by default."""
+    check_index_fits(a, axis, jnp.int32, "argmin")
     return jnp.argmin(a, axis).astype(jnp.int32)
 
 

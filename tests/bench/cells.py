@@ -157,14 +157,20 @@ def networks(ms):
         "resnet50": ResNet50,
         "mobilenet": MobileNetV3,
         "transformer": Transformer,
-        "resnet of two blocks": lambda: ResNet18(RESNET_SHORT),
-        "mobilenet of four blocks": lambda: MobileNetV3(MOBILENET_SHORT),
+        "resnet of one block": lambda: ResNet18(RESNET_SHORT),
+        "mobilenet of three blocks": lambda: MobileNetV3(MOBILENET_SHORT),
         "transformer of one layer": lambda: Transformer(1),
     }
 
 
 def observe(cell, *values):
     """A hook that only looks."""
+
+
+def hook(cell):
+    """Put a forward and a backward hook on a cell."""
+    cell.register_forward_hook(observe)
+    cell.register_backward_hook(observe)
 
 
 def leaves(net):

@@ -84,8 +84,7 @@ def _cells(graph, register=None):
 def observers(net):
     """A forward and a backward hook on every leaf cell, which do nothing."""
     for _, cell in cells.leaves(net):
-        cell.register_forward_hook(cells.observe)
-        cell.register_backward_hook(cells.observe)
+        cells.hook(cell)
 
 
 def modifiers(net):

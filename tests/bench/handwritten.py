@@ -184,8 +184,8 @@ NETWORKS = {
     "resnet50": resnet50,
     "mobilenet": mobilenet,
     "transformer": transformer,
-    "resnet of two blocks": functools.partial(resnet18, blocks=RESNET_SHORT),
-    "mobilenet of four blocks": functools.partial(mobilenet, blocks=MOBILENET_SHORT),
+    "resnet of one block": functools.partial(resnet18, blocks=RESNET_SHORT),
+    "mobilenet of three blocks": functools.partial(mobilenet, blocks=MOBILENET_SHORT),
     "transformer of one layer": functools.partial(transformer, layers=1),
 }
 

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from tests.bench import __main__ as bench, kernels
+from tests.bench import __main__ as bench, growth, kernels
 from tests.bench.rows import ROWS, Row
 
-# One row for each way to run a step; the other rows are the same ways with more in them, and run in `python -m tests.bench --quick`.
+# One row for each way to run a step; all rows of LeNet-5 run in `python -m tests.commands`.
 CHOSEN = (
     "compiled / jax.jit by hand",
     "PyNative with hooks / PyNative",
@@ -69,6 +69,13 @@ def test_kernels_are_compared_with_xlas_where_they_are_others():
     # For the result, msjax has chosen XLA's own here.
     assert kernels.ratio(*parts["6x14x14 by 16x6x5x5, stride 1: _rows"]["result"], {}, 1) is None
     assert kernels.ratio(*list(parts.values())[-1]["result"], {}, 1)[0] > 0
+
+
+def test_a_cost_that_grows_faster_than_the_others_is_told():
+    linear, quadratic = {10: 1.0, 100: 10.0}, {10: 1.0, 100: 100.0}
+    assert growth.verdict(linear, [linear]) == growth.verdict(linear, []) == ""
+    assert growth.verdict(quadratic, [quadratic]) == "quadratic"
+    assert growth.verdict({10: 1.0, 100: 25.0}, [linear]) == "steeper"
 
 
 def test_ratios():

@@ -131,8 +131,8 @@ NETWORKS = {
     "resnet18": ResNet18,
     "mobilenet": MobileNetV3,
     "transformer": Transformer,
-    "resnet of two blocks": lambda: ResNet18(RESNET_SHORT),
-    "mobilenet of four blocks": lambda: MobileNetV3(MOBILENET_SHORT),
+    "resnet of one block": lambda: ResNet18(RESNET_SHORT),
+    "mobilenet of three blocks": lambda: MobileNetV3(MOBILENET_SHORT),
     "transformer of one layer": lambda: Transformer(1),
 }
 
@@ -154,6 +154,13 @@ def observe(module, *values):
     """A hook that only looks."""
 
 
+def hook(modules):
+    """Put a forward and a backward hook on each."""
+    for module in modules:
+        module.register_forward_hook(observe)
+        module.register_full_backward_hook(observe)
+
+
 def make(case, contender):
     """A function that makes one training step and returns the loss, not waited for."""
     network, _ = EVERY[case]
@@ -163,10 +170,7 @@ def make(case, contender):
     }
     net.load_state_dict(state, strict=False)
     if contender == "torch, hooks":
-        for module in net.modules():
-            if not list(module.children()):
-                module.register_forward_hook(observe)
-                module.register_full_backward_hook(observe)
+        hook([module for module in net.modules() if not list(module.children())])
     inputs, labels = (torch.from_numpy(a) for a in batch(case))
     labels = labels.long()
     criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)

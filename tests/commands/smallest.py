@@ -25,8 +25,9 @@ class Command:
 
 
 COMMANDS = {
-    "tests.bench": Command("--quick --cases LeNet --rows guarded watched", "the same losses"),
+    "tests.bench": Command("--quick --cases LeNet --rows /", "the same losses"),  # all rows of training steps, which have a slash
     "tests.bench.first_capture": Command("--repeat 1 --layers 1", "captured"),
+    "tests.bench.growth": Command("--quick --only parameters", "exponent"),
     "tests.bench.kernels": Command("--batches 1 --networks lenet --repeat 1", "of them take more than", ends=(0, 1)),
     "tests.bench.lenet_backward": Command("", "Set MSJAX_BENCH_TORCH", suite=True),
     "tests.bench.many_programs": Command("--programs 8 --kept 4", "8  ", suite=True),

@@ -1,5 +1,6 @@
 """Reductions, cumulative operators, norms and statistics."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -183,3 +184,12 @@ def test_elements_that_are_nan_get_the_gradient_of_an_extreme_that_is():
             np.testing.assert_array_equal(ms.grad(call)(x).asnumpy(), [[0, 0.5, 0, 0.5], [0, 0, 0, 0]])
     many = ms.Tensor(np.zeros(70_000, np.float16))
     assert ms.grad(lambda x: ops.amax(x) * 60_000)(many).asnumpy()[0] > 0.8
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "argsort", "max"])
+def test_an_index_that_fits_no_int32_is_an_error(name):
+    many = jax.ShapeDtypeStruct((2**31 + 1,), "uint8")
+    with jax.enable_x64(False), pytest.raises(OverflowError, match="2147483649 elements does not fit int32"):
+        jax.eval_shape(
+            lambda v: (ops.max(ms.Tensor(v), 0)[1] if name == "max" else getattr(ops, name)(ms.Tensor(v)))._value, many
+        )

@@ -316,3 +316,13 @@ def _range(low: float | None, above: float | None, high: float | None, below: fl
     if below is not None:
         return f"be less than {below}"
     return "be a number" if high is None else f"be at most {high}"
+
+
+def check_index_fits(x: Any, axis: Any, dtype: Any, who: str) -> None:
+    """OverflowError if the elements of an array along an axis, or all, are more than an index of a data type can tell: jax's would be another one."""
+    count = x.shape[axis] if isinstance(axis, int) and x.ndim else x.size
+    if count - 1 > np.iinfo(dtype).max:
+        raise OverflowError(
+            f"For '{who}', the index of one of {count} elements does not fit {np.dtype(dtype).name}: ask for that of a part, or along an axis with "
+            "fewer elements; Int64 holds it where jax's 64-bit types are on."
+        )

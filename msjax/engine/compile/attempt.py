@@ -37,7 +37,7 @@ from msjax.engine.compile.program import Layout, Program, SignatureChanged, alia
 from msjax.engine.compile.trace import NeedsPyNative, Trace
 from msjax.engine.compile.walk import Walk
 from msjax.engine.processes.groups import PROCESSES
-from msjax.engine.programs.compiler_options import compile_program
+from msjax.engine.programs.compiler_options import compile_program, worth_donating
 
 
 class FailedInBody(Exception):
@@ -311,7 +311,8 @@ class _TraceOfBody:
         # What is computed again writes nothing.
         written = set() if trace.may_be_rejected or self.again else {id(variable) for variable, _ in self.writes}
         kept = observing.outputs_that_are_inputs()
-        donated = tuple(i for i, v in enumerate(self.variables) if id(v) in written and i not in kept)
+        replaced = [i for i, v in enumerate(self.variables) if id(v) in written and i not in kept]
+        donated = worth_donating(self.jaxpr.jaxpr, replaced)
         return Program(
             variables=self.variables,
             writes=self.writes,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import Parameter, Tensor
+from msjax import Parameter, Tensor, nn
 
 X, Y = Tensor([1.0, 2.0]), Tensor([5.0, 6.0])
 
@@ -232,3 +232,19 @@ def test_what_would_be_cut_is_an_error():
     # jax's own transformation, called as it is: the tape doesn't see what it does.
     with pytest.raises(RuntimeError, match=text):
         ms.grad(lambda x: x * Tensor(jax.grad(lambda v: net(Tensor(v))._value.sum())(jnp.ones(2))), 0, [net.w])(X)
+
+
+def test_what_cells_within_write_to_their_parameters_stays():
+    net = nn.BatchNorm1d(2, momentum=0.5)
+    net.set_train()
+    x = ms.Tensor([[1.0, 4.0], [3.0, 0.0]])
+    lifted = ms.from_jax(lambda v: net(ms.Tensor(v))._value)
+    lifted(x)
+    assert net.moving_mean.asnumpy().tolist() == [1.0, 1.0]
+    ms.jit(lambda x: lifted(x))(x)
+    assert net.moving_mean.asnumpy().tolist() == [1.5, 1.5]
+    ms.grad(lambda x: lifted(x), 0, net.trainable_params())(x)
+    assert net.moving_mean.asnumpy().tolist() == [1.75, 1.75]
+    with pytest.raises(jax.errors.UnexpectedTracerError, match="was written to within it"):
+        ms.from_jax(lambda v: jax.vmap(lambda w: net(ms.Tensor(w))._value)(v))(x.expand_dims(0))
+    assert net.moving_mean.asnumpy().tolist() == [1.75, 1.75]

@@ -13,7 +13,7 @@ from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_in_range, check_int, check_kind
+from msjax.core.base.checks import check_bool, check_in_range, check_index_fits, check_int, check_kind
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
@@ -28,6 +28,7 @@ def checked(value: TensorLike, who: str, name: str = "input") -> Any:
 
 
 def _order(x, axis, descending):
+    check_index_fits(x, axis, mstype.to_jax(mstype.int64), "argsort")
     return jnp.argsort(x, axis=axis, stable=True, descending=descending)
 
 

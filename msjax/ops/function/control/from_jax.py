@@ -25,7 +25,7 @@ class _Known:
     """What is known of a lifted function. In slots: programs that use the function are not compiled for it.
 
     Attributes:
-        structures: those of what it has returned, by the key of the call.
+        structures: {key of the call: (structure of what it has returned, numbers of the Tensors that it has written to)}.
     """
 
     __slots__ = ("_fn", "_hooks", "_version", "structures")
@@ -51,7 +51,8 @@ def from_jax(
     """Lift a function of jax arrays to one of Tensors, differentiable and hookable like any operator.
 
     Args:
-        fn (callable): from jax arrays, in any pytrees, to jax arrays, in any pytree. It must be pure.
+        fn (callable): from jax arrays, in any pytrees, to jax arrays, in any pytree. It must be pure, but for Cells that it calls, which
+            may write to their Parameters, such as the statistics of BatchNorm, outside of a transformation of jax.
         static_argnums (int or tuple of int): positions of arguments that are not arrays; they must be hashable.
         static_argnames (str or tuple of str): names of keyword arguments that are not arrays.
 
@@ -79,10 +80,11 @@ def from_jax(
         args = list(args)
         for i, value in static_args:
             args.insert(i, value)
-        with reached.holding(leaves[len(leaves) - len(reached) :]):
+        with reached.holding(leaves[len(leaves) - len(reached) :]) as written:
             out, tree = jax.tree.flatten(fn(*args, **kwargs, **dict(static_kwargs)))
-        known.structures[key] = tree
-        return tuple(out)
+            new = written()
+        known.structures[key] = tree, tuple(new)
+        return (*out, *new.values())
 
     name = getattr(fn, "__name__", type(fn).__name__)
     # Code that lifts a function each time that it runs means the same operator.
@@ -104,7 +106,10 @@ def from_jax(
             raise RuntimeError(f"The function {callable_name(fn)} left no trace of what it returns.")
         if ACTIVITY.callbacks and not any(is_tracer(v._value) for v in out):
             STATE.delivery.settle()  # the hooks of cells in `fn` come before what follows
-        return jax.tree.unflatten(known.structures[key], list(out))
+        structure, written = known.structures[key]
+        for number, new in zip(written, out[len(out) - len(written) :]):
+            tensors[number]._set_value(new._value)
+        return jax.tree.unflatten(structure, list(out[: len(out) - len(written)]))
 
     return lifted
 

@@ -94,8 +94,11 @@ class Reached:
         return len(self._tensors)
 
     @contextmanager
-    def holding(self, values: Sequence[JaxArray]) -> Iterator[None]:
-        """The Tensors have other values, and nothing is recorded of what is recorded outside: jax differentiates what runs here."""
+    def holding(self, values: Sequence[JaxArray]) -> Iterator[Callable[[], dict[int, JaxArray]]]:
+        """The Tensors have other values, and nothing is recorded of what is recorded outside: jax differentiates what runs here.
+
+        Gives a function that returns {number of a Tensor: its value} of those that were written to meanwhile.
+        """
         tensors = [t for ref in self._tensors if (t := ref()) is not None]
         before = [(t, t._value, t._node, t._oidx) for t in tensors]
         scope = Scope(None, None, STATE.scope.root if STATE.recording else None)
@@ -103,8 +106,9 @@ class Reached:
             for tensor, value in zip(tensors, values):
                 tensor._hold(value)
                 tensor._node = None
+            held = [t._value for t in tensors]
             with STATE.swap(scope=scope):
-                yield
+                yield lambda: {i: t._value for i, (t, value) in enumerate(zip(tensors, held)) if t._value is not value}
         finally:
             scope.open = False
             for tensor, value, node, oidx in before:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_int
+from msjax.core.base.checks import check_index_fits, check_int
 from msjax.core.base.typing import Axes, JaxArray, Number
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.math_func.reduction import reduced_axes
@@ -145,6 +145,7 @@ def _with_index(name, arg, fill):
             x = jnp.where(where, x, jnp.asarray(initial, x.dtype))
         if x.ndim == 0:
             return x, jnp.zeros((), mstype.to_jax(mstype.int64))
+        check_index_fits(x, reduced_axes(axis, x), mstype.to_jax(mstype.int64), name)
         index = arg(x, reduced_axes(axis, x), keepdims=True)
         values = jnp.take_along_axis(x, index, axis)
         if not keepdims:
@@ -240,6 +241,7 @@ def argmax(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> 
         >>> print(ops.argmax(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [1 1]
     """
+    check_index_fits(input, reduced_axes(dim, input), mstype.to_jax(mstype.int64), "argmax")
     return jnp.argmax(input, reduced_axes(dim, input), keepdims=keepdim and dim is not None).astype(mstype.to_jax(mstype.int64))
 
 
@@ -253,4 +255,5 @@ def argmin(input: TensorLike, axis: int | None = None, keepdims: bool = False) -
         >>> print(ops.argmin(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [0 0]
     """
+    check_index_fits(input, reduced_axes(axis, input), jnp.int32, "argmin")
     return jnp.argmin(input, reduced_axes(axis, input), keepdims=keepdims and axis is not None).astype(jnp.int32)
