@@ -88,7 +88,7 @@ def test_what_is_not_offered(mindspore):
 
 def test_placeholders_are_imported_and_complain_when_used(mindspore):
     import mindspore.dataset as ds
-    from mindspore import RowTensor, ops
+    from mindspore import ops
     from mindspore.dataset import OBSMindDataset, transforms, vision
     from mindspore.dataset.vision import Inter
     from mindspore.mindrecord import ImageNetToMR
@@ -105,7 +105,6 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
         ImageNetToMR,
         transforms.Plugin,
         vision.Perspective,
-        RowTensor,
         Own,
     ):
         name = make.__name__ if make is not Own else "LFWDataset"
@@ -118,7 +117,7 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
     with pytest.raises(ImportError, match=r"msjax doesn't offer mindspore\.dataset\.vision\.nothing\."):
         exec("from mindspore.dataset.vision import nothing")
     offered = {*dir(ops), *dir(mindspore), *dir(mindspore.train), *dir(ds)}
-    assert offered.isdisjoint({"RowTensor", "OBSMindDataset"})
+    assert offered.isdisjoint({"Layout", "OBSMindDataset"})
 
 
 def test_other_names_of_modules(mindspore):

@@ -138,6 +138,7 @@ _SWALLOW = {
     ("nn/cell/base.py", "construct"),  # what a Cell is called with
     ("core/hooks/places.py", "_index_abstract"),  # jax passes the parameters of a primitive
     ("engine/programs/compilation.py", "_note"),  # jax passes what it monitors
+    ("core/models/frameworks/linen.py", "new"),  # a class: __init__ reads them
 }  # fmt: skip
 
 

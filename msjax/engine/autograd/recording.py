@@ -252,8 +252,7 @@ def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
 
 def check_function(fn: Any, who: str) -> Callable[..., Any]:
     """`fn`; a TypeError unless it can be called."""
-    check_kind(fn, callable(fn), "be a function or a Cell", "fn", who)
-    return fn
+    return check_kind(fn, callable(fn), "be a function or a Cell", "fn", who)
 
 
 def main_and_aux(out: Any, who: str) -> tuple[Any, tuple[Any, ...]]:

@@ -1,0 +1,102 @@
+"""With msjax: the same model in flax nnx. Functions that a user would compile once are kept."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from msjax import hooks
+
+
+class Attention(nnx.Module):
+    def __init__(self, rngs):
+        self.c_attn, self.c_proj = nnx.Linear(64, 192, rngs=rngs), nnx.Linear(64, 64, rngs=rngs)
+
+    def __call__(self, x):
+        q, k, v = (each.reshape(*each.shape[:-1], 4, 16) for each in jnp.split(self.c_attn(x), 3, -1))
+        return self.c_proj(jax.nn.dot_product_attention(q, k, v, is_causal=True).reshape(x.shape))
+
+
+class Mlp(nnx.Module):
+    def __init__(self, rngs):
+        self.c_fc, self.c_proj = nnx.Linear(64, 256, rngs=rngs), nnx.Linear(256, 64, rngs=rngs)
+
+    def __call__(self, x):
+        return self.c_proj(nnx.gelu(self.c_fc(x)))
+
+
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.ln_1, self.ln_2 = (nnx.LayerNorm(64, epsilon=1e-5, rngs=rngs) for _ in range(2))
+        self.attn, self.mlp = Attention(rngs), Mlp(rngs)
+
+    def __call__(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class GPT2(nnx.Module):
+    def __init__(self, rngs):
+        self.wte, self.wpe = nnx.Embed(100, 64, rngs=rngs), nnx.Embed(16, 64, rngs=rngs)
+        self.h, self.ln_f = nnx.List([Block(rngs) for _ in range(4)]), nnx.LayerNorm(64, epsilon=1e-5, rngs=rngs)
+
+    def __call__(self, tokens):
+        x = self.wte(tokens) + self.wpe(jnp.arange(16))
+        for block in self.h:
+            x = block(x)
+        return self.wte.attend(self.ln_f(x))
+
+
+def setup():
+    model, saved = GPT2(nnx.Rngs(0)), np.load("gpt2.npz")
+    for path, value in nnx.to_flat_state(nnx.state(model, nnx.Param)):
+        *module, name = path
+        theirs = name if name == "bias" else "weight"
+        value.set_value(jnp.asarray(saved[".".join(map(str, ("transformer", *module, theirs)))]))
+        nnx.update(model, nnx.from_flat_state([(path, value)]))
+    return model, tuple(jnp.asarray(saved[name]) for name in ("tokens", "encoder", "decoder"))
+
+
+def metric(logits):
+    return logits[:, -1, 3].sum()
+
+
+def heads(model, tokens, encoder, decoder):
+    found = hooks.stream(model, "h.*").decompose(tokens, at="", heads=True)
+    return [value for name, value in zip(found.names, found.values) if " head " in name]
+
+
+def lens(model, tokens, encoder, decoder):
+    return hooks.stream(model, "h.*").lens(tokens)
+
+
+@functools.cache
+def ablated(model):
+    return jax.jit(hooks.ablate(model, "h.1.attn.c_proj:in", heads=2, n_heads=4, value="mean"))
+
+
+def ablate(model, tokens, encoder, decoder):
+    return ablated(model)(tokens)
+
+
+@functools.cache
+def steered(model):
+    encoder, decoder = (jnp.asarray(np.load("gpt2.npz")[name]) for name in ("encoder", "decoder"))
+    coder = lambda x: jax.nn.relu(x @ encoder), lambda features: features @ decoder
+    return jax.jit(hooks.splice(model, {"h.1": coder}, edit={"h.1": lambda features: features.at[..., 5].set(2)}))
+
+
+def splice(model, tokens, encoder, decoder):
+    return steered(model)(tokens)
+
+
+def integrated(model, tokens, encoder, decoder):
+    return hooks.attribute(model, tokens, at="wte", metric=metric, method="integrated gradients", corrupt=0 * tokens, steps=50)[
+        "wte"
+    ]
+
+
+def paths(model, tokens, encoder, decoder):
+    return hooks.stream(model, "h.*").edges(tokens, tokens[::-1], metric=metric, method="patching", heads=True).values
