@@ -48,7 +48,8 @@ def pytest_addoption(parser):
     parser.addoption(
         "--share",
         metavar="K/N",
-        help=f"of each test with {CASES} cases or more, only every N-th case, from the K-th; all of the others",
+        default=os.environ.get("TEST_SHARE"),
+        help=f"of each test with {CASES} cases or more, only every N-th case, from the K-th; all of the others (default: $TEST_SHARE)",
     )
 
 

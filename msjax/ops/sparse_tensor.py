@@ -157,7 +157,7 @@ class _Sparse(SparseBase):
     def _sum(self, other, factor) -> Self:
         raise NotImplementedError
 
-    def __init_subclass__(cls):
+    def __init_subclass__(cls) -> None:
         # Where it is returned, differentiated or exported, it is its Tensors.
         jax.tree_util.register_pytree_node(cls, lambda value: (value.to_tuple()[:-1], value.shape), functools.partial(_made, cls))
         jax.export.register_pytree_node_serialization(

@@ -97,6 +97,7 @@ class _Worker:
         self._waited = self._waited_at = 0.0  # how long programs have waited for room, and until when
         self.failures = Failures()
         self._seen_interrupt: BaseException | None = None
+        self._interrupted = False  # whether Ctrl-C came in a callback, and is still to be raised
 
     # ---- arrivals
 
@@ -113,9 +114,9 @@ class _Worker:
         with self._room:
             if self._thread is None:
                 self._start()
-            if not from_hook and not self._has_room(size, calls):
+            if not from_hook and not self._interrupted and not self._has_room(size, calls):
                 self._wait_for_room(size, calls, sharded)
-            if self.failures.stopped:
+            if self.failures.stopped or self._interrupted:
                 return
             self._bytes += size
         self.look_for_other_threads()
@@ -320,25 +321,29 @@ class _Worker:
         if not self._alike[id(item.calls[0])]:
             del self._alike[id(item.calls[0])]
 
-    def interrupted_in_callback(self, frame: FrameType | None) -> None:
-        """Ctrl-C came while the main thread ran a callback: drop the calls, and raise it once the main thread has left `frame`.
+    def interrupted_in_callback(self, frame: FrameType) -> None:
+        """Ctrl-C came while the main thread ran a callback: drop the calls, and raise it once the main thread runs no callback.
 
-        Raised in the callback, it would become an error of XLA's.
+        Raised in the callback, it would become an error of XLA's. Calls that arrive until then are dropped, too: a loop whose programs wait
+        for room would be in the next callback nearly all of the time.
+
+        Args:
+            frame: jax's, which runs the callback.
         """
+        self._interrupted = True
         self.drop()
-        main = threading.main_thread().ident or 0
+        main, callback = threading.main_thread().ident or 0, frame.f_code
 
-        def left():
+        def within():
             at = sys._current_frames().get(main)
-            while at is not None:
-                if at is frame:
-                    return False
+            while at is not None and at.f_code is not callback:
                 at = at.f_back
-            return True
+            return at is not None
 
         def interrupt():
-            while not left():
+            while within():
                 time.sleep(0.001)
+            self._interrupted = False
             _thread.interrupt_main()
 
         threading.Thread(target=interrupt, name="msjax-interrupt", daemon=True).start()

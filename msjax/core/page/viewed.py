@@ -60,7 +60,17 @@ class Viewed:
         """The data of its view on a page."""
         raise NotImplementedError
 
-    to_dict, to_pandas, plot = to_dict, to_pandas, plot
+    def to_dict(self) -> dict[str, Any]:
+        """What the page shows as dicts, lists, strings and numbers."""
+        return to_dict(self)
+
+    def to_pandas(self) -> Any:
+        """What the page shows as a DataFrame; see `to_pandas` of this module."""
+        return to_pandas(self)
+
+    def plot(self) -> Any:
+        """A Figure of matplotlib; see `plot` of this module."""
+        return plot(self)
 
     def _in_notebook(self, text: str) -> str:
         """A table as HTML, with the page folded below it."""

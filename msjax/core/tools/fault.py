@@ -113,7 +113,23 @@ class Fault(Viewed, FloatingPointError):
         details (list of tuple of str): further lines of the report: (name, text).
     """
 
-    brief_traceback = True  # see msjax.core.base.errors.shorten
+    brief_traceback: bool = True  # see msjax.core.base.errors.shorten
+    what: str
+    phase: str
+    path: str | None
+    cls: str
+    operation: str | None
+    line: Line | None
+    call: int
+    step: tuple[int, ...]
+    inputs: list[Statistics]
+    output: Statistics | None
+    note: str
+    cause: Fault | None
+    chain: list[Passed]
+    derivative: str | None
+    called_from: Line | None
+    device: str | None
 
     def __init__(
         self, what: str, phase: str, path: str | None, *, cls: str = "", operation: str | None = None, line: Line | None = None,

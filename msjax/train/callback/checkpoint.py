@@ -41,6 +41,15 @@ class CheckpointConfig:
         TypeError, ValueError: an argument of a wrong type or value, or all of the first four empty.
     """
 
+    integrated_save: bool
+    async_save: bool
+    saved_network: Cell | None
+    exception_save: bool
+    crc_check: bool
+    format: str
+    append_info: tuple[Any, ...]
+    append_dict: dict[str, Any]
+
     def __init__(
         self, save_checkpoint_steps: int = 1, save_checkpoint_seconds: int = 0, keep_checkpoint_max: int = 5,
         keep_checkpoint_per_n_minutes: int = 0, integrated_save: bool = True, async_save: bool = False,

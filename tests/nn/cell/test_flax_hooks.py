@@ -81,6 +81,7 @@ WAYS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:The Tensor hook .* returns a value")  # it appends, and so tells how often it is run
 @pytest.mark.parametrize("way", WAYS)
 def test_hooks_of_parameters_are_called_once_where_a_copy_is_differentiated(way):
     net, log = network(), []
