@@ -47,7 +47,7 @@ def test_every_name_has_a_row_or_a_reason():
             found = getattr(module, name, None)
             # The class forms of operators take the call from the function.
             form = place == "ops" and inspect.isclass(found)
-            # tests/test_sparse_tensor.py has the values of those of sparse tensors.
+            # tests/ops/operations/test_sparse_tensor.py has the values of those of sparse tensors.
             sparse = getattr(found, "__module__", "") == "msjax.ops.function.sparse_func"
             if callable(found) and not name.startswith("_") and not form and not sparse:
                 assert (f"{place}.{name}" in have) != (f"{place}.{name}" in NAMES), f"{place}.{name}"
