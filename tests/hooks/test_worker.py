@@ -190,13 +190,13 @@ def test_ctrl_c_in_the_barrier_stops_the_queue(run):
     done = run(
         """
         try:
-            for _ in range(40):
+            for _ in range(10):  # so few wait for nothing, so that the barrier is where the signal comes
                 f(jnp.ones(2))
             ms.hooks.barrier()
         except KeyboardInterrupt:
             print("interrupted")
         ms.hooks.barrier()
-        print(len(log) < 30)
+        print(len(log) < 8)
         """
     )
     assert done.stdout.split() == ["interrupted", "True"], done
