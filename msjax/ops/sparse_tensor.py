@@ -72,9 +72,11 @@ def _made(cls, shape, parts):
 
 
 class _Sparse(SparseBase):
-    """What both forms have in common; `_parts` names their Tensors."""
+    """What all forms have in common; `_parts` names their Tensors."""
 
     _parts: tuple[str, ...] = ()
+    indices: Tensor
+    values: Tensor
     shape: tuple[int, ...]
 
     @property
@@ -150,9 +152,15 @@ class _Sparse(SparseBase):
             )
         return self.to_dense()
 
+    def _hold(self, who, shape, *parts):
+        """Check and keep what the constructor `who` was given."""
+        for name, part in zip(self._parts, parts):
+            setattr(self, name, _check_tensor(part, name, who))
+        self.shape = _check_shape(shape, who)
+
     def to_dense(self) -> Tensor:
         """The dense Tensor."""
-        raise NotImplementedError
+        return _dense(wrap(self._coordinates()), self.values, self.shape)
 
     def _sum(self, other, factor) -> Self:
         raise NotImplementedError
@@ -208,19 +216,13 @@ class COOTensor(_Sparse):
     ):
         if coo_tensor is not None:
             indices, values, shape = coo_tensor.to_tuple()
-        self.indices: Tensor = _check_tensor(indices, "indices", "COOTensor")
-        self.values: Tensor = _check_tensor(values, "values", "COOTensor")
-        self.shape: tuple[int, ...] = _check_shape(shape, "COOTensor")
+        self._hold("COOTensor", shape, indices, values)
         fitting = (self.values.shape[0], len(self.shape))
         if self.indices.ndim != 2 or self.indices.shape != fitting:
             raise ValueError(f"For 'COOTensor', 'indices' should have shape {fitting}, but its shape is {self.indices.shape}.")
 
     def _coordinates(self):
         return self.indices._value
-
-    def to_dense(self) -> Tensor:
-        """The dense Tensor."""
-        return _dense(self.indices, self.values, self.shape)
 
     def coalesce(self) -> COOTensor:
         """The same with one value for each place, in order."""
@@ -281,6 +283,7 @@ class CSRTensor(_Sparse):
     """
 
     _parts = ("indptr", "indices", "values")
+    indptr: Tensor
 
     def __init__(
         self,
@@ -292,10 +295,7 @@ class CSRTensor(_Sparse):
     ):
         if csr_tensor is not None:
             indptr, indices, values, shape = csr_tensor.to_tuple()
-        self.indptr: Tensor = _check_tensor(indptr, "indptr", "CSRTensor")
-        self.indices: Tensor = _check_tensor(indices, "indices", "CSRTensor")
-        self.values: Tensor = _check_tensor(values, "values", "CSRTensor")
-        self.shape: tuple[int, ...] = _check_shape(shape, "CSRTensor")
+        self._hold("CSRTensor", shape, indptr, indices, values)
         shapes = [tensor.shape for tensor in (self.indptr, self.indices, self.values)]
         if len(self.shape) != 2 or shapes[0] != (self.shape[0] + 1,) or shapes[1] != shapes[2][:1]:
             raise ValueError(
@@ -311,10 +311,6 @@ class CSRTensor(_Sparse):
     def to_coo(self) -> COOTensor:
         """The same as a COOTensor."""
         return COOTensor(wrap(self._coordinates()), self.values, self.shape)
-
-    def to_dense(self) -> Tensor:
-        """The dense Tensor."""
-        return _dense(wrap(self._coordinates()), self.values, self.shape)
 
     def mv(self, dense_vector: Tensor) -> Tensor:
         """The product with a vector, of shape (columns,) or (columns, 1)."""
@@ -374,9 +370,7 @@ class RowTensor(_Sparse):
     ):
         if row_tensor is not None:
             indices, values, shape = row_tensor.to_tuple()
-        self.indices: Tensor = _check_tensor(indices, "indices", "RowTensor")
-        self.values: Tensor = _check_tensor(values, "values", "RowTensor")
-        self.shape: tuple[int, ...] = _check_shape(shape, "RowTensor")
+        self._hold("RowTensor", shape, indices, values)
         if self.indices.ndim != 1 or self.values.shape != (*self.indices.shape, *self.shape[1:]):
             raise ValueError(
                 f"For 'RowTensor', {self.indices.size} rows of shape {self.shape[1:]} are needed, but 'values' has shape {self.values.shape}."
@@ -389,10 +383,6 @@ class RowTensor(_Sparse):
 
     def _coordinates(self):
         return self.indices._value[:, None]
-
-    def to_dense(self) -> Tensor:
-        """The dense Tensor."""
-        return _dense(wrap(self._coordinates()), self.values, self.shape)
 
     def _sum(self, other, factor):
         return RowTensor(concat([self.indices, other.indices]), concat([self.values, (other * factor).values]), self.shape)
