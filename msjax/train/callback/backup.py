@@ -9,16 +9,8 @@ import threading
 from typing import Any
 
 from msjax.core.base.checks import check_value
-from msjax.core.base.errors import describe
 from msjax.serialization import export, load_checkpoint, load_param_into_net, save_checkpoint
 from msjax.train.callback.callback import Callback, RunContext
-
-
-def _check(value: Any, right: object, what: str, name: str, who: str) -> Any:
-    """`value`; a ValueError, which is MindSpore's here for wrong types, too."""
-    if not right:
-        raise ValueError(f"For '{who}', '{name}' should be {what}, but got {describe(value)}.")
-    return value
 
 
 class BackupAndRestore(Callback):
@@ -36,10 +28,10 @@ class BackupAndRestore(Callback):
     def __init__(self, backup_dir: str, save_freq: str | int = "epoch", delete_checkpoint: bool = True):
         super().__init__()
         who = type(self).__name__
-        _check(backup_dir, isinstance(backup_dir, str), "a str", "backup_dir", who)
+        check_value(backup_dir, isinstance(backup_dir, str), "be a str", "backup_dir", who)
         whole = isinstance(save_freq, int) and not isinstance(save_freq, bool) and save_freq > 0
-        _check(save_freq, save_freq == "epoch" or whole, "'epoch' or a positive int", "save_freq", who)
-        self._delete = _check(delete_checkpoint, isinstance(delete_checkpoint, bool), "a bool", "delete_checkpoint", who)
+        check_value(save_freq, save_freq == "epoch" or whole, "be 'epoch' or a positive int", "save_freq", who)
+        self._delete = check_value(delete_checkpoint, isinstance(delete_checkpoint, bool), "be a bool", "delete_checkpoint", who)
         self._every: int = 1 if isinstance(save_freq, str) else save_freq
         self._file = os.path.join(os.path.abspath(backup_dir), "backup.ckpt")
 
@@ -86,11 +78,11 @@ class OnRequestExit(Callback):
         super().__init__()
         who = type(self).__name__
         for name, flag in (("save_ckpt", save_ckpt), ("save_mindir", save_mindir)):
-            _check(flag, isinstance(flag, bool), "a bool", name, who)
+            check_value(flag, isinstance(flag, bool), "be a bool", name, who)
         for name, text in (("file_name", file_name), ("directory", directory)):
-            _check(text, isinstance(text, str) and text, "a str", name, who)
-        _check(sig, isinstance(sig, int) and sig == signal.SIGTERM, "signal.SIGTERM", "sig", who)
-        _check(config_file, config_file is None or isinstance(config_file, str), "a str", "config_file", who)
+            check_value(text, isinstance(text, str) and text, "be a str", name, who)
+        check_value(sig, isinstance(sig, int) and sig == signal.SIGTERM, "be signal.SIGTERM", "sig", who)
+        check_value(config_file, config_file is None or isinstance(config_file, str), "be a str", "config_file", who)
         self._saves, self._exports, self._signal, self._config_file = save_ckpt, save_mindir, signal.Signals(sig), config_file
         self._path = os.path.join(os.path.abspath(directory), file_name)
         self._asked, self._before = False, None
