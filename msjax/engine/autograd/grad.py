@@ -14,7 +14,7 @@ from msjax.common.tensor import Tensor, filled_like
 from msjax.core.base.checks import check_bool, check_kind, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import PyTree
-from msjax.engine.autograd.recording import GradientScope, check_function, flatten_tensors, main_and_aux
+from msjax.engine.autograd.recording import GradientScope, check_function_or_cell, flatten_tensors, main_and_aux
 from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
 
 _P = ParamSpec("_P")
@@ -174,7 +174,7 @@ class GradOperation:
 
     def __call__(self, fn: Callable[..., Any], weights: Parameter | Sequence[Parameter] | None = None) -> Callable[..., Any]:
         """Return a function that computes the gradient of `fn`; `weights` is used only with `get_by_list`."""
-        check_function(fn, "GradOperation")
+        check_function_or_cell(fn, "GradOperation")
         if self.get_by_list and weights is None:
             if not is_cell(fn):
                 raise ValueError("For 'GradOperation', get_by_list=True needs 'weights' unless the function is a Cell.")
@@ -260,7 +260,7 @@ class _Request:
         return_ids: bool,
     ):
         self.who = who
-        check_function(fn, who)
+        check_function_or_cell(fn, who)
         for name, flag in (("has_aux", has_aux), ("return_ids", return_ids)):
             check_bool(flag, name, who)
         if position is None and weights is None:

@@ -250,9 +250,9 @@ def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
     return tensors
 
 
-def check_function(fn: Any, who: str) -> Callable[..., Any]:
-    """`fn`; a TypeError unless it can be called."""
-    return check_kind(fn, callable(fn), "be a function or a Cell", "fn", who)
+def check_function_or_cell(fn: Any, who: str, name: str = "fn") -> Callable[..., Any]:
+    """`fn`, the argument `name`; a TypeError unless it can be called."""
+    return check_kind(fn, callable(fn), "be a function or a Cell", name, who)
 
 
 def main_and_aux(out: Any, who: str) -> tuple[Any, tuple[Any, ...]]:

@@ -16,7 +16,7 @@ from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import describe
 from msjax.core.door import STATE
 from msjax.engine.autograd.grad import Weights
-from msjax.engine.autograd.recording import GradientScope, check_function, flatten_tensors, main_and_aux
+from msjax.engine.autograd.recording import GradientScope, check_function_or_cell, flatten_tensors, main_and_aux
 
 
 def vjp(
@@ -50,7 +50,7 @@ def vjp(
         >>> print(out, vjp_fn(ms.Tensor(1.0)))
         6.0 (Tensor(shape=[], dtype=Float32, value= 3), Tensor(shape=[], dtype=Float32, value= 2))
     """
-    check_function(fn, "vjp")
+    check_function_or_cell(fn, "vjp")
     _check_tensors(inputs, "vjp")
     requested = None if weights is None else Weights(weights, "vjp")
     with GradientScope() as recording:
@@ -106,7 +106,7 @@ def jvp(
         >>> print(*ms.jvp(lambda x: x * x, ms.Tensor(3.0), ms.Tensor(1.0)))
         9.0 6.0
     """
-    check_function(fn, "jvp")
+    check_function_or_cell(fn, "jvp")
     inputs = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
     v = v if isinstance(v, (tuple, list)) else (v,)
     _check_tensors(inputs, "jvp")

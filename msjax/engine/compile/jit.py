@@ -14,12 +14,13 @@ from flax import nnx
 from msjax.common.bases import CellBase
 from msjax.common.run_state import COMPILER, ROOT, STATE
 from msjax.common.tensor import being_traced
-from msjax.core.base.checks import check_kind, check_options
+from msjax.core.base.checks import check_options
 from msjax.core.base.errors import shorten
 from msjax.core.base.typing import CompiledFunction
 from msjax.core.base.weak import LiveSet
 from msjax.core.door import ACTIVITY, WORKER
 from msjax.engine.autograd.monitor import current
+from msjax.engine.autograd.recording import check_function_or_cell
 from msjax.engine.compile.compiled import Compiled, compiled_for
 
 _P = ParamSpec("_P")
@@ -90,7 +91,7 @@ def jit(function: Callable[..., Any] | None = None, *, fullgraph: bool = False, 
     check_options(options, _KNOWN, "jit")
     if function is None:
         return functools.partial(jit, fullgraph=fullgraph)
-    check_kind(function, callable(function), "be a function or a Cell", "the argument", "jit")
+    check_function_or_cell(function, "jit", "the argument")
     return _jitted(function, fullgraph)
 
 

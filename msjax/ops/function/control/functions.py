@@ -18,7 +18,7 @@ from msjax.core.base.arrays import known_value
 from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.op import Op, apply
-from msjax.engine.autograd.recording import check_function
+from msjax.engine.autograd.recording import check_function_or_cell
 from msjax.ops.function.control.lifted import Lifted
 from msjax.ops.primitive import Primitive
 
@@ -34,14 +34,14 @@ __all__ = [
 
 def partial(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
     """A function with its first arguments given, as functools.partial."""
-    return functools.partial(check_function(fn, "partial"), *args, **kwargs)
+    return functools.partial(check_function_or_cell(fn, "partial"), *args, **kwargs)
 
 
 class Partial(Primitive):
     """Makes a function with its first arguments given: ``Partial()(fn, *args)``."""
 
     def __call__(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        check_function(fn, "Partial")
+        check_function_or_cell(fn, "Partial")
         return functools.partial(fn, *args, **kwargs)
 
 
@@ -118,8 +118,8 @@ class WhileLoop(Primitive):
     """
 
     def __call__(self, cond_func: Callable[..., Any], loop_func: Callable[..., Any], init_val: Tensor) -> Tensor:
-        check_function(cond_func, "WhileLoop")
-        check_function(loop_func, "WhileLoop")
+        check_function_or_cell(cond_func, "WhileLoop")
+        check_function_or_cell(loop_func, "WhileLoop")
         value = init_val
         while True:
             go_on = cond_func(value)
@@ -162,7 +162,7 @@ class ForiLoop(Primitive):
     """
 
     def __call__(self, lower: int, upper: int, loop_func: Callable[..., Any], init_val: Tensor, unroll: bool = True) -> Tensor:
-        check_function(loop_func, "ForiLoop")
+        check_function_or_cell(loop_func, "ForiLoop")
         lower, upper = _int(lower, "ForiLoop"), _int(upper, "ForiLoop")  # pyright: ignore[reportAssignmentType]
         if not isinstance(lower, Tensor) and not isinstance(upper, Tensor):
             value = init_val
@@ -196,7 +196,7 @@ class Scan(Primitive):
     def __call__(
         self, loop_func: Callable[..., Any], init: Any, xs: Sequence[Any] | None, length: int | None = None, unroll: bool = True
     ) -> tuple[Any, list[Any]]:
-        check_function(loop_func, "Scan")
+        check_function_or_cell(loop_func, "Scan")
         if xs is None:
             if not isinstance(length, int):
                 raise ValueError(f"For 'Scan', without 'xs' the 'length' should be an int, but got {describe(length)}.")
@@ -243,7 +243,7 @@ class PyFunc(Primitive):
         stateful: bool = True,
     ):
         super().__init__("PyFunc")
-        check_function(fn, "PyFunc")
+        check_function_or_cell(fn, "PyFunc")
         self.fn = fn
         self.out_types: list[Type] = list(out_types)
         self.out_shapes: list[tuple[int]] = list(out_shapes)

@@ -9,7 +9,7 @@ from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.core.base.errors import describe
-from msjax.engine.autograd.recording import check_function
+from msjax.engine.autograd.recording import check_function_or_cell
 
 __all__ = ["HyperMap", "Map", "MultitypeFuncGraph"]
 
@@ -126,7 +126,7 @@ class _Mapper:
 
     def __init__(self, ops: Any = None, reverse: Any = False):
         if ops is not None:
-            check_function(ops, type(self).__name__)
+            check_function_or_cell(ops, type(self).__name__)
         self.ops = ops
         self.reverse = reverse
 
@@ -135,7 +135,7 @@ class _Mapper:
             if not args:
                 raise TypeError(f"'{type(self).__name__}' needs a function and sequences.")
             fn, *sequences = args
-            check_function(fn, type(self).__name__)
+            check_function_or_cell(fn, type(self).__name__)
         else:
             fn, sequences = self.ops, list(args)
         if not sequences:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.core.base.checks import check_kind, check_value
-from msjax.engine.autograd.recording import check_function
+from msjax.engine.autograd.recording import check_function_or_cell
 from msjax.ops.function.control.lifted import Lifted
 
 __all__ = ["derivative", "jet", "linearize"]
@@ -34,7 +34,7 @@ def linearize(fn: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> tu
         [1. 4.] [2. 4.]
     """
     inputs = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
-    call = Lifted(check_function(fn, "linearize"), inputs)
+    call = Lifted(check_function_or_cell(fn, "linearize"), inputs)
     out, product = jax.linearize(call.run, *(t._value for t in [*call.tensors, *call.reached]))
 
     def along(*v):
@@ -86,7 +86,7 @@ def jet(
             f"For 'jet', each series should have shape (order, *shape), but got {[s.shape for s in series]} "
             f"for primals of shape {[p.shape for p in primals]}."
         )
-    call = Lifted(check_function(fn, "jet"), primals)
+    call = Lifted(check_function_or_cell(fn, "jet"), primals)
     factors = _factorials(order)
     steps = [s._value / factors[1:].reshape((order,) + (1,) * (s.ndim - 1)).astype(s._value.dtype) for s in series]
     constants = [t._value for t in call.reached]

@@ -11,7 +11,7 @@ from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor
 from msjax.core.base.checks import check_in_range, check_kind
 from msjax.core.base.errors import callable_name, describe
-from msjax.engine.autograd.recording import check_function
+from msjax.engine.autograd.recording import check_function_or_cell
 from msjax.ops.function.array_func.joining import stack
 from msjax.ops.function.control.lifted import Lifted
 
@@ -60,7 +60,7 @@ def vmap(
     """
     cells = list(fn) if is_cell(fn) and hasattr(fn, "append") else None
     if cells is None:
-        check_function(fn, "vmap")
+        check_function_or_cell(fn, "vmap")
         if in_axes is None:
             raise ValueError("For 'vmap', 'in_axes' can't be None for all arguments.")
 
@@ -124,7 +124,7 @@ def _positions(grad_position, count, who):
 
 def _jacobian(transform, who, doc):
     def jacobian_of(fn, grad_position=0, has_aux=False):
-        check_function(fn, who)
+        check_function_or_cell(fn, who)
 
         def jacobian(*args):
             positions = _positions(grad_position, len(args), who)
