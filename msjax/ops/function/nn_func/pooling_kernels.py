@@ -11,10 +11,11 @@ import numpy as np
 
 from msjax.common import dtype as mstype
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_rank, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op
 from msjax.ops.dispatch.platforms import on_cpu
-from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, steps
+from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_and_sizes, steps
 
 # ---- the largest
 
@@ -27,12 +28,27 @@ def _padded(x, n, pads):
     return pad_spatial(x, pads, x.ndim - n, _lowest(x.dtype))
 
 
+def _pairs(x, kernel, stride, pads, dilation=None):
+    """The padding pairs of pooling x, after checks of its shape."""
+    n = len(kernel)
+    check_rank(x, (n + 1, n + 2), "the input")
+    return pads_and_sizes(x.shape[x.ndim - n :], kernel, stride, pads, dilation)[0]
+
+
+def _pairs_of_max(x, kernel, stride, pads, dilation):
+    pads = _pairs(x, kernel, stride, pads, dilation)
+    for k, d, p in zip(kernel, dilation, pads):
+        check_value(pads, max(p) <= ((k - 1) * d + 1) // 2 or p[0] != p[1], f"be at most half of the window, {kernel}", "padding")
+    return pads
+
+
 def _max_pool(x, kernel, stride, pads, dilation):
-    """x of shape (..., *spatial), pooled over as many axes as `kernel` has; `pads` has a pair for each.
+    """x of shape (..., *spatial), pooled over as many axes as `kernel` has; `pads` has a pair for each, or is "same".
 
     Its gradient goes to the first maximum of each window, by its flat index; XLA's select-and-scatter, which does the same, takes
     5 to 40 times as long on CPUs, and knows no dilation.
     """
+    pads = _pairs_of_max(x, kernel, stride, pads, dilation)
 
     def by_axis(x):
         # One axis after the other, each as the maximum of shifted slices: XLA's reduce_window takes 2 to 9 times as long.
@@ -94,6 +110,7 @@ def _computed_once(out, x, kernel, *settings):
 def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
     """See `TracedVJP`: as above, but what is kept is the maxima's positions."""
     del slots
+    pads = _pairs_of_max(x, kernel, stride, pads, dilation)
     n, like = len(kernel), jax.ShapeDtypeStruct(x.shape, x.dtype)
     if _disjoint(x, kernel, stride, pads, dilation):
         out, place = _max_and_place(x, kernel)
@@ -332,10 +349,14 @@ def _with_index(windows_of):
     return fn
 
 
-# Static: kernel, stride, padding pairs, dilation.
+def _max_pool_with_index(x, kernel, stride, pads, dilation):
+    return _with_index(_sliding)(x, kernel, stride, _pairs_of_max(x, kernel, stride, pads, dilation), dilation)
+
+
+# Static: kernel, stride, padding pairs or "same", dilation.
 MAX_POOL = Op("MaxPool", _max_pool)
 # The same, with the flat indices of the maxima.
-MAX_POOL_WITH_INDEX = Op("MaxPoolWithArgmax", _with_index(_sliding))
+MAX_POOL_WITH_INDEX = Op("MaxPoolWithArgmax", _max_pool_with_index)
 
 
 def _bounds(size, out):
@@ -398,6 +419,8 @@ def _counts(sizes, kernel, stride, pads, counted):
 
 
 def _avg_pool(x, kernel, stride, pads, counted, divisor):
+    pads = _pairs(x, kernel, stride, pads)
+    counted = pads if isinstance(counted, str) else counted
     total = _sum_pool(x, kernel, stride, pads)
     if divisor is not None:
         return total / divisor
@@ -406,7 +429,7 @@ def _avg_pool(x, kernel, stride, pads, counted, divisor):
     return total / jnp.asarray(_counts(x.shape[x.ndim - len(kernel) :], kernel, stride, pads, counted), x.dtype)  # pyright: ignore[reportOptionalOperand]
 
 
-# Static: kernel, stride, padding pairs, those of the pads that count in the mean, divisor or None.
+# Static: kernel, stride, padding pairs or "same", those of the pads that count in the mean, divisor or None.
 AVG_POOL = Op("AvgPool", _avg_pool)
 
 

@@ -33,6 +33,26 @@ def same_pads(
     return tuple([same_padding(*each) for each in zip(sizes, kernel, stride, dilation)])
 
 
+def pads_and_sizes(
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    pads: PadWidths | str,
+    dilation: tuple[int, ...] | None = None,
+) -> tuple[PadWidths, tuple[int, ...]]:
+    """The padding pairs, where `pads` may also be "same", and the sizes of the output.
+
+    Raises:
+        ValueError: the windows don't fit the padded sizes.
+    """
+    if isinstance(pads, str):
+        pads = same_pads(sizes, kernel, stride, dilation)
+    out = out_sizes(sizes, kernel, stride, pads, dilation)
+    if min(out) <= 0:
+        raise ValueError(f"the window {kernel} is larger than the padded input, whose last axes have the sizes {sizes}.")
+    return pads, out
+
+
 def ceil_pads(
     sizes: tuple[int, ...],
     kernel: tuple[int, ...],
