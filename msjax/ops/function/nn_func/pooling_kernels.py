@@ -11,11 +11,10 @@ import numpy as np
 
 from msjax.common import dtype as mstype
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_rank, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op
 from msjax.ops.dispatch.platforms import on_cpu
-from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_and_sizes, steps
+from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_of_max_pool, pads_of_pool, steps
 
 # ---- the largest
 
@@ -24,35 +23,17 @@ def _lowest(dtype):
     return -jnp.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
 
 
-def _padded(x, n, pads):
-    return pad_spatial(x, pads, x.ndim - n, _lowest(x.dtype))
-
-
-def _pairs(x, kernel, stride, pads, dilation=None):
-    """The padding pairs of pooling x, after checks of its shape."""
-    n = len(kernel)
-    check_rank(x, (n + 1, n + 2), "the input")
-    return pads_and_sizes(x.shape[x.ndim - n :], kernel, stride, pads, dilation)[0]
-
-
-def _pairs_of_max(x, kernel, stride, pads, dilation):
-    pads = _pairs(x, kernel, stride, pads, dilation)
-    for k, d, p in zip(kernel, dilation, pads):
-        check_value(pads, max(p) <= ((k - 1) * d + 1) // 2 or p[0] != p[1], f"be at most half of the window, {kernel}", "padding")
-    return pads
-
-
 def _max_pool(x, kernel, stride, pads, dilation):
     """x of shape (..., *spatial), pooled over as many axes as `kernel` has; `pads` has a pair for each, or is "same".
 
     Its gradient goes to the first maximum of each window, by its flat index; XLA's select-and-scatter, which does the same, takes
     5 to 40 times as long on CPUs, and knows no dilation.
     """
-    pads = _pairs_of_max(x, kernel, stride, pads, dilation)
+    pads = pads_of_max_pool(x, kernel, stride, pads, dilation)
 
     def by_axis(x):
         # One axis after the other, each as the maximum of shifted slices: XLA's reduce_window takes 2 to 9 times as long.
-        x = _padded(x, len(kernel), pads)
+        x = pad_spatial(x, pads, x.ndim - len(kernel), _lowest(x.dtype))
         for axis, k, s, d in _axes(x.ndim, kernel, stride, dilation):
             out = None
             for piece in steps(x, axis, k, s, d):
@@ -110,7 +91,7 @@ def _computed_once(out, x, kernel, *settings):
 def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
     """See `TracedVJP`: as above, but what is kept is the maxima's positions."""
     del slots
-    pads = _pairs_of_max(x, kernel, stride, pads, dilation)
+    pads = pads_of_max_pool(x, kernel, stride, pads, dilation)
     n, like = len(kernel), jax.ShapeDtypeStruct(x.shape, x.dtype)
     if _disjoint(x, kernel, stride, pads, dilation):
         out, place = _max_and_place(x, kernel)
@@ -350,7 +331,7 @@ def _with_index(windows_of):
 
 
 def _max_pool_with_index(x, kernel, stride, pads, dilation):
-    return _with_index(_sliding)(x, kernel, stride, _pairs_of_max(x, kernel, stride, pads, dilation), dilation)
+    return _with_index(_sliding)(x, kernel, stride, pads_of_max_pool(x, kernel, stride, pads, dilation), dilation)
 
 
 # Static: kernel, stride, padding pairs or "same", dilation.
@@ -419,7 +400,7 @@ def _counts(sizes, kernel, stride, pads, counted):
 
 
 def _avg_pool(x, kernel, stride, pads, counted, divisor):
-    pads = _pairs(x, kernel, stride, pads)
+    pads = pads_of_pool(x, kernel, stride, pads)
     counted = pads if isinstance(counted, str) else counted
     total = _sum_pool(x, kernel, stride, pads)
     if divisor is not None:

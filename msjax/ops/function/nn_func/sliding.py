@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.typing import Shape, TensorLike
-from msjax.core.base.checks import check_ints
+from msjax.core.base.checks import check_ints, check_rank, check_value
 from msjax.core.base.typing import JaxArray, PadWidths
 from msjax.ops.dispatch.operator import freeze
 
@@ -51,6 +51,29 @@ def pads_and_sizes(
     if min(out) <= 0:
         raise ValueError(f"the window {kernel} is larger than the padded input, whose last axes have the sizes {sizes}.")
     return pads, out
+
+
+def pads_of_pool(
+    x: TensorLike,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    pads: PadWidths | str,
+    dilation: tuple[int, ...] | None = None,
+) -> PadWidths:
+    """The padding pairs of pooling x, after checks of its shape."""
+    n = len(kernel)
+    check_rank(x, (n + 1, n + 2), "the input")
+    return pads_and_sizes(x.shape[x.ndim - n :], kernel, stride, pads, dilation)[0]
+
+
+def pads_of_max_pool(
+    x: TensorLike, kernel: tuple[int, ...], stride: tuple[int, ...], pads: PadWidths | str, dilation: tuple[int, ...]
+) -> PadWidths:
+    """The same for a maximum, whose windows may not lie in the padding alone."""
+    pads = pads_of_pool(x, kernel, stride, pads, dilation)
+    for k, d, p in zip(kernel, dilation, pads):
+        check_value(pads, max(p) <= ((k - 1) * d + 1) // 2 or p[0] != p[1], f"be at most half of the window, {kernel}", "padding")
+    return pads
 
 
 def ceil_pads(
