@@ -90,9 +90,8 @@ class MaxPool1d(_MaxPool):
         ceil_mode (bool): with "pad", whether the output's size is rounded up.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.MaxPool1d(2, 2)(ms.Tensor([[1.0, 3.0, 2.0, 0.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.MaxPool1d(2, 2)(Tensor([[1.0, 3.0, 2.0, 0.0]])))
         [[3. 2.]]
     """
 
@@ -131,9 +130,8 @@ class MaxPool2d(_MaxPool):
         TypeError, ValueError: an argument of a wrong type or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.MaxPool2d(2, 2)(ms.Tensor([[[1.0, 2.0], [3.0, 4.0]]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.MaxPool2d(2, 2)(Tensor([[[1.0, 2.0], [3.0, 4.0]]])))
         [[[4.]]]
     """
 
@@ -227,9 +225,8 @@ class AvgPool1d(_AvgPool):
             Default: True.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.AvgPool1d(2, 2)(ms.Tensor([[1.0, 3.0, 2.0, 0.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.AvgPool1d(2, 2)(Tensor([[1.0, 3.0, 2.0, 0.0]])))
         [[2. 1.]]
     """
 
@@ -266,9 +263,8 @@ class AvgPool2d(_AvgPool):
         TypeError, ValueError: an argument of a wrong type or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.AvgPool2d(2, 2)(ms.Tensor([[[1.0, 2.0], [3.0, 4.0]]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.AvgPool2d(2, 2)(Tensor([[[1.0, 2.0], [3.0, 4.0]]])))
         [[[2.5]]]
     """
 
@@ -357,9 +353,8 @@ class LPPool1d(_LPPool):
         norm_type, kernel_size, stride, ceil_mode: as in `ops.lp_pool1d`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.LPPool1d(2, 2)(ms.Tensor([[[3.0, 4.0]]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.LPPool1d(2, 2)(Tensor([[[3.0, 4.0]]])))
         [[[5.]]]
     """
 

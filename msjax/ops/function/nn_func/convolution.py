@@ -298,9 +298,8 @@ def bias_add(input_x: Tensor, bias: Tensor) -> Tensor:
         bias (Tensor): of shape (C,).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.bias_add(ms.Tensor([[1.0, 2.0]]), ms.Tensor([0.5, 0.25])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.bias_add(Tensor([[1.0, 2.0]]), Tensor([0.5, 0.25])))
         [[1.5  2.25]]
     """
     return _bias_add(input_x, bias, 1)

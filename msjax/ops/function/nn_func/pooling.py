@@ -109,9 +109,8 @@ def avg_pool1d(
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.avg_pool1d(ms.Tensor([[[1.0, 2.0, 3.0, 4.0]]]), 2, 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.avg_pool1d(Tensor([[[1.0, 2.0, 3.0, 4.0]]]), 2, 2))
         [[[1.5 3.5]]]
     """
     return _avg(1, "avg_pool1d", input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
@@ -181,9 +180,8 @@ def max_pool2d(
         Tensor of shape (N, C, H', W'), or with `return_indices` a tuple of that and an Int64 Tensor.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.max_pool2d(ms.Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.max_pool2d(Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), 2))
         [[[[4.]]]]
     """
     return _max(2, "max_pool2d", x, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
@@ -225,9 +223,8 @@ def lp_pool1d(x: Tensor, norm_type: float, kernel_size: Axes, stride: int | None
         ceil_mode (bool): whether the output's size is rounded up. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.lp_pool1d(ms.Tensor([[[3.0, 4.0]]]), 2, 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.lp_pool1d(Tensor([[[3.0, 4.0]]]), 2, 2))
         [[[5.]]]
     """
     return _lp(1, "lp_pool1d", x, norm_type, kernel_size, stride, ceil_mode)
@@ -273,9 +270,8 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int) -> Tensor:
         output_size (int): has to divide L.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.adaptive_avg_pool1d(ms.Tensor([[[1.0, 2.0, 3.0, 4.0]]]), 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.adaptive_avg_pool1d(Tensor([[[1.0, 2.0, 3.0, 4.0]]]), 2))
         [[[1.5 3.5]]]
     """
     return _adaptive_1d(ADAPTIVE_AVG_POOL, input, output_size, "adaptive_avg_pool1d")
@@ -331,9 +327,8 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
         return_indices (bool): whether to return, too, where the maxima are, counted in C order over (H, W), as Int64.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.adaptive_max_pool2d(ms.Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), (1, 2)))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.adaptive_max_pool2d(Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), (1, 2)))
         [[[[3. 4.]]]]
     """
     out = _adaptive(ADAPTIVE_MAX_POOL, 2, input, output_size, "adaptive_max_pool2d")
