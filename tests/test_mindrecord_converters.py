@@ -72,7 +72,7 @@ class Feature:
 
 
 def test_tf_records(tmp_path):
-    from msjax.dataset.sources.tf_examples import masked_crc
+    from msjax.mindrecord.tf_examples import masked_crc
 
     def field(number, data):
         return bytes([number << 3 | 2, len(data)]) + data

@@ -16,6 +16,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind, check_str
 from msjax.core.base.errors import describe
+from msjax.mindrecord.tf_examples import features, records
 from msjax.mindrecord.writer import FileWriter
 
 _ROWS = 1000  # rows that are made at a time
@@ -321,8 +322,6 @@ class TFRecordToMR(_Converter):
 
     def tfrecord_iterator(self) -> Iterator[dict[str, Any]]:
         """The rows that are written, by the names of the features."""
-        from msjax.dataset.sources.tf_examples import features, records
-
         for data in records(self._source, ""):
             found = features(data)
             yield {name: self._value(found, name, *feature) for name, feature in self._features.items()}
