@@ -10,7 +10,7 @@ import numpy as np
 
 from msjax.common.bases import CellBase
 from msjax.common.random import default_generator
-from msjax.common.seeds import OP_SEEDS
+from msjax.common.seeds import SEEDS
 from msjax.common.tensor import Tensor
 from msjax.core.door import VERSION
 from msjax.engine.compile.guards import STATIC, Guards, Name
@@ -178,14 +178,14 @@ class Snapshot:
         self._containers = [(c, c.copy()) for c in (*walk.containers, *map(vars, walk.modules))]
         self._names = [guard for guard in walk.found if isinstance(guard, Name)]
         self._cell = cells[0] if cells else None
-        self._seeds = OP_SEEDS.snapshot()
+        self._seeds = SEEDS.snapshot()
 
     def restore(self) -> None:
         """Put everything back."""
         changed = [_restore_dict(c, b) if isinstance(c, dict) else _restore(c, b) for c, b in self._containers]
         for name in self._names:
             name.put_back()
-        OP_SEEDS.put_back(self._seeds)
+        SEEDS.put_back(self._seeds)
         VERSION.changed()
         if True in changed and self._cell is not None:
             self._cell._structure_changed()
