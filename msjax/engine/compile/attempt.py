@@ -418,18 +418,15 @@ def _held_by_rules_only(jax_trace, equations):
         if id(value) in seen or isinstance(value, _OPAQUE):
             continue
         seen.add(id(value))
-        for referent in _referents(value):
+        if isinstance(value, types.FunctionType):
+            referents = value.__closure__ or ()  # its globals are a module's, which hold anything
+        elif isinstance(value, functools.partial):
+            referents = (value.func, *value.args)
+        else:
+            referents = gc.get_referents(value)
+        for referent in referents:
             if referent is trace:
                 found += 1
             else:
                 left.append(referent)
     return found == others
-
-
-def _referents(value):
-    # A function's globals are a module's, which hold anything.
-    if isinstance(value, types.FunctionType):
-        return value.__closure__ or ()
-    if isinstance(value, functools.partial):
-        return (value.func, *value.args)
-    return gc.get_referents(value)

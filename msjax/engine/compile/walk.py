@@ -115,6 +115,7 @@ class Walk:
         self._namespaces = []
         self._unread = Unread()
         self._classes: dict[type, int] = {}  # {class of cells: its depth}
+        self._names_of = functools.cache(names_of_class)
         self._all_read = False  # some code may read any attribute, or was not looked at
         self._hooks(GLOBAL.table)
         for registry in sorted(HookSite.models_with_hooks, key=lambda registry: registry.number):
@@ -286,7 +287,7 @@ class Walk:
             if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
         }
         if isinstance(module, CellBase):
-            attributes = self._unread.set_aside(module, attributes, self._within, names_of_class(cls).libraries)
+            attributes = self._unread.set_aside(module, attributes, self._within, self._names_of(cls).libraries)
         seen = outline(attributes.values())
         whole = ("module", number, *attributes, seen)
         if isinstance(module, CellBase):
@@ -366,7 +367,7 @@ class Walk:
         if id(cls) in self._visited:
             return
         self._visited[id(cls)] = None
-        names = names_of_class(cls)
+        names = self._names_of(cls)
         self._names |= names.code | names.libraries
         self._users_names |= names.code if issubclass(cls, CellBase) else names.code | names.libraries
         if issubclass(cls, CellBase):
@@ -463,7 +464,7 @@ class Walk:
         before = len(self._visited)
         for cls, depth in [*self._classes.items()]:
             owned = {name for owner in cls.__mro__ if not is_library(owner.__module__) for name in vars(owner)} - {"__init__"}
-            for name in sorted(owned & (self._users_names | names_of_class(cls).libraries | CALLED_BY_PYTHON)):
+            for name in sorted(owned & (self._users_names | self._names_of(cls).libraries | CALLED_BY_PYTHON)):
                 method = method_of(cls, name)
                 if method is not None and id(method) not in self._visited:
                     self._visited[id(method)] = None
