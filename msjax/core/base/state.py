@@ -13,8 +13,6 @@ from msjax.core.base import jax_slots
 # Held while a program is traced or a function differentiated: variables then hold tracers, and leaves of the tape, which are those of
 # one thread.
 LOCK = threading.RLock()
-# The threads that wait for others by `without_lock`.
-WAITING: set[int] = set()
 
 
 @contextlib.contextmanager
@@ -26,11 +24,11 @@ def without_lock() -> Iterator[None]:
             LOCK.release()
             held += 1
     own = threading.get_ident()
-    WAITING.add(own)
+    State.waiting.add(own)
     try:
         yield
     finally:
-        WAITING.discard(own)
+        State.waiting.discard(own)
         for _ in range(held):
             LOCK.acquire()
 
@@ -58,7 +56,7 @@ class State(threading.local):
 
     delivery: Any  # set on the class by `msjax.hooks.delivery`
     lock: ClassVar[Any] = LOCK
-    waiting: ClassVar[set[int]] = WAITING
+    waiting: ClassVar[set[int]] = set()
     _added: ClassVar[dict[str, Any]] = {}
 
     def __init__(self):

@@ -45,10 +45,6 @@ class Environment:
         self.version = -1
 
 
-# Before the first call.
-_NONE = Environment(Guards([], ()), [], with_arguments=True)
-
-
 class Environments:
     """The environments of a compiled function.
 
@@ -67,7 +63,7 @@ class Environments:
         self._by_key: dict[Hashable, Environment] = {}
         self._recent: dict[int, Environment] = {}  # by the count of `VERSION`
         self._logs: dict[int, Any] = {}
-        self.now: Environment = _NONE
+        self.now: Environment = Environment(Guards([], ()), [], with_arguments=True)  # before the first call
         self.own_changes = 0
 
     def roots(self) -> list[Any]:

@@ -18,7 +18,7 @@ import jax.core
 from msjax.engine.programs import limits
 from msjax.engine.programs.compilation import PROGRESS
 from msjax.engine.programs.compiler_options import compile_operator, is_nested, quick_options
-from msjax.engine.programs.limits import CACHE_LIMIT, count_shapes
+from msjax.engine.programs.limits import CACHE_LIMIT
 from msjax.engine.programs.signature import OtherCall, SignatureKey, signature_of
 from msjax.engine.programs.store import STORE
 
@@ -195,7 +195,7 @@ class TracedFunction:
             CACHE_LIMIT.count()
             cache = self.cache()
             if cache is not None:
-                count_shapes(cache.name, self.key)
+                CACHE_LIMIT.count_shapes(cache.name, self.key)
                 program = cache.find(self.key)
                 if len(self.seen) >= max(2, min(limits.MANY_SIGNATURES, CACHE_LIMIT.programs // 16)) and program is not None:
                     cache.put(self.key, SignatureCache(self.fn, cache, self.key, programs=dict.fromkeys(self.seen, program)))
@@ -256,7 +256,7 @@ class SignatureCache:
         if program.__class__ is PendingProgram and programs.description is not None:
             cache = self._cache()
             if cache is not None:
-                count_shapes(cache.name, self._key)
+                CACHE_LIMIT.count_shapes(cache.name, self._key)
         try:
             out = program(*values)
         except TypeError as error:
