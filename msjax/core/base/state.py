@@ -33,6 +33,32 @@ def without_lock() -> Iterator[None]:
             LOCK.acquire()
 
 
+class _Swap:
+    """A context manager that sets fields of STATE, and restores their values at the end.
+
+    Example:
+        >>> from msjax.core.base.state import STATE
+        >>> with STATE.swap(recording=False):
+        ...     STATE.recording
+        False
+        >>> STATE.recording
+        True
+    """
+
+    __slots__ = ("_values", "_before")
+
+    def __init__(self, **values: Any):
+        self._values = values
+
+    def __enter__(self) -> Self:
+        self._before = {name: getattr(STATE, name) for name in self._values}
+        STATE.__dict__.update(self._values)
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        STATE.__dict__.update(self._before)
+
+
 class State(threading.local):
     """Per-thread state; `swap` sets fields temporarily.
 
@@ -79,9 +105,7 @@ class State(threading.local):
         for name, value in defaults.items():
             setattr(cls, name, value)  # of threads that have a state already
 
-    def swap(self, **values: Any) -> _Swap:
-        """A context in which fields have other values."""
-        return _Swap(**values)
+    swap = _Swap
 
     # ---- what program the code becomes part of
 
@@ -164,32 +188,6 @@ class State(threading.local):
 
 
 STATE = State()
-
-
-class _Swap:
-    """A context manager that sets fields of STATE, and restores their values at the end.
-
-    Example:
-        >>> from msjax.core.base.state import STATE
-        >>> with STATE.swap(recording=False):
-        ...     STATE.recording
-        False
-        >>> STATE.recording
-        True
-    """
-
-    __slots__ = ("_values", "_before")
-
-    def __init__(self, **values: Any):
-        self._values = values
-
-    def __enter__(self) -> Self:
-        self._before = {name: getattr(STATE, name) for name in self._values}
-        STATE.__dict__.update(self._values)
-        return self
-
-    def __exit__(self, *_exception: Any) -> None:
-        STATE.__dict__.update(self._before)
 
 
 class ProgramUnderWay:

@@ -68,7 +68,7 @@ class AfterRun:
         numbers: Sequence[int] | None = None,
     ):
         everything = _events_of(events)
-        self.observes = any(event.observes for event in everything)
+        self.observes = True in {event.observes for event in everything}
         waits = FromCallbacks in map(type, _leaves(events))
         self._function = _Code(events, everything, waits, result, holes, numbers).function()
         self.call: Callable[[Sequence[JaxArray]], Any] = self if waits else self._function
@@ -94,9 +94,9 @@ class _Code:
         self._known: dict[int, str] = {}
         self._present: dict[Any, str] = {}
         self._begin: list[str] = []
-        self._bounds = any(e.bounds for e in everything)
+        self._bounds = True in {e.bounds for e in everything}
         # Those in loops and conds, and those whose values come by callbacks, stand in a dict.
-        others = [entry for entry in events if not _always_happens(entry)]
+        others = [e for e in events if not isinstance(e, Happens) or e.count is not None or e.lanes]
         inside = [*dict.fromkeys(_events_of(others))]
         if changing := [e for e in inside if isinstance(e, SlotCall)]:
             self._begin.append(f"p = {{e: e.present() for e in {self.name(changing)}}}")
@@ -105,7 +105,7 @@ class _Code:
         if bounding := [e for e in inside if e.bounds]:
             self._begin.append(f"p |= {{e: {self.name(functools.partial)}(e.happen, failed) for e in {self.name(bounding)}}}")
         for event in sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0):
-            if _always_happens(event):
+            if event not in others:
                 event.event.write(self, [f"o[{n if numbers is None else numbers[n]}]" for n in event.values])
             elif isinstance(event, FromCallbacks):
                 self.line(f"{self.name(_from_callbacks)}({self.name(event.events)}, p)")
@@ -142,11 +142,6 @@ class _Code:
         source = "\n    ".join(["def after_run(o):", *lines])
         exec(compile(source, "<after a compiled program>", "exec"), self._names)
         return self._names["after_run"]
-
-
-def _always_happens(entry):
-    """Whether each run of the program passes the place of an event once."""
-    return isinstance(entry, Happens) and entry.count is None and not entry.lanes
 
 
 def _leaves(entries):

@@ -182,7 +182,7 @@ class Observing:
     def __init__(self, closed: jex.ClosedJaxpr):
         self.closed = closed = _without_stops(closed)
         self.events: list[Any] = []
-        inner = any(_events_in([e for eqn in closed.jaxpr.eqns for e in inner_equations(eqn)]))
+        inner = any(any(_events_in(each.eqns)) for eqn in closed.jaxpr.eqns for each in jax_slots.inner_jaxprs(eqn.params))
         self.run: Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] = self._interpreted if inner else self._flat()
 
     def outputs_that_are_inputs(self) -> set[int]:

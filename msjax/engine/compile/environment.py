@@ -153,24 +153,17 @@ _OTHERS_MAY_SET = frozenset(("_hooks", "_special"))
 
 
 class Snapshot:
-    """The attributes, containers and names that are reachable from some roots, and from the hooks of cells found there, and how often
-    random operators have drawn.
+    """The attributes, containers and names that a walk has found, and how often random operators have drawn.
 
     Args:
-        roots: functions, cells and other objects.
-        walk: one from these roots that is just over, if there is one; it goes on to the hooks.
+        walk: it is just over. While a program is traced, observers are not called, and it leaves them out.
+        observers: whether they are called: it goes on to all hooks of cells then.
     """
 
-    def __init__(self, roots: list[Any], walk: Walk | None = None):
-        walk = walk or Walk(roots)
+    def __init__(self, walk: Walk, observers: bool = False):
         cells: list[Any] = [module for module in walk.modules if isinstance(module, CellBase)]
-        hooks = [
-            hook.fn
-            for cell in cells
-            for hook in (*cell._hooks.forward_pre, *cell._hooks.forward, *cell._hooks.backward_pre, *cell._hooks.backward)
-        ]
-        if hooks:
-            walk.follow(hooks)
+        if observers:
+            walk.follow([hook.fn for cell in cells for hook in cell._hooks.all()])
         self._containers = [(c, c.copy()) for c in (*walk.containers, *map(vars, walk.modules))]
         self._names = [guard for guard in walk.found if isinstance(guard, Name)]
         self._cell = cells[0] if cells else None

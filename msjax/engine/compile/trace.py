@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from msjax.common._format import value_text
@@ -256,7 +256,7 @@ class Trace(ProgramUnderWay):
         if id(cell) in self.cells:
             return
         self.cells[id(cell)] = cell, {name: value for name, value in vars(cell).copy().items() if isinstance(value, Tensor)}
-        for tensor in list(cell_tensors(cell)):
+        for tensor in cell_tensors(cell):
             if id(tensor) not in self.variables and not is_tracer(tensor._value):
                 tensor = root_of(tensor)
                 self.missing[id(tensor)] = tensor, tensor._value
@@ -372,12 +372,13 @@ class Capture:
         return getattr(self._stream, name)
 
 
-def cell_tensors(cell: CellBase | nnx.Module) -> Iterator[Tensor]:
+def cell_tensors(cell: CellBase | nnx.Module) -> list[Tensor]:
     """The Tensors that are attributes of one cell, in lists, tuples and dicts, too."""
+    found = []
     for value in vars(cell).copy().values():
         if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from (v for v in tuple(value) if isinstance(v, Tensor))
-        elif isinstance(value, dict):
-            yield from (v for v in tuple(value.values()) if isinstance(v, Tensor))
+            found.append(value)
+        elif isinstance(value, (list, tuple, dict)):
+            items = tuple(value.values() if isinstance(value, dict) else value)
+            found += [item for item in items if isinstance(item, Tensor)]
+    return found

@@ -392,8 +392,9 @@ class Walk:
 
     def _told_by_nobody(self, cls, names, depth):
         """What of a class is looked up in the user's classes that don't tell when an attribute changes."""
-        owners = silent_owners(cls)
-        for name in (*names.methods, *names.data):
+        told = (*names.methods, *names.data)
+        owners = silent_owners(cls) if told else ()
+        for name in told:
             for owner in owners:
                 if (id(owner), name) not in self._visited:
                     self._visited[id(owner), name] = None
@@ -463,8 +464,8 @@ class Walk:
         """Of the users' classes of cells, the methods that some code names or Python calls; returns whether there are new ones."""
         before = len(self._visited)
         for cls, depth in [*self._classes.items()]:
-            owned = {name for owner in cls.__mro__ if not is_library(owner.__module__) for name in vars(owner)} - {"__init__"}
-            for name in sorted(owned & (self._users_names | self._names_of(cls).libraries | CALLED_BY_PYTHON)):
+            names = self._names_of(cls)
+            for name in sorted(names.own & (self._users_names | names.libraries | CALLED_BY_PYTHON)):
                 method = method_of(cls, name)
                 if method is not None and id(method) not in self._visited:
                     self._visited[id(method)] = None
