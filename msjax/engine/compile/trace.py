@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from msjax.common._format import value_text
-from msjax.common.bases import is_cell
+from msjax.common.bases import CellBase
 from msjax.common.parameter import Buffer
 from msjax.common.run_state import LOCK, STATE, Scope
 from msjax.common.tensor import Tensor, root_of, wrap
@@ -28,8 +28,6 @@ from msjax.core.door import ACTIVITY, CallsAsOutputs, Event, OwnCall, ProgramUnd
 
 if TYPE_CHECKING:
     from flax import nnx
-
-    from msjax.common.bases import CellBase
 
 
 # In a text that is printed while a program is traced: the place of a Tensor's text, and how it is written.
@@ -248,7 +246,7 @@ class Trace(ProgramUnderWay):
                 self.missing[id(operand)] = operand, operand._value
 
     def entered(self, owner: Any) -> None:
-        if is_cell(owner):
+        if isinstance(owner, CellBase):
             self.see_cell(owner)
 
     def see_cell(self, cell: CellBase | nnx.Module) -> None:
