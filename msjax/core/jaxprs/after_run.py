@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import jax
 
 from msjax.core.base.typing import JaxArray
-from msjax.core.hooks.events import Event, each_lane
+from msjax.core.hooks.events import Event, SlotCall, each_lane
 from msjax.core.hooks.primitive import COLLECTED
-from msjax.core.hooks.slots import SlotCall
 from msjax.core.hooks.template import Template
 
 
