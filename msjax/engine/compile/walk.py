@@ -448,17 +448,11 @@ class Walk:
     def _visit_namespaces(self):
         """Of modules and of attributes of functions, what some code names; that code may name more."""
         before = len(self._visited)
-        while True:
-            places = [
-                (namespace, name, depth)
-                for namespace, depth in self._namespaces
-                for name in sorted(self._names.intersection(namespace))
-                if (id(namespace), name) not in self._visited
-            ]
-            if not places:
-                return len(self._visited) > before
-            for namespace, name, depth in places:
-                self._name(dict.get, dict.__setitem__, namespace, name, depth)
+        for namespace, depth in [*self._namespaces]:
+            for name in sorted(self._names.intersection(namespace)):
+                if (id(namespace), name) not in self._visited:
+                    self._name(dict.get, dict.__setitem__, namespace, name, depth)
+        return len(self._visited) > before
 
     def _visit_methods(self):
         """Of the users' classes of cells, the methods that some code names or Python calls; returns whether there are new ones."""
