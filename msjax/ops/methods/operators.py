@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import jax
 import numpy as np
@@ -106,35 +106,35 @@ def _unary(function: UnaryOperator) -> Callable[[Tensor], Tensor]:
 class OperatorMethods:
     """Python's operators of one or two Tensors."""
 
-    __add__ = _binary_of_lists(arithmetic.add)
-    __radd__ = _reflected_of_lists(arithmetic.add)
-    __sub__ = _binary_of_lists(arithmetic.sub_method)
-    __rsub__ = _reflected_of_lists(arithmetic.sub_method)
-    __mul__ = _binary(arithmetic.mul)
-    __rmul__ = _reflected(arithmetic.mul)
-    __truediv__ = _binary(arithmetic.true_divide)
-    __rtruediv__ = _reflected(arithmetic.true_divide)
-    __floordiv__ = _binary_of_lists(arithmetic.floor_divide)
-    __rfloordiv__ = _reflected_of_lists(arithmetic.floor_divide)
-    __mod__ = _binary(arithmetic.floor_mod)
-    __rmod__ = _reflected(arithmetic.floor_mod)
-    __pow__ = _binary(arithmetic.pow)
-    __rpow__ = _reflected(arithmetic.pow)
-    __matmul__ = _binary(linear.matmul)
-    __rmatmul__ = _reflected(linear.matmul)
+    __add__: Final = _binary_of_lists(arithmetic.add)
+    __radd__: Final = _reflected_of_lists(arithmetic.add)
+    __sub__: Final = _binary_of_lists(arithmetic.sub_method)
+    __rsub__: Final = _reflected_of_lists(arithmetic.sub_method)
+    __mul__: Final = _binary(arithmetic.mul)
+    __rmul__: Final = _reflected(arithmetic.mul)
+    __truediv__: Final = _binary(arithmetic.true_divide)
+    __rtruediv__: Final = _reflected(arithmetic.true_divide)
+    __floordiv__: Final = _binary_of_lists(arithmetic.floor_divide)
+    __rfloordiv__: Final = _reflected_of_lists(arithmetic.floor_divide)
+    __mod__: Final = _binary(arithmetic.floor_mod)
+    __rmod__: Final = _reflected(arithmetic.floor_mod)
+    __pow__: Final = _binary(arithmetic.pow)
+    __rpow__: Final = _reflected(arithmetic.pow)
+    __matmul__: Final = _binary(linear.matmul)
+    __rmatmul__: Final = _reflected(linear.matmul)
     __eq__: ClassVar[Callable[[Tensor, TensorLike | None], Tensor]] = _comparison(comparison.equal)
     __ne__: ClassVar[Callable[[Tensor, TensorLike | None], Tensor]] = _comparison(comparison.not_equal)
-    __gt__ = _comparison(comparison.greater)
-    __ge__ = _comparison(comparison.greater_equal)
-    __lt__ = _comparison(comparison.less)
-    __le__ = _comparison(comparison.less_equal)
-    __neg__ = _unary(elementary.neg)
-    __pos__ = _unary(elementary.positive)
-    __abs__ = _unary(elementary.abs)
+    __gt__: Final = _comparison(comparison.greater)
+    __ge__: Final = _comparison(comparison.greater_equal)
+    __lt__: Final = _comparison(comparison.less)
+    __le__: Final = _comparison(comparison.less_equal)
+    __neg__: Final = _unary(elementary.neg)
+    __pos__: Final = _unary(elementary.positive)
+    __abs__: Final = _unary(elementary.abs)
     # As in MindSpore, of numbers, too: `ops.bitwise_not` inverts bits.
-    __invert__ = _unary(logic.logical_not)
+    __invert__: Final = _unary(logic.logical_not)
     from msjax.ops.function.math_func.logic import bitwise_and as __and__, bitwise_or as __or__, bitwise_xor as __xor__
 
-    __rand__ = _swapped(logic.bitwise_and)
-    __ror__ = _swapped(logic.bitwise_or)
-    __rxor__ = _swapped(logic.bitwise_xor)
+    __rand__: Final = _swapped(logic.bitwise_and)
+    __ror__: Final = _swapped(logic.bitwise_or)
+    __rxor__: Final = _swapped(logic.bitwise_xor)
