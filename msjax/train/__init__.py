@@ -1,11 +1,6 @@
 """Training loops: Model, callbacks and metrics."""
 
-from msjax.amp import (
-    DynamicLossScaleManager,
-    FixedLossScaleManager,
-    LossScaleManager,
-    build_train_network,
-)
+from msjax.amp import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager, build_train_network
 from msjax.serialization import (
     async_ckpt_thread_status,
     ckpt_to_safetensors,
