@@ -181,11 +181,10 @@ def set_rng_state(state: Tensor) -> None:
         ValueError: a Tensor of another shape or dtype.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> state = ms.get_rng_state()
+        >>> from msjax import get_rng_state, ops, set_rng_state
+        >>> state = get_rng_state()
         >>> x = ops.standard_normal((2,))
-        >>> ms.set_rng_state(state)
+        >>> set_rng_state(state)
         >>> print((ops.standard_normal((2,)) == x).all())
         True
     """

@@ -23,13 +23,12 @@ class RemovableHandle:
     statement, it removes the hook at the end of the block.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> net = nn.ReLU()
         >>> with net.register_forward_hook(lambda cell, inputs, output: print("ran")):
-        ...     _ = net(ms.Tensor(1.0))
+        ...     _ = net(Tensor(1.0))
         ran
-        >>> _ = net(ms.Tensor(1.0))
+        >>> _ = net(Tensor(1.0))
     """
 
     __slots__ = ("id", "_owner", "_remove", "__weakref__")

@@ -91,10 +91,9 @@ def record(
 
     Example:
         >>> import jax.numpy as jnp
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import nn, tools
         >>> net = nn.SequentialCell(nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), nn.ReLU())
-        >>> found = ms.tools.record(net, jnp.array([[1.0, 2.0]], "float32"))
+        >>> found = tools.record(net, jnp.array([[1.0, 2.0]], "float32"))
         >>> print(found.order)
         [('0', 'Dense'), ('1', 'ReLU'), ('', 'SequentialCell')]
         >>> print(found.arrays["activation/0"], found.arrays["gradient/0"], found.arrays["parameter_gradient/0.weight"])

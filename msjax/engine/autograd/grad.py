@@ -157,10 +157,9 @@ class GradOperation:
         TypeError: an argument is not a bool.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
+        >>> from msjax import Tensor, int32, ops
         >>> gradient = ops.GradOperation(get_all=True)(lambda x, y: x * y)
-        >>> print(gradient(ms.Tensor(1, ms.int32), ms.Tensor(2, ms.int32)))
+        >>> print(gradient(Tensor(1, int32), Tensor(2, int32)))
         (Tensor(shape=[], dtype=Int32, value= 2), Tensor(shape=[], dtype=Int32, value= 1))
     """
 

@@ -36,6 +36,13 @@ from msjax.engine.settings.parallel import (
     set_auto_parallel_context as set_auto_parallel_context,
 )
 
+__all__ = [
+    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "ParallelMode", "STRICT", "get_auto_parallel_context", "get_context",
+    "get_current_device", "reset_auto_parallel_context", "set_auto_parallel_context", "set_context", "set_deterministic",
+    "set_device",
+]  # fmt: skip
+
+
 # Levels of syntax that MindSpore's compiler takes, for the setting jit_syntax_level.
 STRICT, COMPATIBLE, LAX = 0, 1, 2
 
