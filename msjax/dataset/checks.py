@@ -38,7 +38,11 @@ def check_columns(value: Any, name: str, who: str) -> list[Any]:
 
 def check_workers(value: Any, who: str) -> int:
     """The number of workers; None is the setting's."""
-    return config.default_workers() if value is None else check_int(value, "num_parallel_workers", who, low=1, high=LARGEST)
+    if value is None:
+        return config.default_workers()
+    if is_int(value) and not 1 <= value <= LARGEST:
+        raise ValueError(f"For '{who}', num_parallel_workers exceeds the boundary between 1 and {LARGEST}: {value}.")
+    return check_int(value, "num_parallel_workers", who)
 
 
 def check_pool(number: int | None, processes: bool | None, who: str) -> tuple[Any, ...]:

@@ -85,7 +85,8 @@ class MindRecordFile:
         start, size = self.header["header_size"], self.header["page_size"]
         pages = {page["page_id"]: page for page in self.header["page"]}
         used = {number: page["page_size"] for number, page in pages.items()}
-        needed = max(start + size * number + length for number, length in used.items())
+        # Of several files one may have no rows, and ends before its pages then.
+        needed = max((start + size * number + length for number, length in used.items() if length), default=0)
         there = os.path.getsize(self.path)
         if there < needed:
             raise ValueError(f"it has {there} bytes of the {needed} that its header tells of")

@@ -154,9 +154,8 @@ def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> list
     """Grids of coordinates from vectors, as a list, other arrays being flattened; with `sparse`, arrays that broadcast to them.
 
     Example:
-        >>> import msjax as ms
-        >>> import msjax.numpy as mnp
-        >>> x, y = mnp.meshgrid(ms.Tensor([1, 2]), ms.Tensor([5, 6, 7]))
+        >>> from msjax import Tensor, numpy as mnp
+        >>> x, y = mnp.meshgrid(Tensor([1, 2]), Tensor([5, 6, 7]))
         >>> print(x)
         [[1 2]
          [1 2]

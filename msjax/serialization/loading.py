@@ -137,10 +137,9 @@ def load_param_into_net(
         RuntimeError: shapes or types don't fit. Nothing is loaded then.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Parameter, Tensor, load_param_into_net, nn
         >>> net = nn.Dense(1, 1)
-        >>> ms.load_param_into_net(net, {"weight": ms.Parameter(ms.Tensor([[2.0]]))})
+        >>> load_param_into_net(net, {"weight": Parameter(Tensor([[2.0]]))})
         (['bias'], [])
         >>> print(net.weight.value())
         [[2.]]

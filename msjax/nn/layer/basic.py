@@ -31,9 +31,8 @@ class Identity(Cell):
         args, kwargs: ignored, so that the layer can replace any other.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Identity()(ms.Tensor([1.0, 2.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.Identity()(Tensor([1.0, 2.0])))
         [1. 2.]
     """
 
@@ -62,9 +61,8 @@ class Flatten(Cell):
         ValueError: the input has too few axes, or `start_dim` comes after `end_dim`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
-        >>> nn.Flatten()(ops.ones((2, 3, 4), ms.float32)).shape
+        >>> from msjax import float32, nn, ops
+        >>> nn.Flatten()(ops.ones((2, 3, 4), float32)).shape
         (2, 12)
     """
 
@@ -101,9 +99,8 @@ class Unflatten(Cell):
         ValueError: the sizes don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
-        >>> nn.Unflatten(1, (2, -1))(ops.ones((3, 8), ms.float32)).shape
+        >>> from msjax import float32, nn, ops
+        >>> nn.Unflatten(1, (2, -1))(ops.ones((3, 8), float32)).shape
         (3, 2, 4)
     """
 
@@ -143,9 +140,8 @@ class Roll(Cell):
         ValueError: there are not as many axes as shifts.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Roll(2, 0)(ms.Tensor([0, 1, 2, 3, 4])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.Roll(2, 0)(Tensor([0, 1, 2, 3, 4])))
         [3 4 0 1 2]
     """
 
@@ -191,9 +187,8 @@ class OneHot(Cell):
         TypeError: `axis` or `depth` is not an int, or the indices are not integers.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.OneHot(depth=3)(ms.Tensor([0, 2])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.OneHot(depth=3)(Tensor([0, 2])))
         [[1. 0. 0.]
          [0. 0. 1.]]
     """
@@ -227,9 +222,8 @@ class Norm(Cell):
         keep_dims (bool): whether the axes stay, with size 1. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Norm(axis=0)(ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.Norm(axis=0)(Tensor([3.0, 4.0])))
         5.0
     """
 
@@ -261,9 +255,8 @@ class L1Regularizer(Cell):
         ValueError: it is not positive or not finite.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.L1Regularizer(0.5)(ms.Tensor([1.0, -3.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.L1Regularizer(0.5)(Tensor([1.0, -3.0])))
         2.0
     """
 
@@ -302,9 +295,8 @@ class ClipByNorm(Cell):
         Tensor, of the shape of `x`; floats of 32 bits where `x` has fewer.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.ClipByNorm()(ms.Tensor([3.0, 4.0]), ms.Tensor(1.0)))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.ClipByNorm()(Tensor([3.0, 4.0]), Tensor(1.0)))
         [0.6 0.8]
     """
 

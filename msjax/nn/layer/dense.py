@@ -51,10 +51,9 @@ class Dense(Cell):
         ValueError: a size is not positive, or a Tensor given for a Parameter has another shape.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> fc = nn.Dense(3, 2, weight_init="ones", bias_init="zeros")
-        >>> print(fc(ms.Tensor([[1.0, 2.0, 3.0]])))
+        >>> print(fc(Tensor([[1.0, 2.0, 3.0]])))
         [[6. 6.]]
     """
 
@@ -125,9 +124,8 @@ class Linear(Cell):
         Tensor, of shape (*, out_features).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Linear(3, 2, weight_init="ones", bias_init="zeros")(ms.Tensor([[1.0, 2.0, 3.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.Linear(3, 2, weight_init="ones", bias_init="zeros")(Tensor([[1.0, 2.0, 3.0]])))
         [[6. 6.]]
     """
 
@@ -186,10 +184,9 @@ class BiDense(Cell):
         ValueError: a size is not positive, or shapes don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import float32, nn, ops
         >>> net = nn.BiDense(2, 3, 1, weight_init="ones", bias_init="zeros")
-        >>> print(net(ops.ones((1, 2), ms.float32), ops.ones((1, 3), ms.float32)))
+        >>> print(net(ops.ones((1, 2), float32), ops.ones((1, 3), float32)))
         [[6.]]
     """
 

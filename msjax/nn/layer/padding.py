@@ -30,9 +30,8 @@ class Pad(Cell):
         ValueError: an unknown mode, or pairs that don't fit the input.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Pad(((1, 2),))(ms.Tensor([1.0, 2.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.Pad(((1, 2),))(Tensor([1.0, 2.0])))
         [0. 1. 2. 0. 0.]
     """
 
@@ -92,9 +91,8 @@ class ConstantPad1d(_ConstantPad):
         value (int or float): the number.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.ConstantPad1d((1, 2), 0.5)(ms.Tensor([[1.0, 2.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.ConstantPad1d((1, 2), 0.5)(Tensor([[1.0, 2.0]])))
         [[0.5 1.  2.  0.5 0.5]]
     """
 
@@ -150,9 +148,8 @@ class ReflectionPad1d(_ReflectionPad):
         padding (int or tuple): how many elements, or (left, right); less than the axis has.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.ReflectionPad1d(1)(ms.Tensor([[1.0, 2.0, 3.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.ReflectionPad1d(1)(Tensor([[1.0, 2.0, 3.0]])))
         [[2. 1. 2. 3. 2.]]
     """
 
@@ -193,9 +190,8 @@ class ReplicationPad1d(_ReplicationPad):
         padding (int or tuple): how often, or (left, right).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.ReplicationPad1d(1)(ms.Tensor([[1.0, 2.0, 3.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.ReplicationPad1d(1)(Tensor([[1.0, 2.0, 3.0]])))
         [[1. 1. 2. 3. 3.]]
     """
 

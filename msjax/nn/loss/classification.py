@@ -47,10 +47,9 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         ValueError: an unknown reduction, or shapes that don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
-        >>> print(loss(ms.Tensor([[0.0, 0.0]]), ms.Tensor([1])))
+        >>> print(loss(Tensor([[0.0, 0.0]]), Tensor([1])))
         0.6931472
     """
 
@@ -79,9 +78,8 @@ class CrossEntropyLoss(LossBase):
         Tensor: a number, or with "none" of the shape of class numbers.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.CrossEntropyLoss()(ms.Tensor([[0.0, 0.0]]), ms.Tensor([1])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.CrossEntropyLoss()(Tensor([[0.0, 0.0]]), Tensor([1])))
         0.6931472
     """
 

@@ -66,10 +66,9 @@ class Adam(_BiasCorrected):
         use_lazy, use_offload (bool): accepted for compatibility with MindSpore; the numbers are the same.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> w = ms.Parameter(ms.Tensor([1.0]), name="w")
-        >>> _ = nn.Adam([w], 0.1)((ms.Tensor([2.0]),))
+        >>> from msjax import Parameter, Tensor, nn
+        >>> w = Parameter(Tensor([1.0]), name="w")
+        >>> _ = nn.Adam([w], 0.1)((Tensor([2.0]),))
         >>> print(w.value())
         [0.9]
     """

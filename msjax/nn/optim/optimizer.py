@@ -33,14 +33,13 @@ def opt_init_args_register(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of an optimizer's ``__init__`` that records its arguments: `init_params`, `init_learning_rate`, `init_args`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Parameter, nn
         >>> from msjax.nn.optim.optimizer import opt_init_args_register
         >>> class Slow(nn.SGD):
         ...     @opt_init_args_register
         ...     def __init__(self, params, learning_rate=0.1, patience=3):
         ...         super().__init__(params, learning_rate)
-        >>> slow = Slow([ms.Parameter(1.0, name="w")], patience=5)
+        >>> slow = Slow([Parameter(1.0, name="w")], patience=5)
         >>> print(slow.init_learning_rate, slow.init_args)
         0.1 {'patience': 5}
     """
@@ -81,15 +80,14 @@ class Optimizer(CompiledOptimizer):
         TypeError, ValueError, KeyError, RuntimeError: an argument of a wrong type or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Parameter, Tensor, nn, ops
         >>> class Signed(nn.Optimizer):
         ...     def construct(self, gradients):
         ...         for p, g in zip(self.parameters, self.decay_weight(gradients)):
-        ...             p.set_data(p - self.get_lr() * ms.ops.sign(g))
+        ...             p.set_data(p - self.get_lr() * ops.sign(g))
         ...         return True
-        >>> w = ms.Parameter(ms.Tensor([1.0, 2.0]), name="w")
-        >>> _ = Signed(0.5, [w])((ms.Tensor([3.0, -4.0]),))
+        >>> w = Parameter(Tensor([1.0, 2.0]), name="w")
+        >>> _ = Signed(0.5, [w])((Tensor([3.0, -4.0]),))
         >>> print(w.value())
         [0.5 2.5]
     """

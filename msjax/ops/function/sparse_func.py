@@ -11,14 +11,7 @@ from msjax.common.dtype import int32
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_type, check_value
 from msjax.ops.function import math_func
-from msjax.ops.function.array_func import (
-    arange,
-    broadcast_to,
-    concat,
-    searchsorted,
-    unsorted_segment_max,
-    unsorted_segment_sum,
-)
+from msjax.ops.function.array_func import arange, broadcast_to, concat, searchsorted, unsorted_segment_max, unsorted_segment_sum
 from msjax.ops.sparse_tensor import COOTensor, CSRTensor, RowTensor
 
 # The operators of one operand that have a form for each kind of sparse tensor.
@@ -71,9 +64,8 @@ def dense_to_sparse_coo(tensor: Tensor) -> COOTensor:
         tensor (Tensor): with two axes at least.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> ops.dense_to_sparse_coo(ms.Tensor([[0, 5], [7, 0]])).indices.asnumpy().tolist()
+        >>> from msjax import Tensor, ops
+        >>> ops.dense_to_sparse_coo(Tensor([[0, 5], [7, 0]])).indices.asnumpy().tolist()
         [[0, 1], [1, 0]]
     """
     check_value(tensor.ndim, tensor.ndim > 1, "have two axes at least", "the tensor", "to_coo")

@@ -151,10 +151,9 @@ class ApplyMomentum(_First, of=_momentum, written=2):
         gradient_scale (float): Default: 1.0.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> w, accum = ms.Parameter(ms.Tensor([1.0])), ms.Parameter(ms.Tensor([0.0]))
-        >>> print(ops.ApplyMomentum()(w, accum, 0.5, ms.Tensor([1.0]), 0.9))
+        >>> from msjax import Parameter, Tensor, ops
+        >>> w, accum = Parameter(Tensor([1.0])), Parameter(Tensor([0.0]))
+        >>> print(ops.ApplyMomentum()(w, accum, 0.5, Tensor([1.0]), 0.9))
         [0.5]
     """
 
@@ -184,10 +183,9 @@ class SGD(_First, of=_sgd, written=3, order=(0, 3, 5, 1, 2, 4)):
         nesterov (bool): Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> w, accum, stat = (ms.Parameter(ms.Tensor([v])) for v in (1.0, 0.0, 1.0))
-        >>> print(ops.SGD()(w, ms.Tensor([1.0]), 0.5, accum, 0.9, stat))
+        >>> from msjax import Parameter, Tensor, ops
+        >>> w, accum, stat = (Parameter(Tensor([v])) for v in (1.0, 0.0, 1.0))
+        >>> print(ops.SGD()(w, Tensor([1.0]), 0.5, accum, 0.9, stat))
         [0.5]
     """
 

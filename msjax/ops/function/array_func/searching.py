@@ -61,9 +61,8 @@ def searchsorted(
         ValueError: `side` has an unknown value or contradicts `right`, or shapes don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.searchsorted(ms.Tensor([1.0, 3.0, 5.0]), ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.searchsorted(Tensor([1.0, 3.0, 5.0]), Tensor([3.0, 4.0])))
         [1 2]
     """
     check_value(side, side in (None, "left", "right"), "be 'left' or 'right'", "side", "searchsorted")
@@ -87,9 +86,8 @@ def bucketize(input: Tensor, boundaries: tuple[Number, ...] | list[Number], *, r
         right (bool): an element equal to a boundary belongs to the bucket after it. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.bucketize(ms.Tensor([0.5, 1.0, 3.0]), [1.0, 2.0]))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.bucketize(Tensor([0.5, 1.0, 3.0]), [1.0, 2.0]))
         [0 0 2]
     """
     if not isinstance(boundaries, (list, tuple)) and not isinstance(boundaries, Tensor):
@@ -114,9 +112,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         ValueError: `input` is not a vector or has negative elements.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.bincount(ms.Tensor([1, 2, 2])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.bincount(Tensor([1, 2, 2])))
         [0. 1. 2.]
     """
     if checked(input, "bincount").dtype.kind not in "iu":
@@ -164,9 +161,8 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0.0, max: Number = 0.0) 
         ValueError: `bins` is not positive, or `min` is larger than `max`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.histc(ms.Tensor([1.0, 2.0, 1.0]), bins=4, min=0.0, max=3.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.histc(Tensor([1.0, 2.0, 1.0]), bins=4, min=0.0, max=3.0))
         [0. 2. 1. 0.]
     """
     check_positive_int(bins, "bins", "histc")

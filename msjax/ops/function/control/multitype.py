@@ -53,8 +53,7 @@ class MultitypeFuncGraph:
         ValueError: when called, if no registered function fits the arguments.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
+        >>> from msjax import Tensor, ops
         >>> half = ops.MultitypeFuncGraph("half")
         >>> @half.register("Tensor")
         ... def half_tensor(x):
@@ -62,7 +61,7 @@ class MultitypeFuncGraph:
         >>> @half.register("Number")
         ... def half_number(x):
         ...     return x // 2
-        >>> print(half(ms.Tensor([3.0])), half(3))
+        >>> print(half(Tensor([3.0])), half(3))
         [1.5] 1
     """
 

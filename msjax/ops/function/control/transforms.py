@@ -52,10 +52,9 @@ def vmap(
         ValueError: `in_axes` or `out_axes` don't fit, or nothing is mapped over.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
+        >>> from msjax import Tensor, ops
         >>> dot = ops.vmap(lambda x, y: (x * y).sum(), in_axes=(0, None))
-        >>> print(dot(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([1.0, 10.0])))
+        >>> print(dot(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([1.0, 10.0])))
         [21. 43.]
     """
     cells = list(fn) if is_cell(fn) and hasattr(fn, "append") else None

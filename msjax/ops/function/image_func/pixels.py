@@ -42,9 +42,8 @@ def pixel_shuffle(input: TensorLike, upscale_factor: int) -> Tensor:
         TypeError, ValueError: an argument of a wrong type or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.pixel_shuffle(ms.Tensor([1.0, 2.0, 3.0, 4.0]).reshape((1, 4, 1, 1)), 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.pixel_shuffle(Tensor([1.0, 2.0, 3.0, 4.0]).reshape((1, 4, 1, 1)), 2))
         [[[[1. 2.]
            [3. 4.]]]]
     """

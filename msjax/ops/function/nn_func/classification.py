@@ -131,9 +131,8 @@ def nll_loss(
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.nll_loss(ms.Tensor([[-1.0, -2.0]]), ms.Tensor([1])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.nll_loss(Tensor([[-1.0, -2.0]]), Tensor([1])))
         2.0
     """
     _check_classes(inputs, target, ignore_index, reduction, label_smoothing, "nll_loss")
@@ -177,9 +176,8 @@ def cross_entropy(
         TypeError, ValueError: as in `nll_loss`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cross_entropy(ms.Tensor([[0.0, 0.0]]), ms.Tensor([1])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.cross_entropy(Tensor([[0.0, 0.0]]), Tensor([1])))
         0.6931472
     """
     _check_classes(input, target, ignore_index, reduction, label_smoothing, "cross_entropy")
