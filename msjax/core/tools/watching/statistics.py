@@ -138,7 +138,9 @@ def _of_rows(rows, owner, lengths, bins, wanted):
         found["zeros"] /= size
 
     def ends(there):
-        return [_joined(end(jnp.where(there, rows, sign * jnp.inf), 1), owner, end) for sign, end in ((1, jnp.min), (-1, jnp.max))]
+        return [
+            _joined(end(jnp.where(there, rows, sign * jnp.inf), 1), owner, end) for sign, end in ((1, jnp.min), (-1, jnp.max))
+        ]
 
     def careful():
         nan = jnp.isnan(rows)
