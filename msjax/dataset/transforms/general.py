@@ -17,6 +17,8 @@ from msjax.dataset.checks import check_data, check_enum
 from msjax.dataset.transforms.base import OF_BATCHES, Transform
 from msjax.dataset.values import as_value, is_text, numpy_dtype, pad_to, same_type
 
+__all__ = ["Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "Relational", "Slice", "TypeCast", "Unique"]
+
 
 class Relational(enum.IntEnum):
     """How `Mask` compares: EQ, NE, LT, LE, GT, GE.

@@ -19,6 +19,11 @@ from msjax.dataset.vision.image import ImageTransform, crop, decode_image, pad, 
 if TYPE_CHECKING:
     from msjax.dataset.vision.image import ImageLike
 
+__all__ = [
+    "CenterCrop", "Crop", "Pad", "PadToSize", "RandomCrop", "RandomCropDecodeResize", "RandomResize", "RandomResizedCrop",
+    "Resize", "ResizedCrop",
+]  # fmt: skip
+
 
 def check_padding(padding: int | Sequence[int], who: str) -> tuple[Any, ...]:
     """(left, top, right, bottom) from an int, from (left and right, top and bottom), or from all four."""
