@@ -95,7 +95,7 @@ if TYPE_CHECKING:
         no_inline as no_inline,
         set_recursion_limit as set_recursion_limit,
     )
-    from msjax.engine.functional.functionalize import functionalize as functionalize, write_back as write_back
+    from msjax.functional.functionalize import functionalize as functionalize, write_back as write_back
     from msjax.log import get_level as get_level, get_log_config as get_log_config
     from msjax.ops.function.control.functions import constexpr as constexpr
     from msjax.ops.function.control.transforms import jacfwd as jacfwd, jacrev as jacrev, vmap as vmap
