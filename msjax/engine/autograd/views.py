@@ -8,7 +8,6 @@ never written costs a weak reference.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,12 +23,9 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.engine.autograd.imperative import retain_grad
-from msjax.engine.autograd.inplace import rebind, update
+from msjax.engine.autograd.inplace import WRITING, rebind, update
 from msjax.engine.autograd.layouts import each, laid, memory, overlaps, type_of, walked
 from msjax.engine.autograd.op import Op, apply
-
-# Of the lists of views only.
-_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +211,7 @@ class Views(list):
 
     def add(self, view: Tensor) -> None:
         """Add a view; what has died since is left out when the list has doubled."""
-        with _LOCK:
+        with WRITING:
             self.append(weakref.ref(view))
             if len(self) > self._most:
                 self[:] = [ref for ref in self if ref() is not None]
@@ -242,7 +238,7 @@ class Views(list):
         Args:
             recorded: whether that has another place on the tape, too.
         """
-        with _LOCK:
+        with WRITING:
             views = [ref() for ref in self]
         for view in views:
             if view is not None:
