@@ -13,7 +13,7 @@ import jax
 
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.checks import check_kind, check_options, check_value
-from msjax.engine.functional.functionalize import functionalize
+from msjax.functional.functionalize import functionalize
 from msjax.nn.cell.base import Cell
 from msjax.serialization.formats import no_encryption
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from msjax.core.base.code import globals_in
-from msjax.core.hooks.classify import users_hook
+from msjax.core.hooks.hook import users_hook
 
 # How far a hook's containers and objects are looked into, and how many items a container may hold for that.
 _DEPTH, _MOST_ITEMS = 4, 1000

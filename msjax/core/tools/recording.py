@@ -16,8 +16,7 @@ from msjax.core.base.errors import describe
 from msjax.core.models.capture import capture
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.frameworks.registry import registry_of
-from msjax.core.models.hooked import as_function, hooked, unhooked
-from msjax.core.models.module_paths import paths
+from msjax.core.models.hooked import as_function, hooked, paths, unhooked
 from msjax.core.tools import foreign
 from msjax.core.tools.model_tools import as_arrays, tools_of
 

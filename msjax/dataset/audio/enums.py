@@ -2,6 +2,8 @@
 
 from msjax.dataset.enums import Named
 
+__all__ = ["BorderType", "FadeShape", "GainType", "MelType", "NormMode", "NormType", "ResampleMethod", "ScaleType", "WindowType"]
+
 
 class BorderType(Named):
     """What stands beyond the ends of a sound: CONSTANT (zeros), EDGE, REFLECT (without the end itself), SYMMETRIC (with it).

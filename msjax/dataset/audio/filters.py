@@ -10,6 +10,11 @@ from msjax.core.base.checks import check_bool, check_number, check_positive_int,
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.checks import check_numbers
 
+__all__ = [
+    "AllpassBiquad", "BandBiquad", "BandpassBiquad", "BandrejectBiquad", "BassBiquad", "Biquad", "EqualizerBiquad",
+    "HighpassBiquad", "LFilter", "LowpassBiquad", "RiaaBiquad", "TrebleBiquad",
+]  # fmt: skip
+
 
 def _filtered(sound, b, a, clamp=True):
     from scipy.signal import lfilter

@@ -12,6 +12,8 @@ import numpy as np
 from msjax.core.base.checks import check_one_of, check_value
 from msjax.dataset.sources.listed import IMAGES, Image, Layout, files_in, folders_in, lines_of, listed
 
+__all__ = ["CelebADataset", "CityscapesDataset", "CocoDataset", "KITTIDataset", "VOCDataset", "WIDERFaceDataset"]
+
 
 def _column(values: Any, kind: Any = np.uint32) -> np.ndarray:
     """Numbers, one below the other."""

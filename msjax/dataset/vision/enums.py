@@ -4,6 +4,8 @@ import enum
 
 from msjax.dataset.enums import Named
 
+__all__ = ["Border", "ConvertMode", "ImageBatchFormat", "Inter"]
+
 
 class Inter(enum.IntEnum):
     """Ways to interpolate between pixels: NEAREST, LINEAR (BILINEAR), CUBIC (BICUBIC), AREA, and Pillow's ANTIALIAS and PILCUBIC.

@@ -20,6 +20,8 @@ from msjax.dataset.vision.enums import Inter
 from msjax.dataset.vision.image import ImageTransform, size_of
 from msjax.dataset.vision.sizes import check_fill
 
+__all__ = ["AutoAugment", "AutoAugmentPolicy", "RandAugment", "RandomAdjustSharpness", "TrivialAugmentWide", "UniformAugment"]
+
 
 class AutoAugmentPolicy(Named):
     """The data on which the policies of `AutoAugment` were found: IMAGENET, CIFAR10, SVHN.

@@ -13,11 +13,11 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from msjax.common._format import value_text
-from msjax.common.bases import is_cell
+from msjax.common.bases import CellBase
 from msjax.common.parameter import Buffer
 from msjax.common.run_state import LOCK, STATE, Scope
 from msjax.common.tensor import Tensor, root_of, wrap
@@ -28,8 +28,6 @@ from msjax.core.door import ACTIVITY, CallsAsOutputs, Event, OwnCall, ProgramUnd
 
 if TYPE_CHECKING:
     from flax import nnx
-
-    from msjax.common.bases import CellBase
 
 
 # In a text that is printed while a program is traced: the place of a Tensor's text, and how it is written.
@@ -248,7 +246,7 @@ class Trace(ProgramUnderWay):
                 self.missing[id(operand)] = operand, operand._value
 
     def entered(self, owner: Any) -> None:
-        if is_cell(owner):
+        if isinstance(owner, CellBase):
             self.see_cell(owner)
 
     def see_cell(self, cell: CellBase | nnx.Module) -> None:
@@ -256,7 +254,7 @@ class Trace(ProgramUnderWay):
         if id(cell) in self.cells:
             return
         self.cells[id(cell)] = cell, {name: value for name, value in vars(cell).copy().items() if isinstance(value, Tensor)}
-        for tensor in list(cell_tensors(cell)):
+        for tensor in cell_tensors(cell):
             if id(tensor) not in self.variables and not is_tracer(tensor._value):
                 tensor = root_of(tensor)
                 self.missing[id(tensor)] = tensor, tensor._value
@@ -372,12 +370,13 @@ class Capture:
         return getattr(self._stream, name)
 
 
-def cell_tensors(cell: CellBase | nnx.Module) -> Iterator[Tensor]:
+def cell_tensors(cell: CellBase | nnx.Module) -> list[Tensor]:
     """The Tensors that are attributes of one cell, in lists, tuples and dicts, too."""
+    found = []
     for value in vars(cell).copy().values():
         if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from (v for v in tuple(value) if isinstance(v, Tensor))
-        elif isinstance(value, dict):
-            yield from (v for v in tuple(value.values()) if isinstance(v, Tensor))
+            found.append(value)
+        elif isinstance(value, (list, tuple, dict)):
+            items = tuple(value.values() if isinstance(value, dict) else value)
+            found += [item for item in items if isinstance(item, Tensor)]
+    return found

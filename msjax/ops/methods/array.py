@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, overload
+from typing import Any, Final, overload
 
 import jax
 import numpy as np
@@ -166,7 +166,7 @@ def _mT(self: Tensor) -> Tensor:
     return _reverse_matrix(self)
 
 
-@operator()
+@operator(view=Rule(write=lambda x, value: jax.numpy.conj(value), layout=lambda x: x))
 def _conjugate(x: TensorLike) -> JaxArray:
     return jax.numpy.conj(x)
 
@@ -292,7 +292,7 @@ class ArrayMethods:
     flatten = _flatten
     broadcast_to = _expand
     expand = _expand
-    expand_as = method_of(arrange.expand_as, x="other")
+    expand_as: Final = method_of(arrange.expand_as, x="other")
     tile = _tile
     repeat = _repeat
     repeat_interleave = _repeat_interleave
@@ -313,9 +313,9 @@ class ArrayMethods:
     )
 
     # pieces
-    split = method_of(splitting.split, dim="axis", split_size="split_size_or_sections")
-    chunk = method_of(splitting.chunk, dim="axis")
-    narrow = method_of(splitting.narrow, dim="axis")
+    split: Final = method_of(splitting.split, dim="axis", split_size="split_size_or_sections")
+    chunk: Final = method_of(splitting.chunk, dim="axis")
+    narrow: Final = method_of(splitting.narrow, dim="axis")
     from msjax.ops.function.array_func.splitting import (
         dsplit,
         hsplit,
@@ -328,7 +328,7 @@ class ArrayMethods:
 
     # diagonals
     diag = _diag
-    diagonal = method_of(diagonals.diagonal, axis1="dim1", axis2="dim2")
+    diagonal: Final = method_of(diagonals.diagonal, axis1="dim1", axis2="dim2")
     from msjax.ops.function.array_func.diagonals import diagflat, diagonal_scatter, fill_diagonal, tril, triu
 
     # windows
@@ -340,16 +340,16 @@ class ArrayMethods:
 
     to = _to
     type = _type
-    bool = _caster("bool")
-    byte = _caster("uint8")
-    char = _caster("int8")
-    short = _caster("int16")
-    int = _caster("int32")
-    long = _caster("int64")
-    half = _caster("float16")
-    bfloat16 = _caster("bfloat16")
-    float = _caster("float32")
-    double = _caster("float64")
+    bool: Final = _caster("bool")
+    byte: Final = _caster("uint8")
+    char: Final = _caster("int8")
+    short: Final = _caster("int16")
+    int: Final = _caster("int32")
+    long: Final = _caster("int64")
+    half: Final = _caster("float16")
+    bfloat16: Final = _caster("bfloat16")
+    float: Final = _caster("float32")
+    double: Final = _caster("float64")
     copy = _copy
     clone = _copy
     from msjax.ops.function.array_func.casting import type_as

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from typing import Final
 
 from msjax.common.bases import attached_to
 from msjax.common.dtype import Type
@@ -52,19 +53,19 @@ class ElementwiseMethods:
     __round__ = _round
     allclose = _allclose
     softmax = _softmax
-    approximate_equal = method_of(comparison.approximate_equal, other="y")
+    approximate_equal: Final = method_of(comparison.approximate_equal, other="y")
     detach = stop_gradient
     # In place, as their names say; on CPU, MindSpore 2.10 returns a new Tensor and leaves this one as it was.
-    add_ = inplace(_add)
-    sub_ = inplace(_sub)
-    mul_ = inplace(arithmetic.mul)
-    div_ = inplace(arithmetic.div)
-    remainder_ = inplace(arithmetic.remainder)
-    floor_divide_ = inplace(arithmetic.floor_divide)
-    exp_ = inplace(elementary.exp)
-    log_ = inplace(elementary.log)
-    floor_ = inplace(elementary.floor)
-    sign_ = inplace(elementary.sign)
+    add_: Final = inplace(_add)
+    sub_: Final = inplace(_sub)
+    mul_: Final = inplace(arithmetic.mul)
+    div_: Final = inplace(arithmetic.div)
+    remainder_: Final = inplace(arithmetic.remainder)
+    floor_divide_: Final = inplace(arithmetic.floor_divide)
+    exp_: Final = inplace(elementary.exp)
+    log_: Final = inplace(elementary.log)
+    floor_: Final = inplace(elementary.floor)
+    sign_: Final = inplace(elementary.sign)
     # arithmetic and comparison
     from msjax.ops.function.math_func.arithmetic import (
         addcdiv,
@@ -91,7 +92,7 @@ class ElementwiseMethods:
         uniform_,
     )
 
-    multiply = method_of(arithmetic.mul, value="other")
+    multiply: Final = method_of(arithmetic.mul, value="other")
     from msjax.ops.function.math_func.bessel import i0
     from msjax.ops.function.math_func.comparison import (
         eq,

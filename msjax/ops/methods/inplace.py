@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec
+from typing import Any, Final, ParamSpec
 
 import jax.numpy as jnp
 import numpy as np
@@ -139,18 +139,18 @@ def _set(
 class InplaceMethods:
     """Methods that give a Tensor new data."""
 
-    fill_ = _everywhere(inplace(_fill))
-    zero_ = _everywhere(inplace(_zero))
-    copy_ = inplace(_copy)
-    masked_fill_ = inplace(selecting.masked_fill)
-    masked_scatter_ = inplace(selecting.masked_scatter)
-    scatter_ = inplace(_scatter)
-    scatter_add_ = inplace(_scatter_add)
-    index_add_ = inplace(_index_add)
-    index_copy_ = inplace(_index_copy)
-    index_fill_ = inplace(scattering.index_fill)
-    index_put_ = inplace(indexing.index_put)
-    put_ = inplace(_put)
-    fill_diagonal_ = inplace(_fill_diagonal)
+    fill_: Final = _everywhere(inplace(_fill))
+    zero_: Final = _everywhere(inplace(_zero))
+    copy_: Final = inplace(_copy)
+    masked_fill_: Final = inplace(selecting.masked_fill)
+    masked_scatter_: Final = inplace(selecting.masked_scatter)
+    scatter_: Final = inplace(_scatter)
+    scatter_add_: Final = inplace(_scatter_add)
+    index_add_: Final = inplace(_index_add)
+    index_copy_: Final = inplace(_index_copy)
+    index_fill_: Final = inplace(scattering.index_fill)
+    index_put_: Final = inplace(indexing.index_put)
+    put_: Final = inplace(_put)
+    fill_diagonal_: Final = inplace(_fill_diagonal)
     assign_value = _assign_value
     set_ = _set

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from msjax.common.bases import attached_to
 from msjax.common.random import Generator
@@ -69,18 +69,18 @@ class LinearMethods:
     """Methods of linear algebra and random numbers."""
 
     # linear algebra
-    matmul = method_of(linear.matmul, tensor2="other")
-    addmm = _addition(layers.addmm, "mat1", "mat2")
-    addmv = _addition(layers.addmv, "mat", "vec")
-    addr = _addition(layers.addr, "vec1", "vec2")
-    addbmm = _addition(layers.addbmm, "batch1", "batch2")
-    baddbmm = _addition(layers.baddbmm, "batch1", "batch2")
+    matmul: Final = method_of(linear.matmul, tensor2="other")
+    addmm: Final = _addition(layers.addmm, "mat1", "mat2")
+    addmv: Final = _addition(layers.addmv, "mat", "vec")
+    addr: Final = _addition(layers.addr, "vec1", "vec2")
+    addbmm: Final = _addition(layers.addbmm, "batch1", "batch2")
+    baddbmm: Final = _addition(layers.baddbmm, "batch1", "batch2")
     from msjax.ops.function.linalg_func.decompositions import trace_method as trace
 
     qr = _qr
-    ormqr = method_of(decompositions.ormqr, input2="tau", input3="other")
+    ormqr: Final = method_of(decompositions.ormqr, input2="tau", input3="other")
     triangular_solve = _triangular_solve
-    addmm_ = inplace(_addition(layers.addmm, "mat1", "mat2"))
+    addmm_: Final = inplace(_addition(layers.addmm, "mat1", "mat2"))
     from msjax.ops.function.linalg_func.decompositions import (
         adjoint,
         cholesky,

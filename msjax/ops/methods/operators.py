@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import jax
 import numpy as np
@@ -102,39 +102,68 @@ def _unary(function: UnaryOperator) -> Callable[[Tensor], Tensor]:
     return function
 
 
+_add: Final = _binary_of_lists(arithmetic.add)
+_radd: Final = _reflected_of_lists(arithmetic.add)
+_sub: Final = _binary_of_lists(arithmetic.sub_method)
+_rsub: Final = _reflected_of_lists(arithmetic.sub_method)
+_mul: Final = _binary(arithmetic.mul)
+_rmul: Final = _reflected(arithmetic.mul)
+_truediv: Final = _binary(arithmetic.true_divide)
+_rtruediv: Final = _reflected(arithmetic.true_divide)
+_floordiv: Final = _binary_of_lists(arithmetic.floor_divide)
+_rfloordiv: Final = _reflected_of_lists(arithmetic.floor_divide)
+_mod: Final = _binary(arithmetic.floor_mod)
+_rmod: Final = _reflected(arithmetic.floor_mod)
+_pow: Final = _binary(arithmetic.pow)
+_rpow: Final = _reflected(arithmetic.pow)
+_matmul: Final = _binary(linear.matmul)
+_rmatmul: Final = _reflected(linear.matmul)
+_gt: Final = _comparison(comparison.greater)
+_ge: Final = _comparison(comparison.greater_equal)
+_lt: Final = _comparison(comparison.less)
+_le: Final = _comparison(comparison.less_equal)
+_neg: Final = _unary(elementary.neg)
+_pos: Final = _unary(elementary.positive)
+_abs: Final = _unary(elementary.abs)
+# As in MindSpore, of numbers, too: `ops.bitwise_not` inverts bits.
+_invert: Final = _unary(logic.logical_not)
+_rand: Final = _swapped(logic.bitwise_and)
+_ror: Final = _swapped(logic.bitwise_or)
+_rxor: Final = _swapped(logic.bitwise_xor)
+
+
 @attached_to(Tensor)
 class OperatorMethods:
     """Python's operators of one or two Tensors."""
 
-    __add__ = _binary_of_lists(arithmetic.add)
-    __radd__ = _reflected_of_lists(arithmetic.add)
-    __sub__ = _binary_of_lists(arithmetic.sub_method)
-    __rsub__ = _reflected_of_lists(arithmetic.sub_method)
-    __mul__ = _binary(arithmetic.mul)
-    __rmul__ = _reflected(arithmetic.mul)
-    __truediv__ = _binary(arithmetic.true_divide)
-    __rtruediv__ = _reflected(arithmetic.true_divide)
-    __floordiv__ = _binary_of_lists(arithmetic.floor_divide)
-    __rfloordiv__ = _reflected_of_lists(arithmetic.floor_divide)
-    __mod__ = _binary(arithmetic.floor_mod)
-    __rmod__ = _reflected(arithmetic.floor_mod)
-    __pow__ = _binary(arithmetic.pow)
-    __rpow__ = _reflected(arithmetic.pow)
-    __matmul__ = _binary(linear.matmul)
-    __rmatmul__ = _reflected(linear.matmul)
+    __add__ = _add
+    __radd__ = _radd
+    __sub__ = _sub
+    __rsub__ = _rsub
+    __mul__ = _mul
+    __rmul__ = _rmul
+    __truediv__ = _truediv
+    __rtruediv__ = _rtruediv
+    __floordiv__ = _floordiv
+    __rfloordiv__ = _rfloordiv
+    __mod__ = _mod
+    __rmod__ = _rmod
+    __pow__ = _pow
+    __rpow__ = _rpow
+    __matmul__ = _matmul
+    __rmatmul__ = _rmatmul
     __eq__: ClassVar[Callable[[Tensor, TensorLike | None], Tensor]] = _comparison(comparison.equal)
     __ne__: ClassVar[Callable[[Tensor, TensorLike | None], Tensor]] = _comparison(comparison.not_equal)
-    __gt__ = _comparison(comparison.greater)
-    __ge__ = _comparison(comparison.greater_equal)
-    __lt__ = _comparison(comparison.less)
-    __le__ = _comparison(comparison.less_equal)
-    __neg__ = _unary(elementary.neg)
-    __pos__ = _unary(elementary.positive)
-    __abs__ = _unary(elementary.abs)
-    # As in MindSpore, of numbers, too: `ops.bitwise_not` inverts bits.
-    __invert__ = _unary(logic.logical_not)
+    __gt__ = _gt
+    __ge__ = _ge
+    __lt__ = _lt
+    __le__ = _le
+    __neg__ = _neg
+    __pos__ = _pos
+    __abs__ = _abs
+    __invert__ = _invert
     from msjax.ops.function.math_func.logic import bitwise_and as __and__, bitwise_or as __or__, bitwise_xor as __xor__
 
-    __rand__ = _swapped(logic.bitwise_and)
-    __ror__ = _swapped(logic.bitwise_or)
-    __rxor__ = _swapped(logic.bitwise_xor)
+    __rand__ = _rand
+    __ror__ = _ror
+    __rxor__ = _rxor

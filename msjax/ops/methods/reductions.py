@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, overload
+from typing import Any, Final, Protocol, overload
 
 from msjax.common.bases import attached_to
 from msjax.common.dtype import Type
@@ -208,34 +208,34 @@ class ReductionMethods:
     sum = _sum
     mean = _mean
     prod = _prod
-    max = _extreme("max", extremes.amax, extremes.max)
-    min = _extreme("min", extremes.amin, extremes.min)
-    amax = method_of(extremes.amax, dim="axis", keepdim="keepdims")
-    amin = method_of(extremes.amin, dim="axis", keepdim="keepdims")
+    max: Final = _extreme("max", extremes.amax, extremes.max)
+    min: Final = _extreme("min", extremes.amin, extremes.min)
+    amax: Final = method_of(extremes.amax, dim="axis", keepdim="keepdims")
+    amin: Final = method_of(extremes.amin, dim="axis", keepdim="keepdims")
     ptp = _ptp
-    argmax = method_of(extremes.argmax, axis="dim", keepdims="keepdim")
-    argmin = method_of(extremes.argmin, dim="axis", keepdim="keepdims")
-    argmax_with_value = _with_value(extremes.max)
-    argmin_with_value = _with_value(extremes.min)
-    any = method_of(reduction.any, keepdims="keep_dims", keepdim="keep_dims", dim="axis")
-    all = method_of(reduction.all, keepdims="keep_dims", keepdim="keep_dims", dim="axis")
-    std = _moment("std", reduction.std)
-    var = _moment("var", reduction.var)
+    argmax: Final = method_of(extremes.argmax, axis="dim", keepdims="keepdim")
+    argmin: Final = method_of(extremes.argmin, dim="axis", keepdim="keepdims")
+    argmax_with_value: Final = _with_value(extremes.max)
+    argmin_with_value: Final = _with_value(extremes.min)
+    any: Final = method_of(reduction.any, keepdims="keep_dims", keepdim="keep_dims", dim="axis")
+    all: Final = method_of(reduction.all, keepdims="keep_dims", keepdim="keep_dims", dim="axis")
+    std: Final = _moment("std", reduction.std)
+    var: Final = _moment("var", reduction.var)
     count_nonzero = _count_nonzero
-    logsumexp = method_of(reduction.logsumexp, axis="dim", keepdims="keepdim")
-    nansum = method_of(reduction.nansum, dim="axis", keepdim="keepdims")
-    nanmean = method_of(reduction.nanmean, dim="axis", keepdim="keepdims")
-    median = method_of(statistics.median, dim="axis", keepdim="keepdims")
-    nanmedian = method_of(statistics.nanmedian, dim="axis", keepdim="keepdims")
+    logsumexp: Final = method_of(reduction.logsumexp, axis="dim", keepdims="keepdim")
+    nansum: Final = method_of(reduction.nansum, dim="axis", keepdim="keepdims")
+    nanmean: Final = method_of(reduction.nanmean, dim="axis", keepdim="keepdims")
+    median: Final = method_of(statistics.median, dim="axis", keepdim="keepdims")
+    nanmedian: Final = method_of(statistics.nanmedian, dim="axis", keepdim="keepdims")
     sum_to_size = _sum_to_size
     from msjax.ops.function.math_func.extremes import aminmax
     from msjax.ops.function.math_func.norms import norm, renorm
     from msjax.ops.function.math_func.statistics import cov, kthvalue, nanquantile, quantile
 
     # cumulative
-    cumsum = method_of(cumulative.cumsum, dim="axis")
-    cumprod = method_of(cumulative.cumprod, axis="dim")
-    cummax = method_of(cumulative.cummax, dim="axis")
-    cummin = method_of(cumulative.cummin, dim="axis")
-    logcumsumexp = method_of(cumulative.logcumsumexp, dim="axis")
-    diff = method_of(cumulative.diff, dim="axis")
+    cumsum: Final = method_of(cumulative.cumsum, dim="axis")
+    cumprod: Final = method_of(cumulative.cumprod, axis="dim")
+    cummax: Final = method_of(cumulative.cummax, dim="axis")
+    cummin: Final = method_of(cumulative.cummin, dim="axis")
+    logcumsumexp: Final = method_of(cumulative.logcumsumexp, dim="axis")
+    diff: Final = method_of(cumulative.diff, dim="axis")

@@ -283,20 +283,13 @@ class _HooksAttribute(HookSite, Mapping[str, Any]):
     # Copies and pickled modules have no hooks.
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _HooksAttribute:
-        return _NO_HOOKS
+        return _HooksAttribute(None, ())
 
     def __reduce__(self) -> Any:
-        return _no_hooks, ()
+        return _HooksAttribute, (None, ())
 
     def __repr__(self) -> str:
         return f"<{len(self.key)} hooks of {self.path or 'the model'} ({self.cls_name})>" if self.registry else "<no hooks>"
-
-
-_NO_HOOKS = _HooksAttribute(None, ())
-
-
-def _no_hooks():
-    return _NO_HOOKS
 
 
 @subclasses
