@@ -162,7 +162,6 @@ class Exponential(Distribution):
         ValueError: a rate is not positive.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax.nn.probability import distribution as msd
         >>> print(msd.Exponential(2.0).mean())
         0.5
