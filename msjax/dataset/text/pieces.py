@@ -1,4 +1,4 @@
-"""Pieces of words, by the package sentencepiece (``pip install sentencepiece``)."""
+"""Pieces of words, by the package sentencepiece (``pip install msjax[text]``)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _sentencepiece() -> Any:
     try:
         import sentencepiece  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise ImportError("Pieces of words need the package sentencepiece: pip install sentencepiece") from error
+        raise ImportError("Pieces of words need the package sentencepiece: pip install msjax[text]") from error
     return sentencepiece
 
 
