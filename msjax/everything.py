@@ -40,18 +40,9 @@ nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.bridge.cell_tr
 
 _PLACEHOLDERS = {
     **dict.fromkeys(
-        (
-            "transform_checkpoint*",
-            "load_distributed_checkpoint",
-            "merge_*strategy*",
-            "merge_sliced_parameter",
-            "rank_list_for_transform",
-            "build_searched_strategy",
-            "restore_group_info_list",
-            "unified_safetensors",
-            "get_ckpt_path_with_strategy",
-            "sync_pipeline_shared_parameters",
-        ),
+        "transform_checkpoint* load_distributed_checkpoint merge_*strategy* merge_sliced_parameter rank_list_for_transform "
+        "build_searched_strategy restore_group_info_list unified_safetensors get_ckpt_path_with_strategy "
+        "sync_pipeline_shared_parameters".split(),
         "each process has the whole network here, and a checkpoint of one has all Parameters.",
     ),
     "Layout": "functionalize the network and give its parameters jax shardings.",

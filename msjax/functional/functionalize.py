@@ -94,6 +94,9 @@ class Installed:
 
     def __enter__(self) -> Self:
         LOCK.acquire()
+        for variable in self.variables:
+            if "_views" in variable.__dict__:
+                variable.__dict__["_views"].remain_outside()
         self._held = Held(self.variables, self.values)
         self._held.__enter__()
         self._swap = STATE.swap(scope=Scope(None), recording=True, trace=self.run)

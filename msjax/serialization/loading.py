@@ -86,8 +86,8 @@ def _prefixes(given, name) -> tuple[Any, ...]:
     if given is None:
         return ()
     prefixes = (given,) if isinstance(given, str) else given
-    if not isinstance(prefixes, (list, tuple)) or not all(isinstance(p, str) for p in prefixes):
-        raise TypeError(f"For 'load_checkpoint', '{name}' should be a str or a list or tuple of str, but got {describe(given)}.")
+    fits = isinstance(prefixes, (list, tuple)) and all(isinstance(p, str) for p in prefixes)
+    check_kind(given, fits, "be a str or a list or tuple of str", name, "load_checkpoint")
     if "" in prefixes:
         raise ValueError(f"For 'load_checkpoint', '{name}' should not hold the empty str.")
     return tuple(prefixes)

@@ -154,8 +154,8 @@ class PadEnd(Transform):
     """
 
     def __init__(self, pad_shape: list[int | None], pad_value: ArrayLike | None = None):
-        if not isinstance(pad_shape, list) or not all(size is None or is_int(size) for size in pad_shape):
-            raise TypeError(f"For 'PadEnd', 'pad_shape' should be a list of int or None, but got {describe(pad_shape)}.")
+        fits = isinstance(pad_shape, list) and all(size is None or is_int(size) for size in pad_shape)
+        check_kind(pad_shape, fits, "be a list of int or None", "pad_shape", "PadEnd")
         self.pad_shape: list[int | None] = [
             size if size is None else check_int(size, "pad_shape", "PadEnd", low=1) for size in pad_shape
         ]

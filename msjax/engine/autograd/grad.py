@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
+import jax
 import jax.numpy as jnp
 
 from msjax.common.bases import CellBase, SparseBase, is_cell
 from msjax.common.parameter import Parameter
-from msjax.common.run_state import COMPILER
-from msjax.common.tensor import Tensor, filled_like
+from msjax.common.run_state import COMPILER, STATE
+from msjax.common.tensor import Tensor, filled_like, is_tensor, wrap
 from msjax.core.base.checks import check_bool, check_kind, check_value, is_int
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.recording import GradientScope, check_function_or_cell, flatten_tensors, main_and_aux
@@ -322,7 +323,10 @@ def _differentiate(fn, args, kwargs, positions, weights, who, has_aux=False, sen
     outputs = flatten_tensors(main, fn)
     start = [filled_like(t._value, 1) for t in outputs] if sens is None else _sens(sens, outputs)
     found = recording.backward(outputs, start, also=aux)
-    return (main, *aux) if has_aux else out, [*map(found.gradient, places)], [*map(found.of, leaves)], aux
+    results = (main, *aux) if has_aux else out, [*map(found.gradient, places)], [*map(found.of, leaves)], aux
+    if STATE.stops_jax():  # within it, the function was recorded
+        return jax.tree.map(lambda t: wrap(jax.lax.stop_gradient(t._value)) if is_tensor(t) else t, results, is_leaf=is_tensor)
+    return results
 
 
 def _given(gradients):

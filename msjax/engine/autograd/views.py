@@ -92,9 +92,10 @@ class View:
 
     Attributes:
         root: the Tensor whose memory it shares, no view itself.
+        outside: whether it was taken outside of a functionalized network that has run since: its gradients don't pass through it.
     """
 
-    __slots__ = ("root", "detached", "_before", "_rule", "_operands", "_static", "_output", "_shape")
+    __slots__ = ("root", "detached", "outside", "_before", "_rule", "_operands", "_static", "_output", "_shape")
 
     def __init__(
         self,
@@ -112,8 +113,9 @@ class View:
         if before is None:
             self.root: Tensor = base
             self.detached = detached
+            self.outside = False
         else:
-            self.root, self.detached = before.root, detached or before.detached
+            self.root, self.detached, self.outside = before.root, detached or before.detached, before.outside
 
     def copies(self) -> bool:
         """Whether it is no view, since its step changes the shape of what doesn't lie in memory in order."""
@@ -138,7 +140,7 @@ class View:
         else:
             with STATE.swap(cast=None, recording=not self.detached):
                 found = apply(_READ, (root, *self.operands()), (steps,))
-        if self.detached and is_tracer(found._value):
+        if (self.detached or (self.outside and STATE.in_functional_run())) and is_tracer(found._value):
             found._value = jax.lax.stop_gradient(found._value)
         return found
 
@@ -222,6 +224,13 @@ class Views(list):
             view = ref()
             if view is not None and "_view" in view.__dict__:
                 view.__dict__["_view"].root = root
+
+    def remain_outside(self) -> None:
+        """Mark the present views as taken outside of a functionalized network that is going to run."""
+        for ref in [*self]:
+            view = ref()
+            if view is not None and "_view" in view.__dict__:
+                view.__dict__["_view"].outside = True
 
     def changed(self, recorded: bool = False) -> None:
         """Make the views stale, since the root has another value.

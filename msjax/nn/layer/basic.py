@@ -13,7 +13,6 @@ from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_axis_of, check_bool, check_kind, check_type, check_value, is_int
-from msjax.core.base.errors import describe
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
@@ -204,8 +203,8 @@ class OneHot(Cell):
         self.dtype = dtype
 
     def construct(self, indices: Tensor) -> Tensor:
-        if not isinstance(indices, Tensor) or indices.dtype.kind not in "iu":
-            raise TypeError(f"For 'OneHot', the indices should be a Tensor of integers, but got {describe(indices)}.")
+        fits = isinstance(indices, Tensor) and indices.dtype.kind in "iu"
+        check_kind(indices, fits, "be a Tensor of integers", "the indices", "OneHot")
         return _one_hot(indices, self.axis, self.depth, self.on_value, self.off_value, self.dtype)
 
 

@@ -15,8 +15,7 @@ from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike
-from msjax.core.base.checks import check_bool, check_positive_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_kind, check_positive_int
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
@@ -79,8 +78,8 @@ class Dense(Cell):
             "Dense", (out_channels, in_channels), in_channels, weight_init, bias_init, has_bias, dtype
         )
         self.activation = get_activation(activation) if isinstance(activation, str) else activation
-        if self.activation is not None and not callable(self.activation):
-            raise TypeError(f"For 'Dense', 'activation' should be a name, Cell or Primitive, but got {describe(activation)}.")
+        fits = self.activation is None or callable(self.activation)
+        check_kind(activation, fits, "be a name, Cell or Primitive", "activation", "Dense")
         self.activation_flag: bool = self.activation is not None
 
     def construct(self, x: Tensor) -> Tensor:

@@ -7,7 +7,6 @@ from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_kind, check_number, check_one_of, check_value, is_int
-from msjax.core.base.errors import describe
 from msjax.core.base.typing import PadWidths
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func.pads import pad_constant, pad_mirrored, widths_from_last
@@ -60,8 +59,8 @@ class _Around(Cell):
 
     def _setup(self, padding, negative=True):
         who, n = type(self).__name__, self.axes
-        if isinstance(padding, bool) or not isinstance(padding, (int, tuple)):
-            raise TypeError(f"For '{who}', 'padding' should be an int or a tuple of ints, but got {describe(padding)}.")
+        fits = not isinstance(padding, bool) and isinstance(padding, (int, tuple))
+        check_kind(padding, fits, "be an int or a tuple of ints", "padding", who)
         widths = (padding,) * (2 * n) if isinstance(padding, int) else padding
         check_kind(padding, all(map(is_int, widths)), "be ints", "padding", who)
         check_value(padding, not len(widths) % 2 and len(widths) <= 2 * n, f"be an int or {2 * n} ints", "padding", who)

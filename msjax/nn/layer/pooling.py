@@ -45,8 +45,8 @@ class _Pool(Cell):
         # 1-D pooling is shown as 2-D pooling with a first axis of size 1.
         self.kernel_size = (1, *self._kernel) if n == 1 else kernel_size
         self.stride = (1, *self._strides) if n == 1 else stride
-        if not isinstance(pad_mode, str) or pad_mode.upper() not in ("SAME", "VALID", "PAD"):
-            raise ValueError(f"For '{who}', 'pad_mode' should be 'same', 'valid' or 'pad', but got {pad_mode!r}.")
+        fits = isinstance(pad_mode, str) and pad_mode.upper() in ("SAME", "VALID", "PAD")
+        check_value(pad_mode, fits, "be 'same', 'valid' or 'pad'", "pad_mode", who)
         self.pad_mode: str = pad_mode.upper()
         check_one_of(data_format, ("NCHW",), "data_format", who)
         self.format = data_format

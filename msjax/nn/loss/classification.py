@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_bool, check_float, check_kind, check_one_of, check_same_shape, check_type, check_value
-from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
 from msjax.nn.layer.softmax import LogSoftmax, Softmax
@@ -312,8 +311,8 @@ class MultiClassDiceLoss(LossBase):
         super().__init__()
         check_kind(weights, weights is None or isinstance(weights, Tensor), "be a Tensor", "weights", "MultiClassDiceLoss")
         check_value(weights, weights is None or weights.ndim == 2, "have two axes", "weights", "MultiClassDiceLoss")
-        if isinstance(ignore_indiex, bool) or not isinstance(ignore_indiex, (int, type(None))):
-            raise TypeError(f"For 'MultiClassDiceLoss', 'ignore_indiex' should be an int, but got {describe(ignore_indiex)}.")
+        fits = not isinstance(ignore_indiex, bool) and isinstance(ignore_indiex, (int, type(None)))
+        check_kind(ignore_indiex, fits, "be an int", "ignore_indiex", "MultiClassDiceLoss")
         if isinstance(activation, str) and activation not in (
             "softmax", "logsoftmax", "relu", "relu6", "tanh", "sigmoid", "elu", "gelu", "leakyrelu", "silu",
         ):  # fmt: skip

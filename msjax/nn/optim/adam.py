@@ -84,7 +84,7 @@ class Adam(_BiasCorrected):
         self.use_offload: bool = check_bool(kwargs.get("use_offload", False), "use_offload", "Adam")
         self.use_amsgrad: bool = check_bool(use_amsgrad, "use_amsgrad", "Adam")
         if self.use_lazy and self.use_offload:
-            raise ValueError("For 'Adam', 'use_lazy' and 'use_offload' can't both be True.")
+            raise ValueError("For 'Adam', 'use_lazy' and 'use_offload' can not both be True.")
         if use_amsgrad and (self.use_lazy or self.use_offload):
             raise ValueError("For 'Adam', 'use_amsgrad' can't be combined with 'use_lazy' or 'use_offload'.")
         self._make(beta1, beta2, eps, use_locking, use_nesterov, 1.0)

@@ -166,7 +166,7 @@ def _mT(self: Tensor) -> Tensor:
     return _reverse_matrix(self)
 
 
-@operator()
+@operator(view=Rule(write=lambda x, value: jax.numpy.conj(value), layout=lambda x: x))
 def _conjugate(x: TensorLike) -> JaxArray:
     return jax.numpy.conj(x)
 

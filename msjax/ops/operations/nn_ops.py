@@ -73,7 +73,6 @@ class Conv2D(Form):
         data_format (str): "NCHW".
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> ops.Conv2D(4, 3)(ops.ones((1, 2, 5, 5)), ops.ones((4, 2, 3, 3))).shape
         (1, 4, 3, 3)

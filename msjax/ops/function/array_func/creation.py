@@ -70,7 +70,6 @@ def ones(shape: int | Sequence[int] | Tensor, dtype: DTypeLike | None = None) ->
         dtype (ms.dtype, optional): Default: None, for Float32.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> print(ops.ones(3))
         [1. 1. 1.]
@@ -92,7 +91,6 @@ def full(size: int | Sequence[int], fill_value: Number | Tensor, *, dtype: DType
         dtype (ms.dtype, optional): Default: None, for the value's type.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> print(ops.full((2,), 1.5))
         [1.5 1.5]

@@ -41,7 +41,6 @@ def transpose(input: Tensor, dims: Shape | None = None, *, input_perm: Shape | N
         ValueError: `dims` doesn't name each axis once.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> ops.transpose(ops.ones((2, 3, 4)), (2, 0, 1)).shape
         (4, 2, 3)

@@ -13,8 +13,7 @@ from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
-from msjax.core.base.checks import check_int, check_positive_int, check_value
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_int, check_kind, check_positive_int, check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of
@@ -90,8 +89,8 @@ def bucketize(input: Tensor, boundaries: tuple[Number, ...] | list[Number], *, r
         >>> print(ops.bucketize(Tensor([0.5, 1.0, 3.0]), [1.0, 2.0]))
         [0 0 2]
     """
-    if not isinstance(boundaries, (list, tuple)) and not isinstance(boundaries, Tensor):
-        raise TypeError(f"For 'bucketize', 'boundaries' should be a list or tuple, but got {describe(boundaries)}.")
+    fits = isinstance(boundaries, (list, tuple)) or isinstance(boundaries, Tensor)
+    check_kind(boundaries, fits, "be a list or tuple", "boundaries", "bucketize")
     bounds = boundaries if isinstance(boundaries, Tensor) else Tensor([float(b) for b in boundaries], mstype.float32)
     return _searchsorted(bounds, checked(input, "bucketize"), None, right, mstype.int32)
 

@@ -92,7 +92,6 @@ def chunk(input: TensorLike, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal size along an axis; the last may be smaller.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> [piece.shape for piece in ops.chunk(ops.ones(5), 3)]
         [(2,), (2,), (1,)]

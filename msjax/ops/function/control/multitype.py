@@ -174,7 +174,6 @@ class HyperMap(_Mapper):
         ValueError: the sequences differ in length.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> print(ops.HyperMap()(lambda x, y: x + y, (1, (2, 3)), (10, (20, 30))))
         (11, (22, 33))

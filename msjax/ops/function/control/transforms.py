@@ -110,8 +110,8 @@ def _one_each(cells, args, axes, out_axes):
 
 
 def _positions(grad_position, count, who):
-    if isinstance(grad_position, bool) or not isinstance(grad_position, (int, tuple)):
-        raise TypeError(f"For '{who}', 'grad_position' should be an int or a tuple of ints, but got {describe(grad_position)}.")
+    fits = not isinstance(grad_position, bool) and isinstance(grad_position, (int, tuple))
+    check_kind(grad_position, fits, "be an int or a tuple of ints", "grad_position", who)
     positions = (grad_position,) if isinstance(grad_position, int) else grad_position
     for position in positions:
         check_kind(grad_position, isinstance(position, int), "be an int or a tuple of ints", "grad_position", who)

@@ -8,12 +8,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
+import numpy as np
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.typing import JaxArray
+from msjax.engine.autograd.views import Rule
 from msjax.engine.programs.compiler_options import equations
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.platforms import not_on
@@ -64,7 +66,7 @@ def transposed(x: TensorLike) -> JaxArray:
     return jnp.conj(jnp.swapaxes(x, -1, -2))
 
 
-@operator(int_grad=True)
+@operator(int_grad=True, view=Rule(write=lambda x, value: transposed(value), layout=lambda x: np.swapaxes(x, -1, -2)))
 def adjoint(x: TensorLike) -> JaxArray:
     """The conjugate of `x` with the last two axes exchanged.
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike, UnaryOperator, UnaryOperatorOfX
 from msjax.core.base.typing import JaxArray, Number
+from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.function.math_func.tables import unary
@@ -112,6 +113,12 @@ def _sinc(x):
     return jnp.where(near, 1 - square / 6 + jnp.square(square) / 120, jnp.sinc(jnp.where(near, 1, x)))
 
 
+@operator(int_grad=True, tensors=True, view=Rule(write=lambda x, value: value, layout=lambda x: x))
+def positive(input: TensorLike) -> JaxArray:
+    """The same values, in the memory of `input`."""
+    return jnp.positive(as_operand(input))
+
+
 _X = "Tensor([0.0, 1.0])"
 _SIGNED = "Tensor([-1.5, 0.0, 2.5])"
 
@@ -120,7 +127,6 @@ abs: UnaryOperator = unary(
     "abs", magnitude, "The absolute value; its gradient at 0 is 0.", (_SIGNED, "[1.5 0.  2.5]"), int_grad=True
 )
 square: UnaryOperator = unary("square", jnp.square, "input * input.", (_SIGNED, "[2.25 0.   6.25]"), int_grad=True)
-positive: UnaryOperator = unary("positive", jnp.positive, "input itself.", (_X, "[0. 1.]"), int_grad=True)
 reciprocal: UnaryOperator = unary("reciprocal", jnp.reciprocal, "1 / input.", ("Tensor([0.5, 4.0])", "[2.   0.25]"), floats=True)
 inv: UnaryOperatorOfX = unary(
     "inv", _quotient, "1 / x; of integers an integer.", ("Tensor([0.5, 4.0])", "[2.   0.25]"), parameter="x"

@@ -56,8 +56,8 @@ def conv_pads(pad_mode: str, padding: Axes, n: int, who: str) -> PadWidths | str
     Raises:
         ValueError: an unknown mode, or padding in a mode that takes none.
     """
-    if not isinstance(pad_mode, str) or pad_mode.lower() not in ("same", "valid", "pad"):
-        raise ValueError(f"For '{who}', 'pad_mode' should be 'same', 'valid' or 'pad', but got {pad_mode!r}.")
+    fits = isinstance(pad_mode, str) and pad_mode.lower() in ("same", "valid", "pad")
+    check_value(pad_mode, fits, "be 'same', 'valid' or 'pad'", "pad_mode", who)
     mode = pad_mode.lower()
     if isinstance(padding, (tuple, list)) and len(padding) == 2 * n and n > 1:
         flat = n_ints(padding, 2 * n, "padding", who, lowest=0)
@@ -129,7 +129,6 @@ _CONV_DOC = """A convolution over the last {axes} axes.
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> ops.{name}(ops.ones({x}), ops.ones({w})).shape
         {shape}
@@ -210,7 +209,6 @@ def conv_transpose2d(
         Tensor, of shape (N, C_out, H', W') with H' = (H - 1) * stride - 2 * padding + dilation * (h - 1) + output_padding + 1.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> ops.conv_transpose2d(ops.ones((1, 3, 4, 4)), ops.ones((3, 2, 3, 3)), stride=2).shape
         (1, 2, 9, 9)

@@ -315,8 +315,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     """
     require_tensors("cosine_embedding_loss", input1=input1, input2=input2, target=target)
     check_reduction(reduction, "cosine_embedding_loss")
-    if not -1 <= check_number(margin, "margin", "cosine_embedding_loss") <= 1:
-        raise ValueError(f"For 'cosine_embedding_loss', 'margin' should be in [-1, 1], but got {margin}.")
+    check_number(margin, "margin", "cosine_embedding_loss", low=-1, high=1)
     return _cosine_embedding_loss(input1, input2, target, float(margin), reduction)
 
 

@@ -131,7 +131,6 @@ def avg_pool2d(
         divisor_override (int): if not 0, what sums are divided by. Default: 0.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> ops.avg_pool2d(ops.ones((1, 1, 4, 4)), 2, 2).shape
         (1, 1, 2, 2)
@@ -290,7 +289,6 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
         output_size (int or tuple): for both axes, or (height, width); None keeps an axis as it is.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> ops.adaptive_avg_pool2d(ops.ones((1, 2, 7, 8)), (3, None)).shape
         (1, 2, 3, 8)

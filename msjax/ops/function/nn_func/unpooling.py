@@ -127,7 +127,6 @@ def fractional_max_pool2d(
         ValueError: none or both of size and ratio are given, or the windows don't fit.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> ops.fractional_max_pool2d(ops.ones((1, 2, 7, 8)), 2, output_size=(3, 4)).shape
         (1, 2, 3, 4)
