@@ -121,7 +121,9 @@ def test_a_circuit_runs_alone(stream, patched, tmp_path):
 def test_attribution_of_edges_from_heads(stream):
     found = stream.edges(TOKENS, CORRUPT, metric=metric, heads=True)
     kept = hooks.Circuit.of_senders([name for name in found.senders if name != "blocks.0.attn head 1"], found, heads=True)
-    of_head = jax.jit(lambda tokens: mixed(norm(jnp.asarray(EMBED)[tokens] + POSITIONS), LAYER[0]["qkv"])[..., 1, :] @ LAYER[0]["out"][1])
+    of_head = jax.jit(
+        lambda tokens: mixed(norm(jnp.asarray(EMBED)[tokens] + POSITIONS), LAYER[0]["qkv"])[..., 1, :] @ LAYER[0]["out"][1]
+    )
     change = of_head(CORRUPT) - of_head(TOKENS)
     close(found["blocks.0.attn head 1", "blocks.1"], (change * slopes(NOTHING)["blocks.1"]).sum())
     after = {reader: value + change if reader != "blocks.0.n1" else value for reader, value in NOTHING.items()}
