@@ -239,7 +239,7 @@ def test_keys_differ_where_programs_do(store, monkeypatch):
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 5.0)  # as when another thread compiles
     assert store.key(F, (x,), {}) == keys[0]
     assert store.key(None, (x,), {}) is None
-    for values in ((np.ones(2),), (jax.device_put(x, jax.devices()[0]),), (jax.random.key(0),)):
+    for values in ((np.ones(2),), (jax.device_put(x, jax.devices()[0]),), (jax.random.key(0),), (1j,)):
         assert store.key(F, values, {}) is None
     with jax.enable_x64(not jax.config.jax_enable_x64):
         assert store.key(F, (x,), {}) is None

@@ -95,8 +95,8 @@ def is_plain(value: Any) -> bool:
     """Whether an operand is a number, None, or an array that is nowhere else than on the first device and not tied to it."""
     if value is None or value.__class__ in NUMBERS:
         return True
-    if not isinstance(value.dtype, np.dtype):
-        return False  # a jax key
+    if not isinstance(getattr(value, "dtype", None), np.dtype):
+        return False  # a jax key, a complex number
     if isinstance(value, jax.ShapeDtypeStruct):
         return value.sharding is None
     return (
