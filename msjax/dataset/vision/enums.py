@@ -25,13 +25,7 @@ class Inter(enum.IntEnum):
 
 
 class Border(Named):
-    """What stands beyond an image's edges: CONSTANT, EDGE, REFLECT (without the edge), SYMMETRIC (with it).
-
-    Example:
-        >>> from msjax.dataset.vision import Border
-        >>> Border.EDGE.value
-        'edge'
-    """
+    """What stands beyond an image's edges: CONSTANT, EDGE, REFLECT (without the edge), SYMMETRIC (with it)."""
 
     CONSTANT = "constant"
     EDGE = "edge"

@@ -24,13 +24,7 @@ __all__ = ["AutoAugment", "AutoAugmentPolicy", "RandAugment", "RandomAdjustSharp
 
 
 class AutoAugmentPolicy(Named):
-    """The data on which the policies of `AutoAugment` were found: IMAGENET, CIFAR10, SVHN.
-
-    Example:
-        >>> from msjax.dataset.vision import AutoAugmentPolicy
-        >>> AutoAugmentPolicy.CIFAR10.value
-        'cifar10'
-    """
+    """The data on which the policies of `AutoAugment` were found: IMAGENET, CIFAR10, SVHN."""
 
     IMAGENET = "imagenet"
     CIFAR10 = "cifar10"

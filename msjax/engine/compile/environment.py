@@ -12,6 +12,7 @@ from msjax.common.bases import CellBase
 from msjax.common.random import default_generator
 from msjax.common.seeds import SEEDS
 from msjax.common.tensor import Tensor
+from msjax.core.base.reversible import put_back
 from msjax.core.door import VERSION
 from msjax.engine.compile.guards import STATIC, Guards, Name
 from msjax.engine.compile.walk import Walk
@@ -171,21 +172,13 @@ class Snapshot:
 
     def restore(self) -> None:
         """Put everything back."""
-        changed = [_restore_dict(c, b) if isinstance(c, dict) else _restore(c, b) for c, b in self._containers]
+        changed = [_restore_dict(c, b) if isinstance(c, dict) else put_back(c, b) for c, b in self._containers]
         for name in self._names:
             name.put_back()
         SEEDS.put_back(self._seeds)
         VERSION.changed()
         if True in changed and self._cell is not None:
             self._cell._structure_changed()
-
-
-def _restore(container, before):
-    if len(container) == len(before) and (isinstance(before, set) or all(a is b for a, b in zip(container, before))):
-        return False
-    container.clear()
-    (container.update if isinstance(container, set) else container.extend)(before)
-    return True
 
 
 def _restore_dict(container, before):

@@ -24,6 +24,7 @@ from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.code import goes_to_print
+from msjax.core.base.reversible import OwnOutput
 from msjax.core.door import ACTIVITY, CallsAsOutputs, Event, OwnCall, ProgramUnderWay, Template, Values
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class Trace(ProgramUnderWay):
         self._stdout = sys.stdout
         self.world = jax_slots.trace_state()
         self._level = jax_slots.current_trace()
-        self._capture = sys.stdout = Capture(self, sys.stdout)
+        self._capture = sys.stdout = OwnOutput(self._text.append, sys.stdout)
         self._debuggers = RefuseDebuggers(self.refuse).__enter__()
         return self
 
@@ -307,13 +308,11 @@ class Trace(ProgramUnderWay):
         self._marks.append(wrap(tensor._value))  # what is written into the Tensor later is not printed
         return Placeholder(f"\x02{len(self._marks) - 1}:{kind}:{spec}\x03")
 
-    def write(self, text: str) -> None:
-        self._text.append(text)
-
     def comes_to_event(self) -> None:
         """Put the text that was printed so far into the program."""
         if self._text:
-            text, self._text = "".join(self._text), []
+            text = "".join(self._text)
+            self._text.clear()
             self._printed.update(int(found[1]) for found in MARK.finditer(text))
             printed = Text(text, self._marks)
             self._put(printed, printed.taken())
@@ -345,29 +344,6 @@ def program_here() -> Trace | None:
     """The same, if what runs here belongs to the program itself, not to a loop or transformation within it."""
     trace = program_under_way()
     return trace if trace is not None and trace.here() else None
-
-
-class Capture:
-    """Stands for sys.stdout while a program is compiled; other threads write through.
-
-    Args:
-        trace: what this thread writes goes to its method `write`.
-        stream: sys.stdout.
-    """
-
-    def __init__(self, trace: Any, stream: Any):
-        self._trace = trace
-        self._stream = stream
-        self._thread = threading.get_ident()
-
-    def write(self, text):
-        if threading.get_ident() == self._thread:
-            self._trace.write(text)
-            return len(text)
-        return self._stream.write(text)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
 
 
 def cell_tensors(cell: CellBase | nnx.Module) -> list[Tensor]:
