@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from msjax.core.base.lazy import on_first_use
 from msjax.dataset.text.normalizers import *
+from msjax.dataset.text.pieces import *
 from msjax.dataset.text.tokenizers import *
 from msjax.dataset.text.vectors import *
 from msjax.dataset.text.vocab import Lookup as Lookup, Vocab as Vocab

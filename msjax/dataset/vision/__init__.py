@@ -16,12 +16,11 @@ from msjax.dataset.vision.policies import *
 from msjax.dataset.vision.several import *
 from msjax.dataset.vision.sizes import *
 from msjax.dataset.vision.values import *
+from msjax.dataset.vision.warps import *
 
 # What MindSpore has beside these, and the base classes of its transforms.
 _OTHERS = (
-    "BoundingBoxAugment", "DecodeVideo", "Erase", "ImageReadMode",
-    "LinearTransformation", "MixUp", "Perspective", "RandomLighting", "RandomPerspective",
-    "SliceMode", "SlicePatches", "VideoDecoder", "*WithBBox", "*Operation",
+    "BoundingBoxAugment", "DecodeVideo", "ImageReadMode", "MixUp", "SliceMode", "SlicePatches", "VideoDecoder", "*WithBBox", "*Operation",
 )  # fmt: skip
 _PLACEHOLDERS = dict.fromkeys(_OTHERS, "a function of a numpy array can be given to map in its place.")
 

@@ -38,6 +38,8 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         - **logits** (Tensor) - of shape (N, C).
         - **labels** (Tensor) - integers of shape (N,), or floats of shape (N, C).
 
+        For the mean over class numbers they may have more axes, with the classes along the last one.
+
     Outputs:
         Tensor: a number, or with "none" of shape (N,).
 

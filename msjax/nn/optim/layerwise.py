@@ -178,7 +178,7 @@ class AdaFactor(Optimizer):
         self.eps: tuple[float, ...] = tuple(float(e) for e in eps)
         self.clip_threshold: float = float(check_number(clip_threshold, "clip_threshold", "AdaFactor", above=0))
         self.decay_rate: float = check_float(decay_rate, "decay_rate", "AdaFactor", low=0)
-        self.beta1: float = check_float(0.0 if beta1 is None else beta1, "beta1", "AdaFactor", low=0, high=1)
+        self.beta1: float = float(check_number(beta1 or 0, "beta1", "AdaFactor", low=0, high=1))
         self.scale_parameter, self.relative_step, self.warmup_init = scale_parameter, relative_step, warmup_init
         if self.beta1:
             self.add_state("exp_avg")

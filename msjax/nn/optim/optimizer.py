@@ -8,11 +8,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ParametersLike, TensorLike
-from msjax.core.base.checks import check_bool, check_float, check_kind, check_number, check_one_of, check_type, is_number
+from msjax.core.base.checks import (
+    check_bool,
+    check_float,
+    check_kind,
+    check_number,
+    check_one_of,
+    check_type,
+    check_value,
+    is_number,
+)
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.container import CellList
 from msjax.nn.learning_rate_schedule import LearningRate, LearningRateSchedule
@@ -133,6 +143,8 @@ class Optimizer(CompiledOptimizer):
         base = rate_kinds.as_rate(learning_rate, who)
         used = [groups.get(m.group, base) for m in found]
         self.dynamic_lr: bool = any(rate_kinds.changes(rate) for rate in used)
+        lengths = sorted({len(rate) for rate in used if isinstance(rate, np.ndarray) and rate.ndim})
+        check_value(lengths, len(lengths) < 2, "have as many steps in all groups", "the lists of learning rates", who)
         kept = {}
         for m in found:
             key = m.group if m.group in groups else None

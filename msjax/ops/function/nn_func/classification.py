@@ -25,11 +25,16 @@ def _is_int(x):
 
 @operator(2, name="SoftmaxCrossEntropyWithLogits")
 def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, sparse: bool, reduction: str) -> JaxArray:
-    """Cross entropy of logits (N, C) with class numbers (N,) if sparse, else with probabilities (N, C)."""
+    """Cross entropy of logits (N, C) with class numbers (N,) if sparse, else with probabilities (N, C).
+
+    The mean over class numbers is also that of logits with more axes, the classes along the last one.
+    """
     if sparse != _is_int(labels):
         wanted = "integers, the classes' numbers," if sparse else "floats, the classes' probabilities,"
         raise TypeError(f"the labels should be {wanted} but their dtype is {labels.dtype}.")
-    if logits.ndim != 2 or labels.shape != (logits.shape[:1] if sparse else logits.shape):
+    if not (logits.ndim == 2 or (logits.ndim > 2 and sparse and reduction == "mean")) or labels.shape != (
+        logits.shape[:-1] if sparse else logits.shape
+    ):
         raise ValueError(f"logits of shape (N, C) don't fit labels: got {logits.shape} and {labels.shape}.")
     log_p = jax.nn.log_softmax(logits, -1)
     if sparse:
