@@ -129,21 +129,34 @@ class _Kinds(type):
         raise TypeError(f"There is no data type {cls.names[-1]}{bits}.")
 
 
-Int, UInt, Float, BFloat, Bool, Complex, String, List, Tuple = (
-    _Kinds(name, (), {"names": (name,)})
-    for name in ("Int", "UInt", "Float", "BFloat", "Bool", "Complex", "String", "List", "Tuple")
-)
+Int: _Kinds = _Kinds("Int", (), {"names": ("Int",)})
+UInt: _Kinds = _Kinds("UInt", (), {"names": ("UInt",)})
+Float: _Kinds = _Kinds("Float", (), {"names": ("Float",)})
+BFloat: _Kinds = _Kinds("BFloat", (), {"names": ("BFloat",)})
+Bool: _Kinds = _Kinds("Bool", (), {"names": ("Bool",)})
+Complex: _Kinds = _Kinds("Complex", (), {"names": ("Complex",)})
+String: _Kinds = _Kinds("String", (), {"names": ("String",)})
+List: _Kinds = _Kinds("List", (), {"names": ("List",)})
+Tuple: _Kinds = _Kinds("Tuple", (), {"names": ("Tuple",)})
 TensorType: _Kinds = _Kinds("TensorType", (), {"names": ("Tensor",)})
 Number: _Kinds = _Kinds("Number", (), {"names": ("Int", "UInt", "Float", "BFloat", "Bool", "Complex", "Number")})
 
 
-bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64 = (
-    Type(name, name.lower(), name.lower())
-    for name in ("Bool", "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
-)
-float16, float32, float64, bfloat16, complex64, complex128 = (
-    Type(name, name.lower(), name.lower()) for name in ("Float16", "Float32", "Float64", "BFloat16", "Complex64", "Complex128")
-)
+bool_: Type = Type("Bool", "bool", np.bool_)
+int8: Type = Type("Int8", "int8", np.int8)
+int16: Type = Type("Int16", "int16", np.int16)
+int32: Type = Type("Int32", "int32", np.int32)
+int64: Type = Type("Int64", "int64", np.int64)
+uint8: Type = Type("UInt8", "uint8", np.uint8)
+uint16: Type = Type("UInt16", "uint16", np.uint16)
+uint32: Type = Type("UInt32", "uint32", np.uint32)
+uint64: Type = Type("UInt64", "uint64", np.uint64)
+float16: Type = Type("Float16", "float16", np.float16)
+float32: Type = Type("Float32", "float32", np.float32)
+float64: Type = Type("Float64", "float64", np.float64)
+bfloat16: Type = Type("BFloat16", "bfloat16", ml_dtypes.bfloat16)
+complex64: Type = Type("Complex64", "complex64", np.complex64)
+complex128: Type = Type("Complex128", "complex128", np.complex128)
 
 byte: Type = int8
 short: Type = int16
@@ -160,21 +173,17 @@ double: Type = float64
 cfloat: Type = complex64
 cdouble: Type = complex128
 
-int_, uint, float_, number, string, list_, tuple_, tensor_type, type_none, qint4x2 = (
-    Type(name, code)
-    for name, code in (
-        ("Int", "int_"),
-        ("UInt", "uint"),
-        ("Float", "float_"),
-        ("Number", "number"),
-        ("String", "string_"),
-        ("List", "list_"),
-        ("Tuple", "tuple_"),
-        ("Tensor", "tensor"),
-        ("None", "type_none"),
-        ("Int4", "int4"),  # a name for four bits; no Tensor has this type
-    )
-)
+int_: Type = Type("Int", "int_")
+uint: Type = Type("UInt", "uint")
+float_: Type = Type("Float", "float_")
+number: Type = Type("Number", "number")
+string: Type = Type("String", "string_")
+list_: Type = Type("List", "list_")
+tuple_: Type = Type("Tuple", "tuple_")
+tensor_type: Type = Type("Tensor", "tensor")
+type_none: Type = Type("None", "type_none")
+# A name for four bits; no Tensor has this type.
+qint4x2: Type = Type("Int4", "int4")
 
 int_type: tuple[Type, ...] = (int8, int16, int32, int64)
 uint_type: tuple[Type, ...] = (uint8, uint16, uint32, uint64)

@@ -104,6 +104,7 @@ def _gone(registry):
 
 # That of copies on which nobody registers hooks.
 _NOBODYS = _OfModules()
+_NOBODYS_LIFE = _NOBODYS.life()
 
 
 def _modules(value, path):

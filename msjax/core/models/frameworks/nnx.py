@@ -80,7 +80,8 @@ class NnxModels(Framework):
 
     def pure(self, model: Any) -> Pure:
         module, method = module_and_method(model)
-        return Pure(("nnx", method), nnx.split(module), functools.partial(_captured, method), lambda new: nnx.update(module, new))
+        run = functools.partial(_captured, method)
+        return Pure(("nnx", method), nnx.split(module), run, lambda new: nnx.update(module, new), hooked_in(module))
 
     def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         module, method = module_and_method(model)

@@ -240,9 +240,12 @@ class HookedModels(Framework):
     def pure(self, model: Any) -> Pure | None:
         if not is_equinox(model):
             return None
-        return Pure(
-            "equinox", model, lambda state, options, args, kwargs: (*options.of_function(state)(*args, **kwargs), None), _keep
-        )
+        return Pure("equinox", model, _captured, _keep, model.msjax_registry.life())
+
+
+def _captured(model, options, args, kwargs):
+    """(the result, Captured, None: nothing of the model has changed)"""
+    return *options.of_function(model)(*args, **kwargs), None
 
 
 def _keep(_new):
