@@ -103,6 +103,17 @@ def test_a_program_has_the_kernels_of_the_platform_it_is_lowered_for(platform):
     assert "stablehlo.convolution" in both and "stablehlo.dot_general" in both
 
 
+@pytest.mark.parametrize("shape, kernel, count", [((6, 2, 4, 6), (2, 3), 2), ((5, 8), (2,), 1), ((4, 3, 2, 2, 4), (2, 1, 2), 2)])
+def test_the_gradient_of_separate_maxima_in_pieces_is_that_of_all(shape, kernel, count, monkeypatch):
+    place, ct = np.random.default_rng(0).integers(0, np.prod(kernel), shape).astype(np.int8), np.arange(1.0, np.prod(shape) + 1)
+    ct = ct.reshape(shape)
+    want = jax.jit(lambda *a: pooling_kernels._spread_where_chosen(*a, kernel))(place, ct)
+    monkeypatch.setattr(pooling_kernels, "_MANY", 1)
+    monkeypatch.setattr(pooling_kernels, "_AT_ONCE", 2 * ct[0].size * np.prod(kernel))
+    assert pooling_kernels._examples_at_once(ct, kernel) == count
+    np.testing.assert_array_equal(jax.jit(lambda *a: pooling_kernels._woven_where_chosen(*a, kernel))(place, ct), want)
+
+
 def test_the_gradient_of_max_pooling_is_the_same_on_all_platforms():
     rng = np.random.default_rng(0)
     for shape, kernel, stride, pads, dilation in [
