@@ -110,7 +110,7 @@ def says(package):
 
 
 # On these floors, in this order.
-ROWS = {2: ["common", "engine.settings", "engine.programs"]}
+ROWS = {3: ["engine.processes", "engine.programs", "engine.settings"]}
 
 
 def places():

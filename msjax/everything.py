@@ -24,27 +24,12 @@ from msjax.common.random import (
     set_seed as set_seed,
 )
 from msjax.common.tensor import Tensor as Tensor, from_numpy as from_numpy, is_tensor as is_tensor, tensor as tensor
-from msjax.context import (
-    COMPATIBLE as COMPATIBLE,
-    GRAPH_MODE as GRAPH_MODE,
-    LAX as LAX,
-    PYNATIVE_MODE as PYNATIVE_MODE,
-    STRICT as STRICT,
-    ParallelMode as ParallelMode,
-    get_auto_parallel_context as get_auto_parallel_context,
-    get_context as get_context,
-    get_current_device as get_current_device,
-    reset_auto_parallel_context as reset_auto_parallel_context,
-    set_auto_parallel_context as set_auto_parallel_context,
-    set_context as set_context,
-    set_deterministic as set_deterministic,
-    set_device as set_device,
-)
 from msjax.core.base.lazy import on_first_use
 from msjax.engine.autograd.grad import get_grad as get_grad, grad as grad, value_and_grad as value_and_grad
 from msjax.engine.autograd.vjp import jvp as jvp, vjp as vjp
 from msjax.engine.compile.jit import jit as jit, ms_function as ms_function
 from msjax.engine.programs.allocator import keep_freed_memory
+from msjax.engine.settings.context import *
 from msjax.ops.function.control.from_jax import from_jax as from_jax
 
 # Programs with Cells; `from msjax import hooks` alone leaves the allocator as it is.
@@ -55,21 +40,11 @@ nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.bridge.cell_tr
 
 _PLACEHOLDERS = {
     **dict.fromkeys(
-        (
-            "transform_checkpoint*",
-            "load_distributed_checkpoint",
-            "merge_*strategy*",
-            "merge_sliced_parameter",
-            "rank_list_for_transform",
-            "build_searched_strategy",
-            "restore_group_info_list",
-            "unified_safetensors",
-            "get_ckpt_path_with_strategy",
-            "sync_pipeline_shared_parameters",
-        ),
+        "transform_checkpoint* load_distributed_checkpoint merge_*strategy* merge_sliced_parameter rank_list_for_transform "
+        "build_searched_strategy restore_group_info_list unified_safetensors get_ckpt_path_with_strategy "
+        "sync_pipeline_shared_parameters".split(),
         "each process has the whole network here, and a checkpoint of one has all Parameters.",
     ),
-    "Layout": "functionalize the network and give its parameters jax shardings.",
     "Symbol": "a program is compiled for each shape.",
     "*sdc_detect*": "it looks for faults of Ascend's chips.",
 }
@@ -109,12 +84,7 @@ if TYPE_CHECKING:
         set_rng_state as set_rng_state,
     )
     from msjax.compat.api import _no_grad as _no_grad, ms_memory_recycle as ms_memory_recycle
-    from msjax.engine.autograd.modes import (
-        enable_grad as enable_grad,
-        is_grad_enabled as is_grad_enabled,
-        no_grad as no_grad,
-        set_grad_enabled as set_grad_enabled,
-    )
+    from msjax.engine.autograd.modes import *
     from msjax.engine.autograd.recompute import recompute as recompute, saved_tensors_hooks as saved_tensors_hooks
     from msjax.engine.compile.noop import (
         JitConfig as JitConfig,
@@ -124,26 +94,16 @@ if TYPE_CHECKING:
         no_inline as no_inline,
         set_recursion_limit as set_recursion_limit,
     )
-    from msjax.engine.functional.functionalize import functionalize as functionalize, write_back as write_back
+    from msjax.functional.functionalize import functionalize as functionalize, write_back as write_back
     from msjax.log import get_level as get_level, get_log_config as get_log_config
     from msjax.ops.function.control.functions import constexpr as constexpr
     from msjax.ops.function.control.transforms import jacfwd as jacfwd, jacrev as jacrev, vmap as vmap
-    from msjax.ops.sparse_tensor import (
-        COOTensor as COOTensor,
-        CSRTensor as CSRTensor,
-        RowTensor as RowTensor,
-        SparseTensor as SparseTensor,
-    )
-    from msjax.parallel.kept_settings import (
-        get_algo_parameters as get_algo_parameters,
-        get_ps_context as get_ps_context,
-        reset_algo_parameters as reset_algo_parameters,
-        reset_ps_context as reset_ps_context,
-        set_algo_parameters as set_algo_parameters,
-        set_ps_context as set_ps_context,
-    )
+    from msjax.ops.sparse_tensor import *
+    from msjax.parallel import parameter_broadcast as parameter_broadcast
+    from msjax.parallel.kept_settings import *
+    from msjax.parallel.layouts import Layout as Layout, shard as shard
     from msjax.profiler import Profiler as Profiler
-    from msjax.runtime import synchronize as synchronize
+    from msjax.runtime import *
     from msjax.serialization import (
         async_ckpt_thread_status as async_ckpt_thread_status,
         ckpt_to_safetensors as ckpt_to_safetensors,
@@ -154,53 +114,7 @@ if TYPE_CHECKING:
         save_checkpoint as save_checkpoint,
     )
     from msjax.serialization.stablehlo import export as export, load as load
-    from msjax.train import (
-        F1 as F1,
-        MAE as MAE,
-        MSE as MSE,
-        ROC as ROC,
-        Accuracy as Accuracy,
-        BleuScore as BleuScore,
-        Callback as Callback,
-        CheckpointConfig as CheckpointConfig,
-        ConfusionMatrix as ConfusionMatrix,
-        ConfusionMatrixMetric as ConfusionMatrixMetric,
-        CosineSimilarity as CosineSimilarity,
-        Dice as Dice,
-        DynamicLossScaleManager as DynamicLossScaleManager,
-        EarlyStopping as EarlyStopping,
-        Fbeta as Fbeta,
-        FixedLossScaleManager as FixedLossScaleManager,
-        HausdorffDistance as HausdorffDistance,
-        History as History,
-        LambdaCallback as LambdaCallback,
-        LearningRateScheduler as LearningRateScheduler,
-        Loss as Loss,
-        LossMonitor as LossMonitor,
-        LossScaleManager as LossScaleManager,
-        MeanSurfaceDistance as MeanSurfaceDistance,
-        Metric as Metric,
-        Model as Model,
-        ModelCheckpoint as ModelCheckpoint,
-        OcclusionSensitivity as OcclusionSensitivity,
-        Perplexity as Perplexity,
-        Precision as Precision,
-        Recall as Recall,
-        ReduceLROnPlateau as ReduceLROnPlateau,
-        RootMeanSquareDistance as RootMeanSquareDistance,
-        RunContext as RunContext,
-        SummaryCollector as SummaryCollector,
-        SummaryRecord as SummaryRecord,
-        TimeMonitor as TimeMonitor,
-        Top1CategoricalAccuracy as Top1CategoricalAccuracy,
-        Top5CategoricalAccuracy as Top5CategoricalAccuracy,
-        TopKCategoricalAccuracy as TopKCategoricalAccuracy,
-        auc as auc,
-        build_train_network as build_train_network,
-        get_metric_fn as get_metric_fn,
-        names as names,
-        rearrange_inputs as rearrange_inputs,
-    )
+    from msjax.train import *
     from msjax.train.data_sink import data_sink as data_sink
     from msjax.train.dataset_helper import (
         DatasetHelper as DatasetHelper,

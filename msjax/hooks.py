@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from msjax.core.hooks.worker import barrier as barrier
     from msjax.core.models.capture import Captured as Captured, capture as capture
     from msjax.core.models.functions import hook_gradient as hook_gradient, probe as probe, with_hooks as with_hooks
-    from msjax.core.models.hooked import hooked as hooked
+    from msjax.core.models.hooked import hooked as hooked, paths as paths
     from msjax.core.models.jit import jit as jit
     from msjax.core.models.kept_programs import compile as compile
     from msjax.core.models.module_hooks import (
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         register_forward_hook as register_forward_hook,
         register_forward_pre_hook as register_forward_pre_hook,
     )
-    from msjax.core.models.module_paths import paths as paths
     from msjax.core.models.monitor import Monitored as Monitored, monitor as monitor, rms as rms
     from msjax.core.models.operations import ops as ops
     from msjax.core.models.patching import PatchSweep as PatchSweep, attribute as attribute, patch_sweep as patch_sweep

@@ -238,6 +238,14 @@ def test_no_circle_of_packages():
     _assert_no_circle({room: targets - {room} for room, targets in graph.items()})
 
 
+def test_no_circle_of_folders_of_msjax():
+    graph = {}
+    for module in set(MODULES) - {*DOORS, "msjax.everything"}:
+        folders = {target.split(".")[1] for _, target in _edges(module) if target not in DOORS}
+        graph.setdefault(module.split(".")[1], set()).update(folders)
+    _assert_no_circle({folder: targets - {folder} for folder, targets in graph.items()})
+
+
 def test_private_parts_of_jax_are_left_alone():
     wrong = []
     for module in MODULES:

@@ -66,10 +66,9 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mst
         NotImplementedError: level "auto".
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> net = ms.amp.auto_mixed_precision(nn.Dense(2, 2), "O3", ms.bfloat16)
-        >>> print(net(ms.Tensor([[1.0, 2.0]])).dtype)
+        >>> from msjax import Tensor, amp, bfloat16, nn
+        >>> net = amp.auto_mixed_precision(nn.Dense(2, 2), "O3", bfloat16)
+        >>> print(net(Tensor([[1.0, 2.0]])).dtype)
         Float32
     """
     _check(network, dtype, "auto_mixed_precision")

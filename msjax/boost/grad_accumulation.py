@@ -45,13 +45,12 @@ class GradientAccumulation(Cell):
         The loss.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Parameter, Tensor, nn
         >>> from msjax.boost import GradientAccumulation
-        >>> w = ms.Parameter([1.0], name="w")
+        >>> w = Parameter([1.0], name="w")
         >>> accumulate = GradientAccumulation(2, nn.SGD([w], 0.1))
         >>> for grad in (1.0, 3.0):
-        ...     _ = accumulate(ms.Tensor(0.5), (ms.Tensor([grad]),))
+        ...     _ = accumulate(Tensor(0.5), (Tensor([grad]),))
         ...     print(w.value())
         [1.]
         [0.8]

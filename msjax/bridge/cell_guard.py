@@ -29,7 +29,7 @@ from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.guarding.implied import implied
 from msjax.core.tools.guarding.module_guards import ModuleGuard
 from msjax.engine.compile.trace import RunRejected, program_here
-from msjax.engine.functional.functionalize import state_of
+from msjax.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.control.gradient import HookBackward
 

@@ -19,7 +19,7 @@ from msjax.core.models.frameworks.nnx_modules import callable_modules
 from msjax.core.models.hook_registry import HookRegistry, Registration
 from msjax.core.models.module_hooks import register_forward_hook
 from msjax.core.models.where import Where, selected, why_not_called
-from msjax.engine.functional.functionalize import functionalize, pure_apply, write_back
+from msjax.functional.functionalize import functionalize, pure_apply, write_back
 from msjax.ops.function.control.from_jax import from_jax
 
 

@@ -11,7 +11,7 @@ from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import Bundle, ReadBundle
 from msjax.core.tools.guarding.guards import guard
-from msjax.engine.functional.functionalize import state_of
+from msjax.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
 
 # What bundles call such steps.

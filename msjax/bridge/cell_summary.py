@@ -14,7 +14,7 @@ from msjax.core.models.capture import capture
 from msjax.core.tools.describing import hooks_in_words
 from msjax.core.tools.model_tools import as_arrays
 from msjax.core.tools.modules import shapes_of_calls
-from msjax.engine.functional.functionalize import functionalize
+from msjax.functional.functionalize import functionalize
 
 
 def rows(net: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[Any, ...]]:

@@ -14,7 +14,7 @@ from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault
 from msjax.engine.autograd.grad import grad
-from msjax.engine.functional.functionalize import state_of
+from msjax.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
 from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
 

@@ -86,10 +86,8 @@ def sizes_of(shape: int | Sequence[int]) -> tuple[int, ...]:
         ValueError: something other than non-negative ints.
     """
     sizes: Any = shape if isinstance(shape, (tuple, list)) else (shape,)
-    if not all((is_int(s) or isinstance(s, np.integer)) and s >= 0 for s in sizes):
-        raise ValueError(
-            f"For 'initializer', 'shape' should be an int, or a tuple or list of ints, none negative, but got {shape!r}."
-        )
+    fits = all((is_int(s) or isinstance(s, np.integer)) and s >= 0 for s in sizes)
+    check_value(shape, fits, "be an int, or a tuple or list of ints, none negative", "shape", "initializer")
     return tuple(map(int, sizes))
 
 

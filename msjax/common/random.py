@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Sequence
 from typing import Any, Self
@@ -12,13 +13,13 @@ import numpy as np
 
 from msjax.common.parameter import Buffer
 from msjax.common.run_state import LOCK
-from msjax.common.seeds import OP_SEEDS, follow_numpy, random_seed, seed_numpy_generator
+from msjax.common.seeds import SEEDS, random_seed
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_int, check_type
+from msjax.core.base.compiler_options import platform_of, quick_options
 from msjax.core.base.typing import JaxArray
-from msjax.engine.programs.cache import ProgramCache, run_cached
 
 
 class GeneratorState(Buffer):
@@ -84,7 +85,7 @@ class Generator:
             if is_tracer(old):
                 state._value, key = _split_in_trace(old)
             elif jax_slots.trace_state() == jax_slots.NO_TRACE:
-                state._value, key = run_cached(_SPLIT, (), (beside(old),))
+                state._value, key = _compiled_split(platform_of((old,)))(beside(old))
             else:
                 # jax traces, and the generator's state is no operand of its program: it must not become a value of the trace.
                 with jax.ensure_compile_time_eval():
@@ -98,21 +99,24 @@ def _split(data):
 
 
 _split_in_trace = jax.jit(_split)
-_SPLIT = ProgramCache(lambda _: _split)
+
+
+@functools.cache
+def _compiled_split(platform):
+    return jax.jit(_split, compiler_options=quick_options() if platform == "cpu" else None)
 
 
 class _DefaultGenerator(Generator):
     """The generator of the whole program, whose seed also seeds the initializers."""
 
     def manual_seed(self, seed: int) -> Self:
-        seed_numpy_generator(seed)
+        SEEDS.start_generator(seed)
         # What was seeded last counts.
-        OP_SEEDS.program = None
+        SEEDS.program = None
         return super().manual_seed(seed)
 
 
 default_generator: Generator = _DefaultGenerator()
-_SEED: dict[str, int | None] = {"seed": None, "data": None}
 
 
 def set_seed(seed: int) -> None:
@@ -133,28 +137,28 @@ def set_seed(seed: int) -> None:
         >>> ms.get_seed()
         1
     """
-    _SEED["seed"] = check_int(seed, "seed", "set_seed", low=0)
+    SEEDS.last = check_int(seed, "seed", "set_seed", low=0)
     default_generator.manual_seed(seed)
     set_data_seed(seed % 2**32)
-    OP_SEEDS.start(seed)
+    SEEDS.start(seed)
 
 
 def get_seed() -> int | None:
     """The seed last set with `set_seed`; None if none was."""
-    return _SEED["seed"]
+    return SEEDS.last
 
 
 def set_data_seed(seed: int) -> None:
     """Seed data pipelines, and the global generators of numpy and Python, from which their functions draw; `set_seed` does so, too."""
-    _SEED["data"] = seed
-    follow_numpy()
+    SEEDS.data = seed
+    SEEDS.seeded_alone = False  # initializers draw their seeds from numpy's global generator
     random.seed(seed)
     np.random.seed(seed)
 
 
 def data_seed() -> int | None:
     """The seed of data pipelines; None if none was set."""
-    return _SEED["data"]
+    return SEEDS.data
 
 
 def manual_seed(seed: int) -> Generator:
@@ -165,7 +169,7 @@ def manual_seed(seed: int) -> Generator:
 def get_rng_state() -> Tensor:
     """The state of the default generator, a Tensor; see `set_rng_state`."""
     state = wrap(default_generator.state._value)
-    vars(state)["_op_seeds"] = OP_SEEDS.snapshot()
+    vars(state)["_op_seeds"] = SEEDS.snapshot()
     return state
 
 
@@ -177,11 +181,10 @@ def set_rng_state(state: Tensor) -> None:
         ValueError: a Tensor of another shape or dtype.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> state = ms.get_rng_state()
+        >>> from msjax import get_rng_state, ops, set_rng_state
+        >>> state = get_rng_state()
         >>> x = ops.standard_normal((2,))
-        >>> ms.set_rng_state(state)
+        >>> set_rng_state(state)
         >>> print((ops.standard_normal((2,)) == x).all())
         True
     """
@@ -193,12 +196,12 @@ def set_rng_state(state: Tensor) -> None:
             f"shape {state._value.shape} and {state.dtype}."
         )
     here._set_value(state._value)
-    OP_SEEDS.put_back(vars(state).get("_op_seeds", (None, {})))
+    SEEDS.put_back(vars(state).get("_op_seeds", (None, {})))
 
 
 def _get_graph_seed(op_seed, kernel_name):
     """The two seeds of the next call of an operator, as MindSpore's own operators ask for them."""
-    return OP_SEEDS.program or 0, OP_SEEDS.next_count(kernel_name, op_seed)
+    return SEEDS.program or 0, SEEDS.next_count(kernel_name, op_seed)
 
 
 def initial_seed() -> int | None:

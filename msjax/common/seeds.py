@@ -14,7 +14,6 @@ import numpy as np
 from msjax.common.generators import philox
 from msjax.common.generators.philox import merged_seed
 from msjax.core.base.weak import LiveSet
-from msjax.engine.settings.current import SETTINGS
 
 _LARGEST = 2**31 - 1
 _IN_PLACE_OF_ZERO = 87654321  # the seed of the program where `set_seed(0)` was called
@@ -27,16 +26,26 @@ class Restarted(Protocol):
     def restart(self) -> None: ...
 
 
-class OpSeeds:
-    """The seed of the program, and how often each operator has drawn.
+class Seeds:
+    """The seeds of the program, how often each operator has drawn, and numpy's generator that initializers may draw from.
 
     Attributes:
-        program (int, optional): what `set_seed` was given; None before, and after `manual_seed`, which leaves the drawing to the default
+        last (int, optional): what `set_seed` was given last.
+        program (int, optional): the same for operators: None before, and after `manual_seed`, which leaves the drawing to the default
             generator.
+        data (int, optional): the seed of data pipelines.
+        random_numbers (str): whose numbers are drawn, the setting of this name.
+        generator: numpy's; seeding puts a new one in its place.
+        seeded_alone: whether that was seeded by itself, without numpy's global generator.
     """
 
     def __init__(self):
+        self.last: int | None = None
         self.program: int | None = None
+        self.data: int | None = None
+        self.random_numbers = "mindspore"
+        self.generator = np.random.default_rng()
+        self.seeded_alone = False
         self._counts: dict[tuple[str, int], int] = {}
         self._others: LiveSet[Restarted] = LiveSet()
 
@@ -47,13 +56,17 @@ class OpSeeds:
         for other in self._others:
             other.restart()
 
+    def start_generator(self, seed: int) -> None:
+        """Make initializers draw from a new generator with this seed."""
+        self.generator, self.seeded_alone = np.random.default_rng(seed), True
+
     def register(self, other: Restarted) -> None:
         """Let something begin anew whenever the program's seed is set."""
         self._others.add(other)
 
     def following(self) -> bool:
         """Whether operators draw MindSpore's numbers."""
-        return self.program is not None and SETTINGS.random_numbers == "mindspore"
+        return self.program is not None and self.random_numbers == "mindspore"
 
     def snapshot(self) -> tuple[int | None, dict[tuple[str, int], int]]:
         """What `put_back` takes."""
@@ -77,52 +90,19 @@ class OpSeeds:
         return merged_seed(program % _LARGEST, count % _LARGEST)
 
 
-OP_SEEDS = OpSeeds()
-
-
+SEEDS = Seeds()
 _SEED_END = 2**63 - 1
-
-
-class _Source:
-    """The generator in use; seeding puts a new one in its place.
-
-    Attributes:
-        generator: numpy's.
-        seeded_alone: whether it was seeded by itself, without numpy's global generator.
-    """
-
-    def __init__(self):
-        self.generator = np.random.default_rng()
-        self.seeded_alone = False
-
-
-_SOURCE = _Source()
-
-
-def numpy_generator() -> np.random.Generator:
-    """The generator of numpy that initializers may draw from."""
-    return _SOURCE.generator
-
-
-def seed_numpy_generator(seed: int) -> None:
-    """Make initializers draw from a new generator with this seed."""
-    _SOURCE.generator, _SOURCE.seeded_alone = np.random.default_rng(seed), True
-
-
-def follow_numpy() -> None:
-    """Make initializers draw their seeds from numpy's global generator, as at first."""
-    _SOURCE.seeded_alone = False
 
 
 def _next_seed():
     """The seed of the next draw, as MindSpore takes it from numpy's global generator."""
-    if _SOURCE.seeded_alone:
-        return int(_SOURCE.generator.integers(1, _SEED_END, endpoint=True))
+    if SEEDS.seeded_alone:
+        return int(SEEDS.generator.integers(1, _SEED_END, endpoint=True))
     return int(np.random.randint(1, _SEED_END + 1, dtype=np.int64))
 
 
 def _mindspores():
-    return SETTINGS.random_numbers == "mindspore"
+    return SEEDS.random_numbers == "mindspore"
 
 
 def random_seed() -> int:
@@ -134,21 +114,21 @@ def uniform(limit: float, shape: tuple[int, ...]) -> np.ndarray:
     """Float32 numbers, uniform in [-limit, limit)."""
     if _mindspores():
         return philox.uniform(_next_seed(), math.prod(shape), -limit, limit).reshape(shape)
-    return (numpy_generator().random(shape, np.float32) * 2 - 1) * np.float32(limit)
+    return (SEEDS.generator.random(shape, np.float32) * 2 - 1) * np.float32(limit)
 
 
 def uniform_between(low: float, high: float, shape: tuple[int, ...]) -> np.ndarray:
     """Float32 numbers, uniform in [low, high)."""
     if _mindspores():
         return philox.uniform(_next_seed(), math.prod(shape), low, high).reshape(shape)
-    return numpy_generator().random(shape, np.float32) * np.float32(high - low) + np.float32(low)
+    return SEEDS.generator.random(shape, np.float32) * np.float32(high - low) + np.float32(low)
 
 
 def normal(sigma: float, shape: tuple[int, ...], mean: float = 0.0) -> np.ndarray:
     """Float32 numbers of a normal distribution."""
     if _mindspores():
         return philox.normal(_next_seed(), math.prod(shape), mean, sigma).reshape(shape)
-    return numpy_generator().standard_normal(shape, np.float32) * np.float32(sigma) + np.float32(mean)
+    return SEEDS.generator.standard_normal(shape, np.float32) * np.float32(sigma) + np.float32(mean)
 
 
 def truncated_normal(sigma: float, mean: float, low: float, high: float, shape: tuple[int, ...]) -> np.ndarray:
@@ -160,23 +140,23 @@ def truncated_normal(sigma: float, mean: float, low: float, high: float, shape: 
     # The upper tail is mirrored, since probabilities near one have few digits.
     flip = (low + high) / 2 > mean
     first, last = ((mean - high) / sigma, (mean - low) / sigma) if flip else ((low - mean) / sigma, (high - mean) / sigma)
-    values = ndtri(numpy_generator().uniform(ndtr(first), ndtr(last), shape))
+    values = ndtri(SEEDS.generator.uniform(ndtr(first), ndtr(last), shape))
     return np.clip((-values if flip else values) * sigma + mean, low, high)
 
 
 def global_uniform(limit: float, shape: tuple[int, ...]) -> np.ndarray:
     """Float32 numbers, uniform in [-limit, limit), of numpy's global generator itself, from which MindSpore's recurrent layers draw."""
-    if _mindspores() and not _SOURCE.seeded_alone:
+    if _mindspores() and not SEEDS.seeded_alone:
         return np.random.uniform(-limit, limit, shape).astype(np.float32)
     return uniform(limit, shape)
 
 
 def skip_global_normals(shape: tuple[int, ...]) -> None:
     """Draw normal numbers from numpy's global generator for nothing, where MindSpore does so."""
-    if _mindspores() and not _SOURCE.seeded_alone:
+    if _mindspores() and not SEEDS.seeded_alone:
         np.random.standard_normal(shape)
 
 
 def permutation(count: int) -> np.ndarray:
     """The numbers below `count`, mixed."""
-    return np.random.permutation(count) if _mindspores() and not _SOURCE.seeded_alone else numpy_generator().permutation(count)
+    return np.random.permutation(count) if _mindspores() and not SEEDS.seeded_alone else SEEDS.generator.permutation(count)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax
@@ -41,7 +42,8 @@ class Tensor(TensorMethods):
     """An n-dimensional array with a data type, printed as MindSpore prints it.
 
     Args:
-        input_data: a number, a (nested) list or tuple, a numpy or jax array, or another Tensor. Data is copied.
+        input_data: a number, a (nested) list or tuple, a numpy or jax array, whose data is copied; or another Tensor, whose memory the
+            new one shares if it has the same data type.
         dtype (ms.dtype, optional): the data type. By default that of the data; Python floats become Float32, ints
             Int64 and bools Bool.
         shape (tuple, optional): with `init` only, the shape.
@@ -97,9 +99,11 @@ class Tensor(TensorMethods):
                 raise TypeError("For 'Tensor', 'input_data' should be numbers or a Tensor, but got None.")
             return self._leave_without_data(init, shape, dtype)
         if isinstance(input_data, Tensor) and type(self) is Tensor:
-            # The new Tensor takes the other one's place on the tape, so gradients flow through it.
-            made = Tensor.copy(input_data) if dtype is None else input_data.astype(dtype)
-            self._value, self._node, self._oidx = made._value, made._node, made._oidx
+            # As in MindSpore, it shares the other one's memory; gradients flow through it.
+            made = input_data.astype(input_data.dtype if dtype is None else dtype)
+            self.__dict__.update(made.__dict__)
+            if "_view" in self.__dict__:
+                self.__dict__["_view"].root.__dict__["_views"].add(self)
             return
         self._value, self._node = as_array(input_data, dtype), None
 
@@ -376,8 +380,16 @@ def filled_like(value: JaxArray, number: float, dtype: Any = None) -> Tensor:
     """A Tensor of the shape, device and, by default, dtype of a jax array, full of a number; jax would compile a program for each shape."""
     if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or len(value.sharding.device_set) > 1:
         return wrap(jnp.full_like(value, number, dtype))
-    made = np.full(value.shape, number, value.dtype if dtype is None else dtype)
-    return wrap(jax.device_put(made, value.sharding if value.committed else None))
+    kind = value.dtype if dtype is None else dtype
+    if not value.shape and not value.committed:
+        return wrap(_scalar(number, kind))
+    return wrap(jax.device_put(np.full(value.shape, number, kind), value.sharding if value.committed else None))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _scalar(number, dtype):
+    """A 0-d array, as every gradient of a loss begins with: in a twentieth of the time of `jax.device_put`."""
+    return jnp.full((), number, dtype)
 
 
 def renewed(value: PyTree) -> PyTree:

@@ -155,6 +155,8 @@ def hook_gradients(tensors: Sequence[Tensor], function: Callable[[list[Any]], li
         function: takes and returns a list with one gradient (Tensor or None) for each Tensor.
         label: the node's name.
     """
+    if STATE.stops_jax():
+        return [wrap(jax.lax.stop_gradient(t._value)) for t in tensors]
     outputs, _ = _through(tensors, function, label, function)
     # New Tensors, with or without a gradient: a write to the given one leaves them as they are.
     return [wrap(new._value) if new is old else new for new, old in zip(outputs, tensors)]

@@ -15,12 +15,11 @@ from msjax.core.base.state import (
 )
 from msjax.core.hooks.batching import CallbackBatch as CallbackBatch, CallsAsOutputs as CallsAsOutputs
 from msjax.core.hooks.delivery import HookNeedsValue as HookNeedsValue, HostNeeded as HostNeeded
-from msjax.core.hooks.events import Event as Event, OwnCall as OwnCall
+from msjax.core.hooks.events import Event as Event, OwnCall as OwnCall, Slot as Slot
 from msjax.core.hooks.hook import Hook as Hook, RemovableHandle as RemovableHandle
 from msjax.core.hooks.protocol import CallFrame as CallFrame, Frame as Frame
 from msjax.core.hooks.returns import HookKind as HookKind
 from msjax.core.hooks.settings import HOOK_SETTINGS as HOOK_SETTINGS
-from msjax.core.hooks.slots import Slot as Slot
 from msjax.core.hooks.table import HookSite as HookSite, HookTable as HookTable
 from msjax.core.hooks.template import Template as Template
 from msjax.core.hooks.values import Values as Values

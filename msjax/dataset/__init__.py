@@ -22,80 +22,16 @@ from msjax.dataset.enums import Shuffle as Shuffle
 from msjax.dataset.iterators import DictIterator as DictIterator, Iterator as Iterator, TupleIterator as TupleIterator
 from msjax.dataset.operations.batch import BatchDataset as BatchDataset, BatchInfo as BatchInfo
 from msjax.dataset.operations.methods import zip as zip
-from msjax.dataset.samplers import (
-    BuiltinSampler as BuiltinSampler,
-    DistributedSampler as DistributedSampler,
-    IterSampler as IterSampler,
-    PKSampler as PKSampler,
-    RandomSampler as RandomSampler,
-    Sampler as Sampler,
-    SequentialSampler as SequentialSampler,
-    SubsetRandomSampler as SubsetRandomSampler,
-    SubsetSampler as SubsetSampler,
-    WeightedRandomSampler as WeightedRandomSampler,
-)
+from msjax.dataset.samplers import *
 from msjax.dataset.sources.cifar import Cifar10Dataset as Cifar10Dataset, Cifar100Dataset as Cifar100Dataset
 from msjax.dataset.sources.generator import GeneratorDataset as GeneratorDataset
 from msjax.dataset.sources.image_folder import ImageFolderDataset as ImageFolderDataset
 from msjax.dataset.sources.mind import MindDataset as MindDataset
-from msjax.dataset.sources.mnist import (
-    FashionMnistDataset as FashionMnistDataset,
-    KMnistDataset as KMnistDataset,
-    MnistDataset as MnistDataset,
-)
-from msjax.dataset.sources.named_boxes import (
-    CelebADataset as CelebADataset,
-    CityscapesDataset as CityscapesDataset,
-    CocoDataset as CocoDataset,
-    KITTIDataset as KITTIDataset,
-    VOCDataset as VOCDataset,
-    WIDERFaceDataset as WIDERFaceDataset,
-)
-from msjax.dataset.sources.named_images import (
-    Caltech256Dataset as Caltech256Dataset,
-    DIV2KDataset as DIV2KDataset,
-    EMnistDataset as EMnistDataset,
-    FlickrDataset as FlickrDataset,
-    Food101Dataset as Food101Dataset,
-    IMDBDataset as IMDBDataset,
-    LSUNDataset as LSUNDataset,
-    ManifestDataset as ManifestDataset,
-    OmniglotDataset as OmniglotDataset,
-    Places365Dataset as Places365Dataset,
-    QMnistDataset as QMnistDataset,
-    RenderedSST2Dataset as RenderedSST2Dataset,
-    SBUDataset as SBUDataset,
-    SemeionDataset as SemeionDataset,
-    STL10Dataset as STL10Dataset,
-    SUN397Dataset as SUN397Dataset,
-    SVHNDataset as SVHNDataset,
-)
-from msjax.dataset.sources.named_sounds import (
-    CMUArcticDataset as CMUArcticDataset,
-    GTZANDataset as GTZANDataset,
-    LibriTTSDataset as LibriTTSDataset,
-    LJSpeechDataset as LJSpeechDataset,
-    SpeechCommandsDataset as SpeechCommandsDataset,
-    YesNoDataset as YesNoDataset,
-)
-from msjax.dataset.sources.named_texts import (
-    AGNewsDataset as AGNewsDataset,
-    AmazonReviewDataset as AmazonReviewDataset,
-    CLUEDataset as CLUEDataset,
-    CoNLL2000Dataset as CoNLL2000Dataset,
-    DBpediaDataset as DBpediaDataset,
-    EnWik9Dataset as EnWik9Dataset,
-    Multi30kDataset as Multi30kDataset,
-    PennTreebankDataset as PennTreebankDataset,
-    SogouNewsDataset as SogouNewsDataset,
-    SQuADDataset as SQuADDataset,
-    SST2Dataset as SST2Dataset,
-    UDPOSDataset as UDPOSDataset,
-    USPSDataset as USPSDataset,
-    WikiTextDataset as WikiTextDataset,
-    YahooAnswersDataset as YahooAnswersDataset,
-    YelpReviewDataset as YelpReviewDataset,
-)
+from msjax.dataset.sources.mnist import *
+from msjax.dataset.sources.named_boxes import *
+from msjax.dataset.sources.named_images import *
+from msjax.dataset.sources.named_sounds import *
+from msjax.dataset.sources.named_texts import *
 from msjax.dataset.sources.numpy_slices import NumpySlicesDataset as NumpySlicesDataset
 from msjax.dataset.sources.schema import Schema as Schema
 from msjax.dataset.sources.text_files import CSVDataset as CSVDataset, TextFileDataset as TextFileDataset

@@ -38,7 +38,11 @@ def check_columns(value: Any, name: str, who: str) -> list[Any]:
 
 def check_workers(value: Any, who: str) -> int:
     """The number of workers; None is the setting's."""
-    return config.default_workers() if value is None else check_int(value, "num_parallel_workers", who, low=1, high=LARGEST)
+    if value is None:
+        return config.default_workers()
+    if is_int(value) and not 1 <= value <= LARGEST:
+        raise ValueError(f"For '{who}', num_parallel_workers exceeds the boundary between 1 and {LARGEST}: {value}.")
+    return check_int(value, "num_parallel_workers", who)
 
 
 def check_pool(number: int | None, processes: bool | None, who: str) -> tuple[Any, ...]:
@@ -59,8 +63,8 @@ def check_numbers(
 ) -> tuple[Any, ...]:
     """A tuple of numbers from a list, tuple or array, `n` of them, each from `low` to `high`."""
     values = value.tolist() if isinstance(value, np.ndarray) else value
-    if not isinstance(values, (tuple, list)) or not all(is_number(v) for v in values):
-        raise TypeError(f"For '{who}', '{name}' should be a tuple or list of numbers, but got {describe(value)}.")
+    fits = isinstance(values, (tuple, list)) and all(is_number(v) for v in values)
+    check_kind(value, fits, "be a tuple or list of numbers", name, who)
     if n is not None and len(values) != n:
         raise ValueError(f"For '{who}', '{name}' should hold {n} numbers, but got {describe(value)}.")
     if not all((low is None or v >= low) and (high is None or v <= high) for v in values):
@@ -80,8 +84,8 @@ def check_size(value: Any, name: str, who: str, square: bool = True) -> Any:
     if is_int(value):
         value = check_int(value, name, who, low=1, high=2**24)
         return (value, value) if square else value
-    if not isinstance(value, (tuple, list)) or len(value) != 2 or not all(map(is_int, value)):
-        raise TypeError(f"For '{who}', '{name}' should be an int, or a tuple or list of two, but got {describe(value)}.")
+    fits = isinstance(value, (tuple, list)) and len(value) == 2 and all(map(is_int, value))
+    check_kind(value, fits, "be an int, or a tuple or list of two", name, who)
     return tuple(check_int(v, name, who, low=1, high=2**24) for v in value)
 
 

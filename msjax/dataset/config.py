@@ -22,24 +22,8 @@ _LARGEST = 2**31 - 1
 
 _T = TypeVar("_T")
 _DEBUG_HOOKS: list[DebugHook] = []
-_VALUES: dict[str, Any] = {
-    "num_parallel_workers": None,
-    "prefetch_size": 16,
-    "callback_timeout": 60,
-    "monitor_sampling_interval": 1000,
-    "multiprocessing_timeout_interval": 300,
-    "autotune_interval": 0,
-    "auto_num_workers": False,
-    "auto_offload": False,
-    "enable_autotune": False,
-    "enable_shared_mem": True,
-    "enable_watchdog": True,
-    "numa_enable": False,
-    "fast_recovery": True,
-    "debug_mode": False,
-    "multiprocessing_start_method": "fork",
-    "error_samples_mode": ErrorSamplesMode.RETURN,
-}
+# {setting: value}; those of `_accessors` add theirs.
+_VALUES: dict[str, Any] = {"num_parallel_workers": None, "debug_mode": False}
 
 
 def set_seed(seed: int) -> None:
@@ -106,8 +90,11 @@ def default_workers() -> int:
     return 1 if _VALUES["debug_mode"] else _VALUES["num_parallel_workers"] or 1
 
 
-def _accessors(key: str, check: Callable[[Any, str, str], _T], said: str) -> tuple[Callable[[], _T], Callable[[_T], None]]:
+def _accessors(
+    key: str, default: Any, check: Callable[[Any, str, str], _T], said: str
+) -> tuple[Callable[[], _T], Callable[[_T], None]]:
     setter_name = f"set_{key}"
+    _VALUES[key] = default
 
     def get():
         return _VALUES[key]
@@ -124,8 +111,14 @@ def _accessors(key: str, check: Callable[[Any, str, str], _T], said: str) -> tup
         >>> ds.config.{setter_name}(ds.config.get_{key}())
     """
     get.__doc__ = f"The value of `set_{key}`.{example}"
-    set.__doc__ = f"{said}{example}"
+    set.__doc__ = f"{said} Default: {getattr(default, 'name', repr(default))}.{example}"
     return get, set
+
+
+def _without_effect(
+    key: str, default: Any, check: Callable[[Any, str, str], _T], unit: str = ""
+) -> tuple[Callable[[], _T], Callable[[_T], None]]:
+    return _accessors(key, default, check, f"Accepted for compatibility with MindSpore, without effect{unit}.")
 
 
 def _positive(value: Any, name: str, who: str) -> int:
@@ -142,45 +135,25 @@ def _start_method(value: Any, name: str, who: str) -> str:
 
 
 get_prefetch_size, set_prefetch_size = _accessors(
-    "prefetch_size", _positive, "Set how many rows an operation with workers prepares ahead. Default: 16."
+    "prefetch_size", 16, _positive, "Set how many rows an operation with workers prepares ahead."
 )
 get_callback_timeout, set_callback_timeout = _accessors(
-    "callback_timeout", _positive, "The seconds that rows wait for `Dataset.sync_update`. Default: 60."
+    "callback_timeout", 60, _positive, "The seconds that rows wait for `Dataset.sync_update`."
 )
-get_monitor_sampling_interval, set_monitor_sampling_interval = _accessors(
-    "monitor_sampling_interval",
-    _positive,
-    "Accepted for compatibility with MindSpore, without effect: milliseconds. Default: 1000.",
+get_monitor_sampling_interval, set_monitor_sampling_interval = _without_effect(
+    "monitor_sampling_interval", 1000, _positive, ": milliseconds"
 )
-get_multiprocessing_timeout_interval, set_multiprocessing_timeout_interval = _accessors(
-    "multiprocessing_timeout_interval",
-    _positive,
-    "Accepted for compatibility with MindSpore, without effect: seconds. Default: 300.",
+get_multiprocessing_timeout_interval, set_multiprocessing_timeout_interval = _without_effect(
+    "multiprocessing_timeout_interval", 300, _positive, ": seconds"
 )
-get_autotune_interval, set_autotune_interval = _accessors(
-    "autotune_interval", _not_negative, "Accepted for compatibility with MindSpore, without effect. Default: 0."
-)
-get_auto_num_workers, set_auto_num_workers = _accessors(
-    "auto_num_workers", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False."
-)
-get_auto_offload, set_auto_offload = _accessors(
-    "auto_offload", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False."
-)
-get_enable_autotune, set_enable_autotune = _accessors(
-    "enable_autotune", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False."
-)
-get_enable_shared_mem, set_enable_shared_mem = _accessors(
-    "enable_shared_mem", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: True."
-)
-get_enable_watchdog, set_enable_watchdog = _accessors(
-    "enable_watchdog", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: True."
-)
-get_numa_enable, set_numa_enable = _accessors(
-    "numa_enable", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False."
-)
-get_fast_recovery, set_fast_recovery = _accessors(
-    "fast_recovery", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: True."
-)
+get_autotune_interval, set_autotune_interval = _without_effect("autotune_interval", 0, _not_negative)
+get_auto_num_workers, set_auto_num_workers = _without_effect("auto_num_workers", False, check_bool)
+get_auto_offload, set_auto_offload = _without_effect("auto_offload", False, check_bool)
+get_enable_autotune, set_enable_autotune = _without_effect("enable_autotune", False, check_bool)
+get_enable_shared_mem, set_enable_shared_mem = _without_effect("enable_shared_mem", True, check_bool)
+get_enable_watchdog, set_enable_watchdog = _without_effect("enable_watchdog", True, check_bool)
+get_numa_enable, set_numa_enable = _without_effect("numa_enable", False, check_bool)
+get_fast_recovery, set_fast_recovery = _without_effect("fast_recovery", True, check_bool)
 
 
 def get_debug_mode() -> bool:
@@ -211,7 +184,7 @@ def debug_hooks() -> list[DebugHook]:
 
 
 get_multiprocessing_start_method, set_multiprocessing_start_method = _accessors(
-    "multiprocessing_start_method", _start_method, "How processes of workers start: 'fork' or 'spawn'. Default: 'fork'."
+    "multiprocessing_start_method", "fork", _start_method, "How processes of workers start: 'fork' or 'spawn'."
 )
 
 
@@ -221,10 +194,9 @@ def _error_mode(value: Any, name: str, who: str) -> ErrorSamplesMode:
 
 
 get_error_samples_mode, set_error_samples_mode = _accessors(
-    "error_samples_mode",
-    _error_mode,
-    "What becomes of a row that fails in `map`, a member of ErrorSamplesMode. Default: RETURN, an error.",
-)
+    "error_samples_mode", ErrorSamplesMode.RETURN, _error_mode,
+    "What becomes of a row that fails in `map`, a member of ErrorSamplesMode; RETURN is an error.",
+)  # fmt: skip
 
 
 def load(file: str) -> None:

@@ -4,17 +4,17 @@ import enum
 
 
 class Named(str, enum.Enum):  # noqa: UP042
-    """A text with a name, and printed by it, as MindSpore's are; a StrEnum is printed by its value."""
+    """A text with a name, and printed by it, as MindSpore's are; a StrEnum is printed by its value. Its docstring gets an example."""
+
+    def __init_subclass__(cls) -> None:
+        if cls.__doc__ is not None:  # there is none under python -OO
+            first, package = next(iter(cls)), cls.__module__.rpartition(".")[0]
+            lines = f">>> from {package} import {cls.__name__}", f">>> {cls.__name__}.{first.name}.value", repr(first.value)
+            cls.__doc__ = "\n        ".join((f"{cls.__doc__}\n\n    Example:", *lines))
 
 
 class Shuffle(Named):
-    """What a dataset of files shuffles: GLOBAL files and rows, FILES only files, INFILE rows within each file.
-
-    Example:
-        >>> from msjax import dataset as ds
-        >>> ds.Shuffle.FILES.value
-        'files'
-    """
+    """What a dataset of files shuffles: GLOBAL files and rows, FILES only files, INFILE rows within each file."""
 
     GLOBAL = "global"
     FILES = "files"

@@ -53,13 +53,17 @@ class Iterator:
             raise RuntimeError(f"For '{who}', 'num_epochs' should be positive, or -1 for no end, but got 0.")
         self._value = to_numpy if check_bool(output_numpy, "output_numpy", who) else to_tensor
         self._names = dataset._columns()
-        self._picked: list[int] | None = None
+        # Columns such as "_meta-filename" are for operations, which may rename them.
+        kept = [i for i, name in enumerate(self._names) if not name.startswith("_meta-")]
+        self._picked: list[int] | None = kept if len(kept) < len(self._names) else None
         if columns is not None:
             wanted = check_columns(columns, "columns", who)
             missing = [name for name in wanted if name not in self._names]
             if missing:
                 raise RuntimeError(f"For '{who}', there is no column {missing[0]!r}; the columns are {self._names}.")
             self._picked = [self._names.index(name) for name in wanted]
+        if self._picked is not None:
+            self._names = [self._names[i] for i in self._picked]
         self._dataset: Pipeline | None = dataset
         self._num_epochs = num_epochs
         self._seed, self._epoch, self._pools = draw_seed(), 0, Pools()

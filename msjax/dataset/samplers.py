@@ -394,8 +394,8 @@ def as_sampler(value: Any, who: str) -> Sampler:
     if (hasattr(value, "__iter__") or hasattr(value, "__getitem__")) and not isinstance(value, str):
         return IterSampler(value)
     raise TypeError(
-        f"For '{who}', 'sampler' should be a Sampler, a list of int, or an object with __iter__ or __getitem__, but got "
-        f"{describe(value)}."
+        f"For '{who}': Unsupported sampler object of type ({type(value)}); it should be a Sampler, a list of int, or an object "
+        "with __iter__ or __getitem__."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,19 @@ from msjax.common.tensor import Tensor, of_numpy
 from msjax.core.base.errors import describe
 
 _TEXT = ("U", "S")
+
+
+class FileRow(tuple[Any, ...]):
+    """A row with the path of the file that its source read it from, which errors name."""
+
+    file: str
+
+    @classmethod
+    def of(cls, values: Iterable[Any], file: str) -> FileRow:
+        """The row of some values."""
+        row = cls(values)
+        row.file = file
+        return row
 
 
 def as_value(value: Any) -> Any:

@@ -20,10 +20,9 @@ class LeNet5(nn.Cell):
         Tensor of shape (N, num_class), a score for each class.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
+        >>> from msjax import float32, ops
         >>> from msjax.demo.lenet import LeNet5
-        >>> LeNet5()(ops.zeros((1, 1, 32, 32), ms.float32)).shape
+        >>> LeNet5()(ops.zeros((1, 1, 32, 32), float32)).shape
         (1, 10)
     """
 

@@ -85,7 +85,8 @@ class MindRecordFile:
         start, size = self.header["header_size"], self.header["page_size"]
         pages = {page["page_id"]: page for page in self.header["page"]}
         used = {number: page["page_size"] for number, page in pages.items()}
-        needed = max(start + size * number + length for number, length in used.items())
+        # Of several files one may have no rows, and ends before its pages then.
+        needed = max((start + size * number + length for number, length in used.items() if length), default=0)
         there = os.path.getsize(self.path)
         if there < needed:
             raise ValueError(f"it has {there} bytes of the {needed} that its header tells of")
@@ -181,7 +182,7 @@ class FileReader:
         operator (None): MindSpore's reserved argument.
 
     Raises:
-        ValueError, RuntimeError, TypeError: no such file or field.
+        RuntimeError, TypeError, ValueError: no such file or field, or a wrong argument.
 
     Example:
         >>> from msjax.mindrecord import FileReader, FileWriter
@@ -197,7 +198,10 @@ class FileReader:
         self, file_name: str | Sequence[str], num_consumer: int = 4, columns: list[str] | None = None, operator: None = None
     ):
         check_int(num_consumer, "num_consumer", "FileReader", low=1)
-        self._files = open_files(file_name, "FileReader")
+        try:
+            self._files = open_files(file_name, "FileReader")
+        except ValueError as error:
+            raise RuntimeError(f"For 'FileReader': {error}") from error
         self._names = chosen_columns(self._files[0], columns, "FileReader")
 
     def get_next(self) -> Iterator[dict[str, Any]]:

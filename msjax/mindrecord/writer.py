@@ -49,12 +49,13 @@ class FileWriter:
     def __init__(self, file_name: str, shard_num: int = 1, overwrite: bool = False):
         check_str(file_name, "file_name", "FileWriter")
         count = check_int(shard_num, "shard_num", "FileWriter", low=1, high=1000)
+        check_bool(overwrite, "overwrite", "FileWriter")
         width = len(str(count - 1))
         self._paths = [file_name] if count == 1 else [f"{file_name}{i:0{width}d}" for i in range(count)]
         self._start()
         for path in [name + end for name in self._paths for end in ("", ".db")]:
             if os.path.exists(path):
-                if not check_bool(overwrite, "overwrite", "FileWriter"):
+                if not overwrite:
                     raise RuntimeError(f"For 'FileWriter', the file {path!r} exists; overwrite=True replaces it.")
 
     def _start(self):
@@ -269,7 +270,7 @@ class FileWriter:
     def _index(self, path, rows, places, indexed):
         """The content of the index."""
         fields = self._schema()
-        columns = [f"INC_{i} INT, {name}_0 {_SQL_TYPES[fields[name]['type']]}" for i, name in enumerate(indexed)]
+        columns = [f'INC_{i} INT, "{name}_0" {_SQL_TYPES[fields[name]["type"]]}' for i, name in enumerate(indexed)]
         fixed = (
             "ROW_ID INT NOT NULL, PAGE_ID_RAW INT NOT NULL, PAGE_OFFSET_RAW INT NOT NULL, PAGE_OFFSET_RAW_END INT NOT NULL, "
             "ROW_GROUP_ID INT NOT NULL, PAGE_ID_BLOB INT NOT NULL, PAGE_OFFSET_BLOB INT NOT NULL, PAGE_OFFSET_BLOB_END INT NOT NULL"

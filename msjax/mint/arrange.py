@@ -26,9 +26,8 @@ def cat(tensors: tuple[Tensor, ...], dim: int = 0) -> Tensor:
     """Tensors joined along an axis that they have.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import mint
-        >>> x = ms.Tensor([[1, 2]])
+        >>> from msjax import Tensor, mint
+        >>> x = Tensor([[1, 2]])
         >>> print(mint.cat((x, x), dim=1))
         [[1 2 1 2]]
     """

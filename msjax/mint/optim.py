@@ -60,10 +60,9 @@ class SGD(Optimizer):
         - **gradients** (tuple of Tensor) - one for each Parameter, in order.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import mint
-        >>> w = ms.Parameter(ms.Tensor([1.0]), name="w")
-        >>> _ = mint.optim.SGD([w], lr=0.5)((ms.Tensor([1.0]),))
+        >>> from msjax import Parameter, Tensor, mint
+        >>> w = Parameter(Tensor([1.0]), name="w")
+        >>> _ = mint.optim.SGD([w], lr=0.5)((Tensor([1.0]),))
         >>> print(w.value())
         [0.5]
     """

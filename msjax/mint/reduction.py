@@ -226,9 +226,8 @@ def sort(input: TensorLike, *, dim: int = -1, descending: bool = False, stable: 
     """The elements sorted along an axis, and Int64 indices that say where each came from.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import mint
-        >>> values, indices = mint.sort(ms.Tensor([3.0, 1.0, 2.0]))
+        >>> from msjax import Tensor, mint
+        >>> values, indices = mint.sort(Tensor([3.0, 1.0, 2.0]))
         >>> print(values, indices)
         [1. 2. 3.] [1 2 0]
     """

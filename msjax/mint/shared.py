@@ -40,9 +40,8 @@ def add(input: TensorLike, other: TensorLike, *, alpha: Number = 1) -> Tensor:
     """input + alpha * other, elementwise with broadcasting.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import mint
-        >>> print(mint.add(ms.Tensor([1, 2]), ms.Tensor([3, 4]), alpha=10))
+        >>> from msjax import Tensor, mint
+        >>> print(mint.add(Tensor([1, 2]), Tensor([3, 4]), alpha=10))
         [31 42]
     """
     return ops.add(input, other if alpha == 1 else ops.mul(other, alpha))
@@ -82,9 +81,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two Tensors have one shape and equal elements.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import mint
-        >>> mint.equal(ms.Tensor([1, 2]), ms.Tensor([1, 2]))
+        >>> from msjax import Tensor, mint
+        >>> mint.equal(Tensor([1, 2]), Tensor([1, 2]))
         True
     """
     return input.shape == other.shape and bool((input == other).all())

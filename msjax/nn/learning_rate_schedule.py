@@ -24,12 +24,11 @@ class LearningRateSchedule(Cell):
     """Base of schedules: ``construct(global_step)`` returns the learning rate as a 0-d Tensor.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, float32, nn
         >>> class Halving(nn.LearningRateSchedule):
         ...     def construct(self, global_step):
-        ...         return 0.1 * 0.5 ** global_step.astype(ms.float32)
-        >>> print(Halving()(ms.Tensor(1)))
+        ...         return 0.1 * 0.5 ** global_step.astype(float32)
+        >>> print(Halving()(Tensor(1)))
         0.05
     """
 
@@ -123,9 +122,8 @@ class ExponentialDecayLR(_Decay):
         Tensor, the learning rate.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.ExponentialDecayLR(0.1, 0.5, 4)(ms.Tensor(4)))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.ExponentialDecayLR(0.1, 0.5, 4)(Tensor(4)))
         0.05
     """
 
@@ -139,9 +137,8 @@ class NaturalExpDecayLR(_Decay):
         learning_rate, decay_rate, decay_steps, is_stair: as in `ExponentialDecayLR`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.NaturalExpDecayLR(0.1, 0.5, 4)(ms.Tensor(0)))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.NaturalExpDecayLR(0.1, 0.5, 4)(Tensor(0)))
         0.1
     """
 
@@ -155,9 +152,8 @@ class InverseDecayLR(_Decay):
         learning_rate, decay_rate, decay_steps, is_stair: as in `ExponentialDecayLR`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.InverseDecayLR(0.1, 1.0, 4)(ms.Tensor(4)))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.InverseDecayLR(0.1, 1.0, 4)(Tensor(4)))
         0.05
     """
 
@@ -173,9 +169,8 @@ class CosineDecayLR(LearningRateSchedule):
         decay_steps (int): positive.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.CosineDecayLR(0.0, 0.1, 4)(ms.Tensor(2)))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.CosineDecayLR(0.0, 0.1, 4)(Tensor(2)))
         0.05
     """
 
@@ -202,9 +197,8 @@ class PolynomialDecayLR(LearningRateSchedule):
             Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.PolynomialDecayLR(0.1, 0.0, 4, 1.0)(ms.Tensor(2)))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.PolynomialDecayLR(0.1, 0.0, 4, 1.0)(Tensor(2)))
         0.05
     """
 
@@ -231,9 +225,8 @@ class WarmUpLR(LearningRateSchedule):
         warmup_steps (int): positive.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.WarmUpLR(0.1, 2)(ms.Tensor(1)))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.WarmUpLR(0.1, 2)(Tensor(1)))
         0.05
     """
 

@@ -46,10 +46,9 @@ class SparseTensorDenseMatmul(Cell):
         ValueError: the shapes don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> indices, values = ms.Tensor([[0, 1], [1, 0]]), ms.Tensor([2.0, 3.0])
-        >>> print(nn.SparseTensorDenseMatmul()(indices, values, (2, 2), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        >>> from msjax import Tensor, nn
+        >>> indices, values = Tensor([[0, 1], [1, 0]]), Tensor([2.0, 3.0])
+        >>> print(nn.SparseTensorDenseMatmul()(indices, values, (2, 2), Tensor([[1.0, 2.0], [3.0, 4.0]])))
         [[6. 8.]
          [3. 6.]]
     """

@@ -14,8 +14,10 @@ from msjax.common.typing import ArrayLike, Shape
 from msjax.core.base.checks import check_one_of
 from msjax.core.base.typing import Axes, JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
+from msjax.engine.autograd.views import Rule
 from msjax.numpy.lifting import lifted, tensor, tensors
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.function.array_func.arrange import RESHAPED
 from msjax.ops.function.array_func.casting import ints
 
 __all__ = [
@@ -41,7 +43,7 @@ def size(a: ArrayLike, axis: int | None = None) -> int:
     return a.size if axis is None else a.shape[axis]
 
 
-@lifted(int_grad=True)
+@lifted(int_grad=True, view=RESHAPED)
 def expand_dims(a: ArrayLike, axis: int) -> JaxArray:
     """New axes of size 1 at the positions `axis`, an int or a tuple."""
     return jnp.expand_dims(a, axis)
@@ -68,7 +70,7 @@ def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Tensor:
     return ops.moveaxis(tensor(a), freeze(source), freeze(destination))
 
 
-@lifted(int_grad=True)
+@lifted(int_grad=True, view=Rule(layout=np.rollaxis))
 def rollaxis(x: ArrayLike, axis: int, start: int = 0) -> JaxArray:
     """An axis moved in front of the axis `start`."""
     return jnp.rollaxis(x, axis, start)
@@ -154,9 +156,8 @@ def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> list
     """Grids of coordinates from vectors, as a list, other arrays being flattened; with `sparse`, arrays that broadcast to them.
 
     Example:
-        >>> import msjax as ms
-        >>> import msjax.numpy as mnp
-        >>> x, y = mnp.meshgrid(ms.Tensor([1, 2]), ms.Tensor([5, 6, 7]))
+        >>> from msjax import Tensor, numpy as mnp
+        >>> x, y = mnp.meshgrid(Tensor([1, 2]), Tensor([5, 6, 7]))
         >>> print(x)
         [[1 2]
          [1 2]

@@ -50,9 +50,8 @@ def promote_types(type1: DTypeLike, type2: DTypeLike) -> Type:
     """The smallest data type to which both can be converted.
 
     Example:
-        >>> import msjax as ms
-        >>> import msjax.numpy as mnp
-        >>> mnp.promote_types(ms.float32, ms.int32)
+        >>> from msjax import float32, int32, numpy as mnp
+        >>> mnp.promote_types(float32, int32)
         mindspore.float32
     """
     return mstype.from_np(jnp.promote_types(dtype_of(type1).np, dtype_of(type2).np))
@@ -62,9 +61,8 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Type:
     """The data type that arrays, numbers and data types are computed in together.
 
     Example:
-        >>> import msjax as ms
-        >>> import msjax.numpy as mnp
-        >>> mnp.result_type("i2", ms.float32)
+        >>> from msjax import float32, numpy as mnp
+        >>> mnp.result_type("i2", float32)
         mindspore.float32
     """
     found = None

@@ -148,9 +148,8 @@ def around(a: ArrayLike, decimals: int = 0) -> Tensor:
         ValueError: `decimals` is negative.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import numpy as mnp
-        >>> print(mnp.around(ms.Tensor([1.26, 2.5, -1.5]), 1))
+        >>> from msjax import Tensor, numpy as mnp
+        >>> print(mnp.around(Tensor([1.26, 2.5, -1.5]), 1))
         [ 1.3  2.5 -1.5]
     """
     check_in_range(decimals, "decimals", "around", low=0)
@@ -235,9 +234,8 @@ def clip(x: ArrayLike, xmin: ArrayLike | None, xmax: ArrayLike | None, dtype: DT
     """Values limited to [xmin, xmax]; either may be None.
 
     Example:
-        >>> import msjax as ms
-        >>> import msjax.numpy as mnp
-        >>> print(mnp.clip(ms.Tensor([-2, 0, 5]), -1, 1))
+        >>> from msjax import Tensor, numpy as mnp
+        >>> print(mnp.clip(Tensor([-2, 0, 5]), -1, 1))
         [-1  0  1]
     """
     if xmin is None and xmax is None:

@@ -20,9 +20,8 @@ def concatenate(arrays: ArrayLike, axis: int = 0) -> Tensor:
     """Arrays joined along an axis; flattened first if that is None.
 
     Example:
-        >>> import msjax as ms
-        >>> import msjax.numpy as mnp
-        >>> print(mnp.concatenate((ms.Tensor([1, 2]), ms.Tensor([3]))))
+        >>> from msjax import Tensor, numpy as mnp
+        >>> print(mnp.concatenate((Tensor([1, 2]), Tensor([3]))))
         [1 2 3]
     """
     arrays = tensors(arrays)  # pyright: ignore[reportAssignmentType]

@@ -36,9 +36,8 @@ def matmul(x1: ArrayLike, x2: ArrayLike, dtype: DTypeLike | None = None) -> Tens
     """The matrix product, batched over leading axes.
 
     Example:
-        >>> import msjax as ms
-        >>> import msjax.numpy as mnp
-        >>> print(mnp.matmul(ms.Tensor([[1, 2]]), ms.Tensor([[3], [4]])))
+        >>> from msjax import Tensor, numpy as mnp
+        >>> print(mnp.matmul(Tensor([[1, 2]]), Tensor([[3], [4]])))
         [[11]]
     """
     return as_type(ops.matmul(tensor(x1), tensor(x2)), dtype)

@@ -109,9 +109,8 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
     """`x` where the condition holds, `y` elsewhere; without them, the positions where it holds.
 
     Example:
-        >>> import msjax as ms
-        >>> import msjax.numpy as mnp
-        >>> print(mnp.where(ms.Tensor([True, False]), 1.0, 0.0))
+        >>> from msjax import Tensor, numpy as mnp
+        >>> print(mnp.where(Tensor([True, False]), 1.0, 0.0))
         [1. 0.]
     """
     condition = tensor(condition)
@@ -190,9 +189,8 @@ def unique(x: ArrayLike, return_inverse: bool = False) -> Any:
     """The distinct elements, ascending; with `return_inverse`, also the place of each element among them.
 
     Example:
-        >>> import msjax as ms
-        >>> import msjax.numpy as mnp
-        >>> print(mnp.unique(ms.Tensor([2, 1, 2])))
+        >>> from msjax import Tensor, numpy as mnp
+        >>> print(mnp.unique(Tensor([2, 1, 2])))
         [1 2]
     """
     x = tensor(x)

@@ -29,9 +29,8 @@ def polyval(p: ArrayLike, x: ArrayLike) -> JaxArray:
     """The values of a polynomial.
 
     Example:
-        >>> import msjax as ms
-        >>> import msjax.numpy as mnp
-        >>> print(mnp.polyval(ms.Tensor([3.0, 0.0, 1.0]), ms.Tensor([2.0])))
+        >>> from msjax import Tensor, numpy as mnp
+        >>> print(mnp.polyval(Tensor([3.0, 0.0, 1.0]), Tensor([2.0])))
         [13.]
     """
     p, x = promote(p, x)

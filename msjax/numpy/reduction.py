@@ -60,9 +60,8 @@ def amax(
         where (Tensor): of Bools: the elements that count; needs `initial`. Default: True.
 
     Example:
-        >>> import msjax as ms
-        >>> import msjax.numpy as mnp
-        >>> print(mnp.amax(ms.Tensor([[1, 5], [7, 3]]), axis=0))
+        >>> from msjax import Tensor, numpy as mnp
+        >>> print(mnp.amax(Tensor([[1, 5], [7, 3]]), axis=0))
         [7 5]
     """
     return _max(tensor(a), None if where is True else where, _axes(axis), keepdims, initial)
@@ -123,9 +122,8 @@ def sum(
         initial (number, optional): added to the sum.
 
     Example:
-        >>> import msjax as ms
-        >>> import msjax.numpy as mnp
-        >>> print(mnp.sum(ms.Tensor([[1, 5], [7, 3]]), axis=1))
+        >>> from msjax import Tensor, numpy as mnp
+        >>> print(mnp.sum(Tensor([[1, 5], [7, 3]]), axis=1))
         [ 6 10]
     """
     out = _sum(as_type(tensor(a), dtype), _axes(axis), keepdims)
@@ -281,9 +279,8 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
     """Differences of neighbours along an axis, `n` times; `prepend` and `append` are joined first.
 
     Example:
-        >>> import msjax as ms
-        >>> import msjax.numpy as mnp
-        >>> print(mnp.diff(ms.Tensor([1, 4, 9])))
+        >>> from msjax import Tensor, numpy as mnp
+        >>> print(mnp.diff(Tensor([1, 4, 9])))
         [3 5]
     """
     prepend, append = (v if v is None else tensor(v) for v in (prepend, append))

@@ -23,7 +23,7 @@ NOT_OFFERED: dict[str, str] = {
         _INFERENCE,
     ),
     **dict.fromkeys(("*QuantBatchMatmul", "GroupedMatmul*", "DynamicQuantExt", "FakeQuant*", "MinMaxUpdate*", "Quant", "Dequant"), _QUANTIZED),
-    **dict.fromkeys(("FusedWeightScaleApplyMomentum", "FusedCastAdamWeightDecay", "FusedAdaFactor*", "FusedSparse*", "AdamNoUpdateParam"), _OPTIMIZER),
+    **dict.fromkeys(("FusedWeightScaleApplyMomentum", "FusedCastAdamWeightDecay", "FusedSparse*", "AdamNoUpdateParam"), _OPTIMIZER),
     **dict.fromkeys(("Push", "Pull"), _SERVER),
     "DynamicGRUV2": "use nn.GRU, whose weights are PyTorch's.",
     "LSTM": "use nn.LSTM, which has a Parameter for each weight.",

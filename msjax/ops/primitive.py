@@ -18,10 +18,9 @@ class Primitive:
         name (str): the operator's name.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
+        >>> from msjax import Tensor, ops
         >>> add = ops.Add()
-        >>> print(add.name, add(ms.Tensor(1.0), ms.Tensor(2.0)))
+        >>> print(add.name, add(Tensor(1.0), Tensor(2.0)))
         Add 3.0
     """
 
@@ -99,7 +98,8 @@ class Form(Primitive):
     """The base of class forms.
 
     A subclass annotates its attributes, which its constructor takes in this order, with these defaults. `__call__` takes the inputs.
-    A class that has no docstring gets one that is derived from that of its function.
+    A class that has no docstring gets one that is derived from that of its function; to one of a sentence, what follows the first
+    sentence of its private base's is added.
 
     Args:
         of (callable, optional): the function. By default the one that `__call__`, a staticmethod, is.
@@ -124,6 +124,8 @@ class Form(Primitive):
             function = of or (call.__func__ if isinstance(call, staticmethod) else None)
             if function is not None:
                 cls.__doc__ = DerivedDoc(function, cls._defaults, renamed)  # pyright: ignore[reportAttributeAccessIssue]
+        elif (shared := cls.__mro__[1].__doc__) and cls.__mro__[1].__name__.startswith("_") and "\n\n" not in body["__doc__"]:
+            cls.__doc__ = body["__doc__"] + shared[shared.find("\n\n") :]
 
     if TYPE_CHECKING:
 

@@ -14,7 +14,7 @@ import numpy as np
 from msjax.common.bases import SparseBase
 from msjax.common.dtype import Type, int32
 from msjax.common.tensor import Tensor, wrap
-from msjax.core.base.checks import check_type, check_value
+from msjax.core.base.checks import check_kind, check_type, check_value
 from msjax.core.base.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import concat
@@ -52,8 +52,8 @@ def _check_tensor(tensor: Tensor | None, name: str, who: str) -> Tensor:
 
 
 def _check_shape(shape, who):
-    if not isinstance(shape, tuple) or not all(isinstance(n, int) and n > 0 for n in shape):
-        raise TypeError(f"For '{who}', 'shape' should be a tuple of positive int, but got {describe(shape)}.")
+    fits = isinstance(shape, tuple) and all(isinstance(n, int) and n > 0 for n in shape)
+    check_kind(shape, fits, "be a tuple of positive int", "shape", who)
     return shape
 
 

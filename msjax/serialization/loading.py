@@ -86,8 +86,8 @@ def _prefixes(given, name) -> tuple[Any, ...]:
     if given is None:
         return ()
     prefixes = (given,) if isinstance(given, str) else given
-    if not isinstance(prefixes, (list, tuple)) or not all(isinstance(p, str) for p in prefixes):
-        raise TypeError(f"For 'load_checkpoint', '{name}' should be a str or a list or tuple of str, but got {describe(given)}.")
+    fits = isinstance(prefixes, (list, tuple)) and all(isinstance(p, str) for p in prefixes)
+    check_kind(given, fits, "be a str or a list or tuple of str", name, "load_checkpoint")
     if "" in prefixes:
         raise ValueError(f"For 'load_checkpoint', '{name}' should not hold the empty str.")
     return tuple(prefixes)
@@ -137,10 +137,9 @@ def load_param_into_net(
         RuntimeError: shapes or types don't fit. Nothing is loaded then.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Parameter, Tensor, load_param_into_net, nn
         >>> net = nn.Dense(1, 1)
-        >>> ms.load_param_into_net(net, {"weight": ms.Parameter(ms.Tensor([[2.0]]))})
+        >>> load_param_into_net(net, {"weight": Parameter(Tensor([[2.0]]))})
         (['bias'], [])
         >>> print(net.weight.value())
         [[2.]]

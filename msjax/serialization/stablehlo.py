@@ -13,7 +13,7 @@ import jax
 
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.checks import check_kind, check_options, check_value
-from msjax.engine.functional.functionalize import functionalize
+from msjax.functional.functionalize import functionalize
 from msjax.nn.cell.base import Cell
 from msjax.serialization.formats import no_encryption
 
@@ -48,12 +48,11 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", 
 
     Example:
         >>> import tempfile
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> x = ms.Tensor([[1.0, -1.0]])
+        >>> from msjax import Tensor, export, load, nn
+        >>> x = Tensor([[1.0, -1.0]])
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     ms.export(nn.ReLU(), x, file_name=f"{folder}/relu")
-        ...     print(nn.GraphCell(ms.load(f"{folder}/relu.mindir"))(x))
+        ...     export(nn.ReLU(), x, file_name=f"{folder}/relu")
+        ...     print(nn.GraphCell(load(f"{folder}/relu.mindir"))(x))
         [[1. 0.]]
     """
     check_options(kwargs, _EXPORT, "export", what="setting")

@@ -41,7 +41,6 @@ class Model:
 
     Example:
         >>> import numpy as np
-        >>> import msjax as ms
         >>> from msjax import nn, train
         >>> net = nn.Dense(1, 1, weight_init="zeros", has_bias=False)
         >>> model = train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.5), metrics={"mae"})

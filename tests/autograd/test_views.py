@@ -4,7 +4,7 @@ import jax
 import pytest
 
 import msjax as ms
-from msjax import mint, nn, ops
+from msjax import mint, nn, numpy as mnp, ops
 
 # A write to x, zeros of shape (3, 4) -> the sum of x afterwards. MindSpore 2.10 on CPUs has the first block in PyNative mode.
 WRITES = {
@@ -31,6 +31,12 @@ WRITES = {
     "x.data[0] = 7": 28,
     "x.detach()[0] = 7": 28,
     "x.diagonal()[0] = 7": 7,
+    "y = ms.Tensor(x); y[0] = 7": 28,
+    "y = ms.tensor(x[0]); y[1] = 7": 7,
+    "ops.adjoint(x)[0] = 7": 21,
+    "y = ops.positive(x); y[0] = 7": 28,
+    "mnp.rollaxis(x, 1)[0] = 7": 21,
+    "mnp.expand_dims(x, (0, 2))[0, 0] = 7": 28,
     # Of these, MindSpore writes some; in PyTorch, all are one memory.
     "x.view(-1)[...] = 7": 84,
     "y = x[1]; y.add_(1)": 4,
@@ -73,7 +79,7 @@ WRITES = {
 
 
 def function(write):
-    names = {"ms": ms, "ops": ops, "mint": mint, "nn": nn}
+    names = {"ms": ms, "ops": ops, "mint": mint, "nn": nn, "mnp": mnp}
     exec(f"def run(x):\n    {write}\n    return x.sum()", names)
     return names["run"]
 
@@ -133,3 +139,28 @@ def test_items_of_what_a_mask_picks_are_written_in_pynative_mode():
     x = ops.zeros((3, 4))
     x[ms.Tensor([True, False, True])][1] = 7
     assert x.asnumpy().tolist() == [[0.0] * 4, [0.0] * 4, [7.0] * 4]
+
+
+class HoldsAPart(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.weight = ms.Parameter(ms.Tensor([1.0, 2.0]), name="weight")
+        self.part = self.weight[1:]
+
+    def construct(self, x):
+        return (self.part * self.part * x + self.weight * x).sum()
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_a_part_of_a_parameter_that_was_taken_outside_is_a_constant(hooked):
+    net, x = HoldsAPart(), ms.Tensor(3.0)
+    if hooked:
+        net.register_backward_hook(lambda cell, of_inputs, of_outputs: None)
+    apply, params, buffers = ms.functionalize(net)
+    of_jax = jax.grad(lambda params: apply(params, buffers, x.asnumpy())[0])(params)
+    (of_tape,) = ms.grad(net, None, net.trainable_params())(x)
+    assert of_tape.asnumpy().tolist() == of_jax["weight"].tolist() == [3.0, 3.0]
+    ms.ops.assign(net.weight, ms.Tensor([1.0, 5.0]))
+    assert net.part.asnumpy().tolist() == [5.0]
+    net(x).backward()  # as PyTorch, from where it was taken on
+    assert net.weight.grad.asnumpy().tolist() == [3.0, 3.0 + 2 * (2 * 5.0 * 3.0)]

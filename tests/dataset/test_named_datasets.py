@@ -197,7 +197,19 @@ def test_boxes_and_attributes(tmp_path):
     assert shades("CocoDataset", of("coco"), of("notes.json"))[1] == [[3, [[1, 2, 3, 4]], [[1]], [[0]]]]
     for task, values in (("Captioning", [[["hi"]]]), ("Keypoint", [[[1, 2, 2]], [[1]]]), ("Stuff", [[[1, 2, 3, 4]], [[0]]])):
         assert shades("CocoDataset", of("coco"), of("notes.json"), task)[1] == [[3, *values]]
-    assert ds.CocoDataset(of("coco"), of("notes.json")).get_class_indexing() == {"cat": [1]}
+    data = ds.CocoDataset(of("coco"), of("notes.json"))
+    assert data.get_class_indexing() == {"cat": [1]}
+    # The name of the file is a column that iterators leave out unless it is renamed.
+    data = ds.CocoDataset(of("coco"), of("notes.json"), extra_metadata=True)
+    assert data.get_col_names()[-1] == "_meta-filename" and [*next(data.create_dict_iterator())] == data.get_col_names()[:-1]
+    data = data.rename("_meta-filename", "file")
+    assert [row["file"].item() for row in data.create_dict_iterator(num_epochs=1, output_numpy=True)] == ["a"]
+    # A crowd's segmentation is the lengths of runs, and each polygon has a row of its own.
+    coco["annotations"] = [{**coco["annotations"][0], "segmentation": s} for s in ([[1, 2], [3, 4]], {"counts": [5, 6, 7]})]
+    write_to(tmp_path, {"notes.json": json.dumps(coco)})
+    assert shades("CocoDataset", of("coco"), of("notes.json"), "Stuff")[1] == [
+        [3, [[1, 2, -1], [3, 4, -1], [5, 6, 7]], [[0], [0]]]
+    ]
     columns, found = shades("VOCDataset", of("voc"), "Detection")
     assert columns == ["image", "bbox", "label", "difficult", "truncate"]
     assert found == [[4, [[1, 2, 4, 7]], [[1]], [[0]], [[1]]], [5, [[1, 2, 4, 7]], [[0]], [[0]], [[1]]]]
@@ -210,6 +222,10 @@ def test_boxes_and_attributes(tmp_path):
     ] == [[13], [0]]
     assert shades("WIDERFaceDataset", of("wider"), "valid")[1] == [[7, [[1, 2, 3, 4]], [5], [6], [7], [9], [10], [8]]]
     assert shades("ManifestDataset", of("list.json"))[1] == [[3, 0]]
+    assert ds.ManifestDataset(of("list.json")).num_classes() == 1
+    for wrong in ({"task": "Some"}, {"class_indexing": {"dog": 9}}, {"task": "Detection", "usage": "nowhere"}):
+        with pytest.raises(ValueError):
+            rows("VOCDataset", of("voc"), **wrong)
     write_to(tmp_path, {"voc/Annotations/1.xml": "<annotation>"})
     with pytest.raises(RuntimeError, match="no XML file"):
         rows("VOCDataset", of("voc"), "Detection")
@@ -237,6 +253,46 @@ def test_sounds(tmp_path):
     write_to(tmp_path, {"yes/0_1_1.wav": "no"})
     with pytest.raises(RuntimeError, match="no WAV file"):
         rows("YesNoDataset", of("yes"))
+
+
+def test_errors_name_the_file_of_a_row(tmp_path):
+    write_to(tmp_path, {"a/1.jpg": 1, "b/2.jpg": 2, "train.txt": "one\n"})
+
+    def fails(value):
+        raise KeyError("no")
+
+    images = ds.ImageFolderDataset(str(tmp_path), shuffle=False).map(lambda label: label, "label").rename("label", "class")
+    with pytest.raises(
+        RuntimeError, match=r"\[PyFunc\] failed. The corresponding data file is: .*a/1.jpg; map: row 0, .*KeyError: 'no'"
+    ):
+        list(images.map(fails, "image"))
+    for data in (images, ds.Caltech256Dataset(str(tmp_path), shuffle=False)):
+        with pytest.raises(RuntimeError, match=r"\[Resize\] failed. .*1.jpg"):
+            list(data.map(ds.vision.Resize(3), data.get_col_names()[1]))
+    with pytest.raises(RuntimeError, match=r"data file is: .*train\.txt"):
+        list(ds.TextFileDataset(str(tmp_path / "train.txt")).map(fails))
+    with pytest.raises(RuntimeError, match=r"^map: row 0"):
+        list(ds.NumpySlicesDataset([1]).map(fails))
+
+
+def test_decrypted_images(tmp_path):
+    write_to(tmp_path, {"a/1.jpg": 7, "b/2.jpg": 9})
+    for name in ("1.jpg", "2.jpg"):
+        path = next(tmp_path.glob(f"*/{name}"))
+        path.write_bytes(path.read_bytes()[::-1])
+
+    def decrypt(path):
+        with open(path, "rb") as file:
+            return file.read()[::-1]
+
+    assert [
+        round(float(image.mean()))
+        for image, _ in ds.ImageFolderDataset(str(tmp_path), shuffle=False, decode=True, decrypt=decrypt)
+    ] == [7, 9]
+    with pytest.raises(RuntimeError, match="decrypt function is not of type bytes"):
+        list(ds.ImageFolderDataset(str(tmp_path), decrypt=lambda path: path))
+    with pytest.raises(TypeError, match="'decrypt' should be a function"):
+        ds.ImageFolderDataset(str(tmp_path), decrypt="key")
 
 
 @pytest.mark.parametrize(

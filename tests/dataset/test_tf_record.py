@@ -10,7 +10,7 @@ import pytest
 
 import msjax as ms
 from msjax import dataset as ds
-from msjax.dataset.sources.tf_examples import features, masked_crc
+from msjax.mindrecord.tf_examples import features, masked_crc
 
 
 def varint(n):

@@ -7,7 +7,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks, nn
-from msjax.core.hooks.classify import only_observes
+from msjax.core.hooks.hook import only_observes
 from tests.engine import networks, other_networks
 
 PATHS = ("body", "body.inner")

@@ -76,9 +76,29 @@ def read_by_another_name(x):
     return y * z
 
 
+class Triple(nn.Cell):
+    def construct(self, x):
+        return x * 2
+
+    def bprop(self, x, out, grad):
+        return (grad * 3,)
+
+
+def constant_by(fn):
+    def product(x):
+        with ms.no_grad():
+            y = fn(x)
+        return x * y
+
+    return product
+
+
 @pytest.mark.parametrize(
     ("fn", "wanted"),
     [
+        (constant_by(Triple()), [2.0, 4.0]),
+        (constant_by(ops.HookBackward(lambda grads: None)), [1.0, 2.0]),
+        (constant_by(ms.grad(lambda x: x * x)), [2.0, 4.0]),
         (constant, [2.0, 4.0]),
         (enabled_within, [2.0, 2.0]),
         (decorated, [2.0, 4.0]),

@@ -5,7 +5,7 @@ import functools
 
 import pytest
 
-from msjax.core.hooks.classify import only_observes
+from msjax.core.hooks.hook import only_observes
 
 log, table, queue, lists = [], {}, collections.deque(), collections.defaultdict(list)
 

@@ -14,7 +14,7 @@ from tests.kernels.left_out import NAMES
 from tests.kernels.tables import ROWS
 from tests.x64 import needs_x64
 
-RUN, BLOCKS = 150, 2
+RUN, BLOCKS = 150, 6
 PLACES = {
     "ops": ops, "nn": nn, "mint": mint, "mint.nn": mint.nn, "mint.nn.functional": mint.nn.functional, "mint.linalg": mint.linalg,
     "mint.special": mint.special,

@@ -61,7 +61,8 @@ def main():
 
 def _of(test, found):
     """How a test ended; of one whose file could not be imported, that."""
-    return found.get(test) or found.get(test.partition("::")[0]) or {"test": test, "ends": "not run", "why": "not run"}
+    names = (test, test.replace("bool_", "bool"), test.partition("::")[0])
+    return next((found[name] for name in names if name in found), None) or {"test": test, "ends": "not run", "why": "not run"}
 
 
 def _record(group, root, seconds):

@@ -38,8 +38,12 @@ GROUPS = {
     "dataset": Group(("ut/python/dataset",), 120),
     "numpy_scipy": Group(("st/numpy_native", "st/scipy_st"), 40),
     "sparse_vmap": Group(("st/sparse", "st/vmap", "ut/python/vmap", "st/container")),
-    "optimizers": Group(("st/optimizer", "ut/python/optimizer", "st/parameter", "ut/python/amp"), kept_apart=True),
-    "ut_ops": Group(("ut/python/ops", "ut/python/exec", "ut/python/ir", "ut/python/dynamic_sequence"), kept_apart=True),
+    "optimizers": Group(("st/optimizer", "ut/python/optimizer", "st/parameter", "ut/python/amp")),
+    "ut_ops": Group(("ut/python/ops", "ut/python/exec", "ut/python/ir", "ut/python/dynamic_sequence")),
+    "graph_syntax": Group(("ut/python/graph_syntax", "st/probability"), kept_apart=True),
+    "networks": Group(
+        ("st/networks", "st/train", "ut/python/common", "ut/python/model", "ut/python/control_flow"), kept_apart=True
+    ),
 }
 
 

@@ -80,6 +80,10 @@ def _make_way():
     from mindspore.dataset.engine import iterators
 
     iterators._cleanup = iterators._unset_iterator_cleanup = lambda: None
+    # A file of tests imports one more, marks of effects, which one of its tests uses.
+    from mindspore import common
+
+    common._monad = sys.modules["mindspore.common._monad"] = types.SimpleNamespace(U=None, IO=None)
 
 
 def _as_floats(a, dtype=numpy.float64):
@@ -114,7 +118,8 @@ def main():
     root = os.environ["TESTS_ROOT"]
     # A test that is not found would end pytest at once: files are collected, and tests chosen among theirs.
     files = list(dict.fromkeys(os.path.join(root, test.partition("::")[0]) for test in tests))
-    wanted = {test for test in tests if "::" in test}
+    # numpy 1, beside which they were recorded, calls its bool_ so, too.
+    wanted = {name for test in tests if "::" in test for name in (test, test.replace("bool_", "bool"))}
     without = [f"-pno:{plugin}" for plugin in ("cacheprovider", "pytest_msjax", "xdist")]
     options = ["-q", "--no-header", "-Wignore", "--continue-on-collection-errors", "--rootdir", root, *without]
     return pytest.main([*options, *files], plugins=[_Results(results, int(seconds), wanted)])

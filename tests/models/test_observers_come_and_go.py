@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from msjax import hooks
+from msjax import hooks, tools
 from msjax.core.base.state import ACTIVITY
 from msjax.core.hooks.events import Event
 from msjax.core.hooks.places import HOOKED_WITH
@@ -333,6 +333,93 @@ def test_models_that_are_made_and_dropped_find_the_programs_of_those_before(fram
     finally:
         gc.enable()
         jax.monitoring.unregister_event_duration_listener(listener)
+
+
+def programs_after(use, framework, number=3):
+    """How many programs live after each of some models was made, hooked, used and dropped."""
+    found = []
+    for _ in range(number):
+        model = MODELS[framework]()[0]
+        hooks.register_forward_hook(model, lambda module, args, output: None, "a")
+        hooks.register_forward_hook(model, lambda module, args, output: output * 2, "b")
+        use(model)
+        del model
+        gc.collect()
+        found.append(len(jax.devices()[0].client.live_executables()))
+    return found
+
+
+@pytest.mark.parametrize("framework", ["nnx", "equinox"])
+def test_programs_of_models_that_are_arguments_go_with_the_models(framework):
+    """One long-lived hooks.jit: jax would keep a program for each."""
+    key, run = HOOKED_WITH.value, hooks.jit(lambda model, x: model(x))
+    plain = run(MODELS[framework]()[0], X)
+
+    def use(model):
+        np.testing.assert_allclose(run(model, X), 2 * plain, rtol=1e-5)
+
+    _, second, third = programs_after(use, framework)
+    assert second == third and HOOKED_WITH.value == key
+
+
+@pytest.mark.parametrize("framework", ["nnx", "equinox"])
+def test_programs_of_captures_go_with_hooked_models(framework):
+    _, second, third = programs_after(lambda model: hooks.compile(model, "a")(X), framework)
+    assert second == third
+
+
+def test_programs_of_watched_models_go_with_them():
+    run = hooks.jit(lambda model, x: jax.grad(lambda x: model(x).sum())(x))
+
+    def use(model):
+        with tools.watch(model, every=1) as watched:
+            run(model, X)
+            watched.next_step()
+
+    _, second, third = programs_after(use, "nnx")
+    assert second == third
+
+
+def test_copies_of_a_hooked_model_find_its_program():
+    model, traces = Net(nnx.Rngs(0)), []
+    run = hooks.jit(lambda model, x: [traces.append(1), model(x)][1])
+    hooks.register_forward_hook(model, lambda module, args, output: None, "a")
+    for made in COPIES.values():
+        run(made(model), X)
+    graphdef, state = nnx.split(model)
+    del model
+    for _ in range(2):
+        run(nnx.merge(graphdef, state), X)
+    assert len(traces) == 2
+
+
+def test_an_equinox_model_that_a_program_of_jax_outlives_changes_no_other_program():
+    key, run = HOOKED_WITH.value, equinox.filter_jit(lambda model, x: model(x))
+    model, log = of_equinox()[0], []
+    hooks.register_forward_hook(model, lambda module, args, output: log.append(output.shape), "a")
+    run(model, X)
+    leaves, structure = jax.tree.flatten(model)
+    assert HOOKED_WITH.value != key
+    del model
+    gc.collect()
+    assert HOOKED_WITH.value == key
+    # Made again of a structure that was kept, it has its hooks again.
+    model = jax.tree.unflatten(structure, leaves)
+    assert HOOKED_WITH.value != key
+    model(X)
+    hooks.barrier()
+    assert log == [(2, 3)] * 2
+
+
+def test_hooks_jit_keeps_the_programs_of_the_hooked_models_used_last(monkeypatch):
+    monkeypatch.setattr("msjax.core.models.jit._MOST", 2)
+    models, traces = [Net(nnx.Rngs(0)) for _ in range(3)], []
+    for model in models:
+        hooks.register_forward_hook(model, lambda module, args, output: None, "a")
+    run = hooks.jit(lambda model, x: [traces.append(1), model(x)][1])
+    for number in (0, 1, 0, 2, 0, 1):
+        run(models[number], X)
+    assert len(traces) == 4
 
 
 def test_nobody_waits_for_callbacks_that_are_not_there():

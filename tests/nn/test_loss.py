@@ -152,3 +152,13 @@ CALLS = [
 @pytest.mark.parametrize("case", cases("loss_layers", inputs, CALLS))
 def test_as_recorded(case):
     check(case)
+
+
+def test_the_mean_cross_entropy_of_pixels():
+    """Of logits with more axes the classes are along the last one; the number is MindSpore's."""
+    logits = ms.Tensor(np.arange(27).reshape(1, 3, 3, 3).astype(np.float32) ** 0.5)
+    labels = ms.Tensor(np.array([[[0, 1, 2], [2, 1, 0], [0, 0, 1]]], np.int32))
+    assert abs(float(nn.SoftmaxCrossEntropyWithLogits(True, "mean")(logits, labels)) - 1.2113445) < 1e-6
+    for reduction in ("sum", "none"):
+        with pytest.raises(ValueError, match="don't fit labels"):
+            nn.SoftmaxCrossEntropyWithLogits(True, reduction)(logits, labels)

@@ -5,14 +5,7 @@ import pytest
 
 import msjax as ms
 from msjax import Parameter, Tensor, nn
-from msjax.amp import (
-    DynamicLossScaleManager,
-    DynamicLossScaler,
-    FixedLossScaleManager,
-    LossScaler,
-    StaticLossScaler,
-    all_finite,
-)
+from msjax.amp import DynamicLossScaleManager, DynamicLossScaler, FixedLossScaleManager, LossScaler, StaticLossScaler, all_finite
 
 
 def test_dynamic_update_cell():

@@ -81,6 +81,7 @@ def test_what_is_refused():
     for make, kind, words in (
         (lambda: msd.Normal(0.0, -1.0), ValueError, "should be positive"),
         (lambda: msd.Normal(0.0, 1.0, dtype=ms.int32), TypeError, "type of floats"),
+        (lambda: msd.Bernoulli(0.5, dtype=ms.bool_), TypeError, "type of numbers"),
         (lambda: msd.Normal().mean(), TypeError, "'mean' was given neither"),
         (lambda: msd.Normal(0.0, 1.0).kl_loss("Uniform", 1.0, 2.0), ValueError, "same kind"),
         (lambda: msd.Uniform(1.0, 1.0), ValueError, "greater than"),

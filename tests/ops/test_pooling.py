@@ -41,7 +41,7 @@ def test_max_pool_agrees_with_xla(static):
 
     got, gradient = jax.jit(value_and_gradient)(x)
     np.testing.assert_array_equal(got, windows(x, *static))
-    out, index = max_pool(ms.Tensor(X), *static, False, True, "max_pool")
+    out, index = max_pool(ms.Tensor(X), *static, False, True)
     np.testing.assert_array_equal(out.asnumpy(), got)
     flat = X.reshape(2, 3, -1)
     picked = np.take_along_axis(flat, index.asnumpy().reshape(2, 3, -1), 2)

@@ -76,7 +76,7 @@ def test_folders_of_other_users(tmp_path, monkeypatch):
 def test_there_is_one_warning_and_nothing_is_stored(tmp_path, monkeypatch):
     before = {name: jax.config.values[name] for name in ("jax_compilation_cache_dir", "jax_enable_compilation_cache")}
     monkeypatch.setattr(disk_cache, "_CHOSEN", {})
-    monkeypatch.setattr(disk_cache, "_REFUSED", set())
+    disk_cache._warn.cache_clear()
     path = chmod(below(tmp_path, "a"), 0o777)
     try:
         with pytest.warns(UserWarning, match="Compiled programs are not kept on disk, since whoever can write there") as seen:
@@ -99,7 +99,7 @@ def test_a_user_without_a_home_has_no_folder(home, monkeypatch):
     assert disk_cache.folder() == ""
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
     assert disk_cache.folder() == ""
-    monkeypatch.setattr(disk_cache, "_REFUSED", set())
+    disk_cache._warn.cache_clear()
     with pytest.warns(UserWarning, match="this user has no home"):
         assert disk_cache._private(disk_cache.folder()) == ""
 

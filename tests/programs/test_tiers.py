@@ -37,7 +37,12 @@ def product():
 def tasks(monkeypatch):
     """What a thread would do, for the test to do."""
     found = []
-    monkeypatch.setattr(tiers.BACKGROUND, "submit", lambda key, task: found.append(task))
+
+    class Later:
+        def __init__(self, target, name):
+            self.start = lambda: found.append(target)
+
+    monkeypatch.setattr(tiers, "Thread", Later)
     return found
 
 
@@ -101,8 +106,7 @@ def test_a_program_that_cannot_be_optimized_ahead_fails_where_it_is_called(compi
 
     program = TieredProgram(Jitted(), {"xla_backend_optimization_level": 0})
     assert [program(1), program(1)] == ["first", "first"]
-    with pytest.raises(RuntimeError, match="no memory"):
-        tasks.pop()()
+    tasks.pop()()
     with pytest.raises(RuntimeError, match="no memory"):
         program(1)
     assert calls == [(1,)]

@@ -54,7 +54,8 @@ def test_integrated_gradients_converge():
 
 def test_noise_tunnel():
     key = jax.random.key(3)
-    slopes = np.stack([slope(X + 0.3 * np.asarray(jax.random.normal(k, X.shape, X.dtype))) for k in jax.random.split(key, 8)])
+    drawn = jax.vmap(lambda k: jax.random.normal(k, X.shape, X.dtype))(jax.random.split(key, 8))
+    slopes = np.stack([slope(X + 0.3 * each) for each in np.asarray(drawn)])
     for kind, value in (("smoothgrad", slopes.mean(0)), ("smoothgrad_sq", (slopes**2).mean(0)), ("vargrad", slopes.var(0))):
         close(hooks.noise_tunnel(NET, X, metric=metric, key=key, noise=0.3, samples=8, kind=kind), value)
     with pytest.raises(ValueError, match="'kind' should be one of smoothgrad, smoothgrad_sq, vargrad"):

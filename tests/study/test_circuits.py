@@ -18,7 +18,7 @@ def metric(logits):
 
 def by_hand(tokens, read=lambda reader, value, parts: value, enter=lambda x: x):
     """(the logits, {sender: its part}), with what each reader gets."""
-    parts = {"embed": EMBED[tokens], "/parameter": jnp.broadcast_to(POSITIONS, (2, 3, 4))}
+    parts = {"embed": jnp.asarray(EMBED)[tokens], "/parameter": jnp.broadcast_to(POSITIONS, (2, 3, 4))}
     x = enter(sum(parts.values()))
     for i, p in enumerate(LAYER):
         parts[f"blocks.{i}.attn"] = project(mixed(norm(read(f"blocks.{i}.n1", x, parts)), p["qkv"]), p["out"], p["bias"])
@@ -28,8 +28,8 @@ def by_hand(tokens, read=lambda reader, value, parts: value, enter=lambda x: x):
     return norm(read("blocks.1", x, parts)) @ HEAD, parts
 
 
-PLAIN, PARTS = by_hand(TOKENS)
-OTHER = by_hand(CORRUPT)[1]
+PLAIN, PARTS = jax.jit(by_hand)(TOKENS)
+OTHER = jax.jit(by_hand)(CORRUPT)[1]
 READERS = ["blocks.0.n1", "blocks.0.n2", "blocks.1.n1", "blocks.1.n2", "blocks.1"]
 
 
@@ -37,88 +37,97 @@ def close(a, b):
     np.testing.assert_allclose(a, b, rtol=5e-4, atol=5e-5)
 
 
+NOTHING = {reader: jnp.zeros((2, 3, 4)) for reader in READERS}
+
+
+@jax.jit
+def changed(deltas, part=0.0):
+    """The logits, if readers get more by `deltas`, on the way from the clean to the corrupt inputs."""
+    end = EMBED[CORRUPT] + POSITIONS
+    return by_hand(TOKENS, lambda name, value, _: value + deltas[name], lambda x: x + part * (end - x))[0]
+
+
+slopes = jax.jit(jax.grad(lambda deltas, part=0.0: metric(changed(deltas, part))))
+
+
+@jax.jit
+def ablated(kept, reference):
+    """The logits, if edges carry what they do in a reference unless they are kept, a mask of senders and readers."""
+
+    def read(reader, value, parts):
+        for sender, part in parts.items():
+            value = value + (1 - kept[list(PARTS).index(sender), READERS.index(reader)]) * (reference[sender] - part)
+        return value
+
+    return by_hand(TOKENS, read)[0]
+
+
 @pytest.fixture(scope="module")
 def stream():
     return hooks.stream(NnxModel())
 
 
-def test_path_patching(stream):
-    found = stream.edges(TOKENS, CORRUPT, metric=metric, method="patching", chunk=7)
-    assert list(found.readers) == READERS and set(found.senders) == set(PARTS)
+@pytest.fixture(scope="module")
+def patched(stream):
+    return stream.edges(TOKENS, CORRUPT, metric=metric, method="patching", chunk=7)
+
+
+def test_path_patching(patched):
+    assert list(patched.readers) == READERS and set(patched.senders) == set(PARTS)
     for sender, reader in [
         ("embed", "blocks.0.n1"),
         ("blocks.0.attn", "blocks.1.n2"),
         ("blocks.0.mlp", "blocks.1"),
         ("embed", "blocks.1"),
     ]:
-        change = OTHER[sender] - PARTS[sender]
-        patched = by_hand(TOKENS, lambda name, value, _, r=reader, c=change: value + c if name == r else value)[0]
-        close(found[sender, reader], metric(patched) - metric(PLAIN))
-    assert np.isnan(found["blocks.1.attn", "blocks.0.n1"]) and abs(found["/parameter", "blocks.1"]) < 1e-5
+        logits = changed({**NOTHING, reader: OTHER[sender] - PARTS[sender]})
+        close(patched[sender, reader], metric(logits) - metric(PLAIN))
+    assert np.isnan(patched["blocks.1.attn", "blocks.0.n1"]) and abs(patched["/parameter", "blocks.1"]) < 1e-5
 
 
-def slopes(enter=lambda x: x):
-    zeros = {reader: jnp.zeros((2, 3, 4)) for reader in READERS}
-    return jax.grad(lambda d: metric(by_hand(TOKENS, lambda name, value, _: value + d[name], enter)[0]))(zeros)
-
-
-def test_edge_attribution_and_integrated_gradients_in_a_scan():
+def test_integrated_gradients_of_edges_in_a_scan():
     model, before = MODELS["linen"][0]()
     stream = hooks.stream(model, "blocks")
     clean, corrupt = (*before, TOKENS), (*before, CORRUPT)
-    found = stream.edges(clean, corrupt, metric=metric)
-    assert found.readers == ("blocks.n1[0]", "blocks.n2[0]", "blocks.n1[1]", "blocks.n2[1]", "blocks[1]")
-    first = slopes()
-    change = OTHER["blocks.0.attn"] - PARTS["blocks.0.attn"]
-    close(found["blocks.attn[0]", "blocks.n1[1]"], (change * first["blocks.1.n1"]).sum())
     found = stream.edges(clean, corrupt, metric=metric, method="integrated gradients", steps=4)
-    start, end = (EMBED[tokens] + POSITIONS for tokens in (TOKENS, CORRUPT))
-    parts = [slopes(lambda x, i=i: start + (i + 0.5) / 4 * (end - start))["blocks.1.n2"] for i in range(4)]
-    close(found["blocks.attn[0]", "blocks.n2[1]"], (change * sum(parts) / 4).sum())
+    assert found.readers == ("blocks.n1[0]", "blocks.n2[0]", "blocks.n1[1]", "blocks.n2[1]", "blocks[1]")
+    mean = sum(slopes(NOTHING, (i + 0.5) / 4)["blocks.1.n2"] for i in range(4)) / 4
+    close(found["blocks.attn[0]", "blocks.n2[1]"], ((OTHER["blocks.0.attn"] - PARTS["blocks.0.attn"]) * mean).sum())
 
 
-def test_a_circuit_runs_alone(stream, tmp_path):
-    scores = stream.edges(TOKENS, CORRUPT, metric=metric)
-    circuit = hooks.Circuit.strongest(scores, 6)
+def mask(circuit):
+    return jnp.array([[float((sender, reader) in circuit.edges) for reader in READERS] for sender in PARTS])
+
+
+def test_a_circuit_runs_alone(stream, patched, tmp_path):
+    circuit = hooks.Circuit.strongest(patched, 6)
     assert len(circuit.edges) == 6
-
-    def ablated(kept, reference):
-        def read(reader, value, parts):
-            for sender, part in parts.items():
-                value = value if (sender, reader) in kept else value + reference[sender] - part
-            return value
-
-        return by_hand(TOKENS, read)[0]
-
-    close(circuit.run(stream, TOKENS, CORRUPT), ablated(circuit.edges, OTHER))
+    close(circuit.run(stream, TOKENS, CORRUPT), ablated(mask(circuit), OTHER))
     mean = stream.mean([TOKENS, CORRUPT])
     reference = {name: (value + OTHER[name]).mean(0, keepdims=True) / 2 for name, value in PARTS.items()}
     close(mean["blocks.1.mlp"], reference["blocks.1.mlp"])
-    low, own, rest = (metric(ablated(kept, reference)) for kept in ((), circuit.edges, circuit.complement().edges))
+    low, own, rest = (metric(ablated(kept, reference)) for kept in (0 * mask(circuit), mask(circuit), 1 - mask(circuit)))
     close(circuit.faithfulness(stream, TOKENS, mean, metric), (own - low) / (metric(PLAIN) - low))
     close(circuit.completeness(stream, TOKENS, mean, metric), (rest - low) / (metric(PLAIN) - low))
     circuit.save(tmp_path / "circuit.json")
     again = hooks.Circuit.load(tmp_path / "circuit.json")
     assert again.compare(circuit).share == 1 and again.readers == circuit.readers
-    other = hooks.Circuit.strongest(scores, 3).compare(circuit)
+    other = hooks.Circuit.strongest(patched, 3).compare(circuit)
     assert other.share == 0.5 and not other.first and len(other.second) == 3
     with pytest.raises(ValueError, match=r"the model has no sender 'embde'; it has .*nearest.*'embed'"):
         hooks.Circuit([("embde", "blocks.1")], circuit.senders, circuit.readers)
 
 
-def test_heads_as_senders(stream):
+def test_attribution_of_edges_from_heads(stream):
     found = stream.edges(TOKENS, CORRUPT, metric=metric, heads=True)
     kept = hooks.Circuit.of_senders([name for name in found.senders if name != "blocks.0.attn head 1"], found, heads=True)
-    z = {}
-    for tokens in (TOKENS, CORRUPT):
-        z[id(tokens)] = np.asarray(mixed(norm(EMBED[tokens] + POSITIONS), LAYER[0]["qkv"]))[..., 1, :] @ LAYER[0]["out"][1]
-    change = z[id(CORRUPT)] - z[id(TOKENS)]
-    close(found["blocks.0.attn head 1", "blocks.1"], (change * slopes()["blocks.1"]).sum())
-
-    def read(reader, value, parts):
-        return value + change if "blocks.0.attn" in parts else value
-
-    close(kept.run(stream, TOKENS, CORRUPT), by_hand(TOKENS, read)[0])
+    of_head = jax.jit(
+        lambda tokens: mixed(norm(jnp.asarray(EMBED)[tokens] + POSITIONS), LAYER[0]["qkv"])[..., 1, :] @ LAYER[0]["out"][1]
+    )
+    change = of_head(CORRUPT) - of_head(TOKENS)
+    close(found["blocks.0.attn head 1", "blocks.1"], (change * slopes(NOTHING)["blocks.1"]).sum())
+    after = {reader: value + change if reader != "blocks.0.n1" else value for reader, value in NOTHING.items()}
+    close(kept.run(stream, TOKENS, CORRUPT), changed(after))
 
 
 def test_a_sweep_over_neurons_with_recovery_memory_and_progress():
@@ -134,13 +143,17 @@ def test_a_sweep_over_neurons_with_recovery_memory_and_progress():
         progress=lambda done, total: told.append((done, total)),
     )
     assert sweep.values.shape == (2, 6) and told == [(i, 12) for i in range(1, 13)]
-    hidden = {}
-    for tokens in (TOKENS, CORRUPT):
-        by_hand(tokens, lambda name, value, _, t=tokens: hidden.setdefault((name, t is TOKENS), value))
-    neurons = [jax.nn.relu(norm(hidden["blocks.1.n2", clean]) @ LAYER[1]["up"]) for clean in (True, False)]
-    mixed_up = neurons[1].at[..., 4].set(neurons[0][..., 4]) @ LAYER[1]["down"]
-    patched = by_hand(CORRUPT)[1] | {"blocks.1.mlp": mixed_up}
-    low, own = (metric(norm(sum(parts.values())) @ HEAD) for parts in (OTHER, patched))
+
+    @jax.jit
+    def by_neuron():
+        read, ends = {}, []
+        for tokens in (TOKENS, CORRUPT):
+            by_hand(tokens, lambda name, value, _: read.setdefault((name, len(ends)), value))
+            ends.append(jax.nn.relu(norm(read["blocks.1.n2", len(ends)]) @ LAYER[1]["up"]))
+        mixed_up = OTHER | {"blocks.1.mlp": ends[1].at[..., 4].set(ends[0][..., 4]) @ LAYER[1]["down"]}
+        return [metric(norm(sum(parts.values())) @ HEAD) for parts in (OTHER, mixed_up)]
+
+    low, own = by_neuron()
     close(sweep.recovery[1, 4], (own - low) / (metric(PLAIN) - low))
 
 

@@ -1,5 +1,7 @@
 """Residual streams of models of all frameworks, against the same by hand."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import optax
 import pytest
 
 from msjax import hooks
-from tests.study.transformers import HEAD, LAYER, MODELS, TOKENS, NnxModel, by_hand, frozen_norm, norm
+from tests.study.transformers import HEAD, LAYER, MODELS, TOKENS, by_hand, frozen_norm, norm
 
 HEADS = []
 ADDED, STREAM, LOGITS = by_hand(edit=lambda name, value: (HEADS.append(value) if name.endswith("z") else None) or value)
@@ -18,6 +20,7 @@ def close(a, b):
     np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
 
 
+@functools.cache
 def made(framework):
     make, blocks, names = MODELS[framework]
     model, before = make()
@@ -130,16 +133,17 @@ def test_functions_name_where_the_stream_begins():
 
 
 def test_errors_of_stream():
+    stream, _, _ = made("nnx")
     with pytest.raises(ValueError, match=r"no blocks are called with an array first.*blocks='layers.\*'.*'embed'"):
-        hooks.stream(NnxModel(), "layers.*").decompose(TOKENS)
+        hooks.stream(stream.model, "layers.*").decompose(TOKENS)
     with pytest.raises(ValueError, match=r"no place with floating-point values was selected by 'nrom'.*nearest.*'norm'"):
-        hooks.stream(NnxModel()).decompose(TOKENS, at="nrom")
+        stream.decompose(TOKENS, at="nrom")
     with pytest.raises(ValueError, match="'embed' is no sum of what blocks add"):
-        hooks.stream(NnxModel()).decompose(TOKENS, at="embed")
+        stream.decompose(TOKENS, at="embed")
     with pytest.raises(TypeError, match=r"'blocks' should be a path, but got"):
-        hooks.stream(NnxModel(), 3)  # pyright: ignore[reportArgumentType]
+        hooks.stream(stream.model, 3)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"should be an axis of 'blocks.0.mlp.down:in', of shape"):
-        hooks.stream(NnxModel()).decompose(TOKENS, split={"blocks.*.mlp.down:in": (-1, 4)})
+        stream.decompose(TOKENS, split={"blocks.*.mlp.down:in": (-1, 4)})
 
 
 _DRAW = np.random.default_rng(1)

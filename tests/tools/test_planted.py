@@ -9,7 +9,7 @@ from tests.tools.planted import framework_rows, other_rows, plain_rows, rows as 
 from tests.tools.planted_checks import cell_rows, checked_rows, framework_checks
 
 # Of these rows, so many, in so many tests, which may run at the same time.
-PARTS, EVERY = 3, 1 if os.environ.get("MSJAX_ALL_PLANTED") else 4
+PARTS, EVERY = 6, 1 if os.environ.get("MSJAX_ALL_PLANTED") else 4
 
 
 @pytest.mark.parametrize("part", range(PARTS))

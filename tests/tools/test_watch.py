@@ -79,6 +79,7 @@ def test_statistics_of_arrays_of_all_sizes():
     assert not table[6].any() and np.isnan(table[8][:3]).all() and table[8][4:].tolist() == [1, 3, 1, 0, 1, 0, 0, 1]
     of_large = np.asarray(statistics([jnp.asarray(values[4]).at[0, 0].set(np.nan).at[1].set(np.inf)], 4))[0]
     assert of_large[6:8].tolist() == [1, 129] and of_large[8:].sum() == 129 * 128 - 1 and np.isfinite(of_large[4:6]).all()
+    assert np.asarray(statistics([jnp.float32([1, np.nan, -3])], 4, ("min", "max", "nan"))).tolist() == [[-3, 1, 1]]
 
 
 def test_some_statistics_alone(tmp_path):

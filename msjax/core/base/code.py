@@ -16,7 +16,6 @@ import itertools
 import re
 import sys
 import types
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -30,8 +29,6 @@ UNKNOWN = object()
 
 # Methods assumed to return None if their object is unknown, as in ``found[name].append(x)``.
 _LIST_METHODS = frozenset(("append", "extend", "appendleft", "extendleft"))
-
-_KNOWN: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 # The Pythons whose bytecode is read here. Of another one, nothing is known of a hook before it has run.
@@ -201,17 +198,11 @@ def _code_returns_none(function, owner, depth) -> bool:
         return False
     if depth > 3:
         return False
-    # Only answers that follow from the code alone are cached, since a name's value may change.
-    kept = _KNOWN.get(code)
-    if kept is not None:
-        return kept
     returns = _returns(code)
-    if all(r is True for r in returns) or any(r is False for r in returns):
-        _KNOWN[code] = all(r is True for r in returns)
-        return _KNOWN[code]
-    return all(r is True or _calls_for_nothing(r, function, owner, depth) for r in returns)
+    return False not in returns and all(r is True or _calls_for_nothing(r, function, owner, depth) for r in returns)
 
 
+@functools.lru_cache(512)
 def _returns(code) -> list[Any]:
     """For each value that may be returned: True (None), False (another one), or the instructions up to the call that gives it."""
     instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]

@@ -167,7 +167,7 @@ def jaxpr_of(invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[Any],
         name: as jax's messages show it.
     """
     info = DebugInfo(name, name, ("",) * len(invars), ("",) * len(outvars))
-    effects = frozenset().union(*(eqn.effects for eqn in eqns))
+    effects = frozenset().union(*[eqn.effects for eqn in eqns])
     return jax.extend.core.Jaxpr((), list(invars), list(outvars), list(eqns), effects, info)
 
 

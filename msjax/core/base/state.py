@@ -13,8 +13,6 @@ from msjax.core.base import jax_slots
 # Held while a program is traced or a function differentiated: variables then hold tracers, and leaves of the tape, which are those of
 # one thread.
 LOCK = threading.RLock()
-# The threads that wait for others by `without_lock`.
-WAITING: set[int] = set()
 
 
 @contextlib.contextmanager
@@ -26,13 +24,39 @@ def without_lock() -> Iterator[None]:
             LOCK.release()
             held += 1
     own = threading.get_ident()
-    WAITING.add(own)
+    State.waiting.add(own)
     try:
         yield
     finally:
-        WAITING.discard(own)
+        State.waiting.discard(own)
         for _ in range(held):
             LOCK.acquire()
+
+
+class _Swap:
+    """A context manager that sets fields of STATE, and restores their values at the end.
+
+    Example:
+        >>> from msjax.core.base.state import STATE
+        >>> with STATE.swap(recording=False):
+        ...     STATE.recording
+        False
+        >>> STATE.recording
+        True
+    """
+
+    __slots__ = ("_values", "_before")
+
+    def __init__(self, **values: Any):
+        self._values = values
+
+    def __enter__(self) -> Self:
+        self._before = {name: getattr(STATE, name) for name in self._values}
+        STATE.__dict__.update(self._values)
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        STATE.__dict__.update(self._before)
 
 
 class State(threading.local):
@@ -58,7 +82,7 @@ class State(threading.local):
 
     delivery: Any  # set on the class by `msjax.hooks.delivery`
     lock: ClassVar[Any] = LOCK
-    waiting: ClassVar[set[int]] = WAITING
+    waiting: ClassVar[set[int]] = set()
     _added: ClassVar[dict[str, Any]] = {}
 
     def __init__(self):
@@ -81,9 +105,7 @@ class State(threading.local):
         for name, value in defaults.items():
             setattr(cls, name, value)  # of threads that have a state already
 
-    def swap(self, **values: Any) -> _Swap:
-        """A context in which fields have other values."""
-        return _Swap(**values)
+    swap = _Swap
 
     # ---- what program the code becomes part of
 
@@ -166,32 +188,6 @@ class State(threading.local):
 
 
 STATE = State()
-
-
-class _Swap:
-    """A context manager that sets fields of STATE, and restores their values at the end.
-
-    Example:
-        >>> from msjax.core.base.state import STATE
-        >>> with STATE.swap(recording=False):
-        ...     STATE.recording
-        False
-        >>> STATE.recording
-        True
-    """
-
-    __slots__ = ("_values", "_before")
-
-    def __init__(self, **values: Any):
-        self._values = values
-
-    def __enter__(self) -> Self:
-        self._before = {name: getattr(STATE, name) for name in self._values}
-        STATE.__dict__.update(self._values)
-        return self
-
-    def __exit__(self, *_exception: Any) -> None:
-        STATE.__dict__.update(self._before)
 
 
 class ProgramUnderWay:

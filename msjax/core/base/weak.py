@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import weakref
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -102,12 +102,8 @@ class FreeNumbers:
         return number
 
 
-_NUMBERS = itertools.count(1)
-
-
-def new_number() -> int:
-    """A number that nothing else in the process has."""
-    return next(_NUMBERS)
+# Gives a number that nothing else in the process has.
+new_number: Callable[[], int] = itertools.count(1).__next__
 
 
 # {id: (weak reference, number)} of living objects.

@@ -20,20 +20,19 @@ import jax
 from msjax.core.base.arrays import TracedValueError, is_tracer, known_value, staged
 from msjax.core.base.state import ACTIVITY, STATE, State
 from msjax.core.base.typing import PyTree
-from msjax.core.hooks.classify import computes, observes
-from msjax.core.hooks.events import Event, HookCall
+from msjax.core.hooks.events import Event, HookCall, SlotCall
+from msjax.core.hooks.hook import computes, observes
 from msjax.core.hooks.host import call_on_host
 from msjax.core.hooks.returns import HookKind, HookLabel, check_observer_result, gradients_result
-from msjax.core.hooks.slots import SlotCall
 from msjax.core.hooks.template import Template
 from msjax.core.hooks.trial_run import TrialRun
 from msjax.core.hooks.worker import barrier
 
 if TYPE_CHECKING:
     from msjax.core.hooks.boundaries import Boundary
+    from msjax.core.hooks.events import Slot
     from msjax.core.hooks.hook import Hook
     from msjax.core.hooks.kinds import FrameKind, ValueKind
-    from msjax.core.hooks.slots import Slot
 
 # What jax raises when code asks a traced array for its value.
 _NEEDS_VALUE = (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from msjax.core.base import jax_slots
+from msjax.core.base import code, jax_slots
 from msjax.core.base.errors import callable_name
 from msjax.core.base.held_state import held_state
 from msjax.core.base.weak import identity, new_number
-from msjax.core.hooks.classify import observes
 
 
 class RemovableHandle:
@@ -24,13 +23,12 @@ class RemovableHandle:
     statement, it removes the hook at the end of the block.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> net = nn.ReLU()
         >>> with net.register_forward_hook(lambda cell, inputs, output: print("ran")):
-        ...     _ = net(ms.Tensor(1.0))
+        ...     _ = net(Tensor(1.0))
         ran
-        >>> _ = net(ms.Tensor(1.0))
+        >>> _ = net(Tensor(1.0))
     """
 
     __slots__ = ("id", "_owner", "_remove", "__weakref__")
@@ -139,3 +137,40 @@ def _is_its_code(fn):
         and not (fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__)
         and fn.__globals__ is vars(sys.modules.get(fn.__module__, sys))
     )
+
+
+# ---- observers and modifiers: as the user says, or else as the code of hooks tells, without running them
+
+
+def observes(fn: Callable[..., Any], observe: bool | None = None, traced: bool | None = None) -> bool:
+    """True if a hook is to be called after each run; what the user said of it counts first."""
+    if observe is not None:
+        return bool(observe)
+    if traced is not None:
+        return not traced
+    return only_observes(fn)
+
+
+class Adapter:
+    """A hook of msjax's own around one of the user's, which returns None where that does.
+
+    Attributes:
+        fn: the user's hook.
+    """
+
+    fn: Callable[..., Any]
+
+
+def users_hook(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The hook that the user wrote."""
+    return fn.fn if isinstance(fn, Adapter) else fn
+
+
+def only_observes(fn: Callable[..., Any]) -> bool:
+    """True if a call of a hook can only return None, as far as its code tells."""
+    return code.only_returns_none(users_hook(fn))
+
+
+def computes(fn: Callable[..., Any]) -> bool:
+    """True if the code of a hook says that it may return a value that it has computed or made: then it is no mere observer."""
+    return code.computes(users_hook(fn))

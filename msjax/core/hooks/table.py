@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 from msjax.core.base.errors import check_hook
 from msjax.core.base.weak import LiveSet
 from msjax.core.hooks.hook import Hook, RemovableHandle
-from msjax.core.hooks.slots import before_change
+from msjax.core.hooks.worker import before_change
 
 CALL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
 _KINDS_IN_CALLS = (*CALL_KINDS, "saved_tensors")

@@ -14,9 +14,6 @@ from msjax.core.base.arrays import is_tracer
 if TYPE_CHECKING:
     from msjax.core.hooks.kinds import ValueKind
 
-# From (what gives an object a name that code may use, code for the arrays in the holes) to code for a part of the value.
-Source = Callable[[Callable[[Any], str], Sequence[str]], str]
-
 
 class Template:
     """A value to be made anew after each run of a program, by Python code that is written once.
@@ -29,13 +26,13 @@ class Template:
 
     Attributes:
         arrays: while the program is traced, the arrays for the holes, in order; taken by `taken`.
-        source: ``source(name, outputs)`` is Python code that evaluates to the value. `name` gives an object a name that the code may
-            use, `outputs` is code for the arrays in the holes.
     """
 
     def __init__(self, tree: Any, values: ValueKind, weakly: tuple[type, ...] = ()):
         self.arrays: list[Any] = []
-        self.source: Source = self._part(tree, values, weakly)
+        # The code: texts, numbers of holes, and each object that the code names, in a tuple.
+        self._code: list[str | int | tuple[Any]] = []
+        self._add(tree, values, weakly)
         self._holes = len(self.arrays)
 
     def taken(self) -> list[Any]:
@@ -43,40 +40,62 @@ class Template:
         arrays, self.arrays = self.arrays, []
         return arrays
 
-    def _part(self, value, values, weakly) -> Source:
-        def parts(inside):
-            return [self._part(v, values, weakly) for v in inside]
+    def source(self, name: Callable[[Any], str], outputs: Sequence[str]) -> str:
+        """Python code that evaluates to the value.
 
+        Args:
+            name: gives an object a name that the code may use.
+            outputs: code for the arrays in the holes.
+        """
+        return "".join([p if p.__class__ is str else outputs[p] if p.__class__ is int else name(p[0]) for p in self._code])  # pyright: ignore
+
+    def _add(self, value, values, weakly):
+        """Add the code for a part of the value."""
+        code = self._code
         if values.is_value(value) and not values.is_fixed(value):
             array = values.raw(value)
-            inner = self._hole(array) if is_tracer(array) else _constant(array)
-            return lambda name, outputs: f"{name(values.made)}({inner(name, outputs)})"
-        if value.__class__ in (tuple, list):
-            (opening, closing), inside = "()" if value.__class__ is tuple else "[]", parts(value)
-            return lambda name, outputs: opening + "".join(f"{part(name, outputs)}, " for part in inside) + closing
-        if value.__class__ is dict:
-            keys, inside = list(value), parts(value.values())
-            return lambda name, outputs: (
-                "{" + "".join(f"{name(key)}: {part(name, outputs)}, " for key, part in zip(keys, inside)) + "}"
-            )
-        if is_tracer(value):
-            return self._hole(value)
-        if isinstance(value, weakly):
-            ref = weakref.ref(value)
-            return lambda name, _: f"{name(ref)}()"
-        leaves, treedef = jax.tree.flatten(value, is_leaf=values.is_leaf)
-        if len(leaves) == 1 and leaves[0] is value:
-            return _constant(value)
-        inside = parts(leaves)
-        return lambda name, outputs: (
-            f"{name(jax.tree.unflatten)}({name(treedef)}, [{', '.join(part(name, outputs) for part in inside)}])"
-        )
+            code += (values.made,), "("
+            if is_tracer(array):
+                self._add_hole(array)
+            else:
+                code.append((array,))
+            code.append(")")
+        elif value.__class__ in (tuple, list):
+            self._add_all(value, "()" if value.__class__ is tuple else "[]", values, weakly)
+        elif value.__class__ is dict:
+            code.append("{")
+            for key, item in value.items():
+                code += (key,), ": "
+                self._add(item, values, weakly)
+                code.append(", ")
+            code.append("}")
+        elif is_tracer(value):
+            self._add_hole(value)
+        elif isinstance(value, weakly):
+            code += (weakref.ref(value),), "()"
+        elif value is None or isinstance(value, bool):
+            code.append(repr(value))
+        else:
+            leaves, treedef = jax.tree.flatten(value, is_leaf=values.is_leaf)
+            if len(leaves) == 1 and leaves[0] is value:  # the same object each time
+                code.append((value,))
+            else:
+                code += (jax.tree.unflatten,), "(", (treedef,), ", "
+                self._add_all(leaves, "[]", values, weakly)
+                code.append(")")
 
-    def _hole(self, array) -> Source:
+    def _add_all(self, items, brackets, values, weakly):
+        self._code.append(brackets[0])
+        for item in items:
+            self._add(item, values, weakly)
+            self._code.append(", ")
+        self._code.append(brackets[1])
+
+    def _add_hole(self, array):
         number = next((n for n, known in enumerate(self.arrays) if known is array), len(self.arrays))
         if number == len(self.arrays):
             self.arrays.append(array)
-        return lambda _, outputs: outputs[number]
+        self._code.append(number)
 
     @functools.cached_property
     def fill(self) -> Callable[[Sequence[Any]], Any]:
@@ -89,8 +108,3 @@ class Template:
             return key
 
         return eval(f"lambda o: {self.source(name, [f'o[{n}]' for n in range(self._holes)])}", names)
-
-
-def _constant(value) -> Source:
-    """An object that is the same each time."""
-    return lambda name, _: repr(value) if value is None or isinstance(value, bool) else name(value)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import collections
 import functools
 import inspect
-import io
 import sys
-import threading
 import types
 from collections.abc import Callable
 from typing import Any, Self
 
 from msjax.core.base.code import globals_in
-from msjax.core.hooks.classify import users_hook
+from msjax.core.base.reversible import OwnOutput, put_back, same_items
+from msjax.core.hooks.hook import users_hook
 
 # How far a hook's containers and objects are looked into, and how many items a container may hold for that.
 _DEPTH, _MOST_ITEMS = 4, 1000
@@ -32,7 +31,8 @@ class TrialRun:
     """
 
     def __init__(self, fn: Callable[..., Any], holds_text: bool):
-        self._held = _Held(sys.stdout) if holds_text else None
+        self._texts: list[str] = []
+        self._held = OwnOutput(self._texts.append, sys.stdout) if holds_text else None
         self._seen: dict[int, Any] = {}
         self._containers: list[tuple[Any, Any]] = []
         self._cells: list[tuple[types.CellType, Any]] = []
@@ -50,12 +50,12 @@ class TrialRun:
 
     def keep(self) -> None:
         """The run counts: what it has printed is printed."""
-        if self._held is not None and (text := self._held.getvalue()):
-            sys.stdout.write(text)
+        if self._texts:
+            sys.stdout.write("".join(self._texts))
 
     def undo(self) -> bool:
         """The run does not count: put back what it has changed. Returns whether there was anything."""
-        changed = [_put_back(container, before) for container, before in self._containers]
+        changed = [put_back(container, before) for container, before in self._containers]
         for cell, value in self._cells:
             changed.append(cell.cell_contents is not value)
             cell.cell_contents = value
@@ -72,7 +72,7 @@ class TrialRun:
     def changes(self) -> bool:
         """Whether the run has changed what it can put back."""
         return (
-            any(not _same(container, before) for container, before in self._containers)
+            any(not same_items(container, before) for container, before in self._containers)
             or any(cell.cell_contents is not value for cell, value in self._cells)
             or any(namespace.get(name, _MISSING) is not value for namespace, name, value in self._names)
         )
@@ -131,38 +131,3 @@ class TrialRun:
 _MISSING = object()
 # Modules whose objects are no user's.
 _NO_STATE = frozenset(("jax", "jaxlib", "numpy", "flax", "builtins", "msjax", "haiku", "equinox"))
-
-
-def _same(container, before):
-    if isinstance(container, dict):
-        return container.keys() == before.keys() and all(container[key] is value for key, value in before.items())
-    if isinstance(container, set):
-        return container == before
-    return len(container) == len(before) and all(a is b for a, b in zip(container, before))
-
-
-def _put_back(container, before):
-    """Give a container the items that it had; returns whether it had others."""
-    same = _same(container, before)
-    if not same:
-        container.clear()
-        (container.extend if isinstance(container, (list, collections.deque)) else container.update)(before)
-    return not same
-
-
-class _Held(io.StringIO):
-    """A stdout that keeps what this thread writes; other threads write as before."""
-
-    def __init__(self, outer):
-        super().__init__()
-        self.outer = outer
-        self._thread = threading.get_ident()
-
-    def write(self, text):
-        if threading.get_ident() == self._thread:
-            return super().write(text)
-        return self.outer.write(text)
-
-    def flush(self):
-        if threading.get_ident() != self._thread:
-            self.outer.flush()

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 
+from msjax.core.hooks.events import Slot
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.kinds import ValueKind
 from msjax.core.hooks.nodes import through_custom_vjp, under_jax_transform
-from msjax.core.hooks.slots import Slot
 from msjax.core.hooks.table import HookTable
 
 if TYPE_CHECKING:

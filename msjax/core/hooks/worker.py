@@ -467,3 +467,10 @@ def flush() -> None:
     """Wait for the hooks whose values have arrived, and raise what they raised."""
     WORKER.wait()
     WORKER.raise_pending()
+
+
+def before_change() -> None:
+    """Run the pending calls of hooks in slots before hooks change."""
+    if ACTIVITY.late_slots and not STATE.hooks_run and jax_slots.trace_state() == jax_slots.NO_TRACE:
+        wait_for_programs()
+        WORKER.wait()

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import jax
 
 from msjax.core.base.typing import JaxArray
-from msjax.core.hooks.events import Event, each_lane
+from msjax.core.hooks.events import Event, SlotCall, each_lane
 from msjax.core.hooks.primitive import COLLECTED
-from msjax.core.hooks.slots import SlotCall
 from msjax.core.hooks.template import Template
 
 
@@ -67,9 +66,10 @@ class AfterRun:
         holes: Sequence[int] = (),
         numbers: Sequence[int] | None = None,
     ):
-        self.observes = any(_observes(event) for event in events)
-        waits = _has_callbacks(events)
-        self._function = _Code(events, waits, result, holes, numbers).function()
+        everything = _events_of(events)
+        self.observes = True in {event.observes for event in everything}
+        waits = FromCallbacks in map(type, _leaves(events))
+        self._function = _Code(events, everything, waits, result, holes, numbers).function()
         self.call: Callable[[Sequence[JaxArray]], Any] = self if waits else self._function
         self._waits = waits
 
@@ -87,23 +87,24 @@ class AfterRun:
 class _Code:
     """The code of the function; what events write it with."""
 
-    def __init__(self, events, waits, result, holes, numbers):
+    def __init__(self, events, everything, waits, result, holes, numbers):
         self._lines: list[str] = []
         self._names: dict[str, Any] = {}
         self._known: dict[int, str] = {}
         self._present: dict[Any, str] = {}
         self._begin: list[str] = []
-        self._bounds = any(e.bounds for e in _all(events))
-        # Those in loops, and those whose values come by callbacks, stand in a dict.
-        inside = [*dict.fromkeys(_inside(events))]
+        self._bounds = True in {e.bounds for e in everything}
+        # Those in loops and conds, and those whose values come by callbacks, stand in a dict.
+        others = [e for e in events if not isinstance(e, Happens) or e.count is not None or e.lanes]
+        inside = [*dict.fromkeys(_events_of(others))]
         if changing := [e for e in inside if isinstance(e, SlotCall)]:
             self._begin.append(f"p = {{e: e.present() for e in {self.name(changing)}}}")
-        elif any(not isinstance(event, Happens) or event.count is not None or event.lanes for event in events):
+        elif others:
             self._begin.append("p = {}")
         if bounding := [e for e in inside if e.bounds]:
             self._begin.append(f"p |= {{e: {self.name(functools.partial)}(e.happen, failed) for e in {self.name(bounding)}}}")
         for event in sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0):
-            if isinstance(event, Happens) and event.count is None and not event.lanes:
+            if event not in others:
                 event.event.write(self, [f"o[{n if numbers is None else numbers[n]}]" for n in event.values])
             elif isinstance(event, FromCallbacks):
                 self.line(f"{self.name(_from_callbacks)}({self.name(event.events)}, p)")
@@ -111,7 +112,7 @@ class _Code:
                 values = "o" if numbers is None else f"[o[n] for n in {self.name(numbers)}]"
                 self.line(f"{self.name(_happen)}([{self.name(event)}], {self.name(_Rows)}({values}), (), p)")
         if waits:
-            self.line(f"{self.name(_rest_from_callbacks)}({self.name(frozenset(_all(events)))}, p)")
+            self.line(f"{self.name(_rest_from_callbacks)}({self.name(frozenset(everything))}, p)")
         self._result = "None" if result is None else result.source(self.name, [f"o[{n}]" for n in holes])
 
     def name(self, value: Any) -> str:
@@ -137,37 +138,21 @@ class _Code:
             # The innermost call fails first.
             failed = ["except Exception:", "    for call in reversed(failed.values()): call()", "    raise"]
             lines = ["failed = {}", "try:", *[f"    {line}" for line in lines], *failed]
-        source = "def after_run(o):\n" + "".join(f"    {line}\n" for line in lines)
+        source = "\n    ".join(["def after_run(o):", *lines])
         exec(compile(source, "<after a compiled program>", "exec"), self._names)
         return self._names["after_run"]
 
 
-def _observes(event):
-    if isinstance(event, Happens):
-        return event.event.observes
-    return any(map(_observes, event.events)) if isinstance(event, Loop) else any(e.observes for e in event.events)
+def _leaves(entries):
+    """The Happens and FromCallbacks objects, those in loops, too."""
+    found = []
+    for entry in entries:
+        found += _leaves(entry.events) if isinstance(entry, Loop) else [entry]
+    return found
 
 
-def _has_callbacks(events):
-    return any(isinstance(e, FromCallbacks) or (isinstance(e, Loop) and _has_callbacks(e.events)) for e in events)
-
-
-def _inside(events):
-    """The events in loops, conds and of callbacks."""
-    for event in events:
-        if isinstance(event, Happens):
-            if event.count is not None or event.lanes:
-                yield event.event
-        else:
-            yield from _all([event])
-
-
-def _all(events):
-    for event in events:
-        if isinstance(event, Happens):
-            yield event.event
-        else:
-            yield from event.events if isinstance(event, FromCallbacks) else _all(event.events)
+def _events_of(entries):
+    return [e for leaf in _leaves(entries) for e in ((leaf.event,) if isinstance(leaf, Happens) else leaf.events)]
 
 
 def _happen(events, outputs, index, present):

@@ -54,21 +54,15 @@ class _EventPlanner(Planner):
 def _without_stops(closed):
     """A ClosedJaxpr without its `stop_gradient`s, another name for the same value, which would leave the program twice: nobody
     differentiates it any more."""
-    same, eqns = {}, []
-
-    def first(v):
-        return v if isinstance(v, jex.Literal) else same.get(v, v)
-
-    for eqn in closed.jaxpr.eqns:
+    jaxpr, same, eqns = closed.jaxpr, {}, []
+    for eqn in jaxpr.eqns:
+        invars = [*map(same.get, map(id, eqn.invars), eqn.invars)]
         if eqn.primitive.name == "stop_gradient":
-            same[eqn.outvars[0]] = first(eqn.invars[0])
-        elif any(first(v) is not v for v in eqn.invars):
-            eqns.append(eqn.replace(invars=[first(v) for v in eqn.invars]))
+            same[id(eqn.outvars[0])] = invars[0]
         else:
-            eqns.append(eqn)
-    if not same:
-        return closed
-    return closed.replace(jaxpr=closed.jaxpr.replace(eqns=eqns, outvars=[first(v) for v in closed.jaxpr.outvars]))
+            eqns.append(eqn if invars == eqn.invars else eqn.replace(invars=invars))
+    outvars = [*map(same.get, map(id, jaxpr.outvars), jaxpr.outvars)]
+    return closed.replace(jaxpr=jaxpr.replace(eqns=eqns, outvars=outvars)) if same else closed
 
 
 def _used(eqn):
@@ -188,15 +182,17 @@ class Observing:
     def __init__(self, closed: jex.ClosedJaxpr):
         self.closed = closed = _without_stops(closed)
         self.events: list[Any] = []
-        inner = any(any(_events_in(inner_equations(eqn))) for eqn in closed.jaxpr.eqns)
+        inner = any(any(_events_in(each.eqns)) for eqn in closed.jaxpr.eqns for each in jax_slots.inner_jaxprs(eqn.params))
         self.run: Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] = self._interpreted if inner else self._flat()
 
     def outputs_that_are_inputs(self) -> set[int]:
         """The numbers of the inputs that the program, or one of its events, hands out as they are."""
         jaxpr = self.closed.jaxpr
-        given = [eqn.invars[i] for eqn in jaxpr.eqns if eqn.primitive is hook_p for i in _used(eqn)]
-        out = {v for v in (*jaxpr.outvars, *given) if not isinstance(v, jex.Literal)}
-        return {i for i, v in enumerate(jaxpr.invars) if v in out}
+        out = {*map(id, jaxpr.outvars)}
+        for eqn in jaxpr.eqns:
+            if eqn.primitive is hook_p:
+                out.update(map(id, eqn.invars))
+        return {i for i, v in enumerate(jaxpr.invars) if id(v) in out}
 
     def after_run(self, order: Sequence[int], result: Template, holes: int) -> AfterRun:
         """What happens after a run, as a function of the outputs that returns a result.
@@ -215,14 +211,13 @@ class Observing:
             if eqn.primitive is not hook_p:
                 eqns.append(eqn)
                 continue
-            for i in _used(eqn):
-                v = eqn.invars[i]
-                key = id(v) if isinstance(v, jex.Literal) else v
-                if key not in numbers:
-                    numbers[key] = len(more)
-                    more.append(v)
-            values = [numbers[id(v) if isinstance(v, jex.Literal) else v] for v in (eqn.invars[i] for i in _used(eqn))]
-            self.events += _happening(eqn, values)
+            for bound in eqn.params["bound"]:
+                values = []
+                for v in map(eqn.invars.__getitem__, bound.at):
+                    values.append(numbers.setdefault(id(v), len(more)))
+                    if values[-1] == len(more):
+                        more.append(v)
+                self.events.append(Happens(bound.event, tuple(values), None, bound.lanes))
         flat = jax_slots.jaxpr_of([*jaxpr.constvars, *jaxpr.invars], [*jaxpr.outvars, *more], eqns, "program")
         closed, consts = jex.ClosedJaxpr(flat, ()), self.closed.consts
         fn = jex.jaxpr_as_fun(closed)

@@ -445,7 +445,10 @@ def _has_edited(eqn):
 
 def inner_equations(eqn: Any) -> list[Any]:
     """The equations of the jaxprs among an equation's parameters; of a custom_vjp's forward, too, which closes over values."""
-    return [e for jaxpr in jax_slots.inner_jaxprs(eqn.params) for e in getattr(jaxpr, "jaxpr", jaxpr).eqns]
+    eqns = []
+    for jaxpr in jax_slots.inner_jaxprs(eqn.params):
+        eqns += getattr(jaxpr, "jaxpr", jaxpr).eqns
+    return eqns
 
 
 def close(jaxpr: jex.Jaxpr | jex.ClosedJaxpr) -> jex.ClosedJaxpr:

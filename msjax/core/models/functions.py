@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.errors import check_function, check_hook, describe
-from msjax.core.hooks.classify import Adapter
-from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.hook import Adapter, Hook
 from msjax.core.hooks.nodes import through_custom_vjp
 from msjax.core.hooks.protocol import CallFrame, Frame
 from msjax.core.hooks.returns import HookKind

@@ -5,15 +5,21 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import jax
 
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import check_function
+from msjax.core.base.recent import Recent
+from msjax.core.base.weak import identity
 from msjax.core.jaxprs.observers import with_observed
 from msjax.core.models.static_leaves import is_equinox, join, on_split, split
+
+# The programs of so many hooked models are kept, those that were used last.
+_MOST = 64
 
 
 def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -32,7 +38,8 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
 
     Returns:
         A function with the arguments and results of `fn`. Its first call compiles; when hooks come, the next call compiles
-        once more; when they go, the earlier program is used. `.lower(...).compile()`
+        once more; when they go, the earlier program is used. Programs for a hooked model among the arguments go with it, and those for
+        64 such models at most are kept. `.lower(...).compile()`
         is a program for some arguments, and calls the observers, too. Within other jitted or differentiated code, it is
         nnx.jit(fn) or jax.jit(fn). Give it the model as an argument: of a model that `fn` closes over, it keeps, as those do, the
         weights and hooks of the first call.
@@ -61,21 +68,23 @@ class _Jitted:
         functools.update_wrapper(self, fn)
         self._fn = fn
         self._options = options
-        self._made = {}
-        self._kinds = {}
+        self._has_static = any(name.startswith("static") for name in options)
+        # {the hooked models among the arguments, by their identities: {(kind, whether it is observed): the jitted function}}
+        self._made: Recent[Hashable, dict[Any, Any]] = Recent()
+        self._kinds: Recent[Any, tuple[str, list[Any]]] = Recent()
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args, **kwargs):
-        kind = self._kind(args, kwargs)
+        kind, hooked = self._kind(args, kwargs)
         if kind == "equinox":
             args, kwargs = split((args, kwargs))
         if jax_slots.trace_state() != jax_slots.NO_TRACE:
             # The program around this one hands out the values.
-            out = self._jitted(kind, False)(*args, **kwargs)
+            out = self._jitted(kind, hooked, False)(*args, **kwargs)
         else:
-            out = _tell(self._jitted(kind, True)(*args, **kwargs))
+            out = _tell(self._jitted(kind, hooked, True)(*args, **kwargs))
         return join(out) if kind == "equinox" else out
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
@@ -83,28 +92,31 @@ class _Jitted:
 
         The values for the observers are further results of the lowered program, last in its text.
         """
-        kind = self._kind(args, kwargs)
+        kind, hooked = self._kind(args, kwargs)
         if kind == "equinox":
             args, kwargs = split((args, kwargs))
-        return _ObservedLowered(self._jitted(kind, True).lower(*args, **kwargs), kind)
+        return _ObservedLowered(self._jitted(kind, hooked, True).lower(*args, **kwargs), kind)
 
     def _kind(self, args, kwargs):
-        """What is among the arguments: "nnx" modules, "equinox" models, or only "arrays"."""
+        """What is among the arguments: "nnx" modules, "equinox" models, or only "arrays"; and what lives as long as the hooked ones among them."""
         nnx_jit: Any = importlib.import_module("msjax.core.models.frameworks.nnx_jit") if "flax.nnx" in sys.modules else None
         if nnx_jit is not None and any(map(nnx_jit.is_module, args)):
-            return "nnx"
+            return "nnx", nnx_jit.hooked_among((args, kwargs))
         structure = jax.tree.structure((args, kwargs))
-        if structure not in self._kinds:
-            stops = is_equinox if nnx_jit is None else lambda v: nnx_jit.is_object_or_state(v) or is_equinox(v)
-            leaves = jax.tree.leaves((args, kwargs), is_leaf=stops)
-            has_nnx, has_equinox = nnx_jit is not None and any(map(nnx_jit.is_object, leaves)), any(map(is_equinox, leaves))
-            self._kinds[structure] = "nnx" if has_nnx else "equinox" if has_equinox else "arrays"
-        return self._kinds[structure]
+        kind, registries = self._kinds.of(structure, lambda: _kind_of((args, kwargs), nnx_jit), _MOST)
+        if nnx_jit is not None and kind == "nnx":
+            return kind, nnx_jit.hooked_among((args, kwargs))
+        if self._has_static:  # they are no part of the structure
+            static = [getattr(value, "msjax_registry", None) for value in (*args, *kwargs.values())]
+            registries = [*registries, *[each for each in static if each is not None and each not in registries]]
+        return kind, [registry.life() for registry in registries]
 
-    def _jitted(self, kind, observed):
-        """The jitted function; if `observed`, one that also returns the `Observed`."""
+    def _jitted(self, kind, hooked, observed):
+        """The jitted function for calls with these hooked models; if `observed`, one that also returns the `Observed`."""
+        owners = tuple(map(identity, hooked))
+        made = self._made.of(owners, lambda: self._until_gone(owners, hooked), _MOST)
         key = kind, observed
-        if key not in self._made:
+        if key not in made:
             fn, options, compile_it = on_split(self._fn) if kind == "equinox" else self._fn, self._options, jax.jit
             if kind == "nnx":
                 from msjax.core.models.frameworks.nnx_jit import jit as compile_it, on_modules
@@ -112,8 +124,33 @@ class _Jitted:
                 fn = on_modules(fn) if kind == "nnx" else _on_arrays(fn)
                 if options.get("out_shardings") is not None:
                     options = {**options, "out_shardings": (options["out_shardings"], None)}
-            self._made[key] = compile_it(fn, **options)
-        return self._made[key]
+            made[key] = compile_it(fn, **options)
+        return made[key]
+
+    def _until_gone(self, owners, hooked):
+        """A table of jitted functions, which goes with the first of these models: jax keeps programs, and what they refer to, as long as those."""
+        table = {}
+        for value in hooked:
+            weakref.finalize(value, _drop, weakref.ref(self._made), owners).atexit = False
+        return table
+
+
+def _drop(made, owners):
+    tables = made()
+    if tables is not None:
+        tables.pop(owners, None)
+
+
+def _kind_of(given, nnx_jit):
+    """The kind of arguments, and the registries of the equinox models among them."""
+    stops = is_equinox if nnx_jit is None else lambda v: nnx_jit.is_object_or_state(v) or is_equinox(v)
+    leaves = jax.tree.leaves(given, is_leaf=stops)
+    if nnx_jit is not None and any(map(nnx_jit.is_object, leaves)):
+        return "nnx", []
+    models = [leaf for leaf in leaves if is_equinox(leaf)]
+    if not models:
+        return "arrays", []
+    return "equinox", importlib.import_module("msjax.core.models.frameworks.equinox").registries_among(models)
 
 
 class _ObservedStage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -11,7 +12,7 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.compiler_options import options_for
 from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.base.recent import Recent
-from msjax.core.base.weak import Same
+from msjax.core.base.weak import Same, identity
 from msjax.core.models.capture import capture_options
 from msjax.core.models.frameworks.framework import Pure, framework_of_function
 from msjax.core.models.hooked import as_function
@@ -113,11 +114,16 @@ def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any, qui
     split = Split.of((pure.state, *given))
     options = options_for(split.arrays) if quick and not any(map(is_tracer, split.arrays)) else {}
 
+    owner = None if pure.owner is None else identity(pure.owner)
+    found_by = pure.anchor, owner, key, bool(options)
+
     def jitted():
-        without_state = pure._replace(state=None, done=_nothing)
+        if pure.owner is not None:
+            weakref.finalize(pure.owner, _KEPT.pop, found_by, None).atexit = False
+        without_state = pure._replace(state=None, done=_nothing, owner=None)
         return jax.jit(lambda split: Split.of(program(without_state, *split.joined())), compiler_options=options or None)
 
-    return _KEPT.of((pure.anchor, key, bool(options)), jitted, _MOST)(split).joined()
+    return _KEPT.of(found_by, jitted, _MOST)(split).joined()
 
 
 def _nothing(_new):

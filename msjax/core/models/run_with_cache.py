@@ -39,13 +39,12 @@ def run_with_cache(
 
     Example:
         >>> import jax.numpy as jnp
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import hooks, nn
         >>> net = nn.SequentialCell(nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), nn.ReLU())
-        >>> out, cache = ms.hooks.run_with_cache(net, jnp.array([[1.0, -3.0]], "float32"))
+        >>> out, cache = hooks.run_with_cache(net, jnp.array([[1.0, -3.0]], "float32"))
         >>> print({name: value.tolist() for name, value in cache.items()})
         {'0': [[-2.0]], '1': [[0.0]], '': [[0.0]]}
-        >>> out, cache = ms.hooks.run_with_cache(net, jnp.array([[1.0, -3.0]], "float32"), stop_after="0")
+        >>> out, cache = hooks.run_with_cache(net, jnp.array([[1.0, -3.0]], "float32"), stop_after="0")
         >>> print(out, list(cache))
         None ['0']
     """

@@ -55,15 +55,14 @@ def compare(
         TypeError, ValueError: a wrong argument; `names` has a name that isn't there.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> x = ms.Tensor([[1.0, -2.0]], ms.float32)
+        >>> from msjax import Tensor, float32, nn, tools
+        >>> x = Tensor([[1.0, -2.0]], float32)
         >>> one = nn.SequentialCell(nn.Dense(2, 1, "ones", "zeros"), nn.ReLU())
         >>> other = nn.SequentialCell(nn.Dense(2, 1, "ones", "zeros"), nn.LeakyReLU(0.1))
-        >>> found = ms.tools.compare(one, other, x)
+        >>> found = tools.compare(one, other, x)
         >>> print(found.first_forward)
         activation 1 [1, 1]: 1 of the largest value
-        >>> bool(ms.tools.compare(ms.tools.record(one, x), ms.tools.record(one, x, mode="functional")))
+        >>> bool(tools.compare(tools.record(one, x), tools.record(one, x, mode="functional")))
         True
     """
     recorded = [

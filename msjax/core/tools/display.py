@@ -51,11 +51,10 @@ def tree(cell: Any) -> Tree:
         TypeError: `cell` is none of these.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import nn, tools
         >>> net = nn.SequentialCell(nn.ReLU(), nn.Tanh())
         >>> handle = net[0].register_forward_hook(print)
-        >>> print(ms.tools.tree(net))
+        >>> print(tools.tree(net))
         SequentialCell(
           0=ReLU(),  # hooks: forward: print
           1=Tanh(),

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.core.hooks.hook import Hook
+from msjax.core.models.hooked import paths
 from msjax.core.models.module_hooks import path, put_hook
-from msjax.core.models.module_paths import paths
 from msjax.core.models.where import Where
 
 

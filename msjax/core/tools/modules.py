@@ -10,7 +10,7 @@ from flax import nnx
 
 from msjax.core.models.capture import capture
 from msjax.core.models.frameworks.registry import registry_of
-from msjax.core.models.module_paths import paths
+from msjax.core.models.hooked import paths
 from msjax.core.tools.describing import hooks_in_words
 
 

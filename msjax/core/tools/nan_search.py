@@ -51,16 +51,15 @@ def find_nan(
 
     Example:
         >>> import jax.numpy as jnp
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import Tensor, nn, ops, tools
         >>> class Log(nn.Cell):
         ...     def construct(self, x):
         ...         return ops.log(x)
         >>> net = nn.SequentialCell(nn.ReLU(), Log())
-        >>> fault = ms.tools.find_nan(net, ms.Tensor([1.0, 0.0]), on="inf", show=False)
+        >>> fault = tools.find_nan(net, Tensor([1.0, 0.0]), on="inf", show=False)
         >>> print(fault.phase, fault.path, fault.operation, fault.inputs[0].min)
         forward 1 log 0.0
-        >>> fault = ms.tools.find_nan(lambda x: jnp.sqrt(x * x).sum(), jnp.zeros(2), show=False)
+        >>> fault = tools.find_nan(lambda x: jnp.sqrt(x * x).sum(), jnp.zeros(2), show=False)
         >>> print(fault.phase, fault.operation)
         backward mul
     """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msjax.core.hooks.table import HookSite
-from msjax.core.models.module_paths import paths
+from msjax.core.models.hooked import paths
 
 
 def path_from(owners: Sequence[Any]) -> tuple[str, str]:

@@ -45,13 +45,12 @@ def page(
         TypeError, ValueError: something else is given, or labels don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, float32, nn, tools
         >>> net = nn.SequentialCell(nn.Dense(1, 1), nn.ReLU())
-        >>> with ms.tools.watch(net, every=1, what="activation") as watched:
+        >>> with tools.watch(net, every=1, what="activation") as watched:
         ...     for value in (1.0, 2.0):
-        ...         _ = net(ms.Tensor([[value]], ms.float32))
-        >>> page = ms.tools.page(watched, title="two steps")
+        ...         _ = net(Tensor([[value]], float32))
+        >>> page = tools.page(watched, title="two steps")
         >>> page
         <page 'two steps': run>
         >>> page.to_dict()["views"][0]["runs"][0]["kinds"]["activation"]["names"]

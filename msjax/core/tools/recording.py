@@ -16,8 +16,7 @@ from msjax.core.base.errors import describe
 from msjax.core.models.capture import capture
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.frameworks.registry import registry_of
-from msjax.core.models.hooked import as_function, hooked, unhooked
-from msjax.core.models.module_paths import paths
+from msjax.core.models.hooked import as_function, hooked, paths, unhooked
 from msjax.core.tools import foreign
 from msjax.core.tools.model_tools import as_arrays, tools_of
 
@@ -92,10 +91,9 @@ def record(
 
     Example:
         >>> import jax.numpy as jnp
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import nn, tools
         >>> net = nn.SequentialCell(nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), nn.ReLU())
-        >>> found = ms.tools.record(net, jnp.array([[1.0, 2.0]], "float32"))
+        >>> found = tools.record(net, jnp.array([[1.0, 2.0]], "float32"))
         >>> print(found.order)
         [('0', 'Dense'), ('1', 'ReLU'), ('', 'SequentialCell')]
         >>> print(found.arrays["activation/0"], found.arrays["gradient/0"], found.arrays["parameter_gradient/0.weight"])

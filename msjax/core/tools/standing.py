@@ -41,7 +41,8 @@ def standing(model: Any, key: Hashable, make: Callable[[], T], user: Any) -> T:
         make: it must not refer to the model strongly.
         user: becomes the user.
     """
-    anchor = registry_of(model) or model
+    registry = registry_of(model)
+    anchor = model if registry is None else registry.life()
     number = identity(anchor)
     if number not in _OF_MODELS:
         _OF_MODELS[number] = Recent()

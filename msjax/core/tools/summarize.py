@@ -113,11 +113,10 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
         RuntimeError: the network reads the values of Tensors, which are not known here.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import float32, nn, ops, tools
         >>> net = nn.SequentialCell(nn.Dense(4, 8), nn.ReLU())
         >>> handle = net[1].register_forward_hook(print)
-        >>> print(ms.tools.summary(net, ops.zeros((2, 4), ms.float32)))
+        >>> print(tools.summary(net, ops.zeros((2, 4), float32)))
          cell        class            output           parameters   hooks
         ───────────────────────────────────────────────────────────────────────────
          (network)   SequentialCell   Float32 [2, 8]

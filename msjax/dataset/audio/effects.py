@@ -11,6 +11,11 @@ from msjax.dataset.audio.enums import BorderType, FadeShape, GainType, ResampleM
 from msjax.dataset.checks import check_enum
 from msjax.dataset.run import row_rng
 
+__all__ = [
+    "ComputeDeltas", "Contrast", "DCShift", "Fade", "FrequencyMasking", "Gain", "MuLawDecoding", "MuLawEncoding", "Resample",
+    "SlidingWindowCmn", "TimeMasking", "Vol",
+]  # fmt: skip
+
 
 class Gain(AudioTransform):
     """Makes a sound louder by `gain_db` decibels. Default: 1.0.

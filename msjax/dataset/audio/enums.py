@@ -2,15 +2,11 @@
 
 from msjax.dataset.enums import Named
 
+__all__ = ["BorderType", "FadeShape", "GainType", "MelType", "NormMode", "NormType", "ResampleMethod", "ScaleType", "WindowType"]
+
 
 class BorderType(Named):
-    """What stands beyond the ends of a sound: CONSTANT (zeros), EDGE, REFLECT (without the end itself), SYMMETRIC (with it).
-
-    Example:
-        >>> from msjax.dataset.audio import BorderType
-        >>> BorderType.REFLECT.value
-        'reflect'
-    """
+    """What stands beyond the ends of a sound: CONSTANT (zeros), EDGE, REFLECT (without the end itself), SYMMETRIC (with it)."""
 
     CONSTANT = "constant"
     EDGE = "edge"
@@ -19,13 +15,7 @@ class BorderType(Named):
 
 
 class FadeShape(Named):
-    """How a sound swells: QUARTER_SINE, HALF_SINE, LINEAR, LOGARITHMIC, EXPONENTIAL.
-
-    Example:
-        >>> from msjax.dataset.audio import FadeShape
-        >>> FadeShape.LINEAR.value
-        'linear'
-    """
+    """How a sound swells: QUARTER_SINE, HALF_SINE, LINEAR, LOGARITHMIC, EXPONENTIAL."""
 
     QUARTER_SINE = "quarter_sine"
     HALF_SINE = "half_sine"
@@ -35,13 +25,7 @@ class FadeShape(Named):
 
 
 class GainType(Named):
-    """What a gain is: a factor of the AMPLITUDE or of the POWER, or in decibels (DB).
-
-    Example:
-        >>> from msjax.dataset.audio import GainType
-        >>> GainType.DB.value
-        'db'
-    """
+    """What a gain is: a factor of the AMPLITUDE or of the POWER, or in decibels (DB)."""
 
     AMPLITUDE = "amplitude"
     POWER = "power"
@@ -49,78 +33,42 @@ class GainType(Named):
 
 
 class MelType(Named):
-    """Which mel scale: HTK or SLANEY.
-
-    Example:
-        >>> from msjax.dataset.audio import MelType
-        >>> MelType.HTK.value
-        'htk'
-    """
+    """Which mel scale: HTK or SLANEY."""
 
     HTK = "htk"
     SLANEY = "slaney"
 
 
 class NormMode(Named):
-    """How a cosine transform is scaled: ORTHO or NONE.
-
-    Example:
-        >>> from msjax.dataset.audio import NormMode
-        >>> NormMode.ORTHO.value
-        'ortho'
-    """
+    """How a cosine transform is scaled: ORTHO or NONE."""
 
     ORTHO = "ortho"
     NONE = "none"
 
 
 class NormType(Named):
-    """How mel filters are scaled: SLANEY (to the same area) or NONE.
-
-    Example:
-        >>> from msjax.dataset.audio import NormType
-        >>> NormType.NONE.value
-        'none'
-    """
+    """How mel filters are scaled: SLANEY (to the same area) or NONE."""
 
     SLANEY = "slaney"
     NONE = "none"
 
 
 class ResampleMethod(Named):
-    """The window of the filter that changes a sample rate: SINC_INTERPOLATION (Hann's) or KAISER_WINDOW.
-
-    Example:
-        >>> from msjax.dataset.audio import ResampleMethod
-        >>> ResampleMethod.SINC_INTERPOLATION.value
-        'sinc_interpolation'
-    """
+    """The window of the filter that changes a sample rate: SINC_INTERPOLATION (Hann's) or KAISER_WINDOW."""
 
     SINC_INTERPOLATION = "sinc_interpolation"
     KAISER_WINDOW = "kaiser_window"
 
 
 class ScaleType(Named):
-    """What a spectrogram holds: POWER or MAGNITUDE.
-
-    Example:
-        >>> from msjax.dataset.audio import ScaleType
-        >>> ScaleType.POWER.value
-        'power'
-    """
+    """What a spectrogram holds: POWER or MAGNITUDE."""
 
     POWER = "power"
     MAGNITUDE = "magnitude"
 
 
 class WindowType(Named):
-    """The window of a short-time Fourier transform: BARTLETT, BLACKMAN, HAMMING, HANN, KAISER (beta 12).
-
-    Example:
-        >>> from msjax.dataset.audio import WindowType
-        >>> WindowType.HANN.value
-        'hann'
-    """
+    """The window of a short-time Fourier transform: BARTLETT, BLACKMAN, HAMMING, HANN, KAISER (beta 12)."""
 
     BARTLETT = "bartlett"
     BLACKMAN = "blackman"

@@ -9,6 +9,9 @@ from msjax.core.base.errors import describe
 from msjax.dataset.audio.enums import MelType, NormMode, NormType
 from msjax.dataset.checks import check_enum
 
+__all__ = ["create_dct", "linear_fbanks", "melscale_fbanks"]
+
+
 # The mel scale of Slaney: linear to 1000 Hz, 15 mels; logarithmic from there.
 _LINEAR, _KNEE, _LOG = 200.0 / 3, 1000.0, np.log(6.4) / 27
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,11 @@ import numpy as np
 from msjax.core.base.checks import check_bool, check_number, check_positive_int, check_value
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.checks import check_numbers
+
+__all__ = [
+    "AllpassBiquad", "BandBiquad", "BandpassBiquad", "BandrejectBiquad", "BassBiquad", "Biquad", "EqualizerBiquad",
+    "HighpassBiquad", "LFilter", "LowpassBiquad", "RiaaBiquad", "TrebleBiquad",
+]  # fmt: skip
 
 
 def _filtered(sound, b, a, clamp=True):
@@ -67,7 +73,17 @@ class Biquad(AudioTransform):
 
 
 class _Band(AudioTransform):
-    """A filter around a frequency, whose coefficients `_design` gives."""
+    """A filter around a frequency, whose coefficients `_design` gives.
+
+    Args:
+        shown (str): the arguments in the example that a subclass's docstring gets.
+    """
+
+    def __init_subclass__(cls, shown: str = "8000, 1000.0") -> None:
+        if cls.__module__ == __name__ and cls.__doc__ is not None:  # there is none under python -OO
+            call = f">>> audio.{cls.__name__}({shown})(np.zeros(4, np.float32)).shape"
+            example = ("Example:", ">>> import numpy as np", ">>> from msjax.dataset import audio", call, "(4,)")
+            cls.__doc__ = inspect.cleandoc(cls.__doc__) + "\n\n" + "\n    ".join(example)
 
     def __init__(self, sample_rate, frequency, q, name="central_freq"):
         who = type(self).__name__
@@ -95,12 +111,6 @@ class BandBiquad(_Band):
         central_freq (float): in Hz.
         Q (float): the quality, in (0, 1]. Default: 0.707.
         noise (bool): True for sounds without pitch, such as drums. Default: False.
-
-    Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
-        >>> audio.BandBiquad(8000, 1000.0)(np.zeros(4, np.float32)).shape
-        (4,)
     """
 
     def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707, noise: bool = False):
@@ -123,12 +133,6 @@ class LowpassBiquad(_Band):
         sample_rate (int): samples a second.
         cutoff_freq (float): in Hz.
         Q (float): the quality, in (0, 1]. Default: 0.707.
-
-    Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
-        >>> audio.LowpassBiquad(8000, 1000.0)(np.zeros(4, np.float32)).shape
-        (4,)
     """
 
     def __init__(self, sample_rate: int, cutoff_freq: float, Q: float = 0.707):
@@ -140,14 +144,7 @@ class LowpassBiquad(_Band):
 
 
 class HighpassBiquad(_Band):
-    """Lets high frequencies pass; for the arguments, see :class:`LowpassBiquad`.
-
-    Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
-        >>> audio.HighpassBiquad(8000, 1000.0)(np.zeros(4, np.float32)).shape
-        (4,)
-    """
+    """Lets high frequencies pass; for the arguments, see :class:`LowpassBiquad`."""
 
     def __init__(self, sample_rate: int, cutoff_freq: float, Q: float = 0.707):
         super().__init__(sample_rate, cutoff_freq, Q, "cutoff_freq")
@@ -164,12 +161,6 @@ class AllpassBiquad(_Band):
         sample_rate (int): samples a second.
         central_freq (float): in Hz.
         Q (float): the quality, in (0, 1]. Default: 0.707.
-
-    Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
-        >>> audio.AllpassBiquad(8000, 1000.0)(np.zeros(4, np.float32)).shape
-        (4,)
     """
 
     def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707):
@@ -181,14 +172,7 @@ class AllpassBiquad(_Band):
 
 
 class BandpassBiquad(_Band):
-    """Lets a band of frequencies pass; `const_skirt_gain` makes the gain at its centre `Q`. For the others, see :class:`AllpassBiquad`.
-
-    Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
-        >>> audio.BandpassBiquad(8000, 1000.0)(np.zeros(4, np.float32)).shape
-        (4,)
-    """
+    """Lets a band of frequencies pass; `const_skirt_gain` makes the gain at its centre `Q`. For the others, see :class:`AllpassBiquad`."""
 
     def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707, const_skirt_gain: bool = False):
         super().__init__(sample_rate, central_freq, Q)
@@ -201,14 +185,7 @@ class BandpassBiquad(_Band):
 
 
 class BandrejectBiquad(_Band):
-    """Takes a band of frequencies away; for the arguments, see :class:`AllpassBiquad`.
-
-    Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
-        >>> audio.BandrejectBiquad(8000, 1000.0)(np.zeros(4, np.float32)).shape
-        (4,)
-    """
+    """Takes a band of frequencies away; for the arguments, see :class:`AllpassBiquad`."""
 
     def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707):
         super().__init__(sample_rate, central_freq, Q)
@@ -218,7 +195,7 @@ class BandrejectBiquad(_Band):
         return 1.0, -2 * c, 1.0, 1 + alpha, -2 * c, 1 - alpha
 
 
-class EqualizerBiquad(_Band):
+class EqualizerBiquad(_Band, shown="8000, 1000.0, 3.0"):
     """Raises or lowers a band of frequencies.
 
     Args:
@@ -226,12 +203,6 @@ class EqualizerBiquad(_Band):
         center_freq (float): in Hz.
         gain (float): in dB.
         Q (float): the quality, in (0, 1]. Default: 0.707.
-
-    Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
-        >>> audio.EqualizerBiquad(8000, 1000.0, 3.0)(np.zeros(4, np.float32)).shape
-        (4,)
     """
 
     def __init__(self, sample_rate: int, center_freq: float, gain: float, Q: float = 0.707):
@@ -243,7 +214,7 @@ class EqualizerBiquad(_Band):
         return 1 + alpha * a, -2 * c, 1 - alpha * a, 1 + alpha / a, -2 * c, 1 - alpha / a
 
 
-class BassBiquad(_Band):
+class BassBiquad(_Band, shown="8000, 3.0"):
     """Raises or lowers the low frequencies.
 
     Args:
@@ -251,12 +222,6 @@ class BassBiquad(_Band):
         gain (float): in dB.
         central_freq (float): in Hz. Default: 100.0.
         Q (float): the quality, in (0, 1]. Default: 0.707.
-
-    Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
-        >>> audio.BassBiquad(8000, 3.0)(np.zeros(4, np.float32)).shape
-        (4,)
     """
 
     _sign = 1
@@ -272,15 +237,8 @@ class BassBiquad(_Band):
         return *top, up + down * c + slope, -sign * 2 * ((a - 1) + sign * up * c), up + down * c - slope
 
 
-class TrebleBiquad(BassBiquad):
-    """Raises or lowers the high frequencies; for the arguments, see :class:`BassBiquad`. `central_freq` is 3000 by default.
-
-    Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
-        >>> audio.TrebleBiquad(8000, 3.0)(np.zeros(4, np.float32)).shape
-        (4,)
-    """
+class TrebleBiquad(BassBiquad, shown="8000, 3.0"):
+    """Raises or lowers the high frequencies; for the arguments, see :class:`BassBiquad`. `central_freq` is 3000 by default."""
 
     _sign = -1
 

@@ -12,6 +12,8 @@ from msjax.dataset.audio.effects import Resample
 from msjax.dataset.audio.enums import BorderType, WindowType
 from msjax.dataset.audio.spectra import Spectrogram
 
+__all__ = ["InverseSpectrogram", "PhaseVocoder", "PitchShift", "TimeStretch"]
+
 
 def _stretched(spectrum: np.ndarray, rate: float, advance: np.ndarray) -> np.ndarray:
     """A complex spectrum, (..., frequency, time), that goes `rate` times as fast; `advance` is the phase of a step, (frequency, 1)."""

@@ -12,6 +12,11 @@ from msjax.dataset.audio.enums import BorderType, MelType, NormMode, NormType, S
 from msjax.dataset.audio.filter_banks import create_dct, melscale_fbanks
 from msjax.dataset.checks import check_enum
 
+__all__ = [
+    "AmplitudeToDB", "Angle", "ComplexNorm", "DBToAmplitude", "MFCC", "Magphase", "MelScale", "MelSpectrogram",
+    "SpectralCentroid", "Spectrogram",
+]  # fmt: skip
+
 
 def _window(kind: WindowType, length: int) -> np.ndarray:
     """A periodic window."""

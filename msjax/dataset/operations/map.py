@@ -20,7 +20,7 @@ from msjax.dataset.enums import ErrorSamplesMode
 from msjax.dataset.operations.shared import Layout, is_image_transform, is_transform, operation_name, row_error
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
-from msjax.dataset.values import as_value, for_function, is_pil
+from msjax.dataset.values import FileRow, as_value, for_function, is_pil
 from msjax.dataset.vision.pixels import Pixels
 
 _KNOWN = (
@@ -160,7 +160,15 @@ class RowWork:
                 inputs = [self.layout.names[i] for i in self.layout.inputs] if self.layout.in_place else self.layout.outputs
                 what = f", columns {inputs}, "
                 what += "the result" if at < 0 else f"operation {operation_name(self.operations[at])}"
-                raise row_error("map", number, error, what) from error
+                raise row_error(_where(self.operations[max(at, 0)], row), number, error, what) from error
+
+
+def _where(operation, row):
+    """What an error says first: with the file of the row, where the source has one for it, in the words in which MindSpore names it."""
+    if not isinstance(row, FileRow):
+        return "map"
+    kind = type(operation).__name__ if is_transform(operation) else "PyFunc"
+    return f"map operation: [{kind}] failed. The corresponding data file is: {row.file}; map"
 
 
 def _on_its_way(value):

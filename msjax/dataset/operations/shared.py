@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msjax.core.base.errors import callable_name
+from msjax.dataset.values import FileRow
 from msjax.dataset.vision.image import ImageTransform
 
 
@@ -86,4 +87,5 @@ class Layout:
         """The row with the results; TypeError where their number is not that of the names."""
         if len(results) != len(self.outputs):
             raise TypeError(f"{len(results)} value(s) came for the {len(self.outputs)} output column(s) {self.outputs}")
-        return tuple(results[i] if new else row[i] for new, i in self._sources)
+        values = tuple(results[i] if new else row[i] for new, i in self._sources)
+        return FileRow.of(values, row.file) if isinstance(row, FileRow) else values

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from msjax.core.base.checks import check_kind, check_str, check_value
+from msjax.core.base.errors import describe
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import owned
 
@@ -46,6 +47,29 @@ def refuse_cache(cache: object, who: str) -> None:
     """NotImplementedError for a cache server."""
     if cache is not None:
         raise NotImplementedError(f"For '{who}', msjax has no cache server; leave 'cache' out.")
+
+
+def check_decrypt(decrypt: Any, who: str) -> Callable[[str], bytes] | None:
+    """The function that makes an image's bytes of its path; None: the file has them.
+
+    Raises:
+        TypeError: no function.
+    """
+    return None if decrypt is None else check_kind(decrypt, callable(decrypt), "be a function", "decrypt", who)
+
+
+def file_bytes(path: str, decrypt: Callable[[str], bytes] | None = None) -> np.ndarray:
+    """The bytes of a file, as uint8.
+
+    Raises:
+        RuntimeError: `decrypt` gives something else.
+    """
+    if decrypt is None:
+        return np.fromfile(path, np.uint8)
+    content = decrypt(path)
+    if not isinstance(content, bytes):
+        raise RuntimeError(f"The return value of the decrypt function is not of type bytes: {describe(content)}.")
+    return np.frombuffer(content, np.uint8).copy()
 
 
 class ArraysDataset(MappableDataset):

@@ -12,8 +12,9 @@ import numpy as np
 from msjax.core.base.checks import check_bool, is_int
 from msjax.core.base.errors import describe
 from msjax.dataset.operations.shared import row_error
-from msjax.dataset.sources.files import check_folder, refuse_cache
+from msjax.dataset.sources.files import check_decrypt, check_folder, file_bytes, refuse_cache
 from msjax.dataset.sources.mappable import MappableDataset
+from msjax.dataset.values import FileRow
 from msjax.dataset.vision.image import decode_image
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class ImageFolderDataset(MappableDataset):
         class_indexing (dict, optional): {folder: label}; other folders are left out. Default: from 0, sorted by name.
         decode (bool): decode the images. Needs Pillow. Default: False.
         num_shards, shard_id (int, optional): the rows of one of several shards; see `DistributedSampler`.
-        cache, decrypt (None): not offered.
+        cache (None): not offered.
+        decrypt (function, optional): from the path of an image to the bytes of an image.
 
     Raises:
         TypeError, ValueError: a wrong argument, such as a folder that is not there.
@@ -62,8 +64,7 @@ class ImageFolderDataset(MappableDataset):
     ):  # fmt: skip
         who = "ImageFolderDataset"
         refuse_cache(cache, who)
-        if decrypt is not None:
-            raise NotImplementedError(f"For '{who}', msjax decrypts no files; leave 'decrypt' out.")
+        self._decrypt = check_decrypt(decrypt, who)
         self._folder = check_folder(dataset_dir, who)
         if extensions is not None and not (isinstance(extensions, list) and all(isinstance(e, str) for e in extensions)):
             raise TypeError(f"For '{who}', 'extensions' should be a list of str, but got {describe(extensions)}.")
@@ -88,7 +89,7 @@ class ImageFolderDataset(MappableDataset):
         for name in self._indexing:
             if name not in folders:
                 raise RuntimeError(
-                    f"ImageFolderDataset: 'class_indexing' names {name!r}, but there is no such folder in {self._folder!r}."
+                    f"ImageFolderDataset: the folder of 'class_indexing' {name} doesn't exist in {self._folder!r}."
                 )
         return dict(self._indexing)
 
@@ -120,11 +121,11 @@ class ImageFolderDataset(MappableDataset):
     def _row(self, index):
         path, label = self._files[index]
         try:
-            content = np.fromfile(path, np.uint8)
+            content = file_bytes(path, self._decrypt)
             image = decode_image(content).array() if self._decode else content
         except Exception as error:
             raise row_error("ImageFolderDataset", index, error, f", file {path}") from error
-        return image, np.array(label, np.int32)
+        return FileRow.of((image, np.array(label, np.int32)), path)
 
     def _labels(self, column):
         return np.array([label for _, label in self._files])

@@ -13,8 +13,9 @@ import numpy as np
 
 from msjax.core.base.checks import check_bool
 from msjax.dataset.operations.shared import row_error
-from msjax.dataset.sources.files import check_folder, check_usage, refuse_cache
+from msjax.dataset.sources.files import check_decrypt, check_folder, check_usage, file_bytes, refuse_cache
 from msjax.dataset.sources.mappable import MappableDataset
+from msjax.dataset.values import FileRow
 from msjax.dataset.vision.image import decode_image
 
 
@@ -32,7 +33,7 @@ class Layout(NamedTuple):
     Attributes:
         columns: their names, or a function of the options.
         rows: from the dataset's options to the rows, each a value for each column: an array, an `Image` or a `Sound`.
-        usages: what `usage` may be, the default last; "all" is None. Empty if there is no such option.
+        usages: what `usage` may be, the default last; "all" is None. Empty if there is no such option, or it may be anything.
         parameters: all parameters in their order, with defaults, as text.
         classes: from the options to {name of a class: label}, as `get_class_indexing` gives it; None if there are none.
     """
@@ -59,19 +60,19 @@ class ListedDataset(MappableDataset):
         given.apply_defaults()
         options = self._options = dict(given.arguments)
         refuse_cache(options.pop("cache", None), who)
-        if options.pop("decrypt", None) is not None:
-            raise NotImplementedError(f"For '{who}', msjax decrypts no files; leave 'decrypt' out.")
+        self._decrypt = check_decrypt(options.pop("decrypt", None), who)
         self._decode = check_bool(options.pop("decode", None) or False, "decode", who)
+        self._named = check_bool(options.pop("extra_metadata", None) or False, "extra_metadata", who)
         if "dataset_dir" in options:
             options["dataset_dir"] = check_folder(options["dataset_dir"], who)
-        if "usage" in options:
+        if "usage" in options and self._layout.usages:
             options["usage"] = check_usage(options["usage"] or self._layout.usages[-1], self._layout.usages, who)
         common = [options.pop(name) for name in _COMMON]
         super().__init__(*common)
 
     def _columns(self):
         columns = self._layout.columns
-        return list(columns(self._options) if callable(columns) else columns)
+        return [*(columns(self._options) if callable(columns) else columns), *(["_meta-filename"] if self._named else [])]
 
     @cached_property
     def _list(self):
@@ -91,12 +92,17 @@ class ListedDataset(MappableDataset):
         return super()._rows(run)
 
     def _row(self, index):
-        return tuple(self._value(value, index) for value in self._list[index])
+        row = self._list[index]
+        values = tuple(self._value(value, index) for value in row)
+        path = next((value for value in row if isinstance(value, (Image, Sound))), None)
+        if self._named:
+            values = (*values, np.array(os.path.splitext(os.path.basename(path or ""))[0]))
+        return values if path is None else FileRow.of(values, path)
 
     def _value(self, value, index):
         try:
             if isinstance(value, Image):
-                content = np.fromfile(value, np.uint8)
+                content = file_bytes(value, self._decrypt)
                 return decode_image(content).array() if self._decode else content
             return waveform(value)[0] if isinstance(value, Sound) else np.asarray(value).copy()
         except Exception as error:
@@ -110,6 +116,8 @@ class ListedDataset(MappableDataset):
 
     def num_classes(self) -> Any:
         if type(self).__name__ in _WITH_CLASSES:
+            if self._layout.classes is not None:
+                return len(self.get_class_indexing())
             return len({int(row[-1]) for row in self._list})
         return super().num_classes()
 
@@ -161,7 +169,9 @@ def listed(name: str, about: str, layout: Layout, columns: str | None = None) ->
         parameters.append(inspect.Parameter(own, kind, default=value))
     signature = inspect.Signature(parameters)
     rest = [p.name for p in parameters[1:] if p.name not in (*_COMMON, "cache", "decode")]
-    options = [f"        {option}: see the dataset's own page; `usage` is one of {', '.join(layout.usages)}." for option in rest]
+    options = [f"        {option}: see the dataset's own page." for option in rest]
+    if layout.usages:
+        options.append(f"        `usage` is one of {', '.join(layout.usages)}.")
     doc = _DOC.format(
         about=about, name=name, first=parameters[0].name, columns=columns or ", ".join(f"`{c}`" for c in layout.columns),
         options="\n".join([*options, "        num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache: as in `ImageFolderDataset`."]),

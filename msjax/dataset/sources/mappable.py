@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int
+from msjax.core.base.checks import check_bool, check_int, is_int
+from msjax.core.base.errors import describe
 from msjax.dataset.checks import LARGEST, check_pool
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.draws import NumpyDraws
@@ -167,7 +168,8 @@ def choose_sampler(
             return DistributedSampler(num_shards, shard_id, True if shuffle is None else shuffle, num_samples)
         return SequentialSampler(None, num_samples) if shuffle is False else RandomSampler(False, num_samples)
     if shuffle is not None or num_shards is not None:
-        raise conflict(f"For '{who}', 'sampler' excludes 'shuffle', 'num_shards' and 'shard_id'.")
+        other = "sharding" if shuffle is None else "shuffle"
+        raise conflict(f"For '{who}', sampler and {other} cannot be specified at the same time.")
     listed = isinstance(sampler, list)
     sampler = as_sampler(sampler, who)
     if num_samples is not None:
@@ -179,8 +181,16 @@ def choose_sampler(
 
 def check_shards(who: str, num_shards: int | None, shard_id: int | None, conflict: type[Exception]) -> None:
     """Raise unless there are both or neither, and the shard is one of them."""
-    if (num_shards is None) != (shard_id is None):
-        raise conflict(f"For '{who}', 'num_shards' and 'shard_id' should both be given, but got {num_shards} and {shard_id}.")
+    if num_shards is None and shard_id is not None:
+        raise conflict(f"For '{who}', shard_id is specified but num_shards is not: {shard_id}.")
     if num_shards is not None:
+        if shard_id is None:
+            raise conflict(f"For '{who}', num_shards is specified and currently requires shard_id as well: {num_shards}.")
         check_int(num_shards, "num_shards", who, low=1, high=LARGEST)
-        check_int(shard_id, "shard_id", who, low=0, high=num_shards - 1)
+        # In the words that MindSpore has for it, which scripts and tests of all its datasets look for.
+        if not is_int(shard_id):
+            raise TypeError(f"For '{who}': Argument shard_id should be an int, but got {describe(shard_id)}.")
+        if not 0 <= shard_id < num_shards:
+            raise ValueError(
+                f"For '{who}': Input shard_id is not within the required interval of [0, {num_shards - 1}]: {shard_id}."
+            )

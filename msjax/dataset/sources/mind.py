@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax.core.base.checks import check_int, check_type
+from msjax.core.base.errors import describe
 from msjax.dataset.enums import Shuffle
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.mindrecord.reader import chosen_columns, open_files
@@ -84,7 +85,9 @@ class MindDataset(MappableDataset):
             if missing:
                 raise ValueError(f"For '{who}', 'padded_sample' lacks the column {missing[0]!r}.")
             self._padded = check_int(num_padded, "num_padded", who, low=0)
-            self._padding = tuple(self._value(_typed(padded_sample[name], self._files[0].fields[name])) for name in self._names)
+            self._padding = tuple(
+                self._value(_typed(name, padded_sample[name], self._files[0].fields[name])) for name in self._names
+            )
 
     def _columns(self):
         return self._names
@@ -122,5 +125,12 @@ class MindDataset(MappableDataset):
         return np.array([value]) if isinstance(value, bytes) else np.asarray(value)
 
 
-def _typed(value, field):
-    return value if field["type"] in ("string", "bytes") else np.asarray(value, field["type"])
+def _typed(name, value, field):
+    if field["type"] in ("string", "bytes"):
+        return value
+    value = np.asarray(value, field["type"])
+    if value.ndim and "shape" not in field:
+        raise RuntimeError(
+            f"For 'MindDataset', 'padded_sample' should have a number for column {name!r}, but has {describe(value)}."
+        )
+    return value

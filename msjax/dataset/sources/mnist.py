@@ -8,6 +8,8 @@ import numpy as np
 
 from msjax.dataset.sources.files import FolderDataset
 
+__all__ = ["FashionMnistDataset", "KMnistDataset", "MnistDataset"]
+
 _IMAGES, _LABELS = 2051, 2049
 
 

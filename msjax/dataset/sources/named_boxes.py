@@ -9,8 +9,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from msjax.core.base.checks import check_one_of
+from msjax.core.base.checks import check_one_of, check_value
 from msjax.dataset.sources.listed import IMAGES, Image, Layout, files_in, folders_in, lines_of, listed
+
+__all__ = ["CelebADataset", "CityscapesDataset", "CocoDataset", "KITTIDataset", "VOCDataset", "WIDERFaceDataset"]
 
 
 def _column(values: Any, kind: Any = np.uint32) -> np.ndarray:
@@ -91,7 +93,6 @@ _COCO = {
 
 
 def _coco(o):
-    check_one_of(o["task"], tuple(_COCO), "task", "CocoDataset")
     with open(o["annotation_file"], encoding="utf-8") as file:
         content = json.load(file)
     names = {image["id"]: image["file_name"] for image in content["images"]}
@@ -103,7 +104,8 @@ def _coco(o):
             if one["category_id"] not in known:
                 raise ValueError(f"{o['annotation_file']}: there is no category {one['category_id']}")
         of_image.setdefault(note["image_id"], []).extend(several)
-    return [(Image(os.path.join(o["dataset_dir"], names[i])), *_noted(o["task"], notes)) for i, notes in of_image.items()]
+    folder = o["dataset_dir"]
+    return [(Image(os.path.join(folder, names[i])), *_noted(o["task"], of_image[i])) for i in names if i in of_image]
 
 
 def _noted(task, notes):
@@ -114,7 +116,9 @@ def _noted(task, notes):
     if task == "Keypoint":
         return np.array([note["keypoints"] for note in notes], np.float32), _column(note["num_keypoints"] for note in notes)
     if task == "Stuff":
-        parts = [np.concatenate(note["segmentation"]) for note in notes]
+        # Of a crowd it is not polygons but lengths of runs.
+        several = [note["segmentation"] for note in notes]
+        parts = [part for one in several for part in ([one["counts"]] if isinstance(one, dict) else one)]
         longest = max(map(len, parts))
         filled = np.array([np.pad(part, (0, longest - len(part)), constant_values=-1) for part in parts], np.float32)
         return filled, crowd
@@ -125,10 +129,28 @@ def _noted(task, notes):
 _VOC = {"Segmentation": ("target",), "Detection": ("bbox", "label", "difficult", "truncate")}
 
 
+def _voc_columns(o):
+    who, task = "VOCDataset", check_one_of(o["task"], tuple(_VOC), "task", "VOCDataset")
+    check_value(
+        o["class_indexing"],
+        o["class_indexing"] is None or task == "Detection",
+        "be None but for Detection",
+        "class_indexing",
+        who,
+    )
+    check_value(o["usage"], os.path.isfile(_voc_list(o)), f"name a file, as {_voc_list(o)} would be", "usage", who)
+    return ("image", *_VOC[task])
+
+
+def _voc_list(o):
+    """The file with the names of the images."""
+    folder = "Segmentation" if o["task"] == "Segmentation" else "Main"
+    return os.path.join(o["dataset_dir"], "ImageSets", folder, f"{o['usage']}.txt")
+
+
 def _voc(o):
-    top, task = o["dataset_dir"], check_one_of(o["task"], tuple(_VOC), "task", "VOCDataset")
-    folder = "Segmentation" if task == "Segmentation" else "Main"
-    names = [line.strip() for line in lines_of(top, "ImageSets", folder, f"{o['usage']}.txt")]
+    top, task = o["dataset_dir"], o["task"]
+    names = [line.strip() for line in lines_of(_voc_list(o))]
     paths = [Image(os.path.join(top, "JPEGImages", f"{name}.jpg")) for name in names]
     if task == "Segmentation":
         return [(path, Image(os.path.join(top, "SegmentationClass", f"{name}.png"))) for path, name in zip(paths, names)]
@@ -158,7 +180,7 @@ def _coco_classes(o):
 def _voc_classes(o):
     if o["task"] != "Detection":
         raise NotImplementedError("For 'VOCDataset', the classes are those of the task Detection.")
-    names = [line.strip() for line in lines_of(o["dataset_dir"], "ImageSets", "Main", f"{o['usage']}.txt")]
+    names = [line.strip() for line in lines_of(_voc_list(o))]
     return _voc_labels(o, [_voc_things(os.path.join(o["dataset_dir"], "Annotations", f"{name}.xml")) for name in names])
 
 
@@ -232,7 +254,7 @@ WIDERFaceDataset = listed(
 CocoDataset = listed(
     "CocoDataset", "Images with the annotations of a JSON file in COCO's format.",
     Layout(
-        lambda o: ("image", *_COCO[o["task"]]), _coco, f"dataset_dir annotation_file task=Detection {IMAGES} extra_metadata=False decrypt",
+        lambda o: ("image", *_COCO[check_one_of(o["task"], tuple(_COCO), "task", "CocoDataset")]), _coco, f"dataset_dir annotation_file task=Detection {IMAGES} extra_metadata=False decrypt",
         (), _coco_classes,
     ),
     "`image` and, of the task, " + "; ".join(f"{task}: {', '.join(names)}" for task, names in _COCO.items()),
@@ -240,8 +262,8 @@ CocoDataset = listed(
 VOCDataset = listed(
     "VOCDataset", "Images with masks or boxes, in PASCAL VOC's format.",
     Layout(
-        lambda o: ("image", *_VOC[o["task"]]), _voc,
-        f"dataset_dir task=Segmentation usage=train class_indexing {IMAGES} extra_metadata=False decrypt", ("val", "trainval", "train"), _voc_classes,
+        _voc_columns, _voc,
+        f"dataset_dir task=Segmentation usage=train class_indexing {IMAGES} extra_metadata=False decrypt", (), _voc_classes,
     ),
     "`image` and, of the task, " + "; ".join(f"{task}: {', '.join(names)}" for task, names in _VOC.items()),
 )  # fmt: skip

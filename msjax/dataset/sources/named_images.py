@@ -11,6 +11,12 @@ import numpy as np
 from msjax.dataset.sources.listed import IMAGES, OTHERS, Image, Layout, files_in, folders_in, lines_of, listed
 from msjax.dataset.sources.mnist import read_idx
 
+__all__ = [
+    "Caltech256Dataset", "DIV2KDataset", "EMnistDataset", "FlickrDataset", "Food101Dataset", "IMDBDataset", "LSUNDataset",
+    "ManifestDataset", "OmniglotDataset", "Places365Dataset", "QMnistDataset", "RenderedSST2Dataset", "SBUDataset",
+    "STL10Dataset", "SUN397Dataset", "SVHNDataset", "SemeionDataset",
+]  # fmt: skip
+
 _SPLITS = ("train", "test", "all")
 _PICTURES = (".jpg", ".jpeg", ".png", ".bmp", ".gif")
 

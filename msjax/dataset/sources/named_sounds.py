@@ -9,6 +9,8 @@ import numpy as np
 
 from msjax.dataset.sources.listed import OTHERS, Layout, Sound, files_in, folders_in, lines_of, listed, waveform
 
+__all__ = ["CMUArcticDataset", "GTZANDataset", "LJSpeechDataset", "LibriTTSDataset", "SpeechCommandsDataset", "YesNoDataset"]
+
 
 def _with_rate(path: str, *values: object, kind: type = np.int32) -> tuple[object, ...]:
     return Sound(path), np.array(waveform(path)[1], kind), *map(np.asarray, values)

@@ -19,6 +19,13 @@ from msjax.dataset.enums import Shuffle
 from msjax.dataset.sources.files import check_folder, check_usage
 from msjax.dataset.sources.text_files import RowsOfFiles
 
+__all__ = [
+    "AGNewsDataset", "AmazonReviewDataset", "CLUEDataset", "CoNLL2000Dataset", "DBpediaDataset", "EnWik9Dataset",
+    "Multi30kDataset", "PennTreebankDataset", "SQuADDataset", "SST2Dataset", "SogouNewsDataset", "UDPOSDataset", "USPSDataset",
+    "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset",
+]  # fmt: skip
+
+
 # ---- formats: each gives the rows of a file as tuples of texts
 
 

@@ -30,10 +30,9 @@ class Schema:
         RuntimeError: the file is no such JSON file, or a column lacks its name or type.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import dataset as ds
+        >>> from msjax import dataset as ds, int64
         >>> schema = ds.Schema()
-        >>> schema.add_column("label", ms.int64, [1])
+        >>> schema.add_column("label", int64, [1])
         >>> schema.columns
         [{'name': 'label', 'rank': 1, 'shape': [1], 'type': 'int64'}]
     """

@@ -19,7 +19,7 @@ from msjax.dataset.enums import Shuffle
 from msjax.dataset.operations.order import buffered_shuffle
 from msjax.dataset.sources.files import refuse_cache
 from msjax.dataset.sources.mappable import check_shards
-from msjax.dataset.values import leading_int
+from msjax.dataset.values import FileRow, leading_int
 
 # Rows that a global shuffle draws from.
 _BUFFER = 10000
@@ -93,7 +93,7 @@ class RowsOfFiles(Dataset):
 
     def _of_worker(self, files, rng):
         for path in files:
-            rows = self._read(path)
+            rows = (FileRow.of(row, path) for row in self._read(path))
             yield from buffered_shuffle(rows, _BUFFER, NumpyDraws(rng).slots()) if self._shuffle == Shuffle.INFILE else rows
 
     def _of_shard(self, rows):

@@ -12,7 +12,7 @@ from msjax.dataset.checks import check_columns
 from msjax.dataset.enums import Shuffle
 from msjax.dataset.sources.schema import Schema
 from msjax.dataset.sources.text_files import RowsOfFiles
-from msjax.dataset.sources.tf_examples import features, records
+from msjax.mindrecord.tf_examples import features, records
 
 _COMPRESSIONS = ("", "GZIP", "ZLIB")
 _TEXTS = {"string": str, "bytes": bytes}
@@ -42,7 +42,7 @@ class TFRecordDataset(RowsOfFiles):
     Example:
         >>> import struct
         >>> from msjax import dataset as ds
-        >>> from msjax.dataset.sources.tf_examples import masked_crc
+        >>> from msjax.mindrecord.tf_examples import masked_crc
         >>> example = bytes.fromhex("0a0c0a0a0a016e12051a030a0105")  # {"n": [5]}
         >>> size = struct.pack("<Q", len(example))
         >>> with open("numbers.tfrecord", "wb") as f:

@@ -16,6 +16,11 @@ from msjax.dataset.checks import check_data, check_list
 from msjax.dataset.text.base import TextTransform
 from msjax.dataset.transforms.base import Transform
 
+__all__ = [
+    "AddToken", "CaseFold", "Ngram", "NormalizeForm", "NormalizeUTF8", "RegexReplace", "SlidingWindow", "Truncate",
+    "TruncateSequencePair", "to_bytes", "to_str",
+]  # fmt: skip
+
 
 class NormalizeForm(enum.IntEnum):
     """The forms of Unicode: NONE, NFC, NFKC, NFD, NFKD.

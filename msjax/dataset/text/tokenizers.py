@@ -16,6 +16,11 @@ from msjax.dataset.text.normalizers import NormalizeForm, strip_accents
 from msjax.dataset.text.vocab import Vocab
 from msjax.dataset.values import leading_int, numpy_dtype
 
+__all__ = [
+    "BasicTokenizer", "BertTokenizer", "PythonTokenizer", "RegexTokenizer", "ToNumber", "UnicodeCharTokenizer",
+    "UnicodeScriptTokenizer", "WhitespaceTokenizer", "WordpieceTokenizer",
+]  # fmt: skip
+
 
 class WhitespaceTokenizer(Tokenizer):
     """Split a text at spaces, tabs and ends of lines.

@@ -12,6 +12,8 @@ from msjax.core.base.checks import check_bool, check_int, check_str, check_type
 from msjax.dataset.checks import LARGEST, check_numbers
 from msjax.dataset.text.base import TextTransform
 
+__all__ = ["CharNGram", "FastText", "GloVe", "ToVectors", "Vectors"]
+
 
 class Vectors:
     """Words and their vectors, made by `from_file`: a line for each, the word and its numbers with spaces between.

@@ -3,24 +3,8 @@
 from typing import TYPE_CHECKING
 
 from msjax.core.base.lazy import on_first_use
-from msjax.dataset.transforms.general import (
-    Concatenate as Concatenate,
-    Duplicate as Duplicate,
-    Fill as Fill,
-    Mask as Mask,
-    OneHot as OneHot,
-    PadEnd as PadEnd,
-    Relational as Relational,
-    Slice as Slice,
-    TypeCast as TypeCast,
-    Unique as Unique,
-)
-from msjax.dataset.transforms.groups import (
-    Compose as Compose,
-    RandomApply as RandomApply,
-    RandomChoice as RandomChoice,
-    RandomOrder as RandomOrder,
-)
+from msjax.dataset.transforms.general import *
+from msjax.dataset.transforms.groups import *
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = on_first_use(__name__, {"[A-Z]*": "a function of numpy arrays can be given to map in its place."})

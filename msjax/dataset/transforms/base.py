@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind
 from msjax.dataset.checks import check_list
 from msjax.dataset.values import as_value
 
@@ -41,8 +41,8 @@ OF_BATCHES: dict[type[Any], Callable[[Any, np.ndarray], np.ndarray]] = {}
 def check_transforms(transforms: Sequence[Callable[..., Any]], who: str) -> list[Any]:
     """The value, if it is a list, not empty, of transforms and functions."""
     for transform in check_list(transforms, "transforms", who):
-        if not callable(transform) or (isinstance(transform, type) and issubclass(transform, Transform)):
-            raise TypeError(f"For '{who}', 'transforms' should hold functions or transforms, but got {describe(transform)}.")
+        fits = callable(transform) and (not isinstance(transform, type) or not issubclass(transform, Transform))
+        check_kind(transform, fits, "hold functions or transforms", "transforms", who)
     return list(transforms)
 
 

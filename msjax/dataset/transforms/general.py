@@ -17,6 +17,8 @@ from msjax.dataset.checks import check_data, check_enum
 from msjax.dataset.transforms.base import OF_BATCHES, Transform
 from msjax.dataset.values import as_value, is_text, numpy_dtype, pad_to, same_type
 
+__all__ = ["Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "Relational", "Slice", "TypeCast", "Unique"]
+
 
 class Relational(enum.IntEnum):
     """How `Mask` compares: EQ, NE, LT, LE, GT, GE.
@@ -152,8 +154,8 @@ class PadEnd(Transform):
     """
 
     def __init__(self, pad_shape: list[int | None], pad_value: ArrayLike | None = None):
-        if not isinstance(pad_shape, list) or not all(size is None or is_int(size) for size in pad_shape):
-            raise TypeError(f"For 'PadEnd', 'pad_shape' should be a list of int or None, but got {describe(pad_shape)}.")
+        fits = isinstance(pad_shape, list) and all(size is None or is_int(size) for size in pad_shape)
+        check_kind(pad_shape, fits, "be a list of int or None", "pad_shape", "PadEnd")
         self.pad_shape: list[int | None] = [
             size if size is None else check_int(size, "pad_shape", "PadEnd", low=1) for size in pad_shape
         ]

@@ -10,6 +10,8 @@ from msjax.core.base.checks import check_number
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import Transform, call_in_turn, check_transforms
 
+__all__ = ["Compose", "RandomApply", "RandomChoice", "RandomOrder"]
+
 
 class _Group(Transform):
     def __init__(self, transforms: Any):

@@ -16,6 +16,11 @@ from msjax.dataset.vision.sizes import check_fill
 if TYPE_CHECKING:
     from msjax.dataset.vision.image import ImageLike
 
+__all__ = [
+    "Affine", "HorizontalFlip", "RandomAffine", "RandomHorizontalFlip", "RandomRotation", "RandomVerticalFlip", "Rotate",
+    "VerticalFlip",
+]  # fmt: skip
+
 
 class HorizontalFlip(ImageTransform):
     """The image mirrored from left to right.

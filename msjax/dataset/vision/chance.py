@@ -13,6 +13,11 @@ from msjax.dataset.transforms.base import call_in_turn
 from msjax.dataset.vision.colors import AutoContrast, Equalize, Invert, Posterize, Solarize, adjust, shift_hue
 from msjax.dataset.vision.image import ImageTransform
 
+__all__ = [
+    "RandomAutoContrast", "RandomColor", "RandomColorAdjust", "RandomEqualize", "RandomGrayscale", "RandomInvert",
+    "RandomPosterize", "RandomSelectSubpolicy", "RandomSharpness", "RandomSolarize",
+]  # fmt: skip
+
 
 class RandomColorAdjust(ImageTransform):
     """Brightness, contrast, saturation and hue by chance. Needs Pillow.

@@ -11,6 +11,8 @@ from msjax.dataset.checks import check_data, check_enum
 from msjax.dataset.vision.enums import ConvertMode
 from msjax.dataset.vision.image import ImageTransform
 
+__all__ = ["ConvertColor", "Grayscale", "HsvToRgb", "RgbToHsv"]
+
 
 class Grayscale(ImageTransform):
     """A Pillow image without colours.

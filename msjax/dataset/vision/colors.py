@@ -16,6 +16,11 @@ from msjax.dataset.vision.image import ImageTransform, pillow, through_pil
 if TYPE_CHECKING:
     from msjax.dataset.vision.image import ImageLike
 
+__all__ = [
+    "AdjustBrightness", "AdjustContrast", "AdjustGamma", "AdjustHue", "AdjustSaturation", "AdjustSharpness", "AutoContrast",
+    "Equalize", "GaussianBlur", "Invert", "Posterize", "Solarize",
+]  # fmt: skip
+
 
 def adjust(image: ImageLike, kind: str, factor: float, who: str) -> ImageLike:
     """The image with one of Pillow's enhancements: "Brightness", "Contrast", "Color" (saturation) or "Sharpness".

@@ -4,6 +4,8 @@ import enum
 
 from msjax.dataset.enums import Named
 
+__all__ = ["Border", "ConvertMode", "ImageBatchFormat", "Inter"]
+
 
 class Inter(enum.IntEnum):
     """Ways to interpolate between pixels: NEAREST, LINEAR (BILINEAR), CUBIC (BICUBIC), AREA, and Pillow's ANTIALIAS and PILCUBIC.
@@ -23,13 +25,7 @@ class Inter(enum.IntEnum):
 
 
 class Border(Named):
-    """What stands beyond an image's edges: CONSTANT, EDGE, REFLECT (without the edge), SYMMETRIC (with it).
-
-    Example:
-        >>> from msjax.dataset.vision import Border
-        >>> Border.EDGE.value
-        'edge'
-    """
+    """What stands beyond an image's edges: CONSTANT, EDGE, REFLECT (without the edge), SYMMETRIC (with it)."""
 
     CONSTANT = "constant"
     EDGE = "edge"

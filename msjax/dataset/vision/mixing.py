@@ -16,6 +16,8 @@ from msjax.dataset.vision.enums import ImageBatchFormat
 from msjax.dataset.vision.image import ImageTransform, size_of
 from msjax.dataset.vision.sizes import random_window
 
+__all__ = ["CutMixBatch", "CutOut", "MixUpBatch", "RandomErasing"]
+
 
 class RandomErasing(ImageTransform):
     """A rectangle of an image with channels in front is overwritten, by chance.

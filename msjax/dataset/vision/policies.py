@@ -20,15 +20,11 @@ from msjax.dataset.vision.enums import Inter
 from msjax.dataset.vision.image import ImageTransform, size_of
 from msjax.dataset.vision.sizes import check_fill
 
+__all__ = ["AutoAugment", "AutoAugmentPolicy", "RandAugment", "RandomAdjustSharpness", "TrivialAugmentWide", "UniformAugment"]
+
 
 class AutoAugmentPolicy(Named):
-    """The data on which the policies of `AutoAugment` were found: IMAGENET, CIFAR10, SVHN.
-
-    Example:
-        >>> from msjax.dataset.vision import AutoAugmentPolicy
-        >>> AutoAugmentPolicy.CIFAR10.value
-        'cifar10'
-    """
+    """The data on which the policies of `AutoAugment` were found: IMAGENET, CIFAR10, SVHN."""
 
     IMAGENET = "imagenet"
     CIFAR10 = "cifar10"

@@ -9,6 +9,8 @@ from msjax.core.base.checks import check_bool
 from msjax.dataset.checks import check_size
 from msjax.dataset.vision.image import ImageTransform, crop, flip, size_of
 
+__all__ = ["FiveCrop", "TenCrop"]
+
 
 class FiveCrop(ImageTransform):
     """The four corners and the middle of a Pillow image, as a tuple of five.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int, check_value, is_int
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_value, is_int
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_data, check_enum, check_range, check_size
 from msjax.dataset.run import row_rng
@@ -18,6 +18,11 @@ from msjax.dataset.vision.image import ImageTransform, crop, decode_image, pad, 
 
 if TYPE_CHECKING:
     from msjax.dataset.vision.image import ImageLike
+
+__all__ = [
+    "CenterCrop", "Crop", "Pad", "PadToSize", "RandomCrop", "RandomCropDecodeResize", "RandomResize", "RandomResizedCrop",
+    "Resize", "ResizedCrop",
+]  # fmt: skip
 
 
 def check_padding(padding: int | Sequence[int], who: str) -> tuple[Any, ...]:
@@ -154,8 +159,8 @@ class Crop(ImageTransform):
     _takes_pixels = True
 
     def __init__(self, coordinates: Sequence[Any], size: int | Sequence[int]):
-        if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
-            raise TypeError(f"For 'Crop', 'coordinates' should be a tuple or list of two ints, but got {describe(coordinates)}.")
+        fits = isinstance(coordinates, (tuple, list)) and len(coordinates) == 2
+        check_kind(coordinates, fits, "be a tuple or list of two ints", "coordinates", "Crop")
         self.coordinates: tuple[int, ...] = tuple(check_int(c, "coordinates", "Crop", low=0) for c in coordinates)
         self.size: Any = check_size(size, "size", "Crop")
 

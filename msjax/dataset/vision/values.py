@@ -17,6 +17,8 @@ from msjax.dataset.transforms.general import TypeCast
 from msjax.dataset.values import is_pil, numpy_dtype
 from msjax.dataset.vision.image import ImageTransform, as_pil, decode_image
 
+__all__ = ["Decode", "HWC2CHW", "Normalize", "NormalizePad", "Rescale", "ToNumpy", "ToPIL", "ToTensor", "ToType"]
+
 
 class Decode(ImageTransform):
     """Decode the bytes of an image file into RGB. Needs Pillow.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
+import jax
 import jax.numpy as jnp
 
 from msjax.common.bases import CellBase, SparseBase, is_cell
 from msjax.common.parameter import Parameter
-from msjax.common.run_state import COMPILER
-from msjax.common.tensor import Tensor, filled_like
-from msjax.core.base.checks import check_bool, check_kind, check_value
-from msjax.core.base.errors import describe
+from msjax.common.run_state import COMPILER, STATE
+from msjax.common.tensor import Tensor, filled_like, is_tensor, wrap
+from msjax.core.base.checks import check_bool, check_kind, check_value, is_int
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.recording import GradientScope, check_function_or_cell, flatten_tensors, main_and_aux
 from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
@@ -158,10 +158,9 @@ class GradOperation:
         TypeError: an argument is not a bool.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
+        >>> from msjax import Tensor, int32, ops
         >>> gradient = ops.GradOperation(get_all=True)(lambda x, y: x * y)
-        >>> print(gradient(ms.Tensor(1, ms.int32), ms.Tensor(2, ms.int32)))
+        >>> print(gradient(Tensor(1, int32), Tensor(2, int32)))
         (Tensor(shape=[], dtype=Int32, value= 2), Tensor(shape=[], dtype=Int32, value= 1))
     """
 
@@ -229,10 +228,8 @@ class Weights:
 
     def __init__(self, weights: Parameter | Sequence[Parameter], who: str):
         self.single: bool = isinstance(weights, Parameter)
-        if not self.single and not isinstance(weights, (list, tuple)):
-            raise TypeError(
-                f"For '{who}', 'weights' should be a Parameter, or a list, tuple or ParameterTuple of Parameters, but got {describe(weights)}."
-            )
+        should = "be a Parameter, or a list, tuple or ParameterTuple of Parameters"
+        check_kind(weights, self.single or isinstance(weights, (list, tuple)), should, "weights", who)
         self.parameters: list[Parameter] = [weights] if isinstance(weights, Parameter) else list(weights)
         for parameter in self.parameters:
             check_kind(parameter, isinstance(parameter, Parameter), "be a Parameter", "every one of 'weights'", who)
@@ -326,7 +323,10 @@ def _differentiate(fn, args, kwargs, positions, weights, who, has_aux=False, sen
     outputs = flatten_tensors(main, fn)
     start = [filled_like(t._value, 1) for t in outputs] if sens is None else _sens(sens, outputs)
     found = recording.backward(outputs, start, also=aux)
-    return (main, *aux) if has_aux else out, [*map(found.gradient, places)], [*map(found.of, leaves)], aux
+    results = (main, *aux) if has_aux else out, [*map(found.gradient, places)], [*map(found.of, leaves)], aux
+    if STATE.stops_jax():  # within it, the function was recorded
+        return jax.tree.map(lambda t: wrap(jax.lax.stop_gradient(t._value)) if is_tensor(t) else t, results, is_leaf=is_tensor)
+    return results
 
 
 def _given(gradients):
@@ -392,14 +392,9 @@ def get_grad(gradients: PyTree, identifier: int | Parameter) -> Tensor:
         >>> print(ms.get_grad(gradients, 1))
         2.0
     """
-    if isinstance(identifier, Parameter):
-        key = identifier.name
-    elif isinstance(identifier, int) and not isinstance(identifier, bool):
-        key = identifier
-    else:
-        raise TypeError(
-            f"For 'get_grad', 'identifier' should be a position (int) or a Parameter, but got {describe(identifier)}."
-        )
+    is_parameter = isinstance(identifier, Parameter)
+    check_kind(identifier, is_parameter or is_int(identifier), "be a position (int) or a Parameter", "identifier", "get_grad")
+    key = identifier.name if is_parameter else identifier
     found = _lookup(gradients, key)
     if found is None:
         raise RuntimeError(

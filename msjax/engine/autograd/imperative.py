@@ -18,7 +18,7 @@ from msjax.common.run_state import ROOT, STATE, Node
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_hooks import HookList
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.checks import check_bool
+from msjax.core.base.checks import check_bool, check_kind
 from msjax.core.base.errors import check_hook, describe
 from msjax.core.base.typing import Attribute, SettableAttribute
 from msjax.core.door import RemovableHandle
@@ -255,9 +255,7 @@ def backward(
                 "give one of this shape, as in y.backward(ops.ones_like(y)), or reduce it first, as in y.sum().backward()."
             )
         gradient = wrap(_one(self._value.shape, self._value.dtype, jax.sharding.get_abstract_mesh()))
-    elif not isinstance(gradient, Tensor):
-        raise TypeError(f"For 'backward', 'gradient' should be a Tensor or None, but got {describe(gradient)}.")
-    elif gradient.shape != self.shape:
+    elif check_kind(gradient, isinstance(gradient, Tensor), "be a Tensor or None", "gradient", "backward").shape != self.shape:
         raise RuntimeError(f"For 'backward', 'gradient' has shape {gradient.shape}, but the Tensor has shape {self.shape}.")
     elif gradient._value.dtype != self._value.dtype:
         gradient = gradient.astype(self.dtype)

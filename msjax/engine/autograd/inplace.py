@@ -84,8 +84,8 @@ def _at_the_place_of(old, new):
     return _new_value(old, new) if old.dtype == new.dtype else new
 
 
-# Held while a Tensor gets a value that was computed from its own.
-_WRITING = threading.RLock()
+# Held while a Tensor gets a value that was computed from its own, and while its list of views changes.
+WRITING = threading.RLock()
 
 
 def update(tensor: Tensor, computed: Callable[[], Tensor]) -> None:
@@ -96,7 +96,7 @@ def update(tensor: Tensor, computed: Callable[[], Tensor]) -> None:
     while True:
         seen = tensor._value
         new = computed()
-        with _WRITING:
+        with WRITING:
             if tensor._value is seen:
                 return rebind(tensor, new)
 

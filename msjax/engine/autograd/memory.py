@@ -17,11 +17,13 @@ from msjax.engine.autograd.views import layout_of, without_gradient
 
 def _set_value(self: Tensor, value: Any) -> None:
     """Give the Tensor another array and leave its place on the tape as it is; what shares its memory shows it when it is next read."""
-    view = self.__dict__.get("_view")
-    if view is None:
-        _hold(self, value)
-    else:
-        view.write(self, wrap(value))
+    own = self.__dict__
+    if "_view" in own:
+        own["_view"].write(self, wrap(value))
+    else:  # as `_hold` does; written out, since optimizers come here for every Parameter
+        self._value = value
+        if "_views" in own:
+            own["_views"].changed()
 
 
 def _replace(self: Tensor, value: Any) -> None:

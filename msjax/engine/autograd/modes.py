@@ -68,7 +68,9 @@ class _Recording:
 class no_grad(_Recording):
     """Switches recording off: results require no gradient, and nothing is kept in memory for one.
 
-    Usable as a context manager and as a decorator. Gradient functions such as `ms.grad` still record inside it.
+    Usable as a context manager and as a decorator. Gradient functions such as `ms.grad` still record inside it. Where jax
+    differentiates, it holds for Tensors at the level at which it is entered: a function that `jax.lax.scan`, `jax.jit` and the
+    like call is traced once for all callers, and has it in its own code where it should hold.
 
     Example:
         >>> import msjax as ms

@@ -161,13 +161,12 @@ class detect_anomaly:
         AnomalyError: in the block: a gradient is NaN although those that it was computed from are not. It is a FloatingPointError.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
+        >>> from msjax import Tensor, grad, ops, tools
         >>> def loss(x):
         ...     return ops.sqrt(x * 0).sum()
-        >>> with ms.tools.detect_anomaly():
+        >>> with tools.detect_anomaly():
         ...     try:
-        ...         ms.grad(loss)(ms.Tensor([2.0]))
+        ...         grad(loss)(Tensor([2.0]))
         ...     except FloatingPointError as error:
         ...         print(str(error).splitlines()[0][:59])
         detect_anomaly: a NaN came from the gradient of Mul of floa

@@ -63,9 +63,8 @@ def recompute(
         RuntimeError: in the backward pass, the second run recorded other operators than the first.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ms.grad(lambda x: ms.recompute(lambda v: ops.exp(v) * v, x))(ms.Tensor(1.0)))
+        >>> from msjax import Tensor, grad, ops, recompute
+        >>> print(grad(lambda x: recompute(lambda v: ops.exp(v) * v, x))(Tensor(1.0)))
         5.4365635
     """
     check_kind(block, callable(block), "be a Cell or a function", "the block", "recompute")

@@ -8,7 +8,6 @@ never written costs a weak reference.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,12 +23,9 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.engine.autograd.imperative import retain_grad
-from msjax.engine.autograd.inplace import rebind, update
+from msjax.engine.autograd.inplace import WRITING, rebind, update
 from msjax.engine.autograd.layouts import each, laid, memory, overlaps, type_of, walked
 from msjax.engine.autograd.op import Op, apply
-
-# Of the lists of views only.
-_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +92,10 @@ class View:
 
     Attributes:
         root: the Tensor whose memory it shares, no view itself.
+        outside: whether it was taken outside of a functionalized network that has run since: its gradients don't pass through it.
     """
 
-    __slots__ = ("root", "detached", "_before", "_rule", "_operands", "_static", "_output", "_shape")
+    __slots__ = ("root", "detached", "outside", "_before", "_rule", "_operands", "_static", "_output", "_shape")
 
     def __init__(
         self,
@@ -116,8 +113,9 @@ class View:
         if before is None:
             self.root: Tensor = base
             self.detached = detached
+            self.outside = False
         else:
-            self.root, self.detached = before.root, detached or before.detached
+            self.root, self.detached, self.outside = before.root, detached or before.detached, before.outside
 
     def copies(self) -> bool:
         """Whether it is no view, since its step changes the shape of what doesn't lie in memory in order."""
@@ -142,7 +140,7 @@ class View:
         else:
             with STATE.swap(cast=None, recording=not self.detached):
                 found = apply(_READ, (root, *self.operands()), (steps,))
-        if self.detached and is_tracer(found._value):
+        if (self.detached or (self.outside and STATE.in_functional_run())) and is_tracer(found._value):
             found._value = jax.lax.stop_gradient(found._value)
         return found
 
@@ -213,7 +211,7 @@ class Views(list):
 
     def add(self, view: Tensor) -> None:
         """Add a view; what has died since is left out when the list has doubled."""
-        with _LOCK:
+        with WRITING:
             self.append(weakref.ref(view))
             if len(self) > self._most:
                 self[:] = [ref for ref in self if ref() is not None]
@@ -227,13 +225,20 @@ class Views(list):
             if view is not None and "_view" in view.__dict__:
                 view.__dict__["_view"].root = root
 
+    def remain_outside(self) -> None:
+        """Mark the present views as taken outside of a functionalized network that is going to run."""
+        for ref in [*self]:
+            view = ref()
+            if view is not None and "_view" in view.__dict__:
+                view.__dict__["_view"].outside = True
+
     def changed(self, recorded: bool = False) -> None:
         """Make the views stale, since the root has another value.
 
         Args:
             recorded: whether that has another place on the tape, too.
         """
-        with _LOCK:
+        with WRITING:
             views = [ref() for ref in self]
         for view in views:
             if view is not None:

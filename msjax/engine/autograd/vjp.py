@@ -148,11 +148,8 @@ def _bare(aux):
 
 
 def _value(leaf, fn):
-    if not isinstance(leaf, Tensor):
-        raise TypeError(
-            f"For 'jvp', the function should return Tensors, but {getattr(fn, '__name__', fn)} returned {describe(leaf)}."
-        )
-    return leaf._value
+    name = getattr(fn, "__name__", fn)
+    return check_kind(leaf, isinstance(leaf, Tensor), "be Tensors", f"the results of {name}", "jvp")._value
 
 
 def _check_tensors(values, who):

@@ -33,7 +33,7 @@ from msjax.engine.autograd.recording import GradientScope, wait_for
 from msjax.engine.autograd.traced_tape import Held, TracedTape
 from msjax.engine.compile.code_names import stored_globals
 from msjax.engine.compile.environment import Snapshot
-from msjax.engine.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw, results
+from msjax.engine.compile.program import VALUE, Layout, Program, SignatureChanged, aliases, is_input, raw, results
 from msjax.engine.compile.trace import NeedsPyNative, Trace
 from msjax.engine.compile.walk import Walk
 from msjax.engine.processes.groups import PROCESSES
@@ -125,7 +125,7 @@ class _TraceOfBody:
         """Run the body on values that are not known yet; returns the variables that were missing."""
         # Another thread that traces has put values of its own into the variables that both use.
         with LOCK:
-            values = [*[v._value for v in self.variables], *[raw(self.leaves[i]) for i in self.inputs]]
+            values = [*map(VALUE, self.variables), *[raw(self.leaves[i]) for i in self.inputs]]
             of_arguments = [leaf._hooks for leaf in self.leaves if isinstance(leaf, Tensor) and leaf._hooks is not None]
             hooks, done = [dict(hooks.hooks) for hooks in of_arguments], False
             try:
@@ -309,10 +309,11 @@ class _TraceOfBody:
         program.__name__ = self.name.replace(" ", "_").replace(".", "_") or "program"
         # A run that is rejected has to leave the earlier values where they are; an input that is an output has to stay, too.
         # What is computed again writes nothing.
-        written = set() if trace.may_be_rejected or self.again else {id(variable) for variable, _ in self.writes}
-        kept = observing.outputs_that_are_inputs()
-        replaced = [i for i, v in enumerate(self.variables) if id(v) in written and i not in kept]
-        donated = worth_donating(self.jaxpr.jaxpr, replaced)
+        written, donated = () if trace.may_be_rejected or self.again else {id(variable) for variable, _ in self.writes}, ()
+        if written:
+            kept = observing.outputs_that_are_inputs()
+            replaced = [i for i, v in enumerate(self.variables) if id(v) in written and i not in kept]
+            donated = worth_donating(self.jaxpr.jaxpr, replaced)
         return Program(
             variables=self.variables,
             writes=self.writes,
@@ -418,18 +419,15 @@ def _held_by_rules_only(jax_trace, equations):
         if id(value) in seen or isinstance(value, _OPAQUE):
             continue
         seen.add(id(value))
-        for referent in _referents(value):
+        if isinstance(value, types.FunctionType):
+            referents = value.__closure__ or ()  # its globals are a module's, which hold anything
+        elif isinstance(value, functools.partial):
+            referents = (value.func, *value.args)
+        else:
+            referents = gc.get_referents(value)
+        for referent in referents:
             if referent is trace:
                 found += 1
             else:
                 left.append(referent)
     return found == others
-
-
-def _referents(value):
-    # A function's globals are a module's, which hold anything.
-    if isinstance(value, types.FunctionType):
-        return value.__closure__ or ()
-    if isinstance(value, functools.partial):
-        return (value.func, *value.args)
-    return gc.get_referents(value)

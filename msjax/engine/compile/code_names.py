@@ -44,6 +44,7 @@ class ClassNames(NamedTuple):
         methods: those of the user's methods.
         data: those of what the user's classes hold besides methods and properties; the user's descriptors count.
         bodies: the code of the user's methods, which tools that reload modules exchange in place.
+        own: all names in the user's classes, but for ``__init__``, which has run.
     """
 
     code: frozenset[str]
@@ -51,6 +52,7 @@ class ClassNames(NamedTuple):
     methods: tuple[str, ...]
     data: tuple[str, ...]
     bodies: tuple[types.CodeType, ...]
+    own: frozenset[str]
 
 
 # {class of cells: (count of changes of such classes, its ClassNames)}.
@@ -154,7 +156,8 @@ def _names_of(cls, start):
             for method in vars(owner).values():
                 if isinstance(method, types.FunctionType):
                     libraries.update(names_in(method.__code__))
-    return ClassNames(frozenset(in_code), frozenset(libraries), tuple(methods), _data_of(cls), tuple(bodies))
+    own = frozenset().union(*map(vars, _user_classes(cls))) - {"__init__"}
+    return ClassNames(frozenset(in_code), frozenset(libraries), tuple(methods), _data_of(cls), tuple(bodies), own)
 
 
 def _data_of(cls):

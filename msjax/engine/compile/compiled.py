@@ -28,6 +28,7 @@ from msjax.engine.compile.program import (
     aliases,
     is_input,
     leaf_key,
+    raw,
     results,
     signature,
     tensors_among,
@@ -138,7 +139,7 @@ class Compiled:
 
     def run_again(self, program: Program, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run in PyNative mode what a program has run, and put back what that changes."""
-        before = Snapshot(self._environments.roots())
+        before = Snapshot(Walk(self._environments.roots()), observers=True)
         try:
             with Held(program.variables):
                 return self.body(self.subject(), args, kwargs)
@@ -281,7 +282,7 @@ class Compiled:
         body = body or Body(self.body, self.subject(), self.name)
         changes = self._environments.own_changes >= _PATIENCE
         self.compilations += not changes
-        inputs = [(leaf.shape, str(leaf.dtype)) for leaf in leaves if is_input(leaf)]
+        inputs = [(value.shape, value.dtype) for value in map(raw, filter(is_input, leaves))]
         purpose = None if body.wanted is None else tuple(body.wanted_arguments)
         self._recompilations.count((treedef, *inputs, purpose), [*map(leaf_key, leaves)], environment.guards.found)
         made = self.build(body, environment.variables, leaves, treedef, objects, walk, changes)
@@ -313,7 +314,8 @@ class Compiled:
         try:
             if changes:
                 raise NeedsPyNative("each run changes a Python value that it was compiled for")
-            return build(body, variables, leaves, treedef, Snapshot([*self._environments.roots(), *objects], walk))
+            before = Snapshot(walk or Walk([*self._environments.roots(), *objects]))
+            return build(body, variables, leaves, treedef, before)
         except (HookNeedsValue, BackwardError):
             raise
         except NeedsPyNative as error:

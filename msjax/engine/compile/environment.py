@@ -10,8 +10,9 @@ import numpy as np
 
 from msjax.common.bases import CellBase
 from msjax.common.random import default_generator
-from msjax.common.seeds import OP_SEEDS
+from msjax.common.seeds import SEEDS
 from msjax.common.tensor import Tensor
+from msjax.core.base.reversible import put_back
 from msjax.core.door import VERSION
 from msjax.engine.compile.guards import STATIC, Guards, Name
 from msjax.engine.compile.walk import Walk
@@ -45,10 +46,6 @@ class Environment:
         self.version = -1
 
 
-# Before the first call.
-_NONE = Environment(Guards([], ()), [], with_arguments=True)
-
-
 class Environments:
     """The environments of a compiled function.
 
@@ -67,7 +64,7 @@ class Environments:
         self._by_key: dict[Hashable, Environment] = {}
         self._recent: dict[int, Environment] = {}  # by the count of `VERSION`
         self._logs: dict[int, Any] = {}
-        self.now: Environment = _NONE
+        self.now: Environment = Environment(Guards([], ()), [], with_arguments=True)  # before the first call
         self.own_changes = 0
 
     def roots(self) -> list[Any]:
@@ -157,46 +154,31 @@ _OTHERS_MAY_SET = frozenset(("_hooks", "_special"))
 
 
 class Snapshot:
-    """The attributes, containers and names that are reachable from some roots, and from the hooks of cells found there, and how often
-    random operators have drawn.
+    """The attributes, containers and names that a walk has found, and how often random operators have drawn.
 
     Args:
-        roots: functions, cells and other objects.
-        walk: one from these roots that is just over, if there is one; it goes on to the hooks.
+        walk: it is just over. While a program is traced, observers are not called, and it leaves them out.
+        observers: whether they are called: it goes on to all hooks of cells then.
     """
 
-    def __init__(self, roots: list[Any], walk: Walk | None = None):
-        walk = walk or Walk(roots)
+    def __init__(self, walk: Walk, observers: bool = False):
         cells: list[Any] = [module for module in walk.modules if isinstance(module, CellBase)]
-        hooks = [
-            hook.fn
-            for cell in cells
-            for hook in (*cell._hooks.forward_pre, *cell._hooks.forward, *cell._hooks.backward_pre, *cell._hooks.backward)
-        ]
-        if hooks:
-            walk.follow(hooks)
+        if observers:
+            walk.follow([hook.fn for cell in cells for hook in cell._hooks.all()])
         self._containers = [(c, c.copy()) for c in (*walk.containers, *map(vars, walk.modules))]
         self._names = [guard for guard in walk.found if isinstance(guard, Name)]
         self._cell = cells[0] if cells else None
-        self._seeds = OP_SEEDS.snapshot()
+        self._seeds = SEEDS.snapshot()
 
     def restore(self) -> None:
         """Put everything back."""
-        changed = [_restore_dict(c, b) if isinstance(c, dict) else _restore(c, b) for c, b in self._containers]
+        changed = [_restore_dict(c, b) if isinstance(c, dict) else put_back(c, b) for c, b in self._containers]
         for name in self._names:
             name.put_back()
-        OP_SEEDS.put_back(self._seeds)
+        SEEDS.put_back(self._seeds)
         VERSION.changed()
         if True in changed and self._cell is not None:
             self._cell._structure_changed()
-
-
-def _restore(container, before):
-    if len(container) == len(before) and (isinstance(before, set) or all(a is b for a, b in zip(container, before))):
-        return False
-    container.clear()
-    (container.update if isinstance(container, set) else container.extend)(before)
-    return True
 
 
 def _restore_dict(container, before):

@@ -55,10 +55,7 @@ class CallNode(FunctionNode):
         self.leaves: Any = leaves
         if program.tape is None:
             # The values now: arguments may be written to before the backward pass.
-            self.values = (
-                [*map(VALUE, program.variables)],
-                [raw(leaf) for leaf in leaves],
-            )
+            self.values = [*map(VALUE, program.variables)], [*map(raw, leaves)]
 
     def place(self, tensors: Sequence[Tensor]) -> None:
         """Make some of the results, the next ones, outputs of the node."""

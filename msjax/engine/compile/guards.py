@@ -79,7 +79,7 @@ def settings_key() -> tuple[Any, ...]:
     """The settings of the whole process that programs depend on: the dialect of hooks, and the groups of processes that communicate."""
     # The group of all processes follows from the place; it is made when it is first asked for.
     groups = [group for name, group in list(PROCESSES.groups.items()) if name not in WORLD_NAMES]
-    return "settings", SETTINGS.hook_dialect, PROCESSES.place, *groups
+    return "settings", SETTINGS.dialect.name, PROCESSES.place, *groups
 
 
 @dataclass(eq=False, slots=True)

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_kind, check_value
-from msjax.core.base.errors import describe
 
 _LEVELS = {
     "jit_level": ("", "O0", "O1", "O2"),
@@ -95,11 +94,9 @@ def _check_mutable(value):
             _check_mutable(item)
     elif isinstance(value, dict):
         _check_mutable(list(value.values()))
-    elif not isinstance(value, (bool, int, float, Tensor)):
-        raise TypeError(
-            "For 'mutable', 'input_data' should be a bool, int, float, Tensor, or a tuple, list or dict of these, but got "
-            f"{describe(value)}."
-        )
+    else:
+        should = "be a bool, int, float, Tensor, or a tuple, list or dict of these"
+        check_kind(value, isinstance(value, (bool, int, float, Tensor)), should, "input_data", "mutable")
 
 
 def set_recursion_limit(recursion_limit: int = 1000) -> None:

@@ -13,23 +13,22 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from msjax.common._format import value_text
-from msjax.common.bases import is_cell
+from msjax.common.bases import CellBase
 from msjax.common.parameter import Buffer
 from msjax.common.run_state import LOCK, STATE, Scope
 from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.code import goes_to_print
+from msjax.core.base.reversible import OwnOutput
 from msjax.core.door import ACTIVITY, CallsAsOutputs, Event, OwnCall, ProgramUnderWay, Template, Values
 
 if TYPE_CHECKING:
     from flax import nnx
-
-    from msjax.common.bases import CellBase
 
 
 # In a text that is printed while a program is traced: the place of a Tensor's text, and how it is written.
@@ -211,7 +210,7 @@ class Trace(ProgramUnderWay):
         self._stdout = sys.stdout
         self.world = jax_slots.trace_state()
         self._level = jax_slots.current_trace()
-        self._capture = sys.stdout = Capture(self, sys.stdout)
+        self._capture = sys.stdout = OwnOutput(self._text.append, sys.stdout)
         self._debuggers = RefuseDebuggers(self.refuse).__enter__()
         return self
 
@@ -248,7 +247,7 @@ class Trace(ProgramUnderWay):
                 self.missing[id(operand)] = operand, operand._value
 
     def entered(self, owner: Any) -> None:
-        if is_cell(owner):
+        if isinstance(owner, CellBase):
             self.see_cell(owner)
 
     def see_cell(self, cell: CellBase | nnx.Module) -> None:
@@ -256,7 +255,7 @@ class Trace(ProgramUnderWay):
         if id(cell) in self.cells:
             return
         self.cells[id(cell)] = cell, {name: value for name, value in vars(cell).copy().items() if isinstance(value, Tensor)}
-        for tensor in list(cell_tensors(cell)):
+        for tensor in cell_tensors(cell):
             if id(tensor) not in self.variables and not is_tracer(tensor._value):
                 tensor = root_of(tensor)
                 self.missing[id(tensor)] = tensor, tensor._value
@@ -309,13 +308,11 @@ class Trace(ProgramUnderWay):
         self._marks.append(wrap(tensor._value))  # what is written into the Tensor later is not printed
         return Placeholder(f"\x02{len(self._marks) - 1}:{kind}:{spec}\x03")
 
-    def write(self, text: str) -> None:
-        self._text.append(text)
-
     def comes_to_event(self) -> None:
         """Put the text that was printed so far into the program."""
         if self._text:
-            text, self._text = "".join(self._text), []
+            text = "".join(self._text)
+            self._text.clear()
             self._printed.update(int(found[1]) for found in MARK.finditer(text))
             printed = Text(text, self._marks)
             self._put(printed, printed.taken())
@@ -349,35 +346,13 @@ def program_here() -> Trace | None:
     return trace if trace is not None and trace.here() else None
 
 
-class Capture:
-    """Stands for sys.stdout while a program is compiled; other threads write through.
-
-    Args:
-        trace: what this thread writes goes to its method `write`.
-        stream: sys.stdout.
-    """
-
-    def __init__(self, trace: Any, stream: Any):
-        self._trace = trace
-        self._stream = stream
-        self._thread = threading.get_ident()
-
-    def write(self, text):
-        if threading.get_ident() == self._thread:
-            self._trace.write(text)
-            return len(text)
-        return self._stream.write(text)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-def cell_tensors(cell: CellBase | nnx.Module) -> Iterator[Tensor]:
+def cell_tensors(cell: CellBase | nnx.Module) -> list[Tensor]:
     """The Tensors that are attributes of one cell, in lists, tuples and dicts, too."""
+    found = []
     for value in vars(cell).copy().values():
         if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from (v for v in tuple(value) if isinstance(v, Tensor))
-        elif isinstance(value, dict):
-            yield from (v for v in tuple(value.values()) if isinstance(v, Tensor))
+            found.append(value)
+        elif isinstance(value, (list, tuple, dict)):
+            items = tuple(value.values() if isinstance(value, dict) else value)
+            found += [item for item in items if isinstance(item, Tensor)]
+    return found

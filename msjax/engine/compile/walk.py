@@ -115,6 +115,7 @@ class Walk:
         self._namespaces = []
         self._unread = Unread()
         self._classes: dict[type, int] = {}  # {class of cells: its depth}
+        self._names_of = functools.cache(names_of_class)
         self._all_read = False  # some code may read any attribute, or was not looked at
         self._hooks(GLOBAL.table)
         for registry in sorted(HookSite.models_with_hooks, key=lambda registry: registry.number):
@@ -286,7 +287,7 @@ class Walk:
             if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
         }
         if isinstance(module, CellBase):
-            attributes = self._unread.set_aside(module, attributes, self._within, names_of_class(cls).libraries)
+            attributes = self._unread.set_aside(module, attributes, self._within, self._names_of(cls).libraries)
         seen = outline(attributes.values())
         whole = ("module", number, *attributes, seen)
         if isinstance(module, CellBase):
@@ -366,7 +367,7 @@ class Walk:
         if id(cls) in self._visited:
             return
         self._visited[id(cls)] = None
-        names = names_of_class(cls)
+        names = self._names_of(cls)
         self._names |= names.code | names.libraries
         self._users_names |= names.code if issubclass(cls, CellBase) else names.code | names.libraries
         if issubclass(cls, CellBase):
@@ -391,8 +392,9 @@ class Walk:
 
     def _told_by_nobody(self, cls, names, depth):
         """What of a class is looked up in the user's classes that don't tell when an attribute changes."""
-        owners = silent_owners(cls)
-        for name in (*names.methods, *names.data):
+        told = (*names.methods, *names.data)
+        owners = silent_owners(cls) if told else ()
+        for name in told:
             for owner in owners:
                 if (id(owner), name) not in self._visited:
                     self._visited[id(owner), name] = None
@@ -446,24 +448,18 @@ class Walk:
     def _visit_namespaces(self):
         """Of modules and of attributes of functions, what some code names; that code may name more."""
         before = len(self._visited)
-        while True:
-            places = [
-                (namespace, name, depth)
-                for namespace, depth in self._namespaces
-                for name in sorted(self._names.intersection(namespace))
-                if (id(namespace), name) not in self._visited
-            ]
-            if not places:
-                return len(self._visited) > before
-            for namespace, name, depth in places:
-                self._name(dict.get, dict.__setitem__, namespace, name, depth)
+        for namespace, depth in [*self._namespaces]:
+            for name in sorted(self._names.intersection(namespace)):
+                if (id(namespace), name) not in self._visited:
+                    self._name(dict.get, dict.__setitem__, namespace, name, depth)
+        return len(self._visited) > before
 
     def _visit_methods(self):
         """Of the users' classes of cells, the methods that some code names or Python calls; returns whether there are new ones."""
         before = len(self._visited)
         for cls, depth in [*self._classes.items()]:
-            owned = {name for owner in cls.__mro__ if not is_library(owner.__module__) for name in vars(owner)} - {"__init__"}
-            for name in sorted(owned & (self._users_names | names_of_class(cls).libraries | CALLED_BY_PYTHON)):
+            names = self._names_of(cls)
+            for name in sorted(names.own & (self._users_names | names.libraries | CALLED_BY_PYTHON)):
                 method = method_of(cls, name)
                 if method is not None and id(method) not in self._visited:
                     self._visited[id(method)] = None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from msjax.core.base.checks import check_str, check_value
+from msjax.core.base.checks import check_kind, check_str, check_value, is_int
 from msjax.core.base.errors import describe
 from msjax.core.door import STATE, VERSION
 from msjax.engine.processes import progress
@@ -205,13 +205,12 @@ class _Processes:
             ValueError: the name is empty or that of the whole world, ranks repeat or don't exist, or the group exists with others.
         """
         check_str(name, "group", "create_group")
-        if not isinstance(ranks, (list, tuple)) or not all(isinstance(r, int) and not isinstance(r, bool) for r in ranks):
-            raise TypeError(f"For 'create_group', 'rank_ids' should be a list of int, but got {describe(ranks)}.")
+        check_kind(
+            ranks, isinstance(ranks, (list, tuple)) and all(map(is_int, ranks)), "be a list of int", "rank_ids", "create_group"
+        )
         check_value(name, name and name not in WORLD_NAMES, "be a new name", "group", "create_group")
-        if not ranks or len(set(ranks)) < len(ranks) or not all(0 <= rank < self.place.size for rank in ranks):
-            raise ValueError(
-                f"For 'create_group', 'rank_ids' should be different numbers from 0 to {self.place.size - 1}, but got {ranks}."
-            )
+        fits = ranks and len(set(ranks)) == len(ranks) and all(0 <= rank < self.place.size for rank in ranks)
+        check_value(ranks, fits, f"be different numbers from 0 to {self.place.size - 1}", "rank_ids", "create_group")
         there = self.groups.get(name)
         if there is not None and there.ranks != tuple(ranks):
             raise ValueError(f"For 'create_group', the group {name!r} exists, with the processes {list(there.ranks)}.")

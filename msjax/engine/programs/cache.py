@@ -16,13 +16,11 @@ import jax
 import jax.core
 
 from msjax.engine.programs import limits
-from msjax.engine.programs.background import BACKGROUND, has_idle_core
 from msjax.engine.programs.compilation import PROGRESS
 from msjax.engine.programs.compiler_options import compile_operator, is_nested, quick_options
-from msjax.engine.programs.limits import CACHE_LIMIT, count_shapes
-from msjax.engine.programs.signature import NUMBERS, OtherCall, SignatureKey, shape_of, signature_of
+from msjax.engine.programs.limits import CACHE_LIMIT
+from msjax.engine.programs.signature import OtherCall, SignatureKey, signature_of
 from msjax.engine.programs.store import STORE
-from msjax.engine.programs.store_key import StoreKey
 
 
 class ProgramCache(dict):
@@ -73,12 +71,6 @@ class ProgramCache(dict):
             CACHE_LIMIT.register(self)
         self[key] = program
 
-    def compile_ahead(self, key: Any, values: Sequence[Any]) -> None:
-        """Compile the program of a key in the background, for operands like `values`."""
-        if self.jit is None and has_idle_core() and self.find(key) is None:
-            shapes = [v if v.__class__ in NUMBERS else shape_of(v) for v in values]
-            BACKGROUND.submit((id(self), key), lambda: PendingProgram(self, key).compile(shapes))
-
     def evict_unused(self) -> None:
         """Drop the programs that were not used since the last call of this method."""
         self._unused = dict(self)
@@ -117,121 +109,50 @@ class PendingProgram:
 
     def __call__(self, *values: Any) -> Any:
         cache, key = self.cache, self.key
-        BACKGROUND.take((id(cache), key))
         program = cache.find(key)
-        if program is not None:
+        if program is not None:  # another thread has just compiled it
             return program(*values)
-        fn = cache.function(key)
-        by_signature = self._signature_cache(fn)
-        if by_signature is not None:
-            cache.put(key, by_signature)
-            return by_signature(*values)
-        stored_as, loaded = self._stored(fn, values)
-        if loaded is not None:
-            found = loaded.first_call(values)
-            if found is not None:
-                return found[0]
-        return self._compile_and_call(fn, stored_as, values)
-
-    def _compile_and_call(self, fn, stored_as, values):
-        with PROGRESS.of(self.cache.name or "gradient"):
-            traced, program, by_size = self._compiled(fn, values)
+        fn, of_signature = cache.function(key), isinstance(key, SignatureKey)
+        if cache.jit is None and not of_signature and STORE.folder() and (description := STORE.describe(fn)) is not None:
+            # A file of the store has the program of one signature.
+            program = SignatureCache(fn, cache, key, description)
+            cache.put(key, program)
+            return program(*values)
+        stored_as = STORE.key(cache.description, values, quick_options())
+        if stored_as is not None and (found := self._call_stored(fn, stored_as, values)) is not None:
+            return found[0]
+        with PROGRESS.of(cache.name or "gradient"):
+            traced, by_size = TracedFunction(fn, cache, key), False
+            if cache.jit is not None:
+                program = cache.jit(traced)
+            else:
+                program, by_size = compile_operator(traced, values)
             with STORE.compiling(stored_as, program, values):
                 out = program(*values)
-        self._put(traced, program, by_size)
+        # Only now: what has run knows its first signature.
+        if by_size and not of_signature:
+            program = SignatureCache(fn, cache, key, programs=dict.fromkeys(traced.seen, program))
+        cache.put(key, program)
         return out
 
-    def compile(self, values: Sequence[Any]) -> None:
-        """Get the program for the shapes of operands, and put it into the cache, without a call."""
-        cache = self.cache
-        fn = cache.function(self.key)
-        by_signature = self._signature_cache(fn)
-        if by_signature is not None:
-            by_signature.compile(values)
-            cache.put(self.key, by_signature)
-            return
-        stored_as, loaded = self._stored(fn, values)
-        if loaded is not None:
-            self._put_stored(loaded)
-            return
-        traced, program, by_size = self._compiled(fn, values)
-        with STORE.compiling(stored_as, program, values):
-            program.lower(*values).compile()
-        self._put(traced, program, by_size)
-
-    def _signature_cache(self, fn):
-        """A cache by signature for a function whose programs are stored, as each file has the program of one; None for another one."""
-        cache, key = self.cache, self.key
-        if cache.jit is not None or isinstance(key, SignatureKey) or not STORE.folder():
-            return None
-        description = STORE.describe(fn)
-        return None if description is None else SignatureCache(fn, cache, key, description)
-
-    def _stored(self, fn, values):
-        """(key in the store, `LoadedProgram`), each of them or None."""
-        stored_as = STORE.key(self.cache.description, values, quick_options())
-        if stored_as is None:
-            return None, None
+    def _call_stored(self, fn, stored_as, values):
+        """(the result of the program from disk,), which is put into the cache; None if there is none, or whatever goes wrong with it."""
         loaded = STORE.load(stored_as, values, fn)
-        return stored_as, None if loaded is None else LoadedProgram(self, fn, stored_as, loaded)
-
-    def _compiled(self, fn, values):
-        """(the function as it is traced, its program, whether operands of another size may need another one)."""
-        cache, key = self.cache, self.key
-        traced = TracedFunction(fn, cache, key)
-        if cache.jit is not None:
-            return traced, cache.jit(traced), False
-        program, by_size = compile_operator(traced, values)
-        return traced, program, by_size and not isinstance(key, SignatureKey)
-
-    def _put(self, traced, program, by_size):
-        # Only now: what has run, or was compiled ahead, knows its first signature.
-        if by_size:
-            program = SignatureCache(traced.fn, self.cache, self.key, programs=dict.fromkeys(traced.seen, program))
-        self.cache.put(self.key, program)
-
-    def _put_stored(self, program):
-        self.cache.put(self.key, program)
-        CACHE_LIMIT.count()
-
-
-class LoadedProgram:
-    """The entry of a program from disk that was not called yet. Whatever goes wrong with its first call, it is compiled then.
-
-    Args:
-        pending: the entry that it was loaded for.
-        fn: the function.
-        key: in the store.
-        loaded: what `ProgramStore.load` has returned.
-    """
-
-    __slots__ = ("pending", "fn", "key", "program", "executable")
-
-    def __init__(self, pending: PendingProgram, fn: Any, key: StoreKey, loaded: tuple[Any, Any]):
-        self.pending = pending
-        self.fn = fn
-        self.key = key
-        self.program, self.executable = loaded
-
-    def first_call(self, values: Sequence[Any]) -> tuple[Any] | None:
-        """(the result of the first call,); None if the program can't be used. Otherwise, it is put into the cache."""
-        program, executable = self.program, self.executable
+        if loaded is None:
+            return None
+        program, executable = loaded
         try:
             out = program(*values)
         except Exception:
             # If it is the call's fault, the compiled program raises as well.
-            STORE.discard(self.key)
+            STORE.discard(stored_as)
             return None
         if not executable.checked:
             STORE.unusable = True
             return None
-        self.pending._put_stored(executable.fast_path() or program)
+        self.cache.put(self.key, executable.fast_path() or program)
+        CACHE_LIMIT.count()
         return (out,)
-
-    def __call__(self, *values: Any) -> Any:
-        self.key.check([v for v in values if v is not None])
-        found = self.first_call(values)
-        return self.pending._compile_and_call(self.fn, self.key, values) if found is None else found[0]
 
 
 class TracedFunction:
@@ -274,7 +195,7 @@ class TracedFunction:
             CACHE_LIMIT.count()
             cache = self.cache()
             if cache is not None:
-                count_shapes(cache.name, self.key)
+                CACHE_LIMIT.count_shapes(cache.name, self.key)
                 program = cache.find(self.key)
                 if len(self.seen) >= max(2, min(limits.MANY_SIGNATURES, CACHE_LIMIT.programs // 16)) and program is not None:
                     cache.put(self.key, SignatureCache(self.fn, cache, self.key, programs=dict.fromkeys(self.seen, program)))
@@ -335,7 +256,7 @@ class SignatureCache:
         if program.__class__ is PendingProgram and programs.description is not None:
             cache = self._cache()
             if cache is not None:
-                count_shapes(cache.name, self._key)
+                CACHE_LIMIT.count_shapes(cache.name, self._key)
         try:
             out = program(*values)
         except TypeError as error:
@@ -350,10 +271,6 @@ class SignatureCache:
             else:
                 self._single = programs.find(signature)
         return out
-
-    def compile(self, values: Sequence[Any]) -> None:
-        """Compile a program ahead."""
-        PendingProgram(self._programs, signature_of(values)).compile(values)
 
     def evict_unused(self) -> None:
         """Find the program by its signature at the next call, so that `CacheLimit` sees that it is used."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import collections
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 
 from msjax.core.base import jax_slots
 from msjax.core.base.compiler_options import options_for, platform_of, quick_options
-from msjax.engine.programs.background import usable_cores
+from msjax.engine.programs.cores import usable_cores
 from msjax.engine.programs.tiers import TieredProgram
 
 # The operations that move elements, and from how many elements on XLA's fusion emitters, which take most of the time of a
@@ -32,20 +32,22 @@ _PRODUCTS = {"dot_general", "conv_general_dilated"}
 EQUATIONS_OF: dict[Any, Callable[..., Any]] = {}
 
 
-def equations(jaxpr: Any) -> Iterator[Any]:
+def equations(jaxpr: Any) -> list[Any]:
     """The equations of a jaxpr and of those within it; where there is a choice of platforms, those for the default one."""
+    found = []
     for eqn in jaxpr.eqns:
         if made_of := EQUATIONS_OF.get(eqn.primitive):
             operands = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars]
-            yield from equations(jax.make_jaxpr(functools.partial(made_of, **eqn.params))(*operands).jaxpr)
+            found += equations(jax.make_jaxpr(functools.partial(made_of, **eqn.params))(*operands).jaxpr)
             continue
-        yield eqn
+        found.append(eqn)
+        inner = jax_slots.inner_jaxprs(eqn.params)
         if platforms := eqn.params.get("branches_platforms"):
             chosen = next(i for i, names in enumerate(platforms) if names is None or jax.default_backend() in names)
-            yield from equations(eqn.params["branches"][chosen].jaxpr)
-            continue
-        for inner in jax_slots.inner_jaxprs(eqn.params):
-            yield from equations(inner)
+            inner = [eqn.params["branches"][chosen].jaxpr]
+        for each in inner:
+            found += equations(each)
+    return found
 
 
 def _moves(eqn, count):
@@ -73,7 +75,7 @@ def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Cal
     if not options:
         return jitted, False
     # Tracing is not repeated when the function is called: jax keeps the trace with `fn`.
-    eqns = list(equations(jitted.trace(*values).jaxpr.jaxpr))
+    eqns = equations(jitted.trace(*values).jaxpr.jaxpr)
     names = {eqn.primitive.name for eqn in eqns}
     if names & _DIFFERS:
         return jitted, False
@@ -110,7 +112,10 @@ def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] =
     options = large_options()
     if not options:
         return plain
-    distinct = {(e.primitive.name, *[getattr(v.aval, "shape", ()) for v in (*e.invars, *e.outvars)]) for e in equations(jaxpr)}
+    eqns = equations(jaxpr)
+    if len(eqns) < _LARGE:
+        return plain
+    distinct = {(e.primitive.name, *[getattr(v.aval, "shape", ()) for v in (*e.invars, *e.outvars)]) for e in eqns}
     if len(distinct) < _LARGE or not _PRODUCTS & {name for name, *_ in distinct}:
         return plain
     in_place = tuple(i for i in donated if _bytes(jaxpr.invars[i].aval) >= _IN_PLACE)
@@ -142,7 +147,7 @@ def worth_donating(jaxpr: Any, operands: Sequence[int]) -> tuple[int, ...]:
     """
     if jax.default_backend() != "cpu":
         return tuple(operands)
-    reads = collections.Counter(id(v) for eqn in jaxpr.eqns for v in eqn.invars)
+    reads = collections.Counter([id(v) for eqn in jaxpr.eqns for v in eqn.invars])
     return tuple(i for i in operands if reads[id(v := jaxpr.invars[i])] < 2 or _bytes(v.aval) < _COPIED)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import hashlib
 import os
 import platform
@@ -26,8 +27,6 @@ _LAYOUT = 3
 
 # The folder that `enable` told jax to use.
 _CHOSEN: dict[str, str] = {}
-# The folders that there was a warning of.
-_REFUSED: set[str] = set()
 # A file that was to be renamed when it was whole, and has not been touched for so many seconds, belongs to no process any more.
 _ABANDONED = 3600.0
 
@@ -108,15 +107,18 @@ def _private(path):
         path = os.path.abspath(path)
         make_private(path)
     except NotPrivate as refusal:
-        if path not in _REFUSED:
-            _REFUSED.add(path)
-            warnings.warn(
-                f"Compiled programs are not kept on disk, since whoever can write there could have this user run any code: {refusal}. "
-                f"Set {_ENVIRONMENT} to a folder of your own, or to 0 to do without.",
-                stacklevel=4,
-            )
+        _warn(str(refusal))
         return ""
     return path
+
+
+@functools.cache
+def _warn(refusal):
+    warnings.warn(
+        f"Compiled programs are not kept on disk, since whoever can write there could have this user run any code: {refusal}. "
+        f"Set {_ENVIRONMENT} to a folder of your own, or to 0 to do without.",
+        stacklevel=5,
+    )
 
 
 def disable() -> None:

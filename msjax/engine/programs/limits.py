@@ -36,6 +36,8 @@ class CacheLimit:
     def __init__(self):
         self._caches: LiveSet[Evicting] = LiveSet()
         self._recent = 0
+        # For each network, how often each operator was compiled for new shapes in it; under None, whether it was warned of that.
+        self._shapes = weakref.WeakKeyDictionary()
         self.programs = 8192
 
     def register(self, cache: Evicting) -> None:
@@ -50,28 +52,23 @@ class CacheLimit:
             for cache in self._caches:
                 cache.evict_unused()
 
+    def count_shapes(self, operator: str, key: Hashable) -> None:
+        """Count that an operator was compiled for new shapes in the network that is running; many of them lead to one warning.
+
+        Args:
+            operator: its name; "" for a program that is no operator's.
+            key: of its settings.
+        """
+        if not STATE.owners or not operator:
+            return
+        counts = self._shapes.setdefault(STATE.owners[0], collections.Counter())
+        counts[operator, key] += 1
+        if counts[operator, key] == MANY_SIGNATURES and not counts[None]:
+            counts[None] += 1
+            warn_of_shapes(f"Operator {operator!r}{where()}")
+
 
 CACHE_LIMIT = CacheLimit()
-
-
-# For each network, how often each operator was compiled for new shapes in it; under None, whether it was warned of that.
-_COUNTS = weakref.WeakKeyDictionary()
-
-
-def count_shapes(operator: str, key: Hashable) -> None:
-    """Count that an operator was compiled for new shapes in the network that is running; many of them lead to one warning.
-
-    Args:
-        operator: its name; "" for a program that is no operator's.
-        key: of its settings.
-    """
-    if not STATE.owners or not operator:
-        return
-    counts = _COUNTS.setdefault(STATE.owners[0], collections.Counter())
-    counts[operator, key] += 1
-    if counts[operator, key] == MANY_SIGNATURES and not counts[None]:
-        counts[None] += 1
-        warn_of_shapes(f"Operator {operator!r}{where()}")
 
 
 def warn_of_shapes(what: str) -> None:

@@ -95,8 +95,8 @@ def is_plain(value: Any) -> bool:
     """Whether an operand is a number, None, or an array that is nowhere else than on the first device and not tied to it."""
     if value is None or value.__class__ in NUMBERS:
         return True
-    if not isinstance(value.dtype, np.dtype):
-        return False  # a jax key
+    if not isinstance(getattr(value, "dtype", None), np.dtype):
+        return False  # a jax key, a complex number
     if isinstance(value, jax.ShapeDtypeStruct):
         return value.sharding is None
     return (
@@ -141,7 +141,8 @@ class _Settings:
         self._lock = threading.Lock()
 
     def text(self) -> str | None:
-        """The text; None while jax traces, or where a ``with`` statement has changed settings for this thread."""
+        """The text; None where programs are neither stored nor read: while jax traces, under settings that hold for this thread only, and
+        under those that check every call."""
         if jax_slots.trace_state() != jax_slots.NO_TRACE:
             return None
         values, token = _effective(), jax_slots.settings_token()
@@ -164,15 +165,7 @@ class _Settings:
             return self._text if token is self._usual else None
 
 
-_SETTINGS = _Settings()
-
-
-def settings_text() -> str | None:
-    """The settings of jax that programs depend on, as a text; None where programs are neither stored nor read.
-
-    That is while jax traces, under settings that hold for this thread only, and under those that check every call.
-    """
-    return _SETTINGS.text()
+settings_text = _Settings().text
 
 
 def _effective():

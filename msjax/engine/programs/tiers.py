@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from threading import Thread
 from typing import Any
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.engine.programs.background import BACKGROUND, has_idle_core
+from msjax.engine.programs.cores import has_idle_core
 
 VARIABLE = "MSJAX_TIERED_COMPILATION"
 
@@ -52,7 +54,7 @@ class TieredProgram:
         if first is None or not TieredProgram.allowed or self._settings is not jax_slots.settings_token():
             return self._jitted(*values)
         if self._calls == 2:
-            BACKGROUND.submit(id(self), self._optimize)
+            Thread(target=self._optimize, name="msjax-compile").start()
         try:
             return first(*values)
         except (TypeError, ValueError):
@@ -66,8 +68,7 @@ class TieredProgram:
             self._first = self._lowered.compile(compiler_options=self._options)
 
     def _optimize(self):
-        try:
-            # jax finds it again when the jitted function is called.
+        # jax finds it again when the jitted function is called, which fails there if it fails here.
+        with contextlib.suppress(Exception):
             self._lowered.compile()
-        finally:
-            self._first = self._lowered = None
+        self._first = self._lowered = None

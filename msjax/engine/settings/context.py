@@ -14,6 +14,7 @@ from typing import Any
 from msjax.core.base.checks import (
     check_bool,
     check_int,
+    check_kind,
     check_known,
     check_one_of,
     check_options,
@@ -21,6 +22,7 @@ from msjax.core.base.checks import (
     check_str,
     check_type,
     check_value,
+    is_int,
 )  # fmt: skip
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.programs import disk_cache
@@ -33,6 +35,13 @@ from msjax.engine.settings.parallel import (
     reset_auto_parallel_context as reset_auto_parallel_context,
     set_auto_parallel_context as set_auto_parallel_context,
 )
+
+__all__ = [
+    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "ParallelMode", "STRICT", "get_auto_parallel_context", "get_context",
+    "get_current_device", "reset_auto_parallel_context", "set_auto_parallel_context", "set_context", "set_deterministic",
+    "set_device",
+]  # fmt: skip
+
 
 # Levels of syntax that MindSpore's compiler takes, for the setting jit_syntax_level.
 STRICT, COMPATIBLE, LAX = 0, 1, 2
@@ -183,17 +192,14 @@ def force_mode(mode: int | None) -> None:
 
 
 def _set_mode(value):
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value!r}.")
-    check_value(
-        value, value in (GRAPH_MODE, PYNATIVE_MODE), "be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1)", "mode", "set_context"
-    )
+    should = "be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1)"
+    check_kind(value, is_int(value), should, "mode", "set_context")
+    check_value(value, value in (GRAPH_MODE, PYNATIVE_MODE), should, "mode", "set_context")
     SETTINGS.mode = value if SETTINGS.forced_mode is None else SETTINGS.forced_mode
 
 
 def _set_compile_cache_path(value):
-    if not isinstance(value, (str, os.PathLike)):
-        raise TypeError(f"For 'set_context', 'compile_cache_path' should be a path, but got {value!r}.")
+    check_kind(value, isinstance(value, (str, os.PathLike)), "be a path", "compile_cache_path", "set_context")
     SETTINGS.compile_cache_path = os.fspath(value)
     _update_compile_cache()
 
@@ -242,8 +248,7 @@ def _check_kept(value, name):
 
 
 def _set_gpu_config(value):
-    if not isinstance(value, dict):
-        raise TypeError(f"For 'set_context', 'gpu_config' should be a dict, but got {value!r}.")
+    check_type(value, dict, "gpu_config", "set_context")
     check_options(value, _GPU_CONFIG, "set_context", what="key of gpu_config", error=ValueError)
     if "matmul_allow_tf32" in value:
         precision.allow_tf32_in_products(value["matmul_allow_tf32"], "set_context")

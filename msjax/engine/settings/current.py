@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from msjax.common.seeds import SEEDS
 from msjax.core.door import HOOK_SETTINGS
 from msjax.engine.programs.limits import CACHE_LIMIT
 
@@ -65,7 +66,6 @@ class _Settings:
         self.detect_anomaly = False
         self.deterministic = "OFF"
         self.dialect: Dialect
-        self.random_numbers = "mindspore"
         self.enable_compile_cache = False
         self.compile_cache_path = ""
         self.compile_cache_bytes = 1 << 30
@@ -96,6 +96,15 @@ class _Settings:
     @hook_queue_bytes.setter
     def hook_queue_bytes(self, value: int) -> None:
         HOOK_SETTINGS.queue_bytes = value
+
+    @property
+    def random_numbers(self) -> str:
+        """Whose random numbers are drawn, "mindspore" or "jax"."""
+        return SEEDS.random_numbers
+
+    @random_numbers.setter
+    def random_numbers(self, value: str) -> None:
+        SEEDS.random_numbers = value
 
     @property
     def program_cache_size(self) -> int:

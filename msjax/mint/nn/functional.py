@@ -124,9 +124,8 @@ def linear(input: TensorLike, weight: Parameter | Tensor, bias: Tensor | None = 
     """input @ weight.T + bias, over the last axis.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import mint
-        >>> print(mint.nn.functional.linear(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0, 4.0]])))
+        >>> from msjax import Tensor, mint
+        >>> print(mint.nn.functional.linear(Tensor([[1.0, 2.0]]), Tensor([[3.0, 4.0]])))
         [[11.]]
     """
     return ops.dense(input, weight, bias)

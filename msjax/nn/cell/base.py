@@ -47,8 +47,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
         flags: settings to keep on the cell, as in `add_flags`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> class Net(nn.Cell):
         ...     def __init__(self):
         ...         super().__init__()
@@ -56,7 +55,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
         ...     def construct(self, x):
         ...         return self.fc(x) * 2
         >>> net = Net()
-        >>> print(net(ms.Tensor([[1.0, 2.0]])))
+        >>> print(net(Tensor([[1.0, 2.0]])))
         [[6.]]
         >>> [p.name for p in net.trainable_params()]
         ['fc.weight', 'fc.bias']
@@ -234,11 +233,10 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
             TypeError: there is no such option.
 
         Example:
-            >>> import msjax as ms
-            >>> from msjax import nn
+            >>> from msjax import Tensor, grad, nn
             >>> net = nn.SequentialCell(nn.Tanh(), nn.Tanh())
             >>> net.recompute()
-            >>> print(ms.grad(net)(ms.Tensor(0.0)))
+            >>> print(grad(net)(Tensor(0.0)))
             1.0
         """
         check_options(kwargs, _RECOMPUTE, "recompute")

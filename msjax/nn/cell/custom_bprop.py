@@ -25,7 +25,7 @@ def call_with_bprop(cell: CellPart, args: tuple[Any, ...], kwargs: dict[str, Any
     edges, base = place_on_tape(tensors)
     by_jax = TENSORS.under_jax_transform(tensors)
     if base is None:
-        if by_jax or _in_functional_program(tensors):
+        if (by_jax or _in_functional_program(tensors)) and not STATE.stops_jax():
             return _call_under_jax_transform(cell, args, kwargs, tensors)
         return renewed(cell.construct(*args, **kwargs))
     with STATE.swap(recording=False):

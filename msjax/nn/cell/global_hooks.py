@@ -36,11 +36,10 @@ def register_cell_forward_pre_hook(
         TypeError: `hook_fn` is not callable.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> net = nn.SequentialCell(nn.ReLU(), nn.Tanh())
         >>> with nn.register_cell_forward_pre_hook(lambda cell, args: print(type(cell).__name__)):
-        ...     _ = net(ms.Tensor(1.0))
+        ...     _ = net(Tensor(1.0))
         SequentialCell
         ReLU
         Tanh
@@ -68,10 +67,9 @@ def register_cell_forward_hook(
     Returns a handle, and raises, as `register_cell_forward_pre_hook` does.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> with nn.register_cell_forward_hook(lambda cell, args, output: print(type(cell).__name__, output)):
-        ...     _ = nn.ReLU()(ms.Tensor(-1.0))
+        ...     _ = nn.ReLU()(Tensor(-1.0))
         ReLU 0.0
     """
     return HookTable.register(
@@ -95,10 +93,9 @@ def register_cell_backward_pre_hook(hook_fn: BackwardPreHook, *, prepend: bool =
     Returns a handle, and raises, as `register_cell_forward_pre_hook` does.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, grad, nn
         >>> with nn.register_cell_backward_pre_hook(lambda cell, grad_output: print(type(cell).__name__, grad_output[0])):
-        ...     _ = ms.grad(nn.ReLU())(ms.Tensor(2.0))
+        ...     _ = grad(nn.ReLU())(Tensor(2.0))
         ReLU 1.0
     """
     return HookTable.register(GLOBAL, "backward_pre", hook_fn, prepend, "register_cell_backward_pre_hook")
@@ -114,10 +111,9 @@ def register_cell_backward_hook(hook_fn: BackwardHook, *, prepend: bool = False)
     Returns a handle, and raises, as `register_cell_forward_pre_hook` does.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, grad, nn
         >>> with nn.register_cell_backward_hook(lambda cell, grad_input, grad_output: print(type(cell).__name__, grad_input[0])):
-        ...     _ = ms.grad(nn.ReLU())(ms.Tensor(-2.0))
+        ...     _ = grad(nn.ReLU())(Tensor(-2.0))
         ReLU 0.0
     """
     return HookTable.register(GLOBAL, "backward", hook_fn, prepend, "register_cell_backward_hook")

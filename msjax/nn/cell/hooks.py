@@ -66,11 +66,10 @@ class CellHooks(CellPart):
             TypeError: `hook_fn` is not callable.
 
         Example:
-            >>> import msjax as ms
-            >>> from msjax import nn
+            >>> from msjax import Tensor, nn
             >>> relu = nn.ReLU()
             >>> handle = relu.register_forward_pre_hook(lambda cell, args: args[0] * 10)
-            >>> print(relu(ms.Tensor(2.0)))
+            >>> print(relu(Tensor(2.0)))
             20.0
         """
         return HookTable.register(
@@ -102,11 +101,10 @@ class CellHooks(CellPart):
         Returns a handle, and raises, as `register_forward_pre_hook` does.
 
         Example:
-            >>> import msjax as ms
-            >>> from msjax import nn
+            >>> from msjax import Tensor, nn
             >>> relu = nn.ReLU()
             >>> handle = relu.register_forward_hook(lambda cell, args, output: print("output:", output))
-            >>> _ = relu(ms.Tensor([-1.0, 2.0]))
+            >>> _ = relu(Tensor([-1.0, 2.0]))
             output: [0. 2.]
         """
         return HookTable.register(
@@ -136,11 +134,10 @@ class CellHooks(CellPart):
         Returns a handle, and raises, as `register_forward_pre_hook` does.
 
         Example:
-            >>> import msjax as ms
-            >>> from msjax import nn
+            >>> from msjax import Tensor, grad, nn
             >>> relu = nn.ReLU()
             >>> handle = relu.register_backward_pre_hook(lambda cell, grad_output: grad_output[0] * 10)
-            >>> print(ms.grad(relu)(ms.Tensor(2.0)))
+            >>> print(grad(relu)(Tensor(2.0)))
             10.0
         """
         return HookTable.register(self, "backward_pre", hook_fn, prepend, observe=observe, traced=traced)
@@ -162,11 +159,10 @@ class CellHooks(CellPart):
         Returns a handle, and raises, as `register_forward_pre_hook` does.
 
         Example:
-            >>> import msjax as ms
-            >>> from msjax import nn
+            >>> from msjax import Tensor, grad, nn
             >>> relu = nn.ReLU()
             >>> handle = relu.register_backward_hook(lambda cell, grad_input, grad_output: print(grad_input[0], grad_output[0]))
-            >>> _ = ms.grad(lambda x: relu(x) * 3)(ms.Tensor([-1.0, 2.0]))
+            >>> _ = grad(lambda x: relu(x) * 3)(Tensor([-1.0, 2.0]))
             [0. 3.] [3. 3.]
         """
         return HookTable.register(self, "backward", hook_fn, prepend, observe=observe, traced=traced)
@@ -189,11 +185,10 @@ class CellHooks(CellPart):
             TypeError: one of them is not callable.
 
         Example:
-            >>> import msjax as ms
-            >>> from msjax import nn
+            >>> from msjax import Tensor, grad, nn
             >>> net = nn.Tanh()
-            >>> handle = net.register_saved_tensors_hooks(lambda t: t.asnumpy(), lambda a: ms.Tensor(a))
-            >>> print(ms.grad(net)(ms.Tensor(0.0)))
+            >>> handle = net.register_saved_tensors_hooks(lambda t: t.asnumpy(), lambda a: Tensor(a))
+            >>> print(grad(net)(Tensor(0.0)))
             1.0
         """
         return HookTable.register(self, "saved_tensors", (pack_hook, unpack_hook))

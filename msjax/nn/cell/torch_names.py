@@ -137,10 +137,9 @@ class TorchNames(CellMembers, CellSettings, CellHooks):
             set_to_none (bool): True sets `grad` to None, False fills existing gradients with zeros. Default: True.
 
         Example:
-            >>> import msjax as ms
-            >>> from msjax import nn
+            >>> from msjax import Tensor, nn
             >>> net = nn.Dense(2, 1)
-            >>> net(ms.Tensor([[1.0, 2.0]])).sum().backward()
+            >>> net(Tensor([[1.0, 2.0]])).sum().backward()
             >>> net.zero_grad()
             >>> net.weight.grad is None
             True

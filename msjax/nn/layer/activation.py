@@ -34,9 +34,8 @@ class ReLU(Cell):
         Tensor, of the same shape and dtype.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.ReLU()(ms.Tensor([-1.0, 2.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.ReLU()(Tensor([-1.0, 2.0])))
         [0. 2.]
     """
 
@@ -48,9 +47,8 @@ class ReLU6(Cell):
     """min(max(x, 0), 6), elementwise.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.ReLU6()(ms.Tensor([-1.0, 2.0, 8.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.ReLU6()(Tensor([-1.0, 2.0, 8.0])))
         [0. 2. 6.]
     """
 
@@ -227,9 +225,8 @@ class LeakyReLU(Cell):
         alpha (float): the slope for negative values. Default: 0.2.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.LeakyReLU()(ms.Tensor([-1.0, 2.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.LeakyReLU()(Tensor([-1.0, 2.0])))
         [-0.2  2. ]
     """
 
@@ -277,9 +274,8 @@ class PReLU(Cell):
         TypeError, ValueError: an argument of a wrong type, or a Tensor of a wrong shape.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.PReLU()(ms.Tensor([[-1.0, 2.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.PReLU()(Tensor([[-1.0, 2.0]])))
         [[-0.25  2.  ]]
     """
 

@@ -36,9 +36,8 @@ class AdaptiveAvgPool1d(_Adaptive1d):
         output_size (int): has to divide L.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.AdaptiveAvgPool1d(2)(ms.Tensor([[[1.0, 2.0, 3.0, 4.0]]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.AdaptiveAvgPool1d(2)(Tensor([[[1.0, 2.0, 3.0, 4.0]]])))
         [[[1.5 3.5]]]
     """
 
@@ -53,9 +52,8 @@ class AdaptiveAvgPool2d(_Adaptive):
         output_size (int or tuple): for both axes, or (height, width); None keeps an axis as it is.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.AdaptiveAvgPool2d((3, None))(ms.ops.ones((1, 2, 7, 8))).shape
+        >>> from msjax import nn, ops
+        >>> nn.AdaptiveAvgPool2d((3, None))(ops.ones((1, 2, 7, 8))).shape
         (1, 2, 3, 8)
     """
 

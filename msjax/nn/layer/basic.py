@@ -13,7 +13,6 @@ from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_axis_of, check_bool, check_kind, check_type, check_value, is_int
-from msjax.core.base.errors import describe
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
@@ -31,9 +30,8 @@ class Identity(Cell):
         args, kwargs: ignored, so that the layer can replace any other.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Identity()(ms.Tensor([1.0, 2.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.Identity()(Tensor([1.0, 2.0])))
         [1. 2.]
     """
 
@@ -62,9 +60,8 @@ class Flatten(Cell):
         ValueError: the input has too few axes, or `start_dim` comes after `end_dim`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
-        >>> nn.Flatten()(ops.ones((2, 3, 4), ms.float32)).shape
+        >>> from msjax import float32, nn, ops
+        >>> nn.Flatten()(ops.ones((2, 3, 4), float32)).shape
         (2, 12)
     """
 
@@ -101,9 +98,8 @@ class Unflatten(Cell):
         ValueError: the sizes don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
-        >>> nn.Unflatten(1, (2, -1))(ops.ones((3, 8), ms.float32)).shape
+        >>> from msjax import float32, nn, ops
+        >>> nn.Unflatten(1, (2, -1))(ops.ones((3, 8), float32)).shape
         (3, 2, 4)
     """
 
@@ -143,9 +139,8 @@ class Roll(Cell):
         ValueError: there are not as many axes as shifts.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Roll(2, 0)(ms.Tensor([0, 1, 2, 3, 4])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.Roll(2, 0)(Tensor([0, 1, 2, 3, 4])))
         [3 4 0 1 2]
     """
 
@@ -191,9 +186,8 @@ class OneHot(Cell):
         TypeError: `axis` or `depth` is not an int, or the indices are not integers.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.OneHot(depth=3)(ms.Tensor([0, 2])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.OneHot(depth=3)(Tensor([0, 2])))
         [[1. 0. 0.]
          [0. 0. 1.]]
     """
@@ -209,8 +203,8 @@ class OneHot(Cell):
         self.dtype = dtype
 
     def construct(self, indices: Tensor) -> Tensor:
-        if not isinstance(indices, Tensor) or indices.dtype.kind not in "iu":
-            raise TypeError(f"For 'OneHot', the indices should be a Tensor of integers, but got {describe(indices)}.")
+        fits = isinstance(indices, Tensor) and indices.dtype.kind in "iu"
+        check_kind(indices, fits, "be a Tensor of integers", "the indices", "OneHot")
         return _one_hot(indices, self.axis, self.depth, self.on_value, self.off_value, self.dtype)
 
 
@@ -227,9 +221,8 @@ class Norm(Cell):
         keep_dims (bool): whether the axes stay, with size 1. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Norm(axis=0)(ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.Norm(axis=0)(Tensor([3.0, 4.0])))
         5.0
     """
 
@@ -261,9 +254,8 @@ class L1Regularizer(Cell):
         ValueError: it is not positive or not finite.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.L1Regularizer(0.5)(ms.Tensor([1.0, -3.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.L1Regularizer(0.5)(Tensor([1.0, -3.0])))
         2.0
     """
 
@@ -302,9 +294,8 @@ class ClipByNorm(Cell):
         Tensor, of the shape of `x`; floats of 32 bits where `x` has fewer.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.ClipByNorm()(ms.Tensor([3.0, 4.0]), ms.Tensor(1.0)))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.ClipByNorm()(Tensor([3.0, 4.0]), Tensor(1.0)))
         [0.6 0.8]
     """
 

@@ -54,9 +54,8 @@ class Conv2dBnAct(_BnAct):
         after_fake (bool): accepted for compatibility with MindSpore, without effect.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.Conv2dBnAct(3, 8, 3, has_bn=True, activation="relu")(ms.ops.ones((1, 3, 5, 5))).shape
+        >>> from msjax import nn, ops
+        >>> nn.Conv2dBnAct(3, 8, 3, has_bn=True, activation="relu")(ops.ones((1, 3, 5, 5))).shape
         (1, 8, 5, 5)
     """
 
@@ -88,9 +87,8 @@ class DenseBnAct(_BnAct):
         eps, activation, alpha, after_fake: as of `Conv2dBnAct`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.DenseBnAct(4, 3, has_bn=True, activation="relu")(ms.ops.ones((2, 4))).shape
+        >>> from msjax import nn, ops
+        >>> nn.DenseBnAct(4, 3, has_bn=True, activation="relu")(ops.ones((2, 4))).shape
         (2, 3)
     """
 

@@ -135,10 +135,9 @@ class SequentialCell(_Numbered):
         TypeError: a member is not a Cell.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> net = nn.SequentialCell(nn.ReLU(), nn.Flatten())
-        >>> print(net(ms.Tensor([[-1.0, 2.0]])))
+        >>> print(net(Tensor([[-1.0, 2.0]])))
         [[0. 2.]]
     """
 

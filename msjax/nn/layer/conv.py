@@ -18,7 +18,7 @@ from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func.convolution import conv_pads, grown_pads, transposed_layout
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_1D, CONV_TRANSPOSE, CONV_TRANSPOSE_1D
-from msjax.ops.function.nn_func.sliding import n_ints, out_sizes
+from msjax.ops.function.nn_func.sliding import n_ints
 from msjax.ops.operations import nn_ops
 
 __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose", "Conv3d", "Conv3dTranspose"]
@@ -89,12 +89,12 @@ class _Conv(Cell):
             padding, not isinstance(padding, (tuple, list)) or len(padding) == 2 * n, f"be an int or {2 * n} ints", "padding", who
         )
         check_str(pad_mode, "pad_mode", who)
-        conv_pads(pad_mode, padding, self._kernel, self._kernel, self._strides, self._dilations, who)
+        self._padding = padding
+        self._pads = conv_pads(pad_mode, padding, n, who)
         check_value(pad_mode, not any(self._extra) or pad_mode == "pad", "be 'pad' with an 'output_padding'", "pad_mode", who)
         grown_pads(((0, 0),) * n, self._strides, self._dilations, self._extra, who)
         self.pad_mode = pad_mode
         self.padding = (0, 0, padding, padding) if n == 1 else padding
-        self._padding = padding
         self.output_padding: Axes = output_padding
         if in_channels % group or out_channels % group:
             raise ValueError(
@@ -122,22 +122,18 @@ class _Conv(Cell):
             self.bias = Parameter(initializer(bias_init, (self.out_channels,), dtype), name="bias")
 
     def construct(self, x):
-        who, n = type(self).__name__, self.axes
+        n = self.axes
+        if not self.transposed:  # its kernel checks the shapes, once for each
+            op = CONV_1D if n == 1 else CONV
+            return apply(op, (x, self.weight, self.bias), (self._strides, self._pads, self._dilations, self.group))
+        who = type(self).__name__
         check_rank(x, n + 2, "the input", who)
+        # MindSpore extends a 2-D output with zeros, and a 3-D one with the convolution's own values.
+        extra, tail = (self._extra, ()) if n == 3 else ((0,) * n, self._extra)
         layout = (self._strides, self.pad_mode, self._padding, self._dilations)
-        if self.transposed:
-            # MindSpore extends a 2-D output with zeros, and a 3-D one with the convolution's own values.
-            extra, tail = (self._extra, ()) if n == 3 else ((0,) * n, self._extra)
-            pads, sizes = transposed_layout(x.shape[2:], self._kernel, *layout, extra, who)
-            op = CONV_TRANSPOSE_1D if n == 1 else CONV_TRANSPOSE
-            return apply(op, (x, self.weight, self.bias), (self._strides, pads, self._dilations, self.group, sizes, tail))
-        pads = conv_pads(self.pad_mode, self._padding, x.shape[2:], self._kernel, self._strides, self._dilations, who)
-        if min(out_sizes(x.shape[2:], self._kernel, self._strides, pads, self._dilations)) <= 0:
-            raise ValueError(
-                f"For '{who}', the input should, padded, be as large as the kernel of size {self._kernel}, but its shape is {x.shape}."
-            )
-        op = CONV_1D if n == 1 else CONV
-        return apply(op, (x, self.weight, self.bias), (self._strides, pads, self._dilations, self.group))
+        pads, sizes = transposed_layout(x.shape[2:], self._kernel, *layout, extra, who)
+        op = CONV_TRANSPOSE_1D if n == 1 else CONV_TRANSPOSE
+        return apply(op, (x, self.weight, self.bias), (self._strides, pads, self._dilations, self.group, sizes, tail))
 
     def extend_repr(self):
         return (
@@ -175,9 +171,8 @@ class Conv1d(_Conv):
         TypeError, ValueError: an argument of a wrong type or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.Conv1d(3, 8, 3)(ms.ops.ones((1, 3, 5))).shape
+        >>> from msjax import nn, ops
+        >>> nn.Conv1d(3, 8, 3)(ops.ones((1, 3, 5))).shape
         (1, 8, 5)
     """
 
@@ -225,9 +220,8 @@ class Conv2d(_Conv):
         RuntimeError: the input has other channels.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.Conv2d(3, 8, 3)(ms.ops.ones((1, 3, 5, 5))).shape
+        >>> from msjax import nn, ops
+        >>> nn.Conv2d(3, 8, 3)(ops.ones((1, 3, 5, 5))).shape
         (1, 8, 5, 5)
     """
 
@@ -255,9 +249,8 @@ class Conv3d(_Conv):
         data_format (str): "NCDHW".
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.Conv3d(3, 8, 3)(ms.ops.ones((1, 3, 4, 5, 5))).shape
+        >>> from msjax import nn, ops
+        >>> nn.Conv3d(3, 8, 3)(ops.ones((1, 3, 4, 5, 5))).shape
         (1, 8, 4, 5, 5)
     """
 
@@ -286,9 +279,8 @@ class Conv1dTranspose(_Conv):
         pad_mode (str): "same" (the default: the output has size L * stride), "valid" or "pad".
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.Conv1dTranspose(3, 8, 3, stride=2)(ms.ops.ones((1, 3, 5))).shape
+        >>> from msjax import nn, ops
+        >>> nn.Conv1dTranspose(3, 8, 3, stride=2)(ops.ones((1, 3, 5))).shape
         (1, 8, 10)
     """
 
@@ -318,9 +310,8 @@ class Conv2dTranspose(_Conv):
         output_padding (int or tuple): with "pad", how many zeros are appended to height and width. Default: 0.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.Conv2dTranspose(3, 8, 3, stride=2)(ms.ops.ones((1, 3, 5, 5))).shape
+        >>> from msjax import nn, ops
+        >>> nn.Conv2dTranspose(3, 8, 3, stride=2)(ops.ones((1, 3, 5, 5))).shape
         (1, 8, 10, 10)
     """
 
@@ -350,9 +341,8 @@ class Conv3dTranspose(_Conv):
         output_padding (int or tuple): with "pad", how much larger the output is. Default: 0.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.Conv3dTranspose(3, 8, 3, stride=2)(ms.ops.ones((1, 3, 2, 2, 2))).shape
+        >>> from msjax import nn, ops
+        >>> nn.Conv3dTranspose(3, 8, 3, stride=2)(ops.ones((1, 3, 2, 2, 2))).shape
         (1, 8, 4, 4, 4)
     """
 

@@ -15,8 +15,7 @@ from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike
-from msjax.core.base.checks import check_bool, check_positive_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_kind, check_positive_int
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
@@ -51,10 +50,9 @@ class Dense(Cell):
         ValueError: a size is not positive, or a Tensor given for a Parameter has another shape.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> fc = nn.Dense(3, 2, weight_init="ones", bias_init="zeros")
-        >>> print(fc(ms.Tensor([[1.0, 2.0, 3.0]])))
+        >>> print(fc(Tensor([[1.0, 2.0, 3.0]])))
         [[6. 6.]]
     """
 
@@ -80,8 +78,8 @@ class Dense(Cell):
             "Dense", (out_channels, in_channels), in_channels, weight_init, bias_init, has_bias, dtype
         )
         self.activation = get_activation(activation) if isinstance(activation, str) else activation
-        if self.activation is not None and not callable(self.activation):
-            raise TypeError(f"For 'Dense', 'activation' should be a name, Cell or Primitive, but got {describe(activation)}.")
+        fits = self.activation is None or callable(self.activation)
+        check_kind(activation, fits, "be a name, Cell or Primitive", "activation", "Dense")
         self.activation_flag: bool = self.activation is not None
 
     def construct(self, x: Tensor) -> Tensor:
@@ -125,9 +123,8 @@ class Linear(Cell):
         Tensor, of shape (*, out_features).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Linear(3, 2, weight_init="ones", bias_init="zeros")(ms.Tensor([[1.0, 2.0, 3.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.Linear(3, 2, weight_init="ones", bias_init="zeros")(Tensor([[1.0, 2.0, 3.0]])))
         [[6. 6.]]
     """
 
@@ -186,10 +183,9 @@ class BiDense(Cell):
         ValueError: a size is not positive, or shapes don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import float32, nn, ops
         >>> net = nn.BiDense(2, 3, 1, weight_init="ones", bias_init="zeros")
-        >>> print(net(ops.ones((1, 2), ms.float32), ops.ones((1, 3), ms.float32)))
+        >>> print(net(ops.ones((1, 2), float32), ops.ones((1, 3), float32)))
         [[6.]]
     """
 

@@ -38,14 +38,13 @@ class Dropout(Cell):
         ValueError: `p` is not in [0, 1), or `keep_prob` not in (0, 1].
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import Tensor, float32, nn, ops
         >>> net = nn.Dropout(p=0.5)
-        >>> print(net(ms.Tensor([1.0, 2.0])))
+        >>> print(net(Tensor([1.0, 2.0])))
         [1. 2.]
         >>> net.set_train()
         Dropout(p=0.5)
-        >>> sorted(set(net(ops.ones((100,), ms.float32)).tolist()))
+        >>> sorted(set(net(ops.ones((100,), float32)).tolist()))
         [0.0, 2.0]
     """
 
@@ -105,9 +104,8 @@ class Dropout1d(_ChannelDropout):
         ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
-        >>> out = nn.Dropout1d(0.5).set_train()(ops.ones((2, 5, 3), ms.float32))
+        >>> from msjax import float32, nn, ops
+        >>> out = nn.Dropout1d(0.5).set_train()(ops.ones((2, 5, 3), float32))
         >>> bool((out[:, :, 0] == out[:, :, 2]).all())
         True
     """
@@ -123,9 +121,8 @@ class Dropout2d(_ChannelDropout):
         As in `Dropout1d`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
-        >>> out = nn.Dropout2d(0.5).set_train()(ops.ones((2, 5, 3, 3), ms.float32))
+        >>> from msjax import float32, nn, ops
+        >>> out = nn.Dropout2d(0.5).set_train()(ops.ones((2, 5, 3, 3), float32))
         >>> bool((out[:, :, 0, 0] == out[:, :, 2, 1]).all())
         True
     """
@@ -140,9 +137,8 @@ class Dropout3d(_ChannelDropout):
         As in `Dropout1d`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
-        >>> nn.Dropout3d(0.5).set_train()(ops.ones((2, 5, 3, 3, 3), ms.float32)).shape
+        >>> from msjax import float32, nn, ops
+        >>> nn.Dropout3d(0.5).set_train()(ops.ones((2, 5, 3, 3, 3), float32)).shape
         (2, 5, 3, 3, 3)
     """
 
@@ -160,9 +156,8 @@ class DropoutExt(Cell):
         ValueError: `p` is not in [0, 1]; found when the layer is called in training.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.DropoutExt(0.5)(ms.Tensor([1.0, 2.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.DropoutExt(0.5)(Tensor([1.0, 2.0])))
         [1. 2.]
     """
 
@@ -193,9 +188,8 @@ class Dropout2dExt(DropoutExt):
         ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
-        >>> nn.Dropout2dExt(0.5).set_train()(ops.ones((2, 5, 3, 3), ms.float32)).shape
+        >>> from msjax import float32, nn, ops
+        >>> nn.Dropout2dExt(0.5).set_train()(ops.ones((2, 5, 3, 3), float32)).shape
         (2, 5, 3, 3)
     """
 

@@ -85,10 +85,9 @@ class Embedding(Cell):
         RuntimeError: an id is outside of the table. While compiling or on an accelerator its row is nan instead.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> net = nn.Embedding(3, 2, embedding_table=ms.Tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
-        >>> print(net(ms.Tensor([2, 0])))
+        >>> from msjax import Tensor, nn
+        >>> net = nn.Embedding(3, 2, embedding_table=Tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
+        >>> print(net(Tensor([2, 0])))
         [[4. 5.]
          [0. 1.]]
     """
@@ -153,10 +152,9 @@ class EmbeddingExt(Cell):
         RuntimeError: an id is outside of the table; see `Embedding`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> net = nn.EmbeddingExt(3, 2, padding_idx=0)
-        >>> print(net(ms.Tensor([0])))
+        >>> print(net(Tensor([0])))
         [[0. 0.]]
     """
 
@@ -267,10 +265,9 @@ class EmbeddingLookup(Cell):
         ValueError: a size or `max_norm` is not positive, an unknown `target`, or `sparse` False with target "CPU".
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> net = nn.EmbeddingLookup(3, 2, param_init=ms.Tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
-        >>> print(net(ms.Tensor([2, 3])))
+        >>> from msjax import Tensor, nn
+        >>> net = nn.EmbeddingLookup(3, 2, param_init=Tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
+        >>> print(net(Tensor([2, 3])))
         [[4. 5.]
          [0. 0.]]
     """
@@ -357,10 +354,9 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
         ValueError: `field_size` is not positive, an unknown `operator`, or inputs of different shapes.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> net = nn.MultiFieldEmbeddingLookup(3, 1, 2, param_init=ms.Tensor([[1.0], [2.0], [3.0]]))
-        >>> ids, values, fields = ms.Tensor([[0, 1, 2]]), ms.Tensor([[1.0, 1.0, 2.0]]), ms.Tensor([[0, 0, 1]])
+        >>> from msjax import Tensor, nn
+        >>> net = nn.MultiFieldEmbeddingLookup(3, 1, 2, param_init=Tensor([[1.0], [2.0], [3.0]]))
+        >>> ids, values, fields = Tensor([[0, 1, 2]]), Tensor([[1.0, 1.0, 2.0]]), Tensor([[0, 0, 1]])
         >>> print(net(ids, values, fields))
         [[[3.]
           [6.]]]

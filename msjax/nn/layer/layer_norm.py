@@ -42,9 +42,8 @@ class LayerNorm(Cell):
         ValueError: it is empty, or doesn't fit the input.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.LayerNorm((2,), epsilon=0.0)(ms.Tensor([[1.0, 3.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.LayerNorm((2,), epsilon=0.0)(Tensor([[1.0, 3.0]])))
         [[-1.  1.]]
     """
 
@@ -140,9 +139,8 @@ class GroupNorm(Cell):
         TypeError, ValueError: an argument of a wrong type or value, or an input with other channels.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.GroupNorm(2, 4)(ms.ops.ones((1, 4, 3, 3))).shape
+        >>> from msjax import nn, ops
+        >>> nn.GroupNorm(2, 4)(ops.ones((1, 4, 3, 3))).shape
         (1, 4, 3, 3)
     """
 

@@ -45,9 +45,8 @@ class MatMul(Cell):
         ValueError: the shapes don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.MatMul()(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.MatMul()(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         11.0
     """
 
@@ -122,9 +121,8 @@ class ReduceLogSumExp(Cell):
         TypeError: a wrong type of an argument.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.ReduceLogSumExp(0)(ms.Tensor([0.0, 0.0])).asnumpy().round(4))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.ReduceLogSumExp(0)(Tensor([0.0, 0.0])).asnumpy().round(4))
         0.6931
     """
 
@@ -170,9 +168,8 @@ class Moments(Cell):
         TypeError: a wrong type of an argument, or of another dtype.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> mean, variance = nn.Moments(axis=0)(ms.Tensor([1.0, 3.0]))
+        >>> from msjax import Tensor, nn
+        >>> mean, variance = nn.Moments(axis=0)(Tensor([1.0, 3.0]))
         >>> print(mean, variance)
         2.0 1.0
     """
@@ -224,9 +221,8 @@ class LGamma(Cell):
         TypeError: of another dtype.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.LGamma()(ms.Tensor([3.0, 4.0])).asnumpy().round(4))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.LGamma()(Tensor([3.0, 4.0])).asnumpy().round(4))
         [0.6931 1.7918]
     """
 
@@ -242,9 +238,8 @@ class DiGamma(Cell):
         As in `LGamma`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.DiGamma()(ms.Tensor([1.0])).asnumpy().round(4))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.DiGamma()(Tensor([1.0])).asnumpy().round(4))
         [-0.5772]
     """
 
@@ -267,9 +262,8 @@ class IGamma(Cell):
         TypeError: of another dtype.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.IGamma()(ms.Tensor([2.0]), ms.Tensor([1.0])).asnumpy().round(4))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.IGamma()(Tensor([2.0]), Tensor([1.0])).asnumpy().round(4))
         [0.2642]
     """
 
@@ -293,9 +287,8 @@ class LBeta(Cell):
         As in `IGamma`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.LBeta()(ms.Tensor([2.0]), ms.Tensor([1.0])).asnumpy().round(4))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.LBeta()(Tensor([2.0]), Tensor([1.0])).asnumpy().round(4))
         [-0.6931]
     """
 
@@ -332,9 +325,8 @@ class MatInverse(Cell):
         TypeError: of another dtype.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.MatInverse()(ms.Tensor([[2.0, 0.0], [0.0, 4.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.MatInverse()(Tensor([[2.0, 0.0], [0.0, 4.0]])))
         [[0.5  0.  ]
          [0.   0.25]]
     """
@@ -357,9 +349,8 @@ class MatDet(Cell):
         TypeError: of another dtype.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.MatDet()(ms.Tensor([[2.0, 0.0], [0.0, 4.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.MatDet()(Tensor([[2.0, 0.0], [0.0, 4.0]])))
         8.0
     """
 

@@ -33,9 +33,8 @@ class Tril(Cell):
         ValueError: it has less than 2 axes.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Tril()(ms.Tensor([[1, 2], [3, 4]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.Tril()(Tensor([[1, 2], [3, 4]])))
         [[1 0]
          [3 4]]
     """
@@ -57,9 +56,8 @@ class Triu(Cell):
         As in `Tril`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Triu()(ms.Tensor([[1, 2], [3, 4]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.Triu()(Tensor([[1, 2], [3, 4]])))
         [[1 2]
          [0 4]]
     """
@@ -98,9 +96,8 @@ class MatrixDiag(Cell):
         Tensor, of shape (*, N, N).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.MatrixDiag()(ms.Tensor([1.0, 2.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.MatrixDiag()(Tensor([1.0, 2.0])))
         [[1. 0.]
          [0. 2.]]
     """
@@ -122,9 +119,8 @@ class MatrixDiagPart(Cell):
         ValueError: the input has less than 2 axes.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.MatrixDiagPart()(ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.MatrixDiagPart()(Tensor([[1.0, 2.0], [3.0, 4.0]])))
         [1. 4.]
     """
 
@@ -147,9 +143,8 @@ class MatrixSetDiag(Cell):
         ValueError: the shapes don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.MatrixSetDiag()(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([5.0, 6.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.MatrixSetDiag()(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([5.0, 6.0])))
         [[5. 2.]
          [3. 6.]]
     """

@@ -130,9 +130,8 @@ class BatchNorm2d(_BatchNorm):
         ValueError: a wrong value of an argument, or the input's shape doesn't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.BatchNorm2d(1, eps=0.0)(ms.Tensor([[[[1.0, 2.0]]]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.BatchNorm2d(1, eps=0.0)(Tensor([[[[1.0, 2.0]]]])))
         [[[[1. 2.]]]]
     """
 
@@ -224,9 +223,8 @@ class InstanceNorm2d(_InstanceNorm):
         dtype (ms.dtype): of the Parameters. Default: ms.float32.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.InstanceNorm2d(3)(ms.ops.ones((1, 3, 4, 4))).shape
+        >>> from msjax import nn, ops
+        >>> nn.InstanceNorm2d(3)(ops.ones((1, 3, 4, 4))).shape
         (1, 3, 4, 4)
     """
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_kind, check_number, check_one_of, check_value, is_int
-from msjax.core.base.errors import describe
 from msjax.core.base.typing import PadWidths
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func.pads import pad_constant, pad_mirrored, widths_from_last
@@ -30,9 +29,8 @@ class Pad(Cell):
         ValueError: an unknown mode, or pairs that don't fit the input.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Pad(((1, 2),))(ms.Tensor([1.0, 2.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.Pad(((1, 2),))(Tensor([1.0, 2.0])))
         [0. 1. 2. 0. 0.]
     """
 
@@ -61,8 +59,8 @@ class _Around(Cell):
 
     def _setup(self, padding, negative=True):
         who, n = type(self).__name__, self.axes
-        if isinstance(padding, bool) or not isinstance(padding, (int, tuple)):
-            raise TypeError(f"For '{who}', 'padding' should be an int or a tuple of ints, but got {describe(padding)}.")
+        fits = not isinstance(padding, bool) and isinstance(padding, (int, tuple))
+        check_kind(padding, fits, "be an int or a tuple of ints", "padding", who)
         widths = (padding,) * (2 * n) if isinstance(padding, int) else padding
         check_kind(padding, all(map(is_int, widths)), "be ints", "padding", who)
         check_value(padding, not len(widths) % 2 and len(widths) <= 2 * n, f"be an int or {2 * n} ints", "padding", who)
@@ -92,9 +90,8 @@ class ConstantPad1d(_ConstantPad):
         value (int or float): the number.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.ConstantPad1d((1, 2), 0.5)(ms.Tensor([[1.0, 2.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.ConstantPad1d((1, 2), 0.5)(Tensor([[1.0, 2.0]])))
         [[0.5 1.  2.  0.5 0.5]]
     """
 
@@ -150,9 +147,8 @@ class ReflectionPad1d(_ReflectionPad):
         padding (int or tuple): how many elements, or (left, right); less than the axis has.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.ReflectionPad1d(1)(ms.Tensor([[1.0, 2.0, 3.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.ReflectionPad1d(1)(Tensor([[1.0, 2.0, 3.0]])))
         [[2. 1. 2. 3. 2.]]
     """
 
@@ -193,9 +189,8 @@ class ReplicationPad1d(_ReplicationPad):
         padding (int or tuple): how often, or (left, right).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.ReplicationPad1d(1)(ms.Tensor([[1.0, 2.0, 3.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.ReplicationPad1d(1)(Tensor([[1.0, 2.0, 3.0]])))
         [[1. 1. 2. 3. 3.]]
     """
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_int, check_one_of, check_rank, check_value
+from msjax.core.base.checks import check_bool, check_int, check_one_of, check_value
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import pooling as ops
-from msjax.ops.function.nn_func.sliding import n_ints, same_pads
+from msjax.ops.function.nn_func.sliding import n_ints
 from msjax.ops.operations import pooling_ops
 
 __all__ = [
@@ -45,20 +45,16 @@ class _Pool(Cell):
         # 1-D pooling is shown as 2-D pooling with a first axis of size 1.
         self.kernel_size = (1, *self._kernel) if n == 1 else kernel_size
         self.stride = (1, *self._strides) if n == 1 else stride
-        if not isinstance(pad_mode, str) or pad_mode.upper() not in ("SAME", "VALID", "PAD"):
-            raise ValueError(f"For '{who}', 'pad_mode' should be 'same', 'valid' or 'pad', but got {pad_mode!r}.")
+        fits = isinstance(pad_mode, str) and pad_mode.upper() in ("SAME", "VALID", "PAD")
+        check_value(pad_mode, fits, "be 'same', 'valid' or 'pad'", "pad_mode", who)
         self.pad_mode: str = pad_mode.upper()
         check_one_of(data_format, ("NCHW",), "data_format", who)
         self.format = data_format
         self.ceil_mode: bool = check_bool(ceil_mode, "ceil_mode", who)
         self.padding = padding
-        self._pads = tuple((p, p) for p in n_ints(padding, n, "padding", who, lowest=0))
-
-    def _padding_for(self, x):
-        check_rank(x, (self.axes + 1, self.axes + 2), "the input", type(self).__name__)
-        if self.pad_mode == "SAME":
-            return same_pads(x.shape[-self.axes :], self._kernel, self._strides)
-        return self._pads
+        pads = tuple((p, p) for p in n_ints(padding, n, "padding", who, lowest=0))
+        self._padded = any(p != (0, 0) for p in pads)
+        self._pads = "same" if self.pad_mode == "SAME" else pads
 
     def extend_repr(self):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
@@ -73,17 +69,14 @@ class _MaxPool(_Pool):
         self._dilations = n_ints(dilation, self.axes, "dilation", who)
         self.dilation = dilation
         self.return_indices = return_indices
-        plain = not any(p != (0, 0) for p in self._pads) and not any(d != 1 for d in self._dilations)
+        plain = not self._padded and not any(d != 1 for d in self._dilations)
         if self.pad_mode != "PAD" and (not plain or return_indices or ceil_mode):
             raise ValueError(
                 f"For '{who}', 'padding', 'dilation', 'return_indices' and 'ceil_mode' need the pad_mode 'pad', but got {pad_mode!r}."
             )
 
     def construct(self, x):
-        pads = self._padding_for(x)
-        return ops.max_pool(
-            x, self._kernel, self._strides, pads, self._dilations, self.ceil_mode, self.return_indices, type(self).__name__
-        )
+        return ops.max_pool(x, self._kernel, self._strides, self._pads, self._dilations, self.ceil_mode, self.return_indices)
 
 
 class MaxPool1d(_MaxPool):
@@ -97,9 +90,8 @@ class MaxPool1d(_MaxPool):
         ceil_mode (bool): with "pad", whether the output's size is rounded up.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.MaxPool1d(2, 2)(ms.Tensor([[1.0, 3.0, 2.0, 0.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.MaxPool1d(2, 2)(Tensor([[1.0, 3.0, 2.0, 0.0]])))
         [[3. 2.]]
     """
 
@@ -138,9 +130,8 @@ class MaxPool2d(_MaxPool):
         TypeError, ValueError: an argument of a wrong type or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.MaxPool2d(2, 2)(ms.Tensor([[[1.0, 2.0], [3.0, 4.0]]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.MaxPool2d(2, 2)(Tensor([[[1.0, 2.0], [3.0, 4.0]]])))
         [[[4.]]]
     """
 
@@ -202,7 +193,7 @@ class _AvgPool(_Pool):
     ):  # fmt: skip
         who = type(self).__name__
         self._setup(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
-        if self.pad_mode != "PAD" and any(p != (0, 0) for p in self._pads):
+        if self.pad_mode != "PAD" and self._padded:
             raise ValueError(f"For '{who}', 'padding' should be 0 with pad_mode {pad_mode!r}, but got {padding}.")
         if divisor is not None:
             check_int(divisor, "divisor_override", who)
@@ -217,7 +208,7 @@ class _AvgPool(_Pool):
         counts = self.pad_mode != "SAME" or self.axes == 3 or self.ceil_mode
         include = self.count_include_pad and counts
         return ops.avg_pool(
-            x, self._kernel, self._strides, self._padding_for(x), self.ceil_mode, include, self.divisor_override,
+            x, self._kernel, self._strides, self._pads, self.ceil_mode, include, self.divisor_override,
             type(self).__name__,
         )  # fmt: skip
 
@@ -234,9 +225,8 @@ class AvgPool1d(_AvgPool):
             Default: True.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.AvgPool1d(2, 2)(ms.Tensor([[1.0, 3.0, 2.0, 0.0]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.AvgPool1d(2, 2)(Tensor([[1.0, 3.0, 2.0, 0.0]])))
         [[2. 1.]]
     """
 
@@ -273,9 +263,8 @@ class AvgPool2d(_AvgPool):
         TypeError, ValueError: an argument of a wrong type or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.AvgPool2d(2, 2)(ms.Tensor([[[1.0, 2.0], [3.0, 4.0]]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.AvgPool2d(2, 2)(Tensor([[[1.0, 2.0], [3.0, 4.0]]])))
         [[[2.5]]]
     """
 
@@ -364,9 +353,8 @@ class LPPool1d(_LPPool):
         norm_type, kernel_size, stride, ceil_mode: as in `ops.lp_pool1d`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.LPPool1d(2, 2)(ms.Tensor([[[3.0, 4.0]]])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.LPPool1d(2, 2)(Tensor([[[3.0, 4.0]]])))
         [[[5.]]]
     """
 

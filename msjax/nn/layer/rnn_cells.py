@@ -202,10 +202,9 @@ class RNNCell(_RNNCellBase):
         ValueError: a size is not positive, an unknown `nonlinearity`, or shapes that don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import float32, nn, ops
         >>> net = nn.RNNCell(4, 3)
-        >>> net(ops.ones((2, 4), ms.float32), ops.zeros((2, 3), ms.float32)).shape
+        >>> net(ops.ones((2, 4), float32), ops.zeros((2, 3), float32)).shape
         (2, 3)
     """
 
@@ -233,10 +232,9 @@ class GRUCell(_RNNCellBase):
         TypeError, ValueError: as in `RNNCell`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import float32, nn, ops
         >>> net = nn.GRUCell(4, 3)
-        >>> net(ops.ones((2, 4), ms.float32), ops.zeros((2, 3), ms.float32)).shape
+        >>> net(ops.ones((2, 4), float32), ops.zeros((2, 3), float32)).shape
         (2, 3)
     """
 
@@ -264,10 +262,9 @@ class LSTMCell(_RNNCellBase):
         TypeError, ValueError: as in `RNNCell`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
-        >>> zeros = ops.zeros((2, 3), ms.float32)
-        >>> h, c = nn.LSTMCell(4, 3)(ops.ones((2, 4), ms.float32), (zeros, zeros))
+        >>> from msjax import float32, nn, ops
+        >>> zeros = ops.zeros((2, 3), float32)
+        >>> h, c = nn.LSTMCell(4, 3)(ops.ones((2, 4), float32), (zeros, zeros))
         >>> h.shape, c.shape
         ((2, 3), (2, 3))
     """

@@ -170,10 +170,9 @@ class RNN(_RNNBase):
         ValueError: a size is not positive, `dropout` out of range, an unknown `nonlinearity`, or shapes that don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import float32, nn, ops
         >>> net = nn.RNN(4, 3, num_layers=2)
-        >>> output, h = net(ops.ones((5, 2, 4), ms.float32))
+        >>> output, h = net(ops.ones((5, 2, 4), float32))
         >>> output.shape, h.shape
         ((5, 2, 3), (2, 2, 3))
     """
@@ -211,10 +210,9 @@ class GRU(_RNNBase):
         TypeError, ValueError: as in `RNN`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import float32, nn, ops
         >>> net = nn.GRU(4, 3, bidirectional=True, batch_first=True)
-        >>> output, h = net(ops.ones((2, 5, 4), ms.float32))
+        >>> output, h = net(ops.ones((2, 5, 4), float32))
         >>> output.shape, h.shape
         ((2, 5, 6), (2, 2, 3))
     """
@@ -243,10 +241,9 @@ class LSTM(_RNNBase):
         TypeError, ValueError: as in `RNN`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import float32, nn, ops
         >>> net = nn.LSTM(4, 3)
-        >>> output, (h, c) = net(ops.ones((5, 2, 4), ms.float32))
+        >>> output, (h, c) = net(ops.ones((5, 2, 4), float32))
         >>> output.shape, h.shape, c.shape
         ((5, 2, 3), (1, 2, 3), (1, 2, 3))
     """

@@ -24,9 +24,8 @@ class Softmax(Cell):
         TypeError: `axis` is neither an int nor a tuple.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Softmax()(ms.Tensor([0.0, 0.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.Softmax()(Tensor([0.0, 0.0])))
         [0.5 0.5]
     """
 

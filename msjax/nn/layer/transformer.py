@@ -118,10 +118,9 @@ class TransformerEncoderLayer(_Layer):
         ValueError: `d_model` is not a multiple of `nhead`, an unknown `activation`, or shapes that don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import float32, nn, ops
         >>> layer = nn.TransformerEncoderLayer(8, 2, dim_feedforward=16)
-        >>> layer(ops.ones((4, 1, 8), ms.float32)).shape
+        >>> layer(ops.ones((4, 1, 8), float32)).shape
         (4, 1, 8)
     """
 
@@ -155,10 +154,9 @@ class TransformerDecoderLayer(_Layer):
         ValueError: as in `TransformerEncoderLayer`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import float32, nn, ops
         >>> layer = nn.TransformerDecoderLayer(8, 2, dim_feedforward=16)
-        >>> layer(ops.ones((3, 1, 8), ms.float32), ops.ones((4, 1, 8), ms.float32)).shape
+        >>> layer(ops.ones((3, 1, 8), float32), ops.ones((4, 1, 8), float32)).shape
         (3, 1, 8)
     """
 
@@ -230,10 +228,9 @@ class TransformerEncoder(_Stack):
         TypeError: `encoder_layer` is not a Cell.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import float32, nn, ops
         >>> encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, dim_feedforward=16), 2)
-        >>> encoder(ops.ones((4, 1, 8), ms.float32)).shape
+        >>> encoder(ops.ones((4, 1, 8), float32)).shape
         (4, 1, 8)
     """
 
@@ -264,10 +261,9 @@ class TransformerDecoder(_Stack):
         TypeError: `decoder_layer` is not a Cell.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import float32, nn, ops
         >>> decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, dim_feedforward=16), 2)
-        >>> decoder(ops.ones((3, 1, 8), ms.float32), ops.ones((4, 1, 8), ms.float32)).shape
+        >>> decoder(ops.ones((3, 1, 8), float32), ops.ones((4, 1, 8), float32)).shape
         (3, 1, 8)
     """
 
@@ -310,10 +306,9 @@ class Transformer(Cell):
         ValueError: an input has not `d_model` features, or the inputs differ in their batch.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import float32, nn, ops
         >>> net = nn.Transformer(8, 2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=16)
-        >>> net(ops.ones((4, 1, 8), ms.float32), ops.ones((3, 1, 8), ms.float32)).shape
+        >>> net(ops.ones((4, 1, 8), float32), ops.ones((3, 1, 8), float32)).shape
         (3, 1, 8)
     """
 

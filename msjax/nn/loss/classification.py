@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_bool, check_float, check_kind, check_one_of, check_same_shape, check_type, check_value
-from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
 from msjax.nn.layer.softmax import LogSoftmax, Softmax
@@ -39,6 +38,8 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         - **logits** (Tensor) - of shape (N, C).
         - **labels** (Tensor) - integers of shape (N,), or floats of shape (N, C).
 
+        For the mean over class numbers they may have more axes, with the classes along the last one.
+
     Outputs:
         Tensor: a number, or with "none" of shape (N,).
 
@@ -47,10 +48,9 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         ValueError: an unknown reduction, or shapes that don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
-        >>> print(loss(ms.Tensor([[0.0, 0.0]]), ms.Tensor([1])))
+        >>> print(loss(Tensor([[0.0, 0.0]]), Tensor([1])))
         0.6931472
     """
 
@@ -79,9 +79,8 @@ class CrossEntropyLoss(LossBase):
         Tensor: a number, or with "none" of the shape of class numbers.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.CrossEntropyLoss()(ms.Tensor([[0.0, 0.0]]), ms.Tensor([1])))
+        >>> from msjax import Tensor, nn
+        >>> print(nn.CrossEntropyLoss()(Tensor([[0.0, 0.0]]), Tensor([1])))
         0.6931472
     """
 
@@ -314,8 +313,8 @@ class MultiClassDiceLoss(LossBase):
         super().__init__()
         check_kind(weights, weights is None or isinstance(weights, Tensor), "be a Tensor", "weights", "MultiClassDiceLoss")
         check_value(weights, weights is None or weights.ndim == 2, "have two axes", "weights", "MultiClassDiceLoss")
-        if isinstance(ignore_indiex, bool) or not isinstance(ignore_indiex, (int, type(None))):
-            raise TypeError(f"For 'MultiClassDiceLoss', 'ignore_indiex' should be an int, but got {describe(ignore_indiex)}.")
+        fits = not isinstance(ignore_indiex, bool) and isinstance(ignore_indiex, (int, type(None)))
+        check_kind(ignore_indiex, fits, "be an int", "ignore_indiex", "MultiClassDiceLoss")
         if isinstance(activation, str) and activation not in (
             "softmax", "logsoftmax", "relu", "relu6", "tanh", "sigmoid", "elu", "gelu", "leakyrelu", "silu",
         ):  # fmt: skip

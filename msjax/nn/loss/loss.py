@@ -28,12 +28,11 @@ class LossBase(Cell):
         ValueError: an unknown reduction.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> class Distance(nn.LossBase):
         ...     def construct(self, logits, labels):
         ...         return self.get_loss((logits - labels).abs())
-        >>> print(Distance()(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 4.0])))
+        >>> print(Distance()(Tensor([1.0, 2.0]), Tensor([1.0, 4.0])))
         1.0
     """
 

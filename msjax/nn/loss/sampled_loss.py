@@ -59,11 +59,10 @@ class SampledSoftmaxLoss(LossBase):
             reduction, or labels of another shape.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
+        >>> from msjax import Tensor, float32, nn, ops
         >>> loss = nn.SampledSoftmaxLoss(num_sampled=4, num_classes=7)
-        >>> weights, biases = ops.ones((7, 10), ms.float32), ops.zeros((7,), ms.float32)
-        >>> loss(weights, biases, ms.Tensor([0, 1, 2]), ops.ones((3, 10), ms.float32)).shape
+        >>> weights, biases = ops.ones((7, 10), float32), ops.zeros((7,), float32)
+        >>> loss(weights, biases, Tensor([0, 1, 2]), ops.ones((3, 10), float32)).shape
         (3,)
     """
 

@@ -12,13 +12,8 @@ from msjax.nn.metrics.similarity import *
 from msjax.nn.metrics.surface import *
 
 __all__ = [
-    "Metric",
-    "OcclusionSensitivity",
-    "get_metric_fn",
-    "get_metrics",
-    "names",
-    "rearrange_inputs",
-]
+    "Metric", "OcclusionSensitivity", "get_metric_fn", "get_metrics", "names", "rearrange_inputs",
+]  # fmt: skip
 __all__ += classification.__all__
 __all__ += confusion.__all__
 __all__ += curves.__all__

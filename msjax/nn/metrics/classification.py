@@ -72,9 +72,8 @@ class Accuracy(_Classification, MeanMetric):
             Default: "classification".
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import train
-        >>> print(train.Accuracy()(ms.Tensor([[0.2, 0.8], [0.9, 0.1]]), ms.Tensor([1, 1])))
+        >>> from msjax import Tensor, train
+        >>> print(train.Accuracy()(Tensor([[0.2, 0.8], [0.9, 0.1]]), Tensor([1, 1])))
         0.5
     """
 

@@ -28,9 +28,8 @@ class MAE(_Error):
     """The mean absolute error: the sum of absolute differences over the number of samples.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import train
-        >>> print(train.MAE()(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 4.0])))
+        >>> from msjax import Tensor, train
+        >>> print(train.MAE()(Tensor([1.0, 2.0]), Tensor([1.0, 4.0])))
         1.0
     """
 

@@ -17,11 +17,10 @@ class Metric:
     """Base of metrics. A subclass defines ``clear()``, ``update(*inputs)`` and ``eval()``.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import train
+        >>> from msjax import Tensor, train
         >>> metric = train.Accuracy()
         >>> metric.clear()
-        >>> metric.update(ms.Tensor([[0.2, 0.8], [0.9, 0.1]]), ms.Tensor([1, 1]))
+        >>> metric.update(Tensor([[0.2, 0.8], [0.9, 0.1]]), Tensor([1, 1]))
         >>> print(metric.eval())
         0.5
     """

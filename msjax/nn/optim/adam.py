@@ -66,10 +66,9 @@ class Adam(_BiasCorrected):
         use_lazy, use_offload (bool): accepted for compatibility with MindSpore; the numbers are the same.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> w = ms.Parameter(ms.Tensor([1.0]), name="w")
-        >>> _ = nn.Adam([w], 0.1)((ms.Tensor([2.0]),))
+        >>> from msjax import Parameter, Tensor, nn
+        >>> w = Parameter(Tensor([1.0]), name="w")
+        >>> _ = nn.Adam([w], 0.1)((Tensor([2.0]),))
         >>> print(w.value())
         [0.9]
     """
@@ -85,7 +84,7 @@ class Adam(_BiasCorrected):
         self.use_offload: bool = check_bool(kwargs.get("use_offload", False), "use_offload", "Adam")
         self.use_amsgrad: bool = check_bool(use_amsgrad, "use_amsgrad", "Adam")
         if self.use_lazy and self.use_offload:
-            raise ValueError("For 'Adam', 'use_lazy' and 'use_offload' can't both be True.")
+            raise ValueError("For 'Adam', 'use_lazy' and 'use_offload' can not both be True.")
         if use_amsgrad and (self.use_lazy or self.use_offload):
             raise ValueError("For 'Adam', 'use_amsgrad' can't be combined with 'use_lazy' or 'use_offload'.")
         self._make(beta1, beta2, eps, use_locking, use_nesterov, 1.0)

@@ -220,8 +220,7 @@ def _arrays(gradients, parameters, who):
         )
     arrays = []
     for i, (grad, parameter) in enumerate(zip(gradients, parameters)):
-        check_type(grad, Tensor, "every gradient", who)
-        array = grad._value
+        array = grad._value if isinstance(grad, Tensor) else check_type(grad, Tensor, "every gradient", who)
         if array.shape != parameter._value.shape:
             raise ValueError(
                 f"For '{who}', gradient {i} has shape {array.shape}, but its Parameter {parameter.name!r} has shape {parameter.shape}."

@@ -29,10 +29,6 @@ def _norm(x):
     return jnp.sqrt(jnp.sum(jnp.square(x)))
 
 
-def _rms(x):
-    return jnp.sqrt(jnp.mean(jnp.square(x)))
-
-
 class Lamb(Optimizer):
     """Adam with the decay of weights apart, each Parameter's move scaled to its norm.
 
@@ -182,7 +178,7 @@ class AdaFactor(Optimizer):
         self.eps: tuple[float, ...] = tuple(float(e) for e in eps)
         self.clip_threshold: float = float(check_number(clip_threshold, "clip_threshold", "AdaFactor", above=0))
         self.decay_rate: float = check_float(decay_rate, "decay_rate", "AdaFactor", low=0)
-        self.beta1: float = check_float(0.0 if beta1 is None else beta1, "beta1", "AdaFactor", low=0, high=1)
+        self.beta1: float = float(check_number(beta1 or 0, "beta1", "AdaFactor", low=0, high=1))
         self.scale_parameter, self.relative_step, self.warmup_init = scale_parameter, relative_step, warmup_init
         if self.beta1:
             self.add_state("exp_avg")
@@ -209,18 +205,10 @@ class AdaFactor(Optimizer):
         if c.relative_step:
             rate = jnp.minimum(1e-6 * t if c.warmup_init else 1e-2, 1 / jnp.sqrt(t)).astype(u.value.dtype)
         if c.scale_parameter:
-            rate = rate * jnp.maximum(jnp.asarray(c.eps[1]), _rms(u.value))
+            rate = rate * jnp.maximum(jnp.asarray(c.eps[1]), formulas.rms(u.value))
         kept = 1 - t ** -float(c.decay_rate)
-        square = jnp.square(u.grad) + c.eps[0]
-        if u.grad.ndim >= 2:
-            rows = kept * rows + (1 - kept) * jnp.mean(square, -1)
-            columns = kept * columns + (1 - kept) * jnp.mean(square, -2)
-            row_share = rows / jnp.mean(rows, -1, keepdims=True)
-            move = u.grad / jnp.sqrt(row_share[..., :, None] * columns[..., None, :])
-        else:
-            squares = kept * squares + (1 - kept) * square
-            move = u.grad / jnp.sqrt(squares)
-        move = move / jnp.maximum(1, _rms(move) / c.clip_threshold) * rate
+        move, rows, columns, squares = formulas.ada_factor(u.grad, rows, columns, squares, kept, c.eps[0], c.clip_threshold)
+        move = move * rate
         if c.beta1:
             move = c.beta1 * mean[0] + (1 - c.beta1) * move
             mean = [move]

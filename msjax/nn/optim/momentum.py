@@ -41,10 +41,9 @@ class SGD(Optimizer):
         loss_scale (float): Default: 1.0.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> w = ms.Parameter(ms.Tensor([1.0]), name="w")
-        >>> _ = nn.SGD([w], 0.1)((ms.Tensor([2.0]),))
+        >>> from msjax import Parameter, Tensor, nn
+        >>> w = Parameter(Tensor([1.0]), name="w")
+        >>> _ = nn.SGD([w], 0.1)((Tensor([2.0]),))
         >>> print(w.value())
         [0.8]
     """
@@ -98,10 +97,9 @@ class Momentum(Optimizer):
         use_nesterov (bool): Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> w = ms.Parameter(ms.Tensor([1.0]), name="w")
-        >>> _ = nn.Momentum([w], 0.1, 0.9)((ms.Tensor([2.0]),))
+        >>> from msjax import Parameter, Tensor, nn
+        >>> w = Parameter(Tensor([1.0]), name="w")
+        >>> _ = nn.Momentum([w], 0.1, 0.9)((Tensor([2.0]),))
         >>> print(w.value())
         [0.8]
     """

@@ -8,11 +8,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ParametersLike, TensorLike
-from msjax.core.base.checks import check_bool, check_float, check_kind, check_number, check_one_of, check_type, is_number
+from msjax.core.base.checks import (
+    check_bool,
+    check_float,
+    check_kind,
+    check_number,
+    check_one_of,
+    check_type,
+    check_value,
+    is_number,
+)
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.container import CellList
 from msjax.nn.learning_rate_schedule import LearningRate, LearningRateSchedule
@@ -33,14 +43,13 @@ def opt_init_args_register(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of an optimizer's ``__init__`` that records its arguments: `init_params`, `init_learning_rate`, `init_args`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Parameter, nn
         >>> from msjax.nn.optim.optimizer import opt_init_args_register
         >>> class Slow(nn.SGD):
         ...     @opt_init_args_register
         ...     def __init__(self, params, learning_rate=0.1, patience=3):
         ...         super().__init__(params, learning_rate)
-        >>> slow = Slow([ms.Parameter(1.0, name="w")], patience=5)
+        >>> slow = Slow([Parameter(1.0, name="w")], patience=5)
         >>> print(slow.init_learning_rate, slow.init_args)
         0.1 {'patience': 5}
     """
@@ -81,15 +90,14 @@ class Optimizer(CompiledOptimizer):
         TypeError, ValueError, KeyError, RuntimeError: an argument of a wrong type or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Parameter, Tensor, nn, ops
         >>> class Signed(nn.Optimizer):
         ...     def construct(self, gradients):
         ...         for p, g in zip(self.parameters, self.decay_weight(gradients)):
-        ...             p.set_data(p - self.get_lr() * ms.ops.sign(g))
+        ...             p.set_data(p - self.get_lr() * ops.sign(g))
         ...         return True
-        >>> w = ms.Parameter(ms.Tensor([1.0, 2.0]), name="w")
-        >>> _ = Signed(0.5, [w])((ms.Tensor([3.0, -4.0]),))
+        >>> w = Parameter(Tensor([1.0, 2.0]), name="w")
+        >>> _ = Signed(0.5, [w])((Tensor([3.0, -4.0]),))
         >>> print(w.value())
         [0.5 2.5]
     """
@@ -135,6 +143,8 @@ class Optimizer(CompiledOptimizer):
         base = rate_kinds.as_rate(learning_rate, who)
         used = [groups.get(m.group, base) for m in found]
         self.dynamic_lr: bool = any(rate_kinds.changes(rate) for rate in used)
+        lengths = sorted({len(rate) for rate in used if isinstance(rate, np.ndarray) and rate.ndim})
+        check_value(lengths, len(lengths) < 2, "have as many steps in all groups", "the lists of learning rates", who)
         kept = {}
         for m in found:
             key = m.group if m.group in groups else None

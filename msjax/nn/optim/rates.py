@@ -56,10 +56,10 @@ def as_rate(value: LearningRate, who: str) -> float | np.ndarray | LearningRateS
         return value
     if isinstance(value, (bool, int, float)):
         return float(check_in_range(value, "the learning rate", who, low=0))
-    if isinstance(value, (Tensor, np.ndarray)):
+    if isinstance(value, Tensor) or (isinstance(value, np.ndarray) and value.ndim):
         check_rank(value, (0, 1), "a learning rate", who)
         return np.asarray(value, np.float32)
-    if isinstance(value, Iterable) and not isinstance(value, Cell):
+    if isinstance(value, Iterable) and not isinstance(value, (Cell, np.ndarray)):
         rates = [float(v) for v in value]
         check_value(rates, rates, "not be empty", "the list of learning rates", who)
         return np.asarray(rates, np.float32)

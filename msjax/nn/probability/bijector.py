@@ -11,7 +11,6 @@ from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike
 from msjax.core.base.checks import check_bool, check_kind, check_number, check_type, check_value
-from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 
 __all__ = ["Bijector", "Exp", "GumbelCDF", "Invert", "PowerTransform", "ScalarAffine", "Softplus"]
@@ -86,10 +85,8 @@ class Bijector(Cell):
 
     def _check_value_dtype(self, value: object) -> Tensor:
         """The value; a TypeError for anything but a Tensor of floats, of the bijector's type if it has one."""
-        if not isinstance(value, Tensor) or value.dtype.kind != "f" or self._dtype not in (None, value.dtype):
-            raise TypeError(
-                f"For '{self._name}', the value should be a Tensor of {self._dtype or 'floats'}, but got {describe(value)}."
-            )
+        fits = isinstance(value, Tensor) and value.dtype.kind == "f" and self._dtype in (None, value.dtype)
+        check_kind(value, fits, f"be a Tensor of {self._dtype or 'floats'}", "the value", self._name)
         return value
 
     def cast_param_by_value(self, value: Tensor, para: Tensor) -> Tensor:

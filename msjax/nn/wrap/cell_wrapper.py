@@ -38,10 +38,9 @@ class WithLossCell(Cell):
         Tensor, the loss.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> net = nn.WithLossCell(nn.ReLU(), nn.MSELoss())
-        >>> print(net(ms.Tensor([1.0, -1.0]), ms.Tensor([3.0, 0.0])))
+        >>> print(net(Tensor([1.0, -1.0]), Tensor([3.0, 0.0])))
         2.0
     """
 
@@ -126,9 +125,8 @@ class ForwardValueAndGrad(Cell):
         TypeError: `network` can't be called, or a flag is not a bool.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> value, gradient = nn.ForwardValueAndGrad(nn.MSELoss())(ms.Tensor([3.0]), ms.Tensor([1.0]))
+        >>> from msjax import Tensor, nn
+        >>> value, gradient = nn.ForwardValueAndGrad(nn.MSELoss())(Tensor([3.0]), Tensor([1.0]))
         >>> print(value, gradient)
         4.0 [4.]
     """
@@ -214,11 +212,10 @@ class TrainOneStepCell(Cell):
         Tensor, the loss before the step.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> net = nn.Dense(1, 1, weight_init="ones", has_bias=False)
         >>> step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1))
-        >>> print(step(ms.Tensor([[1.0]]), ms.Tensor([[0.0]])), net.weight.value())
+        >>> print(step(Tensor([[1.0]]), Tensor([[0.0]])), net.weight.value())
         1.0 [[0.8]]
     """
 

@@ -43,9 +43,8 @@ class Jvp(_Product):
         TypeError: the direction has another form than the inputs.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(*nn.Jvp(nn.ReLU())(ms.Tensor([3.0, -1.0]), ms.Tensor([5.0, 5.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(*nn.Jvp(nn.ReLU())(Tensor([3.0, -1.0]), Tensor([5.0, 5.0])))
         [ 3. 0.] [ 5. 0.]
     """
 
@@ -73,9 +72,8 @@ class Vjp(_Product):
         TypeError: the gradient has another form than the outputs.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(*nn.Vjp(nn.ReLU())(ms.Tensor([3.0, -1.0]), ms.Tensor([5.0, 5.0])))
+        >>> from msjax import Tensor, nn
+        >>> print(*nn.Vjp(nn.ReLU())(Tensor([3.0, -1.0]), Tensor([5.0, 5.0])))
         [ 3. 0.] [ 5. 0.]
     """
 

@@ -43,10 +43,9 @@ class DistributedGradReducer(Cell):
         RuntimeError: there is no such group, or this process is not in it.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, nn
         >>> reducer = nn.DistributedGradReducer([], mean=True)
-        >>> print(reducer((ms.Tensor([1.0, 2.0]),))[0])  # one process
+        >>> print(reducer((Tensor([1.0, 2.0]),))[0])  # one process
         [1. 2.]
     """
 

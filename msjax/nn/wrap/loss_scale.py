@@ -36,11 +36,10 @@ class DynamicLossScaleUpdateCell(Cell):
         Tensor, `overflow`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Parameter, Tensor, nn
         >>> update = nn.DynamicLossScaleUpdateCell(loss_scale_value=8.0, scale_factor=2, scale_window=1000)
-        >>> scale = ms.Parameter(ms.Tensor(update.get_loss_scale()))
-        >>> _ = update(scale, ms.Tensor(True))
+        >>> scale = Parameter(Tensor(update.get_loss_scale()))
+        >>> _ = update(scale, Tensor(True))
         >>> print(scale.value())
         4.0
     """

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.random import Generator, default_generator
-from msjax.common.seeds import OP_SEEDS, numpy_generator
+from msjax.common.seeds import SEEDS
 from msjax.common.typing import TensorLike
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.recent import Recent
@@ -30,7 +30,7 @@ class SeededKeys:
         self._epoch = None
         # Threads that draw at the same time get keys of their own.
         self._lock = threading.Lock()
-        OP_SEEDS.register(self)
+        SEEDS.register(self)
 
     def restart(self) -> None:
         """Begin anew: the program's seed is set."""
@@ -44,10 +44,10 @@ class SeededKeys:
                 return _mixed(default_generator.next_key(), self._seed)
             # Seeding the default generator replaces its numpy generator, and restarts this sequence.
             with self._lock:
-                if self._epoch is not numpy_generator():
+                if self._epoch is not SEEDS.generator:
                     if self._epoch is not None:
                         self.restart()
-                    self._epoch = numpy_generator()
+                    self._epoch = SEEDS.generator
             STATE.used((state,))
         return self._generator.next_key()
 

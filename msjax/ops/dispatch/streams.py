@@ -13,7 +13,7 @@ import numpy as np
 from msjax.common.generators import minstd
 from msjax.common.random import GeneratorState, default_generator
 from msjax.common.run_state import LOCK, STATE
-from msjax.common.seeds import OP_SEEDS
+from msjax.common.seeds import SEEDS
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import JaxArray
@@ -32,7 +32,7 @@ class MaskStream:
     The state of a shape is a GeneratorState, which compiled programs take as an input and return. Setting the program's seed restarts them.
 
     Args:
-        count (int): the second seed, see `OpSeeds`.
+        count (int): the second seed, see `Seeds`.
     """
 
     __slots__ = ("__weakref__", "_count", "_states")
@@ -40,7 +40,7 @@ class MaskStream:
     def __init__(self, count: int):
         self._count = count
         self._states: dict[tuple[int, ...], GeneratorState] = {}
-        OP_SEEDS.register(self)
+        SEEDS.register(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MaskStream:
         other = memo[id(self)] = MaskStream(self._count)
@@ -53,7 +53,7 @@ class MaskStream:
             state._set_value(self._first())
 
     def _first(self):
-        return jnp.uint32(minstd.first_state(OP_SEEDS.merged(self._count)))
+        return jnp.uint32(minstd.first_state(SEEDS.merged(self._count)))
 
     def next_state(self, shape: tuple[int, ...]) -> Tensor:
         """The state from which the next mask of a shape is drawn."""
@@ -69,7 +69,7 @@ class MaskStream:
 
 def mask_stream() -> MaskStream | None:
     """The stream of a new dropout layer; None where no seed was set."""
-    return MaskStream(OP_SEEDS.next_count("dropout")) if OP_SEEDS.following() else None
+    return MaskStream(SEEDS.next_count("dropout")) if SEEDS.following() else None
 
 
 def streams_are_open() -> bool:
@@ -78,7 +78,7 @@ def streams_are_open() -> bool:
     What is drawn in a loop of jax or under its transformations, and what is drawn again in a second run of a recomputed cell, comes from
     the default generator, whose state these keep.
     """
-    if STATE.in_functional_run() or STATE.saving is not None or not OP_SEEDS.following():
+    if STATE.in_functional_run() or STATE.saving is not None or not SEEDS.following():
         return False
     return not is_tracer(default_generator.state._value) if STATE.trace is None else STATE.trace.here()
 
@@ -144,7 +144,7 @@ def state_of_mask(seed: int | None, count: int) -> Tensor | JaxArray | None:
 def _seed_of_call(name, seed):
     if not streams_are_open() or (seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0)):
         return None  # jax's generator refuses the wrong seeds
-    return OP_SEEDS.merged(OP_SEEDS.next_count(name, seed))
+    return SEEDS.merged(SEEDS.next_count(name, seed))
 
 
 def _state_in_program(key, first):

@@ -184,9 +184,8 @@ def all_reduce(x: Tensor, op: str = "sum", group: str = WORLD) -> Tensor:
         RuntimeError: there is no such group, or this process is not in it.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.AllReduce()(ms.Tensor([1.0, 2.0])))  # one process
+        >>> from msjax import Tensor, ops
+        >>> print(ops.AllReduce()(Tensor([1.0, 2.0])))  # one process
         [1. 2.]
     """
     return _run(_AllReduce, group, (x,), op)

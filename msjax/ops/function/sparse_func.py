@@ -11,14 +11,7 @@ from msjax.common.dtype import int32
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_type, check_value
 from msjax.ops.function import math_func
-from msjax.ops.function.array_func import (
-    arange,
-    broadcast_to,
-    concat,
-    searchsorted,
-    unsorted_segment_max,
-    unsorted_segment_sum,
-)
+from msjax.ops.function.array_func import arange, broadcast_to, concat, searchsorted, unsorted_segment_max, unsorted_segment_sum
 from msjax.ops.sparse_tensor import COOTensor, CSRTensor, RowTensor
 
 # The operators of one operand that have a form for each kind of sparse tensor.
@@ -71,9 +64,8 @@ def dense_to_sparse_coo(tensor: Tensor) -> COOTensor:
         tensor (Tensor): with two axes at least.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> ops.dense_to_sparse_coo(ms.Tensor([[0, 5], [7, 0]])).indices.asnumpy().tolist()
+        >>> from msjax import Tensor, ops
+        >>> ops.dense_to_sparse_coo(Tensor([[0, 5], [7, 0]])).indices.asnumpy().tolist()
         [[0, 1], [1, 0]]
     """
     check_value(tensor.ndim, tensor.ndim > 1, "have two axes at least", "the tensor", "to_coo")
@@ -233,68 +225,16 @@ def csr_softmax(logits: CSRTensor, dtype: Any) -> CSRTensor:
 
 if TYPE_CHECKING:
     # What the tables above make, for type checkers.
-    coo_abs: Callable[[COOTensor], COOTensor]
-    coo_acos: Callable[[COOTensor], COOTensor]
-    coo_acosh: Callable[[COOTensor], COOTensor]
-    coo_asin: Callable[[COOTensor], COOTensor]
-    coo_asinh: Callable[[COOTensor], COOTensor]
-    coo_atan: Callable[[COOTensor], COOTensor]
-    coo_atanh: Callable[[COOTensor], COOTensor]
-    coo_ceil: Callable[[COOTensor], COOTensor]
-    coo_cos: Callable[[COOTensor], COOTensor]
-    coo_cosh: Callable[[COOTensor], COOTensor]
-    coo_exp: Callable[[COOTensor], COOTensor]
-    coo_expm1: Callable[[COOTensor], COOTensor]
-    coo_floor: Callable[[COOTensor], COOTensor]
-    coo_inv: Callable[[COOTensor], COOTensor]
-    coo_isfinite: Callable[[COOTensor], COOTensor]
-    coo_isinf: Callable[[COOTensor], COOTensor]
-    coo_isnan: Callable[[COOTensor], COOTensor]
-    coo_log: Callable[[COOTensor], COOTensor]
-    coo_log1p: Callable[[COOTensor], COOTensor]
-    coo_neg: Callable[[COOTensor], COOTensor]
-    coo_relu: Callable[[COOTensor], COOTensor]
-    coo_relu6: Callable[[COOTensor], COOTensor]
-    coo_round: Callable[[COOTensor], COOTensor]
-    coo_sigmoid: Callable[[COOTensor], COOTensor]
-    coo_sin: Callable[[COOTensor], COOTensor]
-    coo_sinh: Callable[[COOTensor], COOTensor]
-    coo_softsign: Callable[[COOTensor], COOTensor]
-    coo_sqrt: Callable[[COOTensor], COOTensor]
-    coo_square: Callable[[COOTensor], COOTensor]
-    coo_tan: Callable[[COOTensor], COOTensor]
-    coo_tanh: Callable[[COOTensor], COOTensor]
-    csr_abs: Callable[[CSRTensor], CSRTensor]
-    csr_acos: Callable[[CSRTensor], CSRTensor]
-    csr_acosh: Callable[[CSRTensor], CSRTensor]
-    csr_asin: Callable[[CSRTensor], CSRTensor]
-    csr_asinh: Callable[[CSRTensor], CSRTensor]
-    csr_atan: Callable[[CSRTensor], CSRTensor]
-    csr_atanh: Callable[[CSRTensor], CSRTensor]
-    csr_ceil: Callable[[CSRTensor], CSRTensor]
-    csr_cos: Callable[[CSRTensor], CSRTensor]
-    csr_cosh: Callable[[CSRTensor], CSRTensor]
-    csr_exp: Callable[[CSRTensor], CSRTensor]
-    csr_expm1: Callable[[CSRTensor], CSRTensor]
-    csr_floor: Callable[[CSRTensor], CSRTensor]
-    csr_inv: Callable[[CSRTensor], CSRTensor]
-    csr_isfinite: Callable[[CSRTensor], CSRTensor]
-    csr_isinf: Callable[[CSRTensor], CSRTensor]
-    csr_isnan: Callable[[CSRTensor], CSRTensor]
-    csr_log: Callable[[CSRTensor], CSRTensor]
-    csr_log1p: Callable[[CSRTensor], CSRTensor]
-    csr_neg: Callable[[CSRTensor], CSRTensor]
-    csr_relu: Callable[[CSRTensor], CSRTensor]
-    csr_relu6: Callable[[CSRTensor], CSRTensor]
-    csr_round: Callable[[CSRTensor], CSRTensor]
-    csr_sigmoid: Callable[[CSRTensor], CSRTensor]
-    csr_sin: Callable[[CSRTensor], CSRTensor]
-    csr_sinh: Callable[[CSRTensor], CSRTensor]
-    csr_softsign: Callable[[CSRTensor], CSRTensor]
-    csr_sqrt: Callable[[CSRTensor], CSRTensor]
-    csr_square: Callable[[CSRTensor], CSRTensor]
-    csr_tan: Callable[[CSRTensor], CSRTensor]
-    csr_tanh: Callable[[CSRTensor], CSRTensor]
+    _coo: Callable[[COOTensor], COOTensor] = _of_values("coo", "abs")
+    _csr: Callable[[CSRTensor], CSRTensor] = _of_values("csr", "abs")
+    coo_abs = coo_acos = coo_acosh = coo_asin = coo_asinh = coo_atan = coo_atanh = coo_ceil = coo_cos = coo_cosh = _coo
+    coo_exp = coo_expm1 = coo_floor = coo_inv = coo_isfinite = coo_isinf = coo_isnan = coo_log = coo_log1p = coo_neg = _coo
+    coo_relu = coo_relu6 = coo_round = coo_sigmoid = coo_sin = coo_sinh = coo_softsign = coo_sqrt = coo_square = coo_tan = _coo
+    coo_tanh = _coo
+    csr_abs = csr_acos = csr_acosh = csr_asin = csr_asinh = csr_atan = csr_atanh = csr_ceil = csr_cos = csr_cosh = _csr
+    csr_exp = csr_expm1 = csr_floor = csr_inv = csr_isfinite = csr_isinf = csr_isnan = csr_log = csr_log1p = csr_neg = _csr
+    csr_relu = csr_relu6 = csr_round = csr_sigmoid = csr_sin = csr_sinh = csr_softsign = csr_sqrt = csr_square = csr_tan = _csr
+    csr_tanh = _csr
     coo_tensor_get_indices: Callable[[COOTensor], Tensor]
     coo_tensor_get_values: Callable[[COOTensor], Tensor]
     coo_tensor_get_dense_shape: Callable[[COOTensor], tuple[int, ...]]

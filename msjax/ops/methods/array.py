@@ -18,13 +18,7 @@ from msjax.core.base.errors import describe
 from msjax.core.base.typing import Attribute, JaxArray
 from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.function.array_func import (
-    arrange,
-    casting,
-    diagonals,
-    ordering,
-    splitting,
-)
+from msjax.ops.function.array_func import arrange, casting, diagonals, ordering, splitting
 from msjax.ops.function.array_func.arrange import shape_of
 from msjax.ops.primitive import method_of
 
@@ -172,7 +166,7 @@ def _mT(self: Tensor) -> Tensor:
     return _reverse_matrix(self)
 
 
-@operator()
+@operator(view=Rule(write=lambda x, value: jax.numpy.conj(value), layout=lambda x: x))
 def _conjugate(x: TensorLike) -> JaxArray:
     return jax.numpy.conj(x)
 
@@ -276,23 +270,6 @@ def _fill(self: Tensor, value: TensorLike) -> Tensor:
     return _full(self, self.shape, 0 if value is None else value.item() if isinstance(value, Tensor) else value, None)
 
 
-_expand_as: Final = method_of(arrange.expand_as, x="other")
-_split: Final = method_of(splitting.split, dim="axis", split_size="split_size_or_sections")
-_chunk: Final = method_of(splitting.chunk, dim="axis")
-_narrow: Final = method_of(splitting.narrow, dim="axis")
-_diagonal: Final = method_of(diagonals.diagonal, axis1="dim1", axis2="dim2")
-_bool: Final = _caster("bool")
-_byte: Final = _caster("uint8")
-_char: Final = _caster("int8")
-_short: Final = _caster("int16")
-_int: Final = _caster("int32")
-_long: Final = _caster("int64")
-_half: Final = _caster("float16")
-_bfloat16: Final = _caster("bfloat16")
-_float: Final = _caster("float32")
-_double: Final = _caster("float64")
-
-
 @attached_to(Tensor)
 class ArrayMethods:
     """Methods that rearrange and convert elements."""
@@ -315,7 +292,7 @@ class ArrayMethods:
     flatten = _flatten
     broadcast_to = _expand
     expand = _expand
-    expand_as = _expand_as
+    expand_as: Final = method_of(arrange.expand_as, x="other")
     tile = _tile
     repeat = _repeat
     repeat_interleave = _repeat_interleave
@@ -336,9 +313,9 @@ class ArrayMethods:
     )
 
     # pieces
-    split = _split
-    chunk = _chunk
-    narrow = _narrow
+    split: Final = method_of(splitting.split, dim="axis", split_size="split_size_or_sections")
+    chunk: Final = method_of(splitting.chunk, dim="axis")
+    narrow: Final = method_of(splitting.narrow, dim="axis")
     from msjax.ops.function.array_func.splitting import (
         dsplit,
         hsplit,
@@ -351,7 +328,7 @@ class ArrayMethods:
 
     # diagonals
     diag = _diag
-    diagonal = _diagonal
+    diagonal: Final = method_of(diagonals.diagonal, axis1="dim1", axis2="dim2")
     from msjax.ops.function.array_func.diagonals import diagflat, diagonal_scatter, fill_diagonal, tril, triu
 
     # windows
@@ -363,16 +340,16 @@ class ArrayMethods:
 
     to = _to
     type = _type
-    bool = _bool
-    byte = _byte
-    char = _char
-    short = _short
-    int = _int
-    long = _long
-    half = _half
-    bfloat16 = _bfloat16
-    float = _float
-    double = _double
+    bool: Final = _caster("bool")
+    byte: Final = _caster("uint8")
+    char: Final = _caster("int8")
+    short: Final = _caster("int16")
+    int: Final = _caster("int32")
+    long: Final = _caster("int64")
+    half: Final = _caster("float16")
+    bfloat16: Final = _caster("bfloat16")
+    float: Final = _caster("float32")
+    double: Final = _caster("float64")
     copy = _copy
     clone = _copy
     from msjax.ops.function.array_func.casting import type_as

@@ -10,12 +10,7 @@ from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.ops.function.control.gradient import stop_gradient
-from msjax.ops.function.math_func import (
-    arithmetic,
-    comparison,
-    elementary,
-    reduction,
-)
+from msjax.ops.function.math_func import arithmetic, comparison, elementary, reduction
 from msjax.ops.function.nn_func import softmaxes
 from msjax.ops.methods.inplace import inplace
 from msjax.ops.primitive import method_of
@@ -46,20 +41,6 @@ def _softmax(self: Tensor, axis: int, dtype: Type | None = None) -> Tensor:
     return softmaxes.softmax(self, axis, dtype=dtype)
 
 
-_approximate_equal: Final = method_of(comparison.approximate_equal, other="y")
-_add_: Final = inplace(_add)
-_sub_: Final = inplace(_sub)
-_mul_: Final = inplace(arithmetic.mul)
-_div_: Final = inplace(arithmetic.div)
-_remainder_: Final = inplace(arithmetic.remainder)
-_floor_divide_: Final = inplace(arithmetic.floor_divide)
-_exp_: Final = inplace(elementary.exp)
-_log_: Final = inplace(elementary.log)
-_floor_: Final = inplace(elementary.floor)
-_sign_: Final = inplace(elementary.sign)
-_multiply: Final = method_of(arithmetic.mul, value="other")
-
-
 @attached_to(Tensor)
 class ElementwiseMethods:
     """Methods of arithmetic, comparison and elementwise functions."""
@@ -72,19 +53,19 @@ class ElementwiseMethods:
     __round__ = _round
     allclose = _allclose
     softmax = _softmax
-    approximate_equal = _approximate_equal
+    approximate_equal: Final = method_of(comparison.approximate_equal, other="y")
     detach = stop_gradient
     # In place, as their names say; on CPU, MindSpore 2.10 returns a new Tensor and leaves this one as it was.
-    add_ = _add_
-    sub_ = _sub_
-    mul_ = _mul_
-    div_ = _div_
-    remainder_ = _remainder_
-    floor_divide_ = _floor_divide_
-    exp_ = _exp_
-    log_ = _log_
-    floor_ = _floor_
-    sign_ = _sign_
+    add_: Final = inplace(_add)
+    sub_: Final = inplace(_sub)
+    mul_: Final = inplace(arithmetic.mul)
+    div_: Final = inplace(arithmetic.div)
+    remainder_: Final = inplace(arithmetic.remainder)
+    floor_divide_: Final = inplace(arithmetic.floor_divide)
+    exp_: Final = inplace(elementary.exp)
+    log_: Final = inplace(elementary.log)
+    floor_: Final = inplace(elementary.floor)
+    sign_: Final = inplace(elementary.sign)
     # arithmetic and comparison
     from msjax.ops.function.math_func.arithmetic import (
         addcdiv,
@@ -111,7 +92,7 @@ class ElementwiseMethods:
         uniform_,
     )
 
-    multiply = _multiply
+    multiply: Final = method_of(arithmetic.mul, value="other")
     from msjax.ops.function.math_func.bessel import i0
     from msjax.ops.function.math_func.comparison import (
         eq,

@@ -135,37 +135,22 @@ def _set(
     return _assign_value(self, Tensor(np.zeros(0, self.dtype.np)) if source is None else source)
 
 
-_fill_: Final = _everywhere(inplace(_fill))
-_zero_: Final = _everywhere(inplace(_zero))
-_copy_: Final = inplace(_copy)
-_masked_fill_: Final = inplace(selecting.masked_fill)
-_masked_scatter_: Final = inplace(selecting.masked_scatter)
-_scatter_: Final = inplace(_scatter)
-_scatter_add_: Final = inplace(_scatter_add)
-_index_add_: Final = inplace(_index_add)
-_index_copy_: Final = inplace(_index_copy)
-_index_fill_: Final = inplace(scattering.index_fill)
-_index_put_: Final = inplace(indexing.index_put)
-_put_: Final = inplace(_put)
-_fill_diagonal_: Final = inplace(_fill_diagonal)
-
-
 @attached_to(Tensor)
 class InplaceMethods:
     """Methods that give a Tensor new data."""
 
-    fill_ = _fill_
-    zero_ = _zero_
-    copy_ = _copy_
-    masked_fill_ = _masked_fill_
-    masked_scatter_ = _masked_scatter_
-    scatter_ = _scatter_
-    scatter_add_ = _scatter_add_
-    index_add_ = _index_add_
-    index_copy_ = _index_copy_
-    index_fill_ = _index_fill_
-    index_put_ = _index_put_
-    put_ = _put_
-    fill_diagonal_ = _fill_diagonal_
+    fill_: Final = _everywhere(inplace(_fill))
+    zero_: Final = _everywhere(inplace(_zero))
+    copy_: Final = inplace(_copy)
+    masked_fill_: Final = inplace(selecting.masked_fill)
+    masked_scatter_: Final = inplace(selecting.masked_scatter)
+    scatter_: Final = inplace(_scatter)
+    scatter_add_: Final = inplace(_scatter_add)
+    index_add_: Final = inplace(_index_add)
+    index_copy_: Final = inplace(_index_copy)
+    index_fill_: Final = inplace(scattering.index_fill)
+    index_put_: Final = inplace(indexing.index_put)
+    put_: Final = inplace(_put)
+    fill_diagonal_: Final = inplace(_fill_diagonal)
     assign_value = _assign_value
     set_ = _set

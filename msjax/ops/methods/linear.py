@@ -13,9 +13,7 @@ from msjax.common.typing import TensorLike
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.random_keys import next_key
 from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
-from msjax.ops.function.math_func import (
-    inplace_math,
-)
+from msjax.ops.function.math_func import inplace_math
 from msjax.ops.function.random_func import choices, distributions
 from msjax.ops.methods.inplace import inplace
 from msjax.ops.primitive import method_of
@@ -66,33 +64,23 @@ def _log_normal(self: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
     return apply(distributions.LOG_NORMAL, (self, next_key(), builtins.float(mean), builtins.float(std)))
 
 
-_matmul: Final = method_of(linear.matmul, tensor2="other")
-_addmm: Final = _addition(layers.addmm, "mat1", "mat2")
-_addmv: Final = _addition(layers.addmv, "mat", "vec")
-_addr: Final = _addition(layers.addr, "vec1", "vec2")
-_addbmm: Final = _addition(layers.addbmm, "batch1", "batch2")
-_baddbmm: Final = _addition(layers.baddbmm, "batch1", "batch2")
-_ormqr: Final = method_of(decompositions.ormqr, input2="tau", input3="other")
-_addmm_: Final = inplace(_addition(layers.addmm, "mat1", "mat2"))
-
-
 @attached_to(Tensor)
 class LinearMethods:
     """Methods of linear algebra and random numbers."""
 
     # linear algebra
-    matmul = _matmul
-    addmm = _addmm
-    addmv = _addmv
-    addr = _addr
-    addbmm = _addbmm
-    baddbmm = _baddbmm
+    matmul: Final = method_of(linear.matmul, tensor2="other")
+    addmm: Final = _addition(layers.addmm, "mat1", "mat2")
+    addmv: Final = _addition(layers.addmv, "mat", "vec")
+    addr: Final = _addition(layers.addr, "vec1", "vec2")
+    addbmm: Final = _addition(layers.addbmm, "batch1", "batch2")
+    baddbmm: Final = _addition(layers.baddbmm, "batch1", "batch2")
     from msjax.ops.function.linalg_func.decompositions import trace_method as trace
 
     qr = _qr
-    ormqr = _ormqr
+    ormqr: Final = method_of(decompositions.ormqr, input2="tau", input3="other")
     triangular_solve = _triangular_solve
-    addmm_ = _addmm_
+    addmm_: Final = inplace(_addition(layers.addmm, "mat1", "mat2"))
     from msjax.ops.function.linalg_func.decompositions import (
         adjoint,
         cholesky,

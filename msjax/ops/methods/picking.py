@@ -11,16 +11,7 @@ from msjax.common import dtype as mstype
 from msjax.common.bases import attached_to
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.ops.function.array_func import (
-    arrange,
-    casting,
-    gathering,
-    joining,
-    scattering,
-    searching,
-    selecting,
-    sorting,
-)
+from msjax.ops.function.array_func import arrange, casting, gathering, joining, scattering, searching, selecting, sorting
 
 
 def _gather(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:

@@ -18,12 +18,7 @@ from msjax.core.base.typing import Attribute, Axes, Number
 from msjax.core.door import STATE
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import casting
-from msjax.ops.function.math_func import (
-    cumulative,
-    extremes,
-    reduction,
-    statistics,
-)
+from msjax.ops.function.math_func import cumulative, extremes, reduction, statistics
 from msjax.ops.primitive import method_of
 
 
@@ -206,31 +201,6 @@ def _sum_to_size(self: Tensor, *size: Any) -> Tensor:
     return reduction.sum_kept(out, tuple(builtins.range(lead)), False) if lead else out
 
 
-_max: Final = _extreme("max", extremes.amax, extremes.max)
-_min: Final = _extreme("min", extremes.amin, extremes.min)
-_amax: Final = method_of(extremes.amax, dim="axis", keepdim="keepdims")
-_amin: Final = method_of(extremes.amin, dim="axis", keepdim="keepdims")
-_argmax: Final = method_of(extremes.argmax, axis="dim", keepdims="keepdim")
-_argmin: Final = method_of(extremes.argmin, dim="axis", keepdim="keepdims")
-_argmax_with_value: Final = _with_value(extremes.max)
-_argmin_with_value: Final = _with_value(extremes.min)
-_any: Final = method_of(reduction.any, keepdims="keep_dims", keepdim="keep_dims", dim="axis")
-_all: Final = method_of(reduction.all, keepdims="keep_dims", keepdim="keep_dims", dim="axis")
-_std: Final = _moment("std", reduction.std)
-_var: Final = _moment("var", reduction.var)
-_logsumexp: Final = method_of(reduction.logsumexp, axis="dim", keepdims="keepdim")
-_nansum: Final = method_of(reduction.nansum, dim="axis", keepdim="keepdims")
-_nanmean: Final = method_of(reduction.nanmean, dim="axis", keepdim="keepdims")
-_median: Final = method_of(statistics.median, dim="axis", keepdim="keepdims")
-_nanmedian: Final = method_of(statistics.nanmedian, dim="axis", keepdim="keepdims")
-_cumsum: Final = method_of(cumulative.cumsum, dim="axis")
-_cumprod: Final = method_of(cumulative.cumprod, axis="dim")
-_cummax: Final = method_of(cumulative.cummax, dim="axis")
-_cummin: Final = method_of(cumulative.cummin, dim="axis")
-_logcumsumexp: Final = method_of(cumulative.logcumsumexp, dim="axis")
-_diff: Final = method_of(cumulative.diff, dim="axis")
-
-
 @attached_to(Tensor)
 class ReductionMethods:
     """Methods of reductions and cumulative operators."""
@@ -238,34 +208,34 @@ class ReductionMethods:
     sum = _sum
     mean = _mean
     prod = _prod
-    max = _max
-    min = _min
-    amax = _amax
-    amin = _amin
+    max: Final = _extreme("max", extremes.amax, extremes.max)
+    min: Final = _extreme("min", extremes.amin, extremes.min)
+    amax: Final = method_of(extremes.amax, dim="axis", keepdim="keepdims")
+    amin: Final = method_of(extremes.amin, dim="axis", keepdim="keepdims")
     ptp = _ptp
-    argmax = _argmax
-    argmin = _argmin
-    argmax_with_value = _argmax_with_value
-    argmin_with_value = _argmin_with_value
-    any = _any
-    all = _all
-    std = _std
-    var = _var
+    argmax: Final = method_of(extremes.argmax, axis="dim", keepdims="keepdim")
+    argmin: Final = method_of(extremes.argmin, dim="axis", keepdim="keepdims")
+    argmax_with_value: Final = _with_value(extremes.max)
+    argmin_with_value: Final = _with_value(extremes.min)
+    any: Final = method_of(reduction.any, keepdims="keep_dims", keepdim="keep_dims", dim="axis")
+    all: Final = method_of(reduction.all, keepdims="keep_dims", keepdim="keep_dims", dim="axis")
+    std: Final = _moment("std", reduction.std)
+    var: Final = _moment("var", reduction.var)
     count_nonzero = _count_nonzero
-    logsumexp = _logsumexp
-    nansum = _nansum
-    nanmean = _nanmean
-    median = _median
-    nanmedian = _nanmedian
+    logsumexp: Final = method_of(reduction.logsumexp, axis="dim", keepdims="keepdim")
+    nansum: Final = method_of(reduction.nansum, dim="axis", keepdim="keepdims")
+    nanmean: Final = method_of(reduction.nanmean, dim="axis", keepdim="keepdims")
+    median: Final = method_of(statistics.median, dim="axis", keepdim="keepdims")
+    nanmedian: Final = method_of(statistics.nanmedian, dim="axis", keepdim="keepdims")
     sum_to_size = _sum_to_size
     from msjax.ops.function.math_func.extremes import aminmax
     from msjax.ops.function.math_func.norms import norm, renorm
     from msjax.ops.function.math_func.statistics import cov, kthvalue, nanquantile, quantile
 
     # cumulative
-    cumsum = _cumsum
-    cumprod = _cumprod
-    cummax = _cummax
-    cummin = _cummin
-    logcumsumexp = _logcumsumexp
-    diff = _diff
+    cumsum: Final = method_of(cumulative.cumsum, dim="axis")
+    cumprod: Final = method_of(cumulative.cumprod, axis="dim")
+    cummax: Final = method_of(cumulative.cummax, dim="axis")
+    cummin: Final = method_of(cumulative.cummin, dim="axis")
+    logcumsumexp: Final = method_of(cumulative.logcumsumexp, dim="axis")
+    diff: Final = method_of(cumulative.diff, dim="axis")

@@ -359,9 +359,8 @@ class Print(Primitive):
     """Prints its inputs, each on a line of its own, Tensors with shape and type.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> ops.Print()("x is", ms.Tensor(True))
+        >>> from msjax import Tensor, ops
+        >>> ops.Print()("x is", Tensor(True))
         x is
         Tensor(shape=[], dtype=Bool, value= True)
     """

@@ -52,10 +52,9 @@ class Custom(Primitive):
 
     Example:
         >>> import numpy as np
-        >>> import msjax as ms
-        >>> from msjax import ops
+        >>> from msjax import Tensor, ops
         >>> double = ops.Custom(lambda x: x * 2, lambda shape: shape, lambda dtype: dtype, func_type="pyfunc")
-        >>> print(double(ms.Tensor([1.0, 2.0])))
+        >>> print(double(Tensor([1.0, 2.0])))
         [2. 4.]
     """
 

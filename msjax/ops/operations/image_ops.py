@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
@@ -26,29 +26,14 @@ __all__ = [
 # ---- resizing
 
 
-def _resized(form, image, size, mode, half):
+def _resized(form, image, size, half):
     if form.align_corners and form.half_pixel_centers:
         raise ValueError(f"For '{form.name}', 'align_corners' and 'half_pixel_centers' can't both be True.")
-    return resizing.resize(image, freeze(size), mode, "corners" if form.align_corners else "half" if half else "plain")
+    return resizing.resize(image, freeze(size), form._mode, "corners" if form.align_corners else "half" if half else "plain")
 
 
-class ResizeBilinearV2(Form):
-    """Images (N, C, H, W) brought to another size, linearly: called with (image, size).
-
-    Args:
-        align_corners (bool): whether the corner elements' centres stay where they are. Default: False.
-        half_pixel_centers (bool): whether coordinates are those of elements' centres. Default: False.
-    """
-
-    align_corners: bool = False
-    half_pixel_centers: bool = False
-
-    def __call__(self, image: Tensor, size: Shape) -> Tensor:
-        return _resized(self, image, size, "linear", self.half_pixel_centers)
-
-
-class ResizeBicubic(Form):
-    """Images (N, C, H, W) brought to another size, by cubic curves: called with (image, size).
+class _Resize(Form):
+    """The base of operators that take the size as an input.
 
     Args:
         align_corners (bool): whether the corner elements' centres stay where they are. Default: False.
@@ -57,24 +42,28 @@ class ResizeBicubic(Form):
 
     align_corners: bool = False
     half_pixel_centers: bool = False
+    _mode: ClassVar[str]
 
     def __call__(self, image: Tensor, size: Shape) -> Tensor:
-        return _resized(self, image, size, "cubic", self.half_pixel_centers)
+        return _resized(self, image, size, self.half_pixel_centers)
 
 
-class ResizeNearestNeighborV2(Form):
-    """Images (N, C, H, W) brought to another size, to the nearest element: called with (image, size).
+class ResizeBilinearV2(_Resize):
+    """Images (N, C, H, W) brought to another size, linearly: called with (image, size)."""
 
-    Args:
-        align_corners (bool): whether the corner elements' centres stay where they are. Default: False.
-        half_pixel_centers (bool): whether coordinates are those of elements' centres. Default: False.
-    """
+    _mode = "linear"
 
-    align_corners: bool = False
-    half_pixel_centers: bool = False
 
-    def __call__(self, image: Tensor, size: Shape) -> Tensor:
-        return _resized(self, image, size, "nearest", self.half_pixel_centers)
+class ResizeBicubic(_Resize):
+    """Images (N, C, H, W) brought to another size, by cubic curves: called with (image, size)."""
+
+    _mode = "cubic"
+
+
+class ResizeNearestNeighborV2(_Resize):
+    """Images (N, C, H, W) brought to another size, to the nearest element: called with (image, size)."""
+
+    _mode = "nearest"
 
 
 # MindSpore had this one before its version 2.
@@ -89,26 +78,24 @@ class ResizeBilinear(Form):
     size: Axes
     align_corners: bool = False
     half_pixel_centers: bool = False
+    _mode: ClassVar[str] = "linear"
 
     def __call__(self, image: Tensor) -> Tensor:
-        return _resized(self, image, self.size, "linear", self.half_pixel_centers)
+        return _resized(self, image, self.size, self.half_pixel_centers)
 
 
-class ResizeNearestNeighbor(Form):
+class ResizeNearestNeighbor(ResizeBilinear):
     """Images (N, C, H, W) brought to another size, to the nearest element.
 
     Args:
         align_corners (bool): whether the corner elements' centres stay where they are. Default: False.
-        half_pixel_centers (bool): whether coordinates are those of elements' centres. Default: False.
+        half_pixel_centers (bool): without effect, as in MindSpore's kernel. Default: False.
     """
 
-    size: Axes
-    align_corners: bool = False
-    half_pixel_centers: bool = False
+    _mode = "nearest"
 
     def __call__(self, image: Tensor) -> Tensor:
-        # MindSpore's kernel ignores half_pixel_centers.
-        return _resized(self, image, self.size, "nearest", False)
+        return _resized(self, image, self.size, False)
 
 
 class ResizeLinear1D(Form):

@@ -151,9 +151,8 @@ class MatMul(Form):
         transpose_a, transpose_b (bool): whether a matrix is transposed first. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> x = ms.Tensor([[1.0, 2.0]])
+        >>> from msjax import Tensor, ops
+        >>> x = Tensor([[1.0, 2.0]])
         >>> print(ops.MatMul(transpose_b=True)(x, x))
         [[5.]]
     """
@@ -174,9 +173,8 @@ class BatchMatMul(Form):
         transpose_a, transpose_b (bool): whether the last two axes of an operand are exchanged first. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> x = ms.Tensor([[[1.0, 2.0]]])
+        >>> from msjax import Tensor, ops
+        >>> x = Tensor([[[1.0, 2.0]]])
         >>> print(ops.BatchMatMul(transpose_b=True)(x, x))
         [[[5.]]]
     """

@@ -13,16 +13,7 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.array_func import creation, windows
 from msjax.ops.function.control.gradient import stop_gradient
-from msjax.ops.function.math_func import (
-    arithmetic,
-    bessel,
-    comparison,
-    complexes,
-    elementary,
-    elementwise,
-    logic,
-    special,
-)
+from msjax.ops.function.math_func import arithmetic, bessel, comparison, complexes, elementary, elementwise, logic, special
 from msjax.ops.primitive import Form
 
 __all__ = [

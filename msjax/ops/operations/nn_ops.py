@@ -55,7 +55,7 @@ def _convolve(self, n, x, weight):
             f"shape is {weight.shape}."
         )
     check_rank(x, n + 2, "the input", self.name)
-    pads = conv_pads(self.pad_mode, self.pad, x.shape[2:], kernel, stride, dilation, self.name)
+    pads = conv_pads(self.pad_mode, self.pad, n, self.name)
     return apply(CONV, (x, weight, None), (stride, pads, dilation, self.group))
 
 
@@ -73,7 +73,6 @@ class Conv2D(Form):
         data_format (str): "NCHW".
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> ops.Conv2D(4, 3)(ops.ones((1, 2, 5, 5)), ops.ones((4, 2, 3, 3))).shape
         (1, 4, 3, 3)
@@ -135,7 +134,7 @@ class _ConvBackpropInput(Form):
         sizes = freeze(input_size)
         stride, dilation = attributes_of(self, 2, "stride", "dilation")
         pad = self.pad if self.pad_list is None else self.pad_list
-        pads = conv_pads(self.pad_mode, pad, sizes[2:], weight.shape[2:], stride, dilation, self.name)
+        pads = conv_pads(self.pad_mode, pad, 2, self.name)
         return apply(CONV_TRANSPOSE, (dout, weight, None), (stride, pads, dilation, self.group, sizes[2:]))
 
 

@@ -14,6 +14,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_kind
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.function.nn_func.optimizer_steps import (
+    ada_factor,
     ada_max,
     adadelta,
     adagrad,
@@ -23,6 +24,7 @@ from msjax.ops.function.nn_func.optimizer_steps import (
     ftrl,
     proximal,
     proximal_adagrad,
+    rms,
     rms_prop,
     sgd,
 )
@@ -32,6 +34,7 @@ __all__ = [
     "ApplyMomentum", "Adam", "AdamWeightDecay", "ApplyGradientDescent", "ApplyAdagrad", "ApplyRMSProp", "ApplyAdadelta",
     "ApplyAdagradV2", "ApplyAdagradDA", "ApplyAddSign", "ApplyPowerSign", "ApplyCenteredRMSProp", "ApplyProximalAdagrad",
     "ApplyProximalGradientDescent", "ApplyFtrl", "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2", "ApplyAdaMax", "SGD",
+    "FusedAdaFactor", "FusedAdaFactorWithGlobalNorm",
 ]  # fmt: skip
 
 
@@ -81,6 +84,17 @@ def _sgd(var, accum, stat, grad, lr, momentum, dampening, weight_decay, nesterov
     moved, started = sgd(var, accum, grad, lr, momentum, dampening, nesterov, first=stat > 0)
     moves = momentum > 0
     return jnp.where(moves, moved, var - lr * grad), jnp.where(moves, started, accum), jnp.where(moves & (stat > 0), 0, stat)
+
+
+def _fused_ada_factor(
+    var, mean, rows, columns, squares, grad, floor, least, clip, beta1, beta2, decay, lr, norm, by_size, with_mean, decayed
+):
+    move, rows, columns, squares = ada_factor(grad / norm, rows, columns, squares, beta2, floor, clip)
+    lr = lr * jnp.maximum(least, rms(var)) if by_size else lr
+    move = move * lr
+    if with_mean:
+        move = mean = beta1 * mean + (1 - beta1) * move
+    return (var * (1 - decay * lr) if decayed else var) - move, mean, rows, columns, squares
 
 
 class _Step(Form):
@@ -151,10 +165,9 @@ class ApplyMomentum(_First, of=_momentum, written=2):
         gradient_scale (float): Default: 1.0.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> w, accum = ms.Parameter(ms.Tensor([1.0])), ms.Parameter(ms.Tensor([0.0]))
-        >>> print(ops.ApplyMomentum()(w, accum, 0.5, ms.Tensor([1.0]), 0.9))
+        >>> from msjax import Parameter, Tensor, ops
+        >>> w, accum = Parameter(Tensor([1.0])), Parameter(Tensor([0.0]))
+        >>> print(ops.ApplyMomentum()(w, accum, 0.5, Tensor([1.0]), 0.9))
         [0.5]
     """
 
@@ -184,10 +197,9 @@ class SGD(_First, of=_sgd, written=3, order=(0, 3, 5, 1, 2, 4)):
         nesterov (bool): Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> w, accum, stat = (ms.Parameter(ms.Tensor([v])) for v in (1.0, 0.0, 1.0))
-        >>> print(ops.SGD()(w, ms.Tensor([1.0]), 0.5, accum, 0.9, stat))
+        >>> from msjax import Parameter, Tensor, ops
+        >>> w, accum, stat = (Parameter(Tensor([v])) for v in (1.0, 0.0, 1.0))
+        >>> print(ops.SGD()(w, Tensor([1.0]), 0.5, accum, 0.9, stat))
         [0.5]
     """
 
@@ -206,6 +218,40 @@ class ApplyAdamWithAmsgrad(_All, of=_amsgrad, written=4):
     beta2: float = 0.999
     epsilon: float = 1e-08
     use_locking: bool = False
+
+
+class FusedAdaFactor(_All, of=_fused_ada_factor, written=5, order=(8, 9, 10, 11, 12, 7, *range(7), 13)):
+    """A step of AdaFactor, of (epsilon, clip_threshold, beta1, beta2, weight_decay, learning_rate, gradient, param, exp_avg,
+    exp_avg_sq_row, exp_avg_sq_col, exp_avg_sq); writes the last five, and returns them.
+
+    `epsilon` is a pair. For `FusedAdaFactorWithGlobalNorm` the norm by which gradients are divided comes last.
+
+    Args:
+        enable_scale_parameter (bool): the rate is relative to the parameter's size. Default: False.
+        enable_first_moment (bool): use the running mean of the moves. Default: False.
+        enable_weight_decay (bool): Default: False.
+
+    Example:
+        >>> from msjax import Parameter, Tensor, ops
+        >>> w, mean, row, column, squares = (Parameter(Tensor([v])) for v in (1.0, 0.0, 0.0, 0.0, 0.0))
+        >>> _ = ops.FusedAdaFactor()((1e-30, 1e-3), 1.0, 0.9, 0.75, 0.0, 0.5, Tensor([1.0]), w, mean, row, column, squares)
+        >>> print(w, squares)
+        [0.5] [0.25]
+    """
+
+    enable_scale_parameter: bool = False
+    enable_first_moment: bool = False
+    enable_weight_decay: bool = False
+
+    def __call__(self, epsilon: tuple[float, float], *operands: TensorLike) -> tuple[Tensor, ...]:
+        return self._run((*epsilon, *operands, 1.0))
+
+
+class FusedAdaFactorWithGlobalNorm(FusedAdaFactor):
+    """`FusedAdaFactor`, called with the norm by which the gradients are divided as the last operand."""
+
+    def __call__(self, epsilon: tuple[float, float], *operands: TensorLike) -> tuple[Tensor, ...]:
+        return self._run((*epsilon, *operands))
 
 
 # fmt: off

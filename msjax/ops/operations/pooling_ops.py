@@ -11,7 +11,6 @@ from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.typing import Axes
 from msjax.ops.function.nn_func import pooling, unpooling
 from msjax.ops.function.nn_func.convolution import conv_pads
-from msjax.ops.function.nn_func.sliding import same_pads
 from msjax.ops.operations.nn_ops import attributes_of, check_format
 from msjax.ops.primitive import Form
 
@@ -28,13 +27,11 @@ def _window(self, n, x, pad):
     mode = self.pad_mode.upper() if isinstance(self.pad_mode, str) else self.pad_mode
     check_value(self.pad_mode, mode in ("SAME", "VALID", "PAD"), "be 'same', 'valid' or 'pad'", "pad_mode", self.name)
     pooling.check_tensor(x, "x", (n + 2,), self.name)
-    if mode == "SAME":
-        return kernel, stride, same_pads(x.shape[2:], kernel, stride)
-    return kernel, stride, conv_pads(mode.lower(), pad, x.shape[2:], kernel, stride, (1,) * n, self.name)
+    return kernel, stride, "same" if mode == "SAME" else conv_pads(mode, pad, n, self.name)
 
 
 def _largest(self, n, x, pad=0, ceil_mode=None, indices=False):
-    return pooling.max_pool(x, *_window(self, n, x, pad), (1,) * n, bool(ceil_mode), indices, self.name)
+    return pooling.max_pool(x, *_window(self, n, x, pad), (1,) * n, bool(ceil_mode), indices)
 
 
 class MaxPool(Form):

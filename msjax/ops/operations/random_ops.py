@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +39,12 @@ def _key(primitive, *names):
 
 
 class _Seeded(Form):
+    """The base of operators with seeds.
+
+    Args:
+        seed, seed2 (int): if not both 0, each new object gives the same numbers in every run of the program. Default: 0.
+    """
+
     seed: int = 0
     seed2: int = 0
 
@@ -55,66 +61,42 @@ shape_of = sampling.shape_of
 
 
 class StandardNormal(_Seeded):
-    """Random numbers of the standard normal distribution, as Float32: ``ops.StandardNormal()(shape)``.
-
-    Args:
-        seed, seed2 (int): if not both 0, each new object gives the same numbers in every run of the program. Default: 0.
-    """
+    """Random numbers of the standard normal distribution, as Float32: ``ops.StandardNormal()(shape)``."""
 
     def __call__(self, shape: Shape) -> Tensor:
         return apply(sampling.RANDN, (_key(self),), (shape_of(shape, self.name), mstype.float32))
 
 
 class UniformReal(_Seeded):
-    """Random numbers, uniform in [0, 1), as Float32: ``ops.UniformReal()(shape)``.
-
-    Args:
-        seed, seed2 (int): if not both 0, each new object gives the same numbers in every run of the program. Default: 0.
-    """
+    """Random numbers, uniform in [0, 1), as Float32: ``ops.UniformReal()(shape)``."""
 
     def __call__(self, shape: Shape) -> Tensor:
         return apply(sampling.RAND, (_key(self),), (shape_of(shape, self.name), mstype.float32))
 
 
 class UniformInt(_Seeded):
-    """Random Int32, uniform in [minval, maxval): ``ops.UniformInt()(shape, minval, maxval)``.
-
-    Args:
-        seed, seed2 (int): if not both 0, each new object gives the same numbers in every run of the program. Default: 0.
-    """
+    """Random Int32, uniform in [minval, maxval): ``ops.UniformInt()(shape, minval, maxval)``."""
 
     def __call__(self, shape: Shape, minval: TensorLike, maxval: TensorLike) -> Tensor:
         return apply(sampling.RANDINT, (minval, maxval, _key(self)), (shape_of(shape, self.name), mstype.int32))
 
 
 class StandardLaplace(_Seeded):
-    """Random numbers of the Laplace distribution of mean 0 and scale 1: ``ops.StandardLaplace()(shape)``.
-
-    Args:
-        seed, seed2 (int): if not both 0, each new object gives the same numbers in every run of the program. Default: 0.
-    """
+    """Random numbers of the Laplace distribution of mean 0 and scale 1: ``ops.StandardLaplace()(shape)``."""
 
     def __call__(self, shape: Shape) -> Tensor:
         return apply(distributions.LAPLACE, (0.0, 1.0, _key(self)), (shape_of(shape, self.name),))
 
 
 class Gamma(_Seeded):
-    """Random numbers of a gamma distribution: ``ops.Gamma()(shape, alpha, beta)``, beta the inverse scale.
-
-    Args:
-        seed, seed2 (int): if not both 0, each new object gives the same numbers in every run of the program. Default: 0.
-    """
+    """Random numbers of a gamma distribution: ``ops.Gamma()(shape, alpha, beta)``, beta the inverse scale."""
 
     def __call__(self, shape: Shape, alpha: TensorLike, beta: TensorLike) -> Tensor:
         return apply(distributions.GAMMA, (alpha, beta, _key(self)), (shape_of(shape, self.name),))
 
 
 class Poisson(_Seeded):
-    """Random Int32 of a Poisson distribution: ``ops.Poisson()(shape, mean)``.
-
-    Args:
-        seed, seed2 (int): if not both 0, each new object gives the same numbers in every run of the program. Default: 0.
-    """
+    """Random Int32 of a Poisson distribution: ``ops.Poisson()(shape, mean)``."""
 
     def __call__(self, shape: Shape, mean: Tensor) -> Tensor:
         key = _key(self)
@@ -123,11 +105,7 @@ class Poisson(_Seeded):
 
 
 class RandomGamma(_Seeded):
-    """Random numbers of gamma distributions of scale 1: ``ops.RandomGamma()(shape, alpha)``.
-
-    Args:
-        seed, seed2 (int): if not both 0, each new object gives the same numbers in every run of the program. Default: 0.
-    """
+    """Random numbers of gamma distributions of scale 1: ``ops.RandomGamma()(shape, alpha)``."""
 
     def __call__(self, shape: Shape, alpha: Tensor) -> Tensor:
         return apply(distributions.GAMMA, (alpha, 1.0, _key(self)), (shape_of(shape, self.name) + alpha.shape,))
@@ -179,11 +157,7 @@ class MultinomialWithReplacement(Form):
 
 
 class RandomShuffle(_Seeded):
-    """The elements along the first axis in random order: ``ops.RandomShuffle()(x)``.
-
-    Args:
-        seed, seed2 (int): if not both 0, each new object gives the same numbers in every run of the program. Default: 0.
-    """
+    """The elements along the first axis in random order: ``ops.RandomShuffle()(x)``."""
 
     def __call__(self, x: TensorLike) -> Tensor:
         return apply(choices.SHUFFLE, (x, _key(self)))
@@ -268,11 +242,7 @@ _PARAMETERIZED = Op("ParameterizedTruncatedNormal", _parameterized)
 
 
 class ParameterizedTruncatedNormal(_Seeded):
-    """Normal numbers within limits, one set of parameters for each row: called with (shape, mean, stdevs, min, max).
-
-    Args:
-        seed, seed2 (int): if not both 0, each new object gives the same numbers in every run of the program. Default: 0.
-    """
+    """Normal numbers within limits, one set of parameters for each row: called with (shape, mean, stdevs, min, max)."""
 
     def __call__(self, shape: Shape, mean: TensorLike, stdevs: TensorLike, low: TensorLike, high: TensorLike) -> Tensor:
         return apply(_PARAMETERIZED, (mean, stdevs, low, high, _key(self)), (shape_of(shape, self.name),))
@@ -389,30 +359,30 @@ class Dropout(Form):
         return out, casting.cast(kept, x.dtype)
 
 
-class Dropout2D(Form):
-    """Whole channels of a Tensor of 4 axes dropped at random, the others scaled; returns (output, mask).
+class _ChannelDropout(Form):
+    """The base of dropout of channels.
 
     Args:
         keep_prob (float): how likely a channel is kept. Default: 0.5.
     """
 
     keep_prob: float = 0.5
+    _axes: ClassVar[tuple[int, ...]]
 
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return dropouts.dropout_with_mask(x, next_key(), 1 - float(self.keep_prob), (2, 3))
+        return dropouts.dropout_with_mask(x, next_key(), 1 - float(self.keep_prob), self._axes)
 
 
-class Dropout3D(Form):
-    """Whole channels of a Tensor of 5 axes dropped at random, the others scaled; returns (output, mask).
+class Dropout2D(_ChannelDropout):
+    """Whole channels of a Tensor of 4 axes dropped at random, the others scaled; returns (output, mask)."""
 
-    Args:
-        keep_prob (float): how likely a channel is kept. Default: 0.5.
-    """
+    _axes = (2, 3)
 
-    keep_prob: float = 0.5
 
-    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return dropouts.dropout_with_mask(x, next_key(), 1 - float(self.keep_prob), (2, 3, 4))
+class Dropout3D(_ChannelDropout):
+    """Whole channels of a Tensor of 5 axes dropped at random, the others scaled; returns (output, mask)."""
+
+    _axes = (2, 3, 4)
 
 
 class UniformCandidateSampler(Form, of=choices.uniform_candidate_sampler):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
@@ -25,70 +25,53 @@ __all__ = [
 
 
 class _OverAxes(Form):
-    keep_dims: bool = False
+    """The base of reductions.
 
-    def _reduce(self, function, x, axis):
-        return function(x, () if axis is None else axis, check_bool(self.keep_dims, "keep_dims", self.name))
+    Args:
+        keep_dims (bool): whether reduced axes stay, with size 1. Default: False.
+    """
+
+    keep_dims: bool = False
+    _function: ClassVar[Callable[..., Tensor]]
+
+    def __call__(self, x: TensorLike, axis: Axes | None = ()) -> Tensor:
+        return self._function(x, () if axis is None else axis, check_bool(self.keep_dims, "keep_dims", self.name))
 
 
 class ReduceMean(_OverAxes):
-    """The mean over axes, by default all: called with (x, axis).
+    """The mean over axes, by default all: called with (x, axis)."""
 
-    Args:
-        keep_dims (bool): whether reduced axes stay, with size 1. Default: False."""
-
-    def __call__(self, x: TensorLike, axis: Axes | None = ()) -> Tensor:
-        return self._reduce(reduction.mean, x, axis)
+    _function = staticmethod(reduction.mean)
 
 
 class ReduceMax(_OverAxes):
-    """The largest values over axes, by default all: called with (x, axis).
+    """The largest values over axes, by default all: called with (x, axis)."""
 
-    Args:
-        keep_dims (bool): whether reduced axes stay, with size 1. Default: False."""
-
-    def __call__(self, x: TensorLike, axis: Axes | None = ()) -> Tensor:
-        return self._reduce(extremes.amax, x, axis)
+    _function = staticmethod(extremes.amax)
 
 
 class ReduceMin(_OverAxes):
-    """The smallest values over axes, by default all: called with (x, axis).
+    """The smallest values over axes, by default all: called with (x, axis)."""
 
-    Args:
-        keep_dims (bool): whether reduced axes stay, with size 1. Default: False."""
-
-    def __call__(self, x: TensorLike, axis: Axes | None = ()) -> Tensor:
-        return self._reduce(extremes.amin, x, axis)
+    _function = staticmethod(extremes.amin)
 
 
 class ReduceProd(_OverAxes):
-    """The product over axes, by default all: called with (x, axis).
+    """The product over axes, by default all: called with (x, axis)."""
 
-    Args:
-        keep_dims (bool): whether reduced axes stay, with size 1. Default: False."""
-
-    def __call__(self, x: TensorLike, axis: Axes | None = ()) -> Tensor:
-        return self._reduce(reduction.prod_kept, x, axis)
+    _function = staticmethod(reduction.prod_kept)
 
 
 class ReduceAll(_OverAxes):
-    """Whether all elements are true, over axes, by default all: called with (x, axis).
+    """Whether all elements are true, over axes, by default all: called with (x, axis)."""
 
-    Args:
-        keep_dims (bool): whether reduced axes stay, with size 1. Default: False."""
-
-    def __call__(self, x: TensorLike, axis: Axes | None = ()) -> Tensor:
-        return self._reduce(reduction.all, x, axis)
+    _function = staticmethod(reduction.all)
 
 
 class ReduceAny(_OverAxes):
-    """Whether any element is true, over axes, by default all: called with (x, axis).
+    """Whether any element is true, over axes, by default all: called with (x, axis)."""
 
-    Args:
-        keep_dims (bool): whether reduced axes stay, with size 1. Default: False."""
-
-    def __call__(self, x: TensorLike, axis: Axes | None = ()) -> Tensor:
-        return self._reduce(reduction.any, x, axis)
+    _function = staticmethod(reduction.any)
 
 
 class ReduceSum(Form):
@@ -99,9 +82,8 @@ class ReduceSum(Form):
         skip_mode (bool): whether nothing is summed where no axes are given. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.ReduceSum(keep_dims=True)(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.ReduceSum(keep_dims=True)(Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [[3.]
          [7.]]
     """
@@ -135,41 +117,37 @@ class ReduceStd(Form):
 
 
 class _IndexOf(Form):
+    """The base of indices of extremes.
+
+    Args:
+        axis (int): Default: -1.
+        output_type (ms.dtype): Int32 or Int64. Default: Int32.
+    """
+
     axis: int = -1
     output_type: DTypeLike = mstype.int32
+    _function: ClassVar[Callable[..., Tensor]]
 
-    def _index(self, function, x):
+    def __call__(self, x: TensorLike) -> Tensor:
         kind = mstype.as_dtype(self.output_type)
         check_kind(kind, kind in (mstype.int32, mstype.int64), "be Int32 or Int64", "output_type", self.name)
-        return casting.cast(function(x, self.axis, False), kind)
+        return casting.cast(self._function(x, self.axis, False), kind)
 
 
 class Argmax(_IndexOf):
-    """The index of the largest value along an axis.
+    """The index of the largest value along an axis."""
 
-    Args:
-        axis (int): Default: -1.
-        output_type (ms.dtype): Int32 or Int64. Default: Int32.
-    """
-
-    def __call__(self, x: TensorLike) -> Tensor:
-        return self._index(extremes.argmax, x)
+    _function = staticmethod(extremes.argmax)
 
 
 class Argmin(_IndexOf):
-    """The index of the smallest value along an axis.
+    """The index of the smallest value along an axis."""
 
-    Args:
-        axis (int): Default: -1.
-        output_type (ms.dtype): Int32 or Int64. Default: Int32.
-    """
-
-    def __call__(self, x: TensorLike) -> Tensor:
-        return self._index(extremes.argmin, x)
+    _function = staticmethod(extremes.argmin)
 
 
-class ArgMaxWithValue(Form):
-    """The largest values along an axis, as (index, values).
+class _WithValue(Form):
+    """The base of extremes with their indices.
 
     Args:
         axis (int): Default: 0.
@@ -178,26 +156,22 @@ class ArgMaxWithValue(Form):
 
     axis: int = 0
     keep_dims: bool = False
+    _function: ClassVar[Callable[..., tuple[Tensor, Tensor]]]
 
     def __call__(self, input: TensorLike) -> tuple[Tensor, Tensor]:
-        values, index = extremes.max(input, self.axis, self.keep_dims)
-        return index, values
+        return self._function(input, self.axis, self.keep_dims)[::-1]
 
 
-class ArgMinWithValue(Form):
-    """The smallest values along an axis, as (index, values).
+class ArgMaxWithValue(_WithValue):
+    """The largest values along an axis, as (index, values)."""
 
-    Args:
-        axis (int): Default: 0.
-        keep_dims (bool): whether reduced axes stay, with size 1. Default: False.
-    """
+    _function = staticmethod(extremes.max)
 
-    axis: int = 0
-    keep_dims: bool = False
 
-    def __call__(self, input: TensorLike) -> tuple[Tensor, Tensor]:
-        values, index = extremes.min(input, self.axis, self.keep_dims)
-        return index, values
+class ArgMinWithValue(_WithValue):
+    """The smallest values along an axis, as (index, values)."""
+
+    _function = staticmethod(extremes.min)
 
 
 class CountNonZero(Form):
@@ -254,42 +228,30 @@ class Quantile(Form):
 # ---- cumulative
 
 
-class CumSum(Form, of=cumulative.cumsum_shifted):
+class _Shifted(Form):
     exclusive: bool = False
     reverse: bool = False
+    _function: ClassVar[Callable[..., Tensor]]
 
     def __call__(self, x: TensorLike, axis: int | Sequence[int]) -> Tensor:
-        return cumulative.cumsum_shifted(x, axis, self.exclusive, self.reverse)
+        return self._function(x, axis, self.exclusive, self.reverse)
 
 
-class CumProd(Form, of=cumulative.cumprod_shifted):
-    exclusive: bool = False
-    reverse: bool = False
-
-    def __call__(self, x: TensorLike, axis: int | Sequence[int]) -> Tensor:
-        return cumulative.cumprod_shifted(x, axis, self.exclusive, self.reverse)
-
-
-class CumulativeLogsumexp(Form, of=cumulative.logcumsumexp_shifted):
-    exclusive: bool = False
-    reverse: bool = False
-
-    def __call__(self, x: TensorLike, axis: int | Sequence[int]) -> Tensor:
-        return cumulative.logcumsumexp_shifted(x, axis, self.exclusive, self.reverse)
-
-
-class Cummax(Form, of=cumulative.cummax):
+class _Running(Form):
     axis: int
+    _function: ClassVar[Callable[..., tuple[Tensor, Tensor]]]
 
     def __call__(self, input: TensorLike) -> tuple[Tensor, Tensor]:
-        return cumulative.cummax(input, self.axis)
+        return self._function(input, self.axis)
 
 
-class Cummin(Form, of=cumulative.cummin):
-    axis: int
-
-    def __call__(self, input: TensorLike) -> tuple[Tensor, Tensor]:
-        return cumulative.cummin(input, self.axis)
+# fmt: off
+class CumSum(_Shifted, of=cumulative.cumsum_shifted): _function = staticmethod(cumulative.cumsum_shifted)
+class CumProd(_Shifted, of=cumulative.cumprod_shifted): _function = staticmethod(cumulative.cumprod_shifted)
+class CumulativeLogsumexp(_Shifted, of=cumulative.logcumsumexp_shifted): _function = staticmethod(cumulative.logcumsumexp_shifted)
+class Cummax(_Running, of=cumulative.cummax): _function = staticmethod(cumulative.cummax)
+class Cummin(_Running, of=cumulative.cummin): _function = staticmethod(cumulative.cummin)
+# fmt: on
 
 
 # ---- norms
@@ -341,9 +303,8 @@ class L2Normalize(Form):
         epsilon (float): Default: 1e-4.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.L2Normalize()(ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.L2Normalize()(Tensor([3.0, 4.0])))
         [0.6 0.8]
     """
 

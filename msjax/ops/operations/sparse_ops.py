@@ -26,9 +26,8 @@ class SparseToDense(Form):
     """The dense Tensor: ``SparseToDense()(indices, values, sparse_shape)``.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.SparseToDense()(ms.Tensor([[0, 1]]), ms.Tensor([5.0]), (2, 2)))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.SparseToDense()(Tensor([[0, 1]]), Tensor([5.0]), (2, 2)))
         [[0. 5.]
          [0. 0.]]
     """

@@ -27,9 +27,8 @@ class FloatStatus(Form):
 
     Example:
         >>> import numpy as np
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.FloatStatus()(ms.Tensor(np.array([1.0, np.inf], np.float32))))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.FloatStatus()(Tensor(np.array([1.0, np.inf], np.float32))))
         [1.]
     """
 
@@ -51,9 +50,8 @@ class ScalarSummary(_Summary):
         - **value** (Tensor) - the number.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> ops.ScalarSummary()("loss", ms.Tensor(0.5))
+        >>> from msjax import Tensor, ops
+        >>> ops.ScalarSummary()("loss", Tensor(0.5))
     """
 
 

@@ -393,3 +393,11 @@ def test_training_under_one_mesh_after_another():
                 net.zero_grad()
             losses.append(loss.item())
     assert losses[0] == losses[1] == pytest.approx(1.7, rel=1e-5)
+
+
+def test_rates_that_are_refused():
+    first, second = (ms.Parameter(ms.Tensor([1.0]), name=name) for name in "ab")
+    with pytest.raises(ValueError, match="as many steps in all groups"):
+        nn.SGD([{"params": [first], "lr": [0.1, 0.2, 0.3]}, {"params": [second]}], [0.1, 0.2])
+    with pytest.raises(TypeError, match="should be a number, Tensor, list"):
+        nn.SGD([first], np.array(0.1))

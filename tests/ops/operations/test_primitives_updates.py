@@ -36,6 +36,16 @@ def _proximal(rate):
     return shrunk(W - rate * G, rate * 0.2) / (1 + rate * 0.3)
 
 
+def _mean_square(gradient):
+    return 0.75 * A + 0.25 * (gradient**2 + 0.01)
+
+
+def _clipped(gradient):
+    """AdaFactor's move, whose root mean square is 0.5 at most."""
+    move = gradient / np.sqrt(_mean_square(gradient))
+    return move / max(1, np.sqrt(np.mean(move**2)) / 0.5)
+
+
 MOVED = 0.9 * M + 0.1 * G
 SIGNS = np.sign(G) * np.sign(MOVED)
 STEPS = [
@@ -54,6 +64,11 @@ STEPS = [
     ("ApplyProximalGradientDescent", {}, (W,), lambda *p: (*p, 0.1, 0.2, 0.3, G), lambda: [_proximal(0.1)]),
     ("ApplyAdamWithAmsgrad", {}, (W, M, A, B), lambda *p: (*p, 0.9, 0.99, 0.1, G), _amsgrad),
     ("ApplyAdamWithAmsgradV2", {}, (W, M, A, B), lambda *p: (*p, 0.9, 0.99, 0.1, 0.9, 0.999, 1e-8, G), _amsgrad),
+    ("FusedAdaFactor", {}, (W, M, B[:1], B[:1], A), lambda *p: ((0.01, 0.2), 0.5, 0.9, 0.75, 0.0, 0.1, G, *p),
+     lambda: [W - 0.1 * _clipped(G), M, B[:1], B[:1], _mean_square(G)]),
+    ("FusedAdaFactorWithGlobalNorm", {"enable_first_moment": True, "enable_weight_decay": True, "enable_scale_parameter": True},
+     (W, M, B[:1], B[:1], A), lambda *p: ((0.01, 9.0), 0.5, 0.9, 0.75, 0.2, 0.1, G, *p, 4.0),
+     lambda: [W * (1 - 0.2 * 0.9) - (m := 0.9 * M + 0.1 * 0.9 * _clipped(G / 4)), m, B[:1], B[:1], _mean_square(G / 4)]),
     ("SGD", {}, (W, M, B), lambda w, accum, stat: (w, G, 0.1, accum, 0.9, stat), lambda: [W - 0.1 * G, G, B * 0]),
     ("SGD", {"dampening": 0.1, "weight_decay": 0.2}, (W, M, B * 0), lambda w, accum, stat: (w, G, 0.1, accum, 0.9, stat),
      lambda: [W - 0.1 * (0.9 * M + 0.9 * (G + 0.2 * W)), 0.9 * M + 0.9 * (G + 0.2 * W), B * 0]),

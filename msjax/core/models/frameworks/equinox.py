@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import weakref
+from collections.abc import Iterable
 
 import equinox
 import jax
@@ -12,7 +14,7 @@ import numpy as np
 
 from msjax.core.base.arrays import is_tracer
 from msjax.core.models.array_hooks import SITE
-from msjax.core.models.frameworks.registry import ModuleAt, Registry, key_name, named_leaves
+from msjax.core.models.frameworks.registry import NUMBERS, ModuleAt, Registry, key_name, named_leaves
 from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import call_name, selected_calls, why_not_called
 
@@ -27,10 +29,37 @@ def captured(model: equinox.Module) -> equinox.Module:
     return _copy(model, (), _NOBODYS)
 
 
+class _Life:
+    """What all modules of a hooked model hold: it goes with the last of them, while the registry stays for as long as jax keeps a program."""
+
+    __slots__ = ("__weakref__",)
+
+
 class _OfModules(Registry):
     """The hooks of an equinox model, whose modules are there before it runs."""
 
     complete = True
+    _life: weakref.ref[_Life] | None = None
+
+    def new_number(self):
+        """That of the latest life: jax may keep the registry when the model is gone."""
+        return 0
+
+    def life(self):
+        life = None if self._life is None else self._life()
+        if life is None:
+            # Also of a model that was gone, and is made again of a structure that somebody has kept.
+            life = _Life()
+            self._life = weakref.ref(life)
+            self.number = NUMBERS.of(life)
+            weakref.finalize(life, _gone, weakref.ref(self)).atexit = False
+            if self._rows:
+                self.changed()
+        return life
+
+    @property
+    def key(self):
+        return None if self._life is None or self._life() is None else super().key
 
     def held(self):
         """Strongly: all that stands for a model that is a pytree are its modules."""
@@ -67,8 +96,15 @@ class _OfModules(Registry):
         return {call_name(getattr(module, SITE).path, method) for _, module, method in calls}
 
 
+def _gone(registry):
+    """What jax compiles from now on doesn't depend on the hooks of a model that is gone."""
+    if (there := registry()) is not None:
+        there.changed()
+
+
 # That of copies on which nobody registers hooks.
 _NOBODYS = _OfModules()
+_NOBODYS_LIFE = _NOBODYS.life()
 
 
 def _modules(value, path):
@@ -79,6 +115,12 @@ def _modules(value, path):
         return []
     leaves, _ = jax.tree.flatten_with_path(value, is_leaf=_is_module)
     return [((*path, *map(key_name, keys)), leaf) for keys, leaf in leaves if _is_module(leaf)]
+
+
+def registries_among(models: Iterable[equinox.Module]) -> list[Registry]:
+    """The registries of the hooked models among models, and within them, each once."""
+    found = [getattr(module, SITE).registry for model in models for _, module in _every(model, ()) if hasattr(module, SITE)]
+    return list(dict.fromkeys(found))
 
 
 def _every(module, path):
@@ -97,7 +139,7 @@ def _copy(module, path, registry):
             f"For 'hooked', {'.'.join(path)!r} ({cls.__name__}) is a hooked model already: make the whole model hooked, not its parts."
         )
     takes_hooks = not path or (callable(module) and not hasattr(module, "__wrapped__"))
-    new = object.__new__(_hooked_class(cls) if takes_hooks else cls)
+    new = object.__new__(_with_site(cls) if takes_hooks else cls)
     dynamic = _dynamic_fields(module)
     for name, value in vars(module).items():
         if name in dynamic:
@@ -113,6 +155,25 @@ def _copy(module, path, registry):
     return new
 
 
+class _Site:
+    """The attribute `SITE` of modules of a hooked class: a module that gets it keeps its model's hooks in use."""
+
+    def __get__(self, module, owner=None):
+        try:
+            return self if module is None else vars(module)[SITE]
+        except KeyError:
+            raise AttributeError(SITE) from None
+
+    def __set__(self, module, at):
+        vars(module)[SITE] = at
+        if at is not None:
+            object.__setattr__(module, _LIFE, at.registry.life())
+
+
+# A slot of modules, where flatten functions of equinox don't look.
+_LIFE = "_msjax_life"
+
+
 def _is_module(value):
     return isinstance(value, equinox.Module)
 
@@ -121,10 +182,18 @@ def _dynamic_fields(module):
     return [f.name for f in dataclasses.fields(module) if not f.metadata.get("static") and f.name in vars(module)]
 
 
+def _with_site(cls):
+    made = _hooked_class(cls)
+    if not isinstance(vars(made).get(SITE), _Site):
+        setattr(made, SITE, _Site())  # now, when equinox has made a field of it
+    return made
+
+
 @subclasses
 def _hooked_class(cls):
     """The class of a hooked module: a subclass, since Python looks __call__ up in the class."""
     namespace = {
+        "__slots__": (_LIFE,),
         "__annotations__": {SITE: ModuleAt},
         SITE: equinox.field(static=True, default=None),
         "__doc__": cls.__doc__,
@@ -176,8 +245,12 @@ def _bound(decorated, cls, self, *args, **kwargs):
 
 
 def _without_values(module):
-    """The module with shapes and dtypes in the place of traced arrays."""
-    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if is_tracer(leaf) else leaf, module)
+    """The module with shapes and dtypes in the place of traced arrays. A program that keeps it doesn't keep the model's hooks in use."""
+    module = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if is_tracer(leaf) else leaf, module)
+    for _, each in _every(module, ()):
+        if hasattr(each, _LIFE):
+            object.__delattr__(each, _LIFE)
+    return module
 
 
 def _plain(cls, attributes):

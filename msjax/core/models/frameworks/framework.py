@@ -25,12 +25,14 @@ class Pure(NamedTuple):
         run: ``run(state, options, args, kwargs)`` captures as `msjax.core.models.capture.CaptureOptions` say, and returns (the result, Captured, the
             new state).
         done: takes the new state, which becomes the model's.
+        owner: what lives as long as the hooks that a program of it would have; None where programs don't depend on the model.
     """
 
     anchor: Any
     state: Any
     run: Callable[..., tuple[Any, Any, Any]]
     done: Callable[[Any], None]
+    owner: Any = None
 
     def once(self, options: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """(the result, Captured) of a call like the model's, whose state changes."""

@@ -80,7 +80,8 @@ class NnxModels(Framework):
 
     def pure(self, model: Any) -> Pure:
         module, method = module_and_method(model)
-        return Pure(("nnx", method), nnx.split(module), functools.partial(_captured, method), lambda new: nnx.update(module, new))
+        run = functools.partial(_captured, method)
+        return Pure(("nnx", method), nnx.split(module), run, lambda new: nnx.update(module, new), hooked_in(module))
 
     def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         module, method = module_and_method(model)
@@ -200,6 +201,22 @@ def _named_modules(model):
     return ((".".join(path), module) for path, module in nnx_modules(model))
 
 
+def hooked_in(model: nnx.Module) -> Any:
+    """What lives as long as the first module with hooks in a model: the user's module, of which this one may be a copy. None without hooks."""
+    if not _REGISTRIES and not hasattr(model, "_hooks"):
+        return None
+    for _, module in nnx_modules(model):
+        attribute = vars(module).get(SITE)
+        if attribute is not None and attribute.registry is not None:
+            owner = attribute.registry.owner()
+            return attribute.registry if owner is None else owner
+        table = getattr(module, "_hooks", EMPTY)
+        if table:
+            owner = None if table.owner is None else table.owner()
+            return module if owner is None else owner
+    return None
+
+
 def _shared_registry(module):
     """The registry of a module that has hooks, or of the module that it is a copy of."""
     attribute = vars(module).get(SITE)
@@ -267,20 +284,13 @@ class _HooksAttribute(HookSite, Mapping[str, Any]):
     # Copies and pickled modules have no hooks.
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _HooksAttribute:
-        return _NO_HOOKS
+        return _HooksAttribute(None, ())
 
     def __reduce__(self) -> Any:
-        return _no_hooks, ()
+        return _HooksAttribute, (None, ())
 
     def __repr__(self) -> str:
         return f"<{len(self.key)} hooks of {self.path or 'the model'} ({self.cls_name})>" if self.registry else "<no hooks>"
-
-
-_NO_HOOKS = _HooksAttribute(None, ())
-
-
-def _no_hooks():
-    return _NO_HOOKS
 
 
 @subclasses

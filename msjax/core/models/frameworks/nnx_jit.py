@@ -10,6 +10,7 @@ import jax
 from flax import nnx
 
 from msjax.core.jaxprs.observers import with_observed
+from msjax.core.models.frameworks.nnx import hooked_in
 
 _OBJECTS = (nnx.Pytree, nnx.Variable)
 
@@ -29,6 +30,12 @@ def is_object(value: object) -> bool:
 def is_object_or_state(value: object) -> bool:
     """Whether a value is one of nnx's objects, or a State, which is none."""
     return isinstance(value, (*_OBJECTS, nnx.State))
+
+
+def hooked_among(values: Any) -> list[Any]:
+    """What lives as long as the models, and networks of Cells, with hooks among values."""
+    models = [model for model in jax.tree.leaves(values, is_leaf=is_module) if is_module(model)]
+    return [hooked for model in models if (hooked := hooked_in(model)) is not None]
 
 
 def on_modules(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -29,7 +29,8 @@ def _tell_jax():
     HOOKED_WITH.set_global(tuple(sorted(keys, key=lambda key: key[0])) or None)
 
 
-_NUMBERS = FreeNumbers()
+# The numbers of hooked models that live.
+NUMBERS = FreeNumbers()
 
 
 class ModuleAt(HookSite):
@@ -75,7 +76,7 @@ class Registry(HookRegistry):
     def __init__(self):
         super().__init__()
         self.modules: dict[str, Any] = {}
-        self.number = _NUMBERS.of(self)
+        self.number = self.new_number()
         # Weakly, so that the registry goes with the model, not when Python looks for cycles.
         self._at: weakref.WeakValueDictionary[tuple[str, str], ModuleAt] = weakref.WeakValueDictionary()
         weakref.finalize(self, _tell_jax).atexit = False
@@ -94,6 +95,14 @@ class Registry(HookRegistry):
     def held(self) -> Callable[[], Registry | None]:
         """What gives a module its registry: a weak reference, since the registry keeps modules that have run."""
         return weakref.ref(self)
+
+    def new_number(self) -> int:
+        """Its number."""
+        return NUMBERS.of(self)
+
+    def life(self) -> object:
+        """What lives as long as the hooked model does."""
+        return self
 
     def changed(self) -> None:
         (WITH_HOOKS.add if self._rows else WITH_HOOKS.discard)(self)
@@ -231,9 +240,12 @@ class HookedModels(Framework):
     def pure(self, model: Any) -> Pure | None:
         if not is_equinox(model):
             return None
-        return Pure(
-            "equinox", model, lambda state, options, args, kwargs: (*options.of_function(state)(*args, **kwargs), None), _keep
-        )
+        return Pure("equinox", model, _captured, _keep, model.msjax_registry.life())
+
+
+def _captured(model, options, args, kwargs):
+    """(the result, Captured, None: nothing of the model has changed)"""
+    return *options.of_function(model)(*args, **kwargs), None
 
 
 def _keep(_new):

@@ -18,6 +18,12 @@ from msjax.core.tools.watching.statistics import statistics
 Names = Sequence[tuple[str, str]]
 
 
+@functools.cache
+def _program(bins, wanted):
+    """One program for all collectors: jax's caches may keep a collector when its model is gone."""
+    return jax.jit(lambda values, before: statistics([_less(*both) for both in zip(values, before)], bins=bins, wanted=wanted))
+
+
 class Collector(Standing):
     """Takes arrays from hooks, and keeps them or their statistics until the end of a step.
 
@@ -39,7 +45,7 @@ class Collector(Standing):
         self._tables: list[tuple[Names, jax.Array]] = []
         self._values: list[tuple[tuple[str, str], jax.Array]] = []
         self._calls: dict[tuple[str, str], int] = {}
-        self.statistics = jax.jit(lambda values, before: self._compute([_less(*both) for both in zip(values, before)]))
+        self.statistics = _program(bins, tuple(wanted))
         self._of_all = of_all_examples(lambda value: self._compute([value]))
 
     def __bool__(self) -> bool:

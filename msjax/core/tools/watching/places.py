@@ -11,7 +11,7 @@ from flax import nnx
 from msjax.core.base.weak import identity
 from msjax.core.hooks.values import ARRAYS, Values
 from msjax.core.models.frameworks.registry import registry_of
-from msjax.core.models.module_paths import paths
+from msjax.core.models.hooked import paths
 from msjax.core.models.where import Where, selected
 from msjax.core.tools.fault import not_hooked
 from msjax.core.tools.hook_set import ModuleHookSet, names_in

@@ -98,14 +98,13 @@ def dead(share: float = 1.0, steps: int = 3, then: str | Callable[[str, str, int
         then: "warn", "raise", or a function called as ``then(path, message, step)``. Default: "warn".
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import Tensor, float32, nn, tools
         >>> net = nn.SequentialCell(nn.Dense(1, 1, "zeros", "zeros"), nn.ReLU())
         >>> dead = []
-        >>> rule = ms.tools.rules.dead(steps=2, then=lambda path, message, step: dead.append((path, step)))
-        >>> with ms.tools.watch(net, every=1, what="activation", where="1", rules=[rule]):
+        >>> rule = tools.rules.dead(steps=2, then=lambda path, message, step: dead.append((path, step)))
+        >>> with tools.watch(net, every=1, what="activation", where="1", rules=[rule]):
         ...     for _ in range(3):
-        ...         _ = net(ms.Tensor([[1.0]], ms.float32))
+        ...         _ = net(Tensor([[1.0]], float32))
         >>> dead
         [('1', 2)]
     """

@@ -72,22 +72,29 @@ def _real(value):
 
 def _of_one(value, bins):
     """The statistics of one array. It keeps its shape: in a program it may lie in memory in another order than that of its axes."""
-    finite, nan = jnp.isfinite(value), jnp.isnan(value)
-    low, high = jnp.where(finite, value, jnp.inf).min(), jnp.where(finite, value, -jnp.inf).max()
-    mean = value.mean()
-    deviation = jnp.sqrt(((value - mean) ** 2).mean())
+
+    def plain():
+        return value.min(), value.max(), jnp.float32(0), jnp.float32(0)
+
+    def careful():
+        finite, nan = jnp.isfinite(value), jnp.isnan(value)
+        ends = jnp.where(finite, value, jnp.inf).min(), jnp.where(finite, value, -jnp.inf).max()
+        return *ends, nan.sum(dtype=jnp.float32), (~finite & ~nan).sum(dtype=jnp.float32)
+
+    mean, squares = value.mean(), (value * value).sum()
+    low, high, nan, inf = jax.lax.cond(jnp.isfinite(squares), plain, careful)
     place = jnp.clip(((value - low) * (bins / jnp.where(high > low, high - low, 1))).astype(jnp.int32), 0, bins - 1)
-    place = jnp.where(finite, place, bins)
+    place = jnp.where(jnp.isfinite(value), place, bins)
     counts = jnp.zeros(bins + 1, jnp.int32).at[place].add(1, mode="promise_in_bounds")[:-1]
     return {
         "mean": mean,
-        "std": deviation,
-        "norm": jnp.sqrt((value * value).sum()),
+        "std": jnp.sqrt(((value - mean) ** 2).mean()),
+        "norm": jnp.sqrt(squares),
         "zeros": (value == 0).mean(dtype=jnp.float32),
         "min": _or_nan(low),
         "max": _or_nan(high),
-        "nan": nan.sum(dtype=jnp.float32),
-        "inf": (~finite & ~nan).sum(dtype=jnp.float32),
+        "nan": nan,
+        "inf": inf,
         "histogram": counts.astype(jnp.float32),
     }
 
@@ -116,28 +123,38 @@ def _of_rows(rows, owner, lengths, bins, wanted):
     def per_row(of_arrays):
         return of_arrays[owner][:, None]
 
-    finite, nan = there & jnp.isfinite(rows), jnp.isnan(rows)
-    sums = {"mean": rows, "norm": rows * rows, "zeros": there & (rows == 0), "nan": nan, "inf": there & ~finite & ~nan}
-    needed = {*wanted, *(["mean"] if "std" in wanted else [])}
+    sums = {"mean": rows, "norm": rows * rows, "zeros": there & (rows == 0)}
+    # What isn't finite makes a sum of squares infinite or NaN: only then is it looked for.
+    needed = {*wanted, "norm", *(["mean"] if "std" in wanted else [])}
     found = _sums({name: of for name, of in sums.items() if name in needed}, owner)
+    all_finite = jnp.isfinite(found["norm"]).all()
     if "mean" in found:
         found["mean"] /= size
         if "std" in wanted:
             squares = jnp.where(there, rows - per_row(found["mean"]), 0) ** 2
             found["std"] = jnp.sqrt(_sums({"std": squares}, owner)["std"] / size)
-    if "norm" in found:
-        found["norm"] = jnp.sqrt(found["norm"])
+    found["norm"] = jnp.sqrt(found["norm"])
     if "zeros" in found:
         found["zeros"] /= size
-    ends = [jnp.where(finite, sign * rows, jnp.inf).min(1) for sign in (1, -1)]
-    # Computed once, and not for each value that the histogram counts.
-    low, high = jax.lax.optimization_barrier((_least(ends[0], owner), -_least(ends[1], owner)))
+
+    def ends(there):
+        return [
+            _joined(end(jnp.where(there, rows, sign * jnp.inf), 1), owner, end) for sign, end in ((1, jnp.min), (-1, jnp.max))
+        ]
+
+    def careful():
+        nan = jnp.isnan(rows)
+        numbers = _sums({"nan": nan, "inf": there & ~jnp.isfinite(rows) & ~nan}, owner)
+        return *ends(there & jnp.isfinite(rows)), numbers["nan"], numbers["inf"]
+
+    none = jnp.zeros(count, jnp.float32)
+    low, high, nan, inf = jax.lax.cond(all_finite, lambda: (*ends(there), none, none), careful)
     scale = bins / jnp.where(high > low, high - low, 1)
     place = jnp.clip(((rows - per_row(low)) * per_row(scale)).astype(jnp.int32), 0, bins - 1) + bins * owner[:, None]
-    place = jnp.where(finite, place, count * bins)  # the last is for all that isn't counted
+    place = jnp.where(there & jnp.isfinite(rows), place, count * bins)  # the last is for all that isn't counted
     counts = jnp.zeros(count * bins + 1, jnp.int32).at[place.ravel()].add(1, mode="promise_in_bounds")
     histogram = counts[:-1].reshape(count, bins).astype(jnp.float32)
-    return {**found, "min": _or_nan(low), "max": _or_nan(high), "histogram": histogram}
+    return {**found, "min": _or_nan(low), "max": _or_nan(high), "nan": nan, "inf": inf, "histogram": histogram}
 
 
 def _sums(of_rows, owner):
@@ -165,11 +182,11 @@ def _sums(of_rows, owner):
     return found
 
 
-def _least(of_rows, owner):
-    """The smallest of the numbers of each array's rows, which lie side by side."""
+def _joined(of_rows, owner, end):
+    """The smallest or largest of the numbers of each array's rows, which lie side by side."""
     first, after = (np.searchsorted(owner, np.arange(owner[-1] + 1), side) for side in ("left", "right"))
     at = first[:, None] + np.arange((after - first).max())
-    return of_rows[np.minimum(at, after[:, None] - 1)].min(1)
+    return end(of_rows[np.minimum(at, after[:, None] - 1)], 1)
 
 
 def rows_of(step: int, names: Sequence[tuple[str, str]], table: np.ndarray, wanted: Sequence[str] = STATISTICS) -> list[WatchRow]:

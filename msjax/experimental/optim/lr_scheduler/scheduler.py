@@ -8,8 +8,7 @@ from typing import Any
 from msjax.common import dtype as mstype
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_int, check_kind
 from msjax.experimental.optim.optimizer import Optimizer
 
 __all__ = ["LRScheduler"]
@@ -17,8 +16,8 @@ __all__ = ["LRScheduler"]
 
 def check_optimizer(optimizer: object, who: str) -> None:
     """TypeError unless it is an optimizer with parameter groups: an experimental one, or one of mint's."""
-    if not is_cell(optimizer) or not isinstance(getattr(optimizer, "param_groups", None), list):
-        raise TypeError(f"For '{who}', 'optimizer' should be an optimizer with parameter groups, but got {describe(optimizer)}.")
+    fits = is_cell(optimizer) and isinstance(getattr(optimizer, "param_groups", None), list)
+    check_kind(optimizer, fits, "be an optimizer with parameter groups", "optimizer", who)
 
 
 def per_group(optimizer: Optimizer, value: Any, name: str, who: str) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_int, check_type
+from msjax.core.base.checks import check_int, check_kind, check_type
 from msjax.nn.cell.base import Cell
 
 __all__ = ["Distribution"]
@@ -33,12 +33,21 @@ class Distribution(Cell):
     """
 
     parameters: dict[str, str] = {}
+    # Whether numbers of another type than floats are possible.
+    _counts: ClassVar[bool] = True
 
     def __init__(self, seed: int | None, dtype: Type, name: str, param: dict[str, Any]):
         super().__init__()
         who = type(self).__name__
         check_type(name, str, "name", who)
         check_type(dtype, Type, "dtype", who)
+        check_kind(
+            dtype,
+            dtype.kind in ("iuf" if self._counts else "f"),
+            f"be a type of {'numbers' if self._counts else 'floats'}",
+            "dtype",
+            who,
+        )
         if seed is not None:
             check_int(seed, "seed", who, low=0)
         self.name = name

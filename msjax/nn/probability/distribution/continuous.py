@@ -9,18 +9,9 @@ from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike
-from msjax.core.base.errors import describe
 from msjax.nn.probability.distribution.base import Distribution, shape_of, unit_uniform
 
 __all__ = ["Exponential", "Normal", "Uniform"]
-
-
-def check_float_type(dtype: object, who: str) -> None:
-    """A TypeError for anything but a type of floats."""
-    if not isinstance(dtype, Type) or dtype.kind != "f":
-        raise TypeError(
-            f"For '{who}', 'dtype' should be a type of floats, but got {dtype if isinstance(dtype, Type) else describe(dtype)}."
-        )
 
 
 class Normal(Distribution):
@@ -47,12 +38,12 @@ class Normal(Distribution):
     """
 
     parameters = {"mean": "mean", "sd": "standard deviation"}
+    _counts = False
 
     def __init__(
         self, mean: ArrayLike | None = None, sd: ArrayLike | None = None, seed: int | None = None, dtype: Type = mstype.float32,
         name: str = "Normal",
     ):  # fmt: skip
-        check_float_type(dtype, "Normal")
         super().__init__(seed, dtype, name, {"mean": mean, "sd": sd})
         deviation = self._given["sd"]
         if deviation is not None and not (deviation.asnumpy() > 0).all():
@@ -108,12 +99,12 @@ class Uniform(Distribution):
     """
 
     parameters = {"low": "low", "high": "high"}
+    _counts = False
 
     def __init__(
         self, low: ArrayLike | None = None, high: ArrayLike | None = None, seed: int | None = None, dtype: Type = mstype.float32,
         name: str = "Uniform",
     ):  # fmt: skip
-        check_float_type(dtype, "Uniform")
         super().__init__(seed, dtype, name, {"low": low, "high": high})
         bounds = self.low, self.high
         if bounds[0] is not None and bounds[1] is not None and not (bounds[0].asnumpy() < bounds[1].asnumpy()).all():
@@ -171,18 +162,17 @@ class Exponential(Distribution):
         ValueError: a rate is not positive.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax.nn.probability import distribution as msd
         >>> print(msd.Exponential(2.0).mean())
         0.5
     """
 
     parameters = {"rate": "rate"}
+    _counts = False
 
     def __init__(
         self, rate: ArrayLike | None = None, seed: int | None = None, dtype: Type = mstype.float32, name: str = "Exponential"
     ):
-        check_float_type(dtype, "Exponential")
         super().__init__(seed, dtype, name, {"rate": rate})
         if self.rate is not None and not (self.rate.asnumpy() > 0).all():
             raise ValueError(f"For 'Exponential', the rate should be positive, but got {self.rate}.")

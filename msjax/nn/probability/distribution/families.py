@@ -12,7 +12,6 @@ from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_kind
 from msjax.nn.probability.distribution.base import Distribution, shape_of, unit_uniform
-from msjax.nn.probability.distribution.continuous import check_float_type
 
 __all__ = ["Beta", "Cauchy", "Gamma", "Geometric", "Gumbel", "HalfNormal", "Laplace", "Logistic", "Poisson", "StudentT"]
 
@@ -29,7 +28,6 @@ class Family(Distribution):
 
     _positive: ClassVar[tuple[str, ...]] = ()
     _defaults: ClassVar[tuple[float, ...]] = ()
-    # Whether numbers of another type than floats are possible.
     _counts: ClassVar[bool] = False
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -40,8 +38,6 @@ class Family(Distribution):
             if name not in names:
                 raise TypeError(f"For '{who}', there is no argument {name!r}; there are {', '.join(names)}.")
         seed, dtype = given.get("seed"), given.get("dtype", mstype.int32 if self._counts else mstype.float32)
-        if not self._counts:
-            check_float_type(dtype, who)
         super().__init__(seed, dtype, given.get("name", who), {name: given.get(name) for name in self.parameters})
         known = {name: value.asnumpy() for name, value in self._given.items() if value is not None}
         for name in self._positive:

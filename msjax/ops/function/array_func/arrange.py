@@ -49,9 +49,8 @@ def reshape(input: Tensor, shape: Shape) -> Tensor:
         ValueError: the shape has another number of elements.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> ops.reshape(ms.Tensor([1, 2, 3, 4]), (2, -1)).shape
+        >>> from msjax import Tensor, ops
+        >>> ops.reshape(Tensor([1, 2, 3, 4]), (2, -1)).shape
         (2, 2)
     """
     return _reshape(input, ints(shape))
@@ -73,9 +72,8 @@ def expand_dims(input_x: TensorLike, axis: int) -> JaxArray:
     """A new axis of size 1 at position `axis`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> ops.expand_dims(ms.Tensor([1.0, 2.0]), -1).shape
+        >>> from msjax import Tensor, ops
+        >>> ops.expand_dims(Tensor([1.0, 2.0]), -1).shape
         (2, 1)
     """
     check_axis(axis, jnp.ndim(input_x) + 1)
@@ -190,9 +188,8 @@ def broadcast_to(input: TensorLike, shape: Sequence[int]) -> Tensor:
         ValueError: the shapes don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.broadcast_to(ms.Tensor([1.0, 2.0]), (2, 2)))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.broadcast_to(Tensor([1.0, 2.0]), (2, 2)))
         [[1. 2.]
          [1. 2.]]
     """
@@ -222,9 +219,8 @@ def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
         dims (tuple[int]): one count for each axis. Fewer counts apply to the last axes; more counts add axes in front.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.tile(ms.Tensor([1, 2]), (2,)))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.tile(Tensor([1, 2]), (2,)))
         [1 2 1 2]
     """
     dims = ints(dims)
@@ -252,9 +248,8 @@ def repeat_interleave(input: TensorLike, repeats: int | Sequence[int] | Tensor, 
         axis (int, optional): the axis; by default the Tensor is flattened first.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.repeat_interleave(ms.Tensor([1, 2]), ms.Tensor([1, 2])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.repeat_interleave(Tensor([1, 2]), Tensor([1, 2])))
         [1 2 2]
     """
     return _repeat(input, ints(repeats), axis)

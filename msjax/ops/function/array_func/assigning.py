@@ -47,10 +47,9 @@ def assign(variable: Parameter, value: TensorLike) -> Parameter:
         ValueError: the shapes differ.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> w = ms.Parameter(ms.Tensor([1.0]), name="w")
-        >>> _ = ops.assign(w, ms.Tensor([2.0]))
+        >>> from msjax import Parameter, Tensor, ops
+        >>> w = Parameter(Tensor([1.0]), name="w")
+        >>> _ = ops.assign(w, Tensor([2.0]))
         >>> print(w.value())
         [2.]
     """

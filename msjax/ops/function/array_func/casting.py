@@ -55,9 +55,8 @@ def cast(input: TensorLike, dtype: DTypeLike) -> Tensor:
         TypeError: `dtype` names no data type.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cast(ms.Tensor([1.5, 2.5]), ms.int32))
+        >>> from msjax import Tensor, int32, ops
+        >>> print(ops.cast(Tensor([1.5, 2.5]), int32))
         [1 2]
     """
     return _cast(input, mstype.as_dtype(dtype))
@@ -121,9 +120,8 @@ class TensorType:
     """The type of Tensors of one data type, as `ops.typeof` gives it.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.typeof(ms.Tensor(1.0)))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.typeof(Tensor(1.0)))
         Tensor[Float32]
     """
 
@@ -209,9 +207,8 @@ def scalar_cast(input_x: TensorLike, input_y: DTypeLike) -> float:
     """A Python number converted as `cast` converts: an int for integer types, a float for floating ones, a bool for bool_.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> ops.scalar_cast(1.7, ms.int64)
+        >>> from msjax import int64, ops
+        >>> ops.scalar_cast(1.7, int64)
         1
     """
     kind = mstype.as_dtype(input_y).kind

@@ -54,9 +54,8 @@ def zeros(size: int | Sequence[int] | Tensor, dtype: DTypeLike | None = None) ->
         dtype (ms.dtype, optional): Default: None, for Float32.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.zeros((2, 2), ms.int32))
+        >>> from msjax import int32, ops
+        >>> print(ops.zeros((2, 2), int32))
         [[0 0]
          [0 0]]
     """
@@ -71,7 +70,6 @@ def ones(shape: int | Sequence[int] | Tensor, dtype: DTypeLike | None = None) ->
         dtype (ms.dtype, optional): Default: None, for Float32.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> print(ops.ones(3))
         [1. 1. 1.]
@@ -93,7 +91,6 @@ def full(size: int | Sequence[int], fill_value: Number | Tensor, *, dtype: DType
         dtype (ms.dtype, optional): Default: None, for the value's type.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> print(ops.full((2,), 1.5))
         [1.5 1.5]
@@ -115,9 +112,8 @@ def fill(type: DTypeLike, shape: tuple[int, ...], value: Number | Tensor) -> Ten
         value (number or 0-d Tensor): the value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.fill(ms.float32, (2,), 3))
+        >>> from msjax import float32, ops
+        >>> print(ops.fill(float32, (2,), 3))
         [3. 3.]
     """
     return full(shape, value, dtype=type)
@@ -127,9 +123,8 @@ def fills(x: TensorLike, value: TensorLike) -> Tensor:
     """One value in the shape and dtype of `x`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.fills(ms.Tensor([1.0, 2.0]), 5.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.fills(Tensor([1.0, 2.0]), 5.0))
         [5. 5.]
     """
     check_value(value, not isinstance(value, Tensor) or not value.ndim, "be a number or a 0-d Tensor", "value", "fills")
@@ -140,9 +135,8 @@ def full_like(input: TensorLike, fill_value: Number | Tensor, *, dtype: DTypeLik
     """One value in the shape and, by default, dtype of another Tensor.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.full_like(ms.Tensor([1.0, 2.0]), 5))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.full_like(Tensor([1.0, 2.0]), 5))
         [5. 5.]
     """
     full_of = full(input.shape, fill_value, dtype=input.dtype if dtype is None else dtype)
@@ -154,9 +148,8 @@ def zeros_like(input: TensorLike, *, dtype: DTypeLike | None = None) -> Tensor:
     """Zeros of another Tensor's shape and, by default, dtype.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.zeros_like(ms.Tensor([1, 2])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.zeros_like(Tensor([1, 2])))
         [0 0]
     """
     dtype = input.dtype if dtype is None else dtype
@@ -167,9 +160,8 @@ def ones_like(input: TensorLike, *, dtype: DTypeLike | None = None) -> Tensor:
     """Ones of another Tensor's shape and, by default, dtype.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.ones_like(ms.Tensor([1, 2])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.ones_like(Tensor([1, 2])))
         [1 1]
     """
     dtype = input.dtype if dtype is None else dtype
@@ -300,9 +292,8 @@ def logspace(
         dtype (ms.dtype): Default: Float32.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.logspace(ms.Tensor(0.0), ms.Tensor(2.0), 3))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.logspace(Tensor(0.0), Tensor(2.0), 3))
         [  1.  10. 100.]
     """
     return _logspace(start, end, freeze(steps), base, dtype)
@@ -317,9 +308,8 @@ def vander(x: TensorLike, N: int | None = None) -> JaxArray:
         N (int, optional): the number of columns. Default: None, for n.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.vander(ms.Tensor([1, 2, 3])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.vander(Tensor([1, 2, 3])))
         [[1 1 1]
          [4 2 1]
          [9 3 1]]
@@ -331,9 +321,8 @@ def eps(x: TensorLike) -> Tensor:
     """A Tensor of the shape and dtype of `x`, filled with the least step above 1 in that dtype.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.eps(ms.Tensor([1.0], ms.float16)))
+        >>> from msjax import Tensor, float16, ops
+        >>> print(ops.eps(Tensor([1.0], float16)))
         [0.000977]
     """
     return full(x.shape, float(jnp.finfo(x._value.dtype).eps), dtype=x.dtype)

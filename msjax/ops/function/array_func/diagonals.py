@@ -28,9 +28,8 @@ def diag(input: TensorLike) -> JaxArray:
     """A matrix with a vector on its diagonal; for more axes, zeros but for ``out[i..., i...] = input[i...]``.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.diag(ms.Tensor([1, 2])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.diag(Tensor([1, 2])))
         [[1 0]
          [0 2]]
     """
@@ -92,9 +91,8 @@ def tril(input: TensorLike, diagonal: int = 0) -> JaxArray:
     """The lower triangle of matrices up to the diagonal number `diagonal`, zeros elsewhere.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.tril(ms.Tensor([[1, 2], [3, 4]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.tril(Tensor([[1, 2], [3, 4]])))
         [[1 0]
          [3 4]]
     """
@@ -106,9 +104,8 @@ def triu(input: TensorLike, diagonal: int = 0) -> JaxArray:
     """The upper triangle of matrices from the diagonal number `diagonal` on, zeros elsewhere.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.triu(ms.Tensor([[1, 2], [3, 4]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.triu(Tensor([[1, 2], [3, 4]])))
         [[1 2]
          [0 4]]
     """

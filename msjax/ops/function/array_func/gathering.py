@@ -72,10 +72,9 @@ def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: i
         RuntimeError: an index is out of range. (In a compiled program, the result has NaN there.)
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> x = ms.Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-        >>> print(ops.gather(x, ms.Tensor([2, 0]), 0))
+        >>> from msjax import Tensor, ops
+        >>> x = Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+        >>> print(ops.gather(x, Tensor([2, 0]), 0))
         [[5. 6.]
          [1. 2.]]
     """
@@ -93,9 +92,8 @@ def index_select(input: TensorLike, axis: int, index: Tensor) -> Tensor:
     """Slices along an axis, picked by a vector of integers.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.index_select(ms.Tensor([[1, 2], [3, 4]]), 1, ms.Tensor([1])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.index_select(Tensor([[1, 2], [3, 4]]), 1, Tensor([1])))
         [[2]
          [4]]
     """
@@ -138,9 +136,8 @@ def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
         ValueError: the numbers of axes differ.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.gather_d(ms.Tensor([[1, 2], [3, 4]]), 1, ms.Tensor([[0, 0], [1, 0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.gather_d(Tensor([[1, 2], [3, 4]]), 1, Tensor([[0, 0], [1, 0]])))
         [[1 1]
          [4 3]]
     """
@@ -178,9 +175,8 @@ def gather_nd(input_x: Tensor, indices: Tensor) -> Tensor:
         A Tensor of shape ``indices.shape[:-1] + input_x.shape[n:]``.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.gather_nd(ms.Tensor([[1, 2], [3, 4]]), ms.Tensor([[0, 1], [1, 0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.gather_nd(Tensor([[1, 2], [3, 4]]), Tensor([[0, 1], [1, 0]])))
         [2 3]
     """
     indices = integers(indices, "gather_nd", "indices")
@@ -244,9 +240,8 @@ def embedding(
         A Tensor of shape (*input.shape, size).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.embedding(ms.Tensor([1, 0]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.embedding(Tensor([1, 0]), Tensor([[1.0, 2.0], [3.0, 4.0]])))
         [[3. 4.]
          [1. 2.]]
     """

@@ -65,9 +65,8 @@ def concat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
         ValueError: shapes don't fit, or there is no such axis.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> x = ms.Tensor([[1.0, 2.0]])
+        >>> from msjax import Tensor, ops
+        >>> x = Tensor([[1.0, 2.0]])
         >>> print(ops.concat((x, x), axis=1))
         [[1. 2. 1. 2.]]
     """
@@ -91,9 +90,8 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
         ValueError: shapes differ.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> x = ms.Tensor([1.0, 2.0])
+        >>> from msjax import Tensor, ops
+        >>> x = Tensor([1.0, 2.0])
         >>> ops.stack((x, x, x), axis=1).shape
         (2, 3)
     """
@@ -129,9 +127,8 @@ def block_diag(*inputs: Any) -> Tensor:
     """Matrices (or vectors, as rows) along the diagonal of a larger matrix of zeros.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.block_diag(ms.Tensor([[1, 2]]), ms.Tensor([[3]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.block_diag(Tensor([[1, 2]]), Tensor([[3]])))
         [[1 2 0]
          [0 0 3]]
     """
@@ -153,9 +150,8 @@ def meshgrid(*inputs: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
         ValueError: `indexing` has an unknown value, or an input is not 1-d.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> x, y = ops.meshgrid(ms.Tensor([1, 2]), ms.Tensor([5, 6, 7]))
+        >>> from msjax import Tensor, ops
+        >>> x, y = ops.meshgrid(Tensor([1, 2]), Tensor([5, 6, 7]))
         >>> x.shape
         (3, 2)
     """

@@ -176,9 +176,8 @@ def scatter_nd(indices: Tensor, updates: Tensor, shape: Sequence[int]) -> Tensor
         shape (tuple[int]): that of the result.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.scatter_nd(ms.Tensor([[1], [3]]), ms.Tensor([5.0, 6.0]), (4,)))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.scatter_nd(Tensor([[1], [3]]), Tensor([5.0, 6.0]), (4,)))
         [0. 5. 0. 6.]
     """
     return _scatter_nd(indices, updates, ints(shape))
@@ -218,10 +217,9 @@ def scatter(input: Tensor, axis: int, index: Tensor, src: Tensor | Number) -> Te
         src (Tensor or number): what to put in.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
+        >>> from msjax import Tensor, ops
         >>> x = ops.zeros((2, 2))
-        >>> print(ops.scatter(x, 1, ms.Tensor([[1], [0]]), ms.Tensor([[5.0], [6.0]])))
+        >>> print(ops.scatter(x, 1, Tensor([[1], [0]]), Tensor([[5.0], [6.0]])))
         [[0. 5.]
          [6. 0.]]
     """

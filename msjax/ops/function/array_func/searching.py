@@ -13,8 +13,7 @@ from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
-from msjax.core.base.checks import check_int, check_positive_int, check_value
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_int, check_kind, check_positive_int, check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of
@@ -61,9 +60,8 @@ def searchsorted(
         ValueError: `side` has an unknown value or contradicts `right`, or shapes don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.searchsorted(ms.Tensor([1.0, 3.0, 5.0]), ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.searchsorted(Tensor([1.0, 3.0, 5.0]), Tensor([3.0, 4.0])))
         [1 2]
     """
     check_value(side, side in (None, "left", "right"), "be 'left' or 'right'", "side", "searchsorted")
@@ -87,13 +85,12 @@ def bucketize(input: Tensor, boundaries: tuple[Number, ...] | list[Number], *, r
         right (bool): an element equal to a boundary belongs to the bucket after it. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.bucketize(ms.Tensor([0.5, 1.0, 3.0]), [1.0, 2.0]))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.bucketize(Tensor([0.5, 1.0, 3.0]), [1.0, 2.0]))
         [0 0 2]
     """
-    if not isinstance(boundaries, (list, tuple)) and not isinstance(boundaries, Tensor):
-        raise TypeError(f"For 'bucketize', 'boundaries' should be a list or tuple, but got {describe(boundaries)}.")
+    fits = isinstance(boundaries, (list, tuple)) or isinstance(boundaries, Tensor)
+    check_kind(boundaries, fits, "be a list or tuple", "boundaries", "bucketize")
     bounds = boundaries if isinstance(boundaries, Tensor) else Tensor([float(b) for b in boundaries], mstype.float32)
     return _searchsorted(bounds, checked(input, "bucketize"), None, right, mstype.int32)
 
@@ -114,9 +111,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         ValueError: `input` is not a vector or has negative elements.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.bincount(ms.Tensor([1, 2, 2])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.bincount(Tensor([1, 2, 2])))
         [0. 1. 2.]
     """
     if checked(input, "bincount").dtype.kind not in "iu":
@@ -164,9 +160,8 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0.0, max: Number = 0.0) 
         ValueError: `bins` is not positive, or `min` is larger than `max`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.histc(ms.Tensor([1.0, 2.0, 1.0]), bins=4, min=0.0, max=3.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.histc(Tensor([1.0, 2.0, 1.0]), bins=4, min=0.0, max=3.0))
         [0. 2. 1. 0.]
     """
     check_positive_int(bins, "bins", "histc")

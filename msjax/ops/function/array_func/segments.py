@@ -85,9 +85,8 @@ def unsorted_segment_sum(input_x: Tensor, segment_ids: Tensor, num_segments: int
         A Tensor of shape (num_segments, ...).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.unsorted_segment_sum(ms.Tensor([1, 2, 3]), ms.Tensor([0, 1, 0]), 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.unsorted_segment_sum(Tensor([1, 2, 3]), Tensor([0, 1, 0]), 2))
         [4 2]
     """
     return _segment_sum(input_x, segment_ids, num_segments)

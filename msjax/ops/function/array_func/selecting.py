@@ -37,9 +37,8 @@ def where(condition: Tensor, input: Tensor | Number | None = None, other: Tensor
             where the condition holds, as `nonzero(condition, as_tuple=True)`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> x = ms.Tensor([-1.0, 2.0])
+        >>> from msjax import Tensor, ops
+        >>> x = Tensor([-1.0, 2.0])
         >>> print(ops.where(x > 0, x, 0.0))
         [0. 2.]
     """
@@ -89,9 +88,8 @@ def masked_fill(input_x: Tensor, mask: Tensor, value: Number | Tensor) -> Tensor
         TypeError: the mask is not a Tensor of Bools.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.masked_fill(ms.Tensor([1.0, 2.0]), ms.Tensor([True, False]), 0.5))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.masked_fill(Tensor([1.0, 2.0]), Tensor([True, False]), 0.5))
         [0.5 2. ]
     """
     check_kind(
@@ -118,9 +116,8 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         TypeError: the mask is not a Tensor of Bools, or its value is not known, since the program is being compiled.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> x = ms.Tensor([1.0, 2.0, 3.0])
+        >>> from msjax import Tensor, ops
+        >>> x = Tensor([1.0, 2.0, 3.0])
         >>> print(ops.masked_select(x, x > 1))
         [2. 3.]
     """
@@ -167,9 +164,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
         TypeError: the value is not known, since the program is being compiled.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.nonzero(ms.Tensor([0, 3, 5])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.nonzero(Tensor([0, 3, 5])))
         [[1]
          [2]]
     """
@@ -213,9 +209,8 @@ def one_hot(indices: Tensor, depth: int, on_value: Number | Tensor = 1, off_valu
         ValueError: `depth` is negative.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.one_hot(ms.Tensor([2, 0]), 3))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.one_hot(Tensor([2, 0]), 3))
         [[0 0 1]
          [1 0 0]]
     """
@@ -241,9 +236,8 @@ def sequence_mask(lengths: Tensor, maxlen: int | None = None) -> Tensor:
         maxlen (int, optional): the size of the new last axis; by default the greatest length.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.sequence_mask(ms.Tensor([1, 3])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.sequence_mask(Tensor([1, 3])))
         [[ True False False]
          [ True  True  True]]
     """

@@ -56,9 +56,8 @@ def sort(input_x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Ten
         TypeError: `axis` is not an int or `descending` no bool.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> values, indices = ops.sort(ms.Tensor([3.0, 1.0, 2.0]))
+        >>> from msjax import Tensor, ops
+        >>> values, indices = ops.sort(Tensor([3.0, 1.0, 2.0]))
         >>> print(values, indices)
         [1. 2. 3.] [1 2 0]
     """
@@ -81,9 +80,8 @@ def argsort(input: TensorLike, axis: int = -1, descending: bool = False) -> Tens
     """Where each element of the Tensor sorted along `axis` comes from, as Int32.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.argsort(ms.Tensor([3.0, 1.0, 2.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.argsort(Tensor([3.0, 1.0, 2.0])))
         [1 2 0]
     """
     return argsort_as(checked(input, "argsort"), *_axis_and_flag(axis, descending, "argsort"), mstype.int32)
@@ -126,9 +124,8 @@ def topk(input: Tensor, k: int, dim: int | None = None, largest: bool = True, so
         ValueError: the axis has fewer than k elements.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> values, indices = ops.topk(ms.Tensor([3.0, 1.0, 2.0]), 2)
+        >>> from msjax import Tensor, ops
+        >>> values, indices = ops.topk(Tensor([3.0, 1.0, 2.0]), 2)
         >>> print(values, indices)
         [3. 2.] [0 2]
     """
@@ -172,10 +169,9 @@ def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
         ValueError: the shapes don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> scores = ms.Tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]])
-        >>> print(ops.intopk(scores, ms.Tensor([2, 0]), 1))
+        >>> from msjax import Tensor, ops
+        >>> scores = Tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]])
+        >>> print(ops.intopk(scores, Tensor([2, 0]), 1))
         [False  True]
     """
     checked(x1, "intopk", "x1")
@@ -221,9 +217,8 @@ def unique(input: Tensor) -> tuple[Tensor, Tensor]:
         TypeError: the value is not known, since the program is being compiled.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> values, places = ops.unique(ms.Tensor([3, 1, 3]))
+        >>> from msjax import Tensor, ops
+        >>> values, places = ops.unique(Tensor([3, 1, 3]))
         >>> print(values, places)
         [3 1] [0 1 0]
     """

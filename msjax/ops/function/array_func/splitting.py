@@ -63,9 +63,8 @@ def split(tensor: TensorLike, split_size_or_sections: int | Sequence[int], axis:
         ValueError: the sizes don't add up to that of the axis, or are not positive.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> for piece in ops.split(ms.Tensor([1, 2, 3]), 2):
+        >>> from msjax import Tensor, ops
+        >>> for piece in ops.split(Tensor([1, 2, 3]), 2):
         ...     print(piece)
         [1 2]
         [3]
@@ -93,7 +92,6 @@ def chunk(input: TensorLike, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal size along an axis; the last may be smaller.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> [piece.shape for piece in ops.chunk(ops.ones(5), 3)]
         [(2,), (2,), (1,)]
@@ -168,9 +166,8 @@ def unstack(input_x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, without it, as a tuple.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(*ops.unstack(ms.Tensor([[1, 2], [3, 4]])))
+        >>> from msjax import Tensor, ops
+        >>> print(*ops.unstack(Tensor([[1, 2], [3, 4]])))
         [1 2] [3 4]
     """
     return _unstack(input_x, axis_of(input_x, axis, "unstack"))
@@ -214,9 +211,8 @@ def slice(input_x: TensorLike, begin: Sequence[int], size: Sequence[int]) -> Ten
         ValueError: the block reaches out of the Tensor.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.slice(ms.Tensor([[1, 2, 3], [4, 5, 6]]), (0, 1), (2, 2)))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.slice(Tensor([[1, 2, 3], [4, 5, 6]]), (0, 1), (2, 2)))
         [[2 3]
          [5 6]]
     """
@@ -281,9 +277,8 @@ def strided_slice(
         ValueError: a mask is negative, a stride is 0, or the tuples differ in length.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.strided_slice(ms.Tensor([0, 1, 2, 3, 4]), (0,), (5,), (2,)))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.strided_slice(Tensor([0, 1, 2, 3, 4]), (0,), (5,), (2,)))
         [0 2 4]
     """
     begin, end, strides = freeze(begin), freeze(end), freeze(strides)

@@ -111,9 +111,8 @@ class WhileLoop(Primitive):
         The value for which the condition no longer holds.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.WhileLoop()(lambda x: x < 10, lambda x: x * 2, ms.Tensor(3)))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.WhileLoop()(lambda x: x < 10, lambda x: x * 2, Tensor(3)))
         12
     """
 
@@ -155,9 +154,8 @@ class ForiLoop(Primitive):
         The last value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.ForiLoop()(0, 4, lambda i, x: x + i, ms.Tensor(0)))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.ForiLoop()(0, 4, lambda i, x: x + i, Tensor(0)))
         6
     """
 
@@ -226,10 +224,9 @@ class PyFunc(Primitive):
         A tuple of Tensors. No gradient flows through it.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> double = ops.PyFunc(lambda x: 2 * x, [ms.float32], [(2,)], [ms.float32], [(2,)])
-        >>> print(*double(ms.Tensor([1.0, 2.0])))
+        >>> from msjax import Tensor, float32, ops
+        >>> double = ops.PyFunc(lambda x: 2 * x, [float32], [(2,)], [float32], [(2,)])
+        >>> print(*double(Tensor([1.0, 2.0])))
         [2. 4.]
     """
 

@@ -23,9 +23,8 @@ def stop_gradient(value: TensorLike) -> Tensor:
         value: a Tensor, or nested tuples, lists and dicts of Tensors.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ms.grad(lambda x: x * ops.stop_gradient(x))(ms.Tensor(3.0)))
+        >>> from msjax import Tensor, grad, ops
+        >>> print(grad(lambda x: x * ops.stop_gradient(x))(Tensor(3.0)))
         3.0
     """
     if isinstance(value, Tensor):
@@ -69,10 +68,9 @@ class HookBackward(Primitive):
         ValueError: the hook returned a gradient of another shape or dtype.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
+        >>> from msjax import Tensor, grad, ops
         >>> hook = ops.HookBackward(lambda grads: print("hook:", grads[0]))
-        >>> print(ms.grad(lambda x, y: hook(x * y) * y)(ms.Tensor(1.0), ms.Tensor(2.0)))
+        >>> print(grad(lambda x, y: hook(x * y) * y)(Tensor(1.0), Tensor(2.0)))
         hook: 2.0
         4.0
     """

@@ -53,8 +53,7 @@ class MultitypeFuncGraph:
         ValueError: when called, if no registered function fits the arguments.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
+        >>> from msjax import Tensor, ops
         >>> half = ops.MultitypeFuncGraph("half")
         >>> @half.register("Tensor")
         ... def half_tensor(x):
@@ -62,7 +61,7 @@ class MultitypeFuncGraph:
         >>> @half.register("Number")
         ... def half_number(x):
         ...     return x // 2
-        >>> print(half(ms.Tensor([3.0])), half(3))
+        >>> print(half(Tensor([3.0])), half(3))
         [1.5] 1
     """
 
@@ -175,7 +174,6 @@ class HyperMap(_Mapper):
         ValueError: the sequences differ in length.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> print(ops.HyperMap()(lambda x, y: x + y, (1, (2, 3)), (10, (20, 30))))
         (11, (22, 33))

@@ -27,10 +27,9 @@ def linearize(fn: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> tu
         (outputs, function from a direction, of the inputs' shapes, to the product).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> out, product = ops.linearize(lambda x: x * x, ms.Tensor([1.0, 2.0]))
-        >>> print(out, product(ms.Tensor([1.0, 1.0])))
+        >>> from msjax import Tensor, ops
+        >>> out, product = ops.linearize(lambda x: x * x, Tensor([1.0, 2.0]))
+        >>> print(out, product(Tensor([1.0, 1.0])))
         [1. 4.] [2. 4.]
     """
     inputs = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
@@ -73,9 +72,8 @@ def jet(
         (outputs, their derivatives, of shape (order, *shape)).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> out, derivatives = ops.jet(lambda x: x * x * x, ms.Tensor(2.0), ms.Tensor([1.0, 0.0]))
+        >>> from msjax import Tensor, ops
+        >>> out, derivatives = ops.jet(lambda x: x * x * x, Tensor(2.0), Tensor([1.0, 0.0]))
         >>> print(out, derivatives)
         8.0 [12. 12.]
     """

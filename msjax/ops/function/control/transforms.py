@@ -52,10 +52,9 @@ def vmap(
         ValueError: `in_axes` or `out_axes` don't fit, or nothing is mapped over.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
+        >>> from msjax import Tensor, ops
         >>> dot = ops.vmap(lambda x, y: (x * y).sum(), in_axes=(0, None))
-        >>> print(dot(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([1.0, 10.0])))
+        >>> print(dot(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([1.0, 10.0])))
         [21. 43.]
     """
     cells = list(fn) if is_cell(fn) and hasattr(fn, "append") else None
@@ -111,8 +110,8 @@ def _one_each(cells, args, axes, out_axes):
 
 
 def _positions(grad_position, count, who):
-    if isinstance(grad_position, bool) or not isinstance(grad_position, (int, tuple)):
-        raise TypeError(f"For '{who}', 'grad_position' should be an int or a tuple of ints, but got {describe(grad_position)}.")
+    fits = not isinstance(grad_position, bool) and isinstance(grad_position, (int, tuple))
+    check_kind(grad_position, fits, "be an int or a tuple of ints", "grad_position", who)
     positions = (grad_position,) if isinstance(grad_position, int) else grad_position
     for position in positions:
         check_kind(grad_position, isinstance(position, int), "be an int or a tuple of ints", "grad_position", who)

@@ -46,9 +46,8 @@ def iou(anchor_boxes: Tensor, gt_boxes: Tensor, mode: str = "iou") -> Tensor:
         ValueError: an unknown mode.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.iou(ms.Tensor([[0.0, 0.0, 4.0, 4.0]]), ms.Tensor([[0.0, 0.0, 2.0, 2.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.iou(Tensor([[0.0, 0.0, 4.0, 4.0]]), Tensor([[0.0, 0.0, 2.0, 2.0]])))
         [[0.36]]
     """
     check_one_of(mode, ("iou", "iof"), "mode", "iou")

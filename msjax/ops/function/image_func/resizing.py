@@ -180,9 +180,8 @@ def interpolate(
         TypeError, ValueError: an argument of a wrong type or value, or one that the mode doesn't take.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.interpolate(ms.Tensor([[[1.0, 2.0]]]), size=4))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.interpolate(Tensor([[[1.0, 2.0]]]), size=4))
         [[[1. 1. 2. 2.]]]
     """
     who = "interpolate"

@@ -8,12 +8,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
+import numpy as np
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.typing import JaxArray
+from msjax.engine.autograd.views import Rule
 from msjax.engine.programs.compiler_options import equations
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.platforms import not_on
@@ -64,14 +66,13 @@ def transposed(x: TensorLike) -> JaxArray:
     return jnp.conj(jnp.swapaxes(x, -1, -2))
 
 
-@operator(int_grad=True)
+@operator(int_grad=True, view=Rule(write=lambda x, value: transposed(value), layout=lambda x: np.swapaxes(x, -1, -2)))
 def adjoint(x: TensorLike) -> JaxArray:
     """The conjugate of `x` with the last two axes exchanged.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.adjoint(ms.Tensor([[1 + 2j, 3j]], ms.complex64)))
+        >>> from msjax import Tensor, complex64, ops
+        >>> print(ops.adjoint(Tensor([[1 + 2j, 3j]], complex64)))
         [[1.-2.j]
          [0.-3.j]]
     """
@@ -83,9 +84,8 @@ def det(input: TensorLike) -> JaxArray:
     """The determinant of square matrices, of shape (..., N, N).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.det(ms.Tensor([[2.0, 1.0], [0.0, 3.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.det(Tensor([[2.0, 1.0], [0.0, 3.0]])))
         6.0
     """
     return factored(jnp.linalg.det, "det", square_matrices(to_float(input)))
@@ -99,9 +99,8 @@ def slogdet(input: TensorLike) -> tuple[JaxArray, JaxArray]:
     """The sign of the determinant of square matrices, and the logarithm of its absolute value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> sign, log = ops.slogdet(ms.Tensor([[-1.0, 0.0], [0.0, 1.0]]))
+        >>> from msjax import Tensor, ops
+        >>> sign, log = ops.slogdet(Tensor([[-1.0, 0.0], [0.0, 1.0]]))
         >>> print(sign, log)
         -1.0 0.0
     """
@@ -116,9 +115,8 @@ def logdet(input: TensorLike) -> JaxArray:
     """The logarithm of the determinant of positive definite matrices, of shape (..., N, N); NaN if it is negative.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.logdet(ms.Tensor([[1.0, 0.0], [0.0, 1.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.logdet(Tensor([[1.0, 0.0], [0.0, 1.0]])))
         0.0
     """
     sign, value = factored(jnp.linalg.slogdet, "logdet", square_matrices(to_float(input)))
@@ -140,9 +138,8 @@ def trace(input: TensorLike) -> Tensor:
         ValueError: not two axes.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.trace(ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.trace(Tensor([[1.0, 2.0], [3.0, 4.0]])))
         5.0
     """
     if input.ndim != 2:
@@ -166,9 +163,8 @@ def cholesky(input_x: TensorLike, upper: bool = False) -> JaxArray:
         upper (bool): whether the factor is upper triangular. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cholesky(ms.Tensor([[4.0, 2.0], [2.0, 2.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.cholesky(Tensor([[4.0, 2.0], [2.0, 2.0]])))
         [[2. 0.]
          [1. 1.]]
     """
@@ -182,9 +178,8 @@ def matrix_power(input: TensorLike, n: int) -> JaxArray:
     """Square matrices to the power of an int; a negative one powers the inverse.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.matrix_power(ms.Tensor([[1.0, 1.0], [0.0, 1.0]]), 3))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.matrix_power(Tensor([[1.0, 1.0], [0.0, 1.0]]), 3))
         [[1. 3.]
          [0. 1.]]
     """
@@ -196,9 +191,8 @@ def matrix_exp(input: TensorLike) -> JaxArray:
     """The exponential of square matrices, of shape (..., N, N).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.matrix_exp(ms.Tensor([[0.0, 0.0], [0.0, 0.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.matrix_exp(Tensor([[0.0, 0.0], [0.0, 0.0]])))
         [[1. 0.]
          [0. 1.]]
     """
@@ -218,9 +212,8 @@ def svd(input: TensorLike, full_matrices: bool = False, compute_uv: bool = True)
         (s, u, v), or s alone; s is in falling order.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.svd(ms.Tensor([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.svd(Tensor([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False))
         [4. 3.]
     """
     x = as_matrices(input)
@@ -267,9 +260,8 @@ def eigvals(A: TensorLike) -> JaxArray:
     """The eigenvalues of square matrices, as complex numbers. Not on TPUs.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.eigvals(ms.Tensor([[2.0, 0.0], [0.0, 3.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.eigvals(Tensor([[2.0, 0.0], [0.0, 3.0]])))
         [2.+0.j 3.+0.j]
     """
     return eigenvalues(jnp.linalg.eigvals, "eigvals", square_matrices(to_float(A)))
@@ -352,9 +344,8 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
         (permutation, L, U); what is not wanted is left out.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.lu_unpack(ms.Tensor([[2.0, 1.0], [0.5, 3.0]]), ms.Tensor([1, 2], ms.int32))[1])
+        >>> from msjax import Tensor, int32, ops
+        >>> print(ops.lu_unpack(Tensor([[2.0, 1.0], [0.5, 3.0]]), Tensor([1, 2], int32))[1])
         [[1.  0. ]
          [0.5 1. ]]
     """

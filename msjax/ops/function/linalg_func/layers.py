@@ -24,9 +24,8 @@ def addmm(input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: Number
     """beta * input + alpha * (mat1 @ mat2), of matrices.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.addmm(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.addmm(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[1.0, 2.0], [3.0, 4.0]])))
         [[ 8. 12.]
          [18. 26.]]
     """
@@ -38,9 +37,8 @@ def addmv(input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: Number =
     """beta * input + alpha * (mat @ vec), of a matrix and a vector.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.addmv(ms.Tensor([1.0, 2.0]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.addmv(Tensor([1.0, 2.0]), Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([3.0, 4.0])))
         [12. 27.]
     """
     return _fused(input, jnp.matmul(*promote(mat, vec)), beta, alpha)
@@ -51,9 +49,8 @@ def addr(x: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: Number = 1,
     """beta * x + alpha * outer(vec1, vec2).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.addr(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.addr(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [[ 4.  6.]
          [ 9. 12.]]
     """
@@ -66,9 +63,8 @@ def addbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: N
     """beta * input + alpha * (the sum of the products of two batches of matrices).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.addbmm(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ops.ones((3, 2, 2)), ops.ones((3, 2, 2))))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.addbmm(Tensor([[1.0, 2.0], [3.0, 4.0]]), ops.ones((3, 2, 2)), ops.ones((3, 2, 2))))
         [[ 7.  8.]
          [ 9. 10.]]
     """
@@ -110,9 +106,8 @@ def dense(input: TensorLike, weight: TensorLike, bias: Tensor | None = None) -> 
         bias (Tensor, optional): shape (out,). Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.dense(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0, 4.0]]), ms.Tensor([0.5])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.dense(Tensor([[1.0, 2.0]]), Tensor([[3.0, 4.0]]), Tensor([0.5])))
         [[11.5]]
     """
     require_one_dtype(input, weight, *(() if bias is None else (bias,)))

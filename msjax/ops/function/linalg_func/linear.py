@@ -30,9 +30,8 @@ def matmul(input: TensorLike, other: TensorLike) -> JaxArray:
         input, other (Tensor): at least one axis each.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.matmul(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0], [4.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.matmul(Tensor([[1.0, 2.0]]), Tensor([[3.0], [4.0]])))
         [[11.]]
     """
     if is_number(input) or is_number(other):
@@ -61,9 +60,8 @@ def mm(input: TensorLike, mat2: TensorLike) -> JaxArray:
     """The product of two matrices.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.mm(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.mm(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[1.0, 2.0], [3.0, 4.0]])))
         [[ 7. 10.]
          [15. 22.]]
     """
@@ -103,9 +101,8 @@ def mv(mat: TensorLike, vec: TensorLike) -> JaxArray:
     """The product of a matrix and a vector.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.mv(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([1.0, 2.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.mv(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([1.0, 2.0])))
         [ 5. 11.]
     """
     x, y = promote(mat, vec)
@@ -119,9 +116,8 @@ def dot(input: TensorLike, other: TensorLike) -> JaxArray:
     """The sum of products over the last axis of `input` and the last but one of `other` (the only one, of a vector).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.dot(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.dot(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[1.0, 2.0], [3.0, 4.0]])))
         [[ 7. 10.]
          [15. 22.]]
     """
@@ -133,9 +129,8 @@ def inner(input: TensorLike, other: TensorLike) -> JaxArray:
     """The sum of products over the last axes of both; of a number, the product.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.inner(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.inner(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         11.0
     """
     x, y = promote(input, other)
@@ -147,9 +142,8 @@ def outer(input: TensorLike, vec2: TensorLike) -> JaxArray:
     """The products of all pairs of elements of two vectors, as a matrix.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.outer(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.outer(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [[3. 4.]
          [6. 8.]]
     """
@@ -167,9 +161,8 @@ def kron(input: TensorLike, other: TensorLike) -> JaxArray:
     """The Kronecker product: blocks of `other`, scaled by the elements of `input`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.kron(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.kron(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [3. 4. 6. 8.]
     """
     return jnp.kron(*promote(input, other))
@@ -180,9 +173,8 @@ def cross(input: TensorLike, other: TensorLike, dim: int | None = None) -> JaxAr
     """The vector product along an axis of size 3: `dim`, by default the first such.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cross(ms.Tensor([1.0, 0.0, 0.0]), ms.Tensor([0.0, 1.0, 0.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.cross(Tensor([1.0, 0.0, 0.0]), Tensor([0.0, 1.0, 0.0])))
         [0. 0. 1.]
     """
     x, y = promote(input, other)
@@ -202,9 +194,8 @@ def vecdot(x: TensorLike, y: TensorLike, *, axis: int = -1) -> JaxArray:
     """The sum of products along an axis; of complex numbers, with the conjugate of `x`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.vecdot(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.vecdot(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         11.0
     """
     x, y = promote(x, y)
@@ -224,9 +215,8 @@ def tensor_dot(x1: Tensor, x2: Tensor, axes: int | Sequence[int]) -> Tensor:
         axes (int, tuple or list): an int n for the last n axes of `x1` with the first n of `x2`; or the axes of each.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.tensor_dot(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0, 4.0]]), ((0, 1), (0, 1))))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.tensor_dot(Tensor([[1.0, 2.0]]), Tensor([[3.0, 4.0]]), ((0, 1), (0, 1))))
         11.0
     """
     axes = freeze(axes)
@@ -293,9 +283,8 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
         TypeError: an operand is not a Tensor.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.einsum("ij,ij->i", ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0, 4.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.einsum("ij,ij->i", Tensor([[1.0, 2.0]]), Tensor([[3.0, 4.0]])))
         [11.]
     """
     if not isinstance(equation, str):

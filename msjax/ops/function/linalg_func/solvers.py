@@ -21,9 +21,8 @@ def inverse(input: TensorLike) -> JaxArray:
     """The inverse of square matrices, of shape (..., N, N).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.inverse(ms.Tensor([[2.0, 0.0], [0.0, 4.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.inverse(Tensor([[2.0, 0.0], [0.0, 4.0]])))
         [[0.5  0.  ]
          [0.   0.25]]
     """
@@ -35,9 +34,8 @@ def cholesky_inverse(input_x: TensorLike, upper: bool = False) -> JaxArray:
     """The inverse of a symmetric positive definite matrix, from its Cholesky factor.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cholesky_inverse(ms.Tensor([[2.0, 0.0], [0.0, 1.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.cholesky_inverse(Tensor([[2.0, 0.0], [0.0, 1.0]])))
         [[0.25 0.  ]
          [0.   1.  ]]
     """
@@ -56,9 +54,8 @@ def cholesky_solve(input: TensorLike, input2: TensorLike, upper: bool = False) -
         upper (bool): whether the factor is upper triangular. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cholesky_solve(ms.Tensor([[4.0], [3.0]]), ms.Tensor([[2.0, 0.0], [0.0, 1.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.cholesky_solve(Tensor([[4.0], [3.0]]), Tensor([[2.0, 0.0], [0.0, 1.0]])))
         [[1.]
          [3.]]
     """
@@ -80,9 +77,8 @@ def matrix_solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False) -> 
         adjoint (bool): whether the matrix is conjugated and transposed first. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.matrix_solve(ms.Tensor([[2.0, 0.0], [0.0, 4.0]]), ms.Tensor([[2.0], [2.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.matrix_solve(Tensor([[2.0, 0.0], [0.0, 4.0]]), Tensor([[2.0], [2.0]])))
         [[1. ]
          [0.5]]
     """
@@ -120,9 +116,8 @@ def lstsq(input: TensorLike, A: TensorLike) -> JaxArray:
         Tensor of shape (N, 1) or (N, K).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.lstsq(ms.Tensor([[1.0], [1.0]]), ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.lstsq(Tensor([[1.0], [1.0]]), Tensor([3.0, 4.0])))
         [[3.5]]
     """
     x, b = promote(input, A)
@@ -150,9 +145,8 @@ def pinv(x: Tensor, *, atol: float | None = None, rtol: float | None = None, her
         hermitian (bool): whether the matrices are known to be Hermitian. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.pinv(ms.Tensor([[2.0, 0.0], [0.0, 4.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.pinv(Tensor([[2.0, 0.0], [0.0, 4.0]])))
         [[0.5  0.  ]
          [0.   0.25]]
     """
@@ -169,9 +163,8 @@ def lu_solve(b: TensorLike, LU_data: TensorLike, LU_pivots: TensorLike) -> JaxAr
         LU_pivots (Tensor): shape (..., N), the rows exchanged, counted from 1.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.lu_solve(ms.Tensor([[2.0], [3.0]]), ms.Tensor([[2.0, 0.0], [0.0, 3.0]]), ms.Tensor([1, 2], ms.int32)))
+        >>> from msjax import Tensor, int32, ops
+        >>> print(ops.lu_solve(Tensor([[2.0], [3.0]]), Tensor([[2.0, 0.0], [0.0, 3.0]]), Tensor([1, 2], int32)))
         [[1.]
          [1.]]
     """

@@ -16,13 +16,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import (
-    as_operand,
-    kind_of,
-    promote,
-    spread,
-    to_float,
-)
+from msjax.ops.dispatch.promotion import as_operand, kind_of, promote, spread, to_float
 from msjax.ops.function.math_func.tables import binary, renamed
 
 __all__ = [
@@ -38,9 +32,8 @@ def add(input: TensorLike, other: TensorLike) -> JaxArray:
     """input + other, elementwise with broadcasting.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.add(ms.Tensor([1.0, 2.0]), 2.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.add(Tensor([1.0, 2.0]), 2.0))
         [3. 4.]
     """
     x, y = promote(input, other)
@@ -52,9 +45,8 @@ def sub(input: TensorLike, other: TensorLike) -> JaxArray:
     """input - other, elementwise with broadcasting.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.sub(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.sub(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [-2. -2.]
     """
     x, y = promote(input, other)
@@ -75,9 +67,8 @@ def mul(input: TensorLike, other: TensorLike) -> JaxArray:
     """input * other, elementwise with broadcasting.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.mul(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.mul(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [3. 8.]
     """
     x, y = promote(input, other, scalar_tensors_yield=True)
@@ -108,9 +99,8 @@ def true_divide(input: TensorLike, other: TensorLike, *, rounding_mode: str | No
         ValueError: an unknown `rounding_mode`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.true_divide(ms.Tensor([1.0, 2.0]), 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.true_divide(Tensor([1.0, 2.0]), 2))
         [0.5 1. ]
     """
     if rounding_mode is not None:
@@ -129,9 +119,8 @@ def floor_divide(input: TensorLike, other: TensorLike) -> JaxArray:
     """input / other rounded towards minus infinity, elementwise with broadcasting.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.floor_divide(ms.Tensor([7, -7]), 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.floor_divide(Tensor([7, -7]), 2))
         [ 3 -4]
     """
     return _downward(*promote(input, other))
@@ -142,9 +131,8 @@ def floor_mod(x: TensorLike, y: TensorLike) -> JaxArray:
     """The remainder of floor division, with the sign of `y`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.floor_mod(ms.Tensor([7, -7]), 3))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.floor_mod(Tensor([7, -7]), 3))
         [1 2]
     """
     return jnp.remainder(*promote(x, y))
@@ -155,9 +143,8 @@ def remainder(input: TensorLike, other: TensorLike) -> JaxArray:
     """The remainder of floor division, with the sign of `other`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.remainder(ms.Tensor([7, -7]), 3))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.remainder(Tensor([7, -7]), 3))
         [1 2]
     """
     x, y = promote(input, other)
@@ -169,9 +156,8 @@ def fmod(input: TensorLike, other: TensorLike) -> JaxArray:
     """The remainder of division rounded towards zero, with the sign of `input`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.fmod(ms.Tensor([7, -7]), 3))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.fmod(Tensor([7, -7]), 3))
         [ 1 -1]
     """
     x, y = promote(input, other, scalar_tensors_yield=True)
@@ -183,9 +169,8 @@ def truncate_mod(x: TensorLike, y: TensorLike) -> JaxArray:
     """The remainder of division rounded towards zero, with the sign of `x`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.truncate_mod(ms.Tensor([7, -7]), 3))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.truncate_mod(Tensor([7, -7]), 3))
         [ 1 -1]
     """
     return jnp.fmod(*promote(x, y))
@@ -196,9 +181,8 @@ def truncate_div(x: TensorLike, y: TensorLike) -> JaxArray:
     """x / y rounded towards zero, elementwise with broadcasting.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.truncate_div(ms.Tensor([7, -7]), 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.truncate_div(Tensor([7, -7]), 2))
         [ 3 -3]
     """
     return _toward_zero(*promote(x, y))
@@ -209,9 +193,8 @@ def tensor_div(x: TensorLike, y: TensorLike) -> JaxArray:
     """x / y, elementwise with broadcasting; of integers an integer, rounded towards zero.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.tensor_div(ms.Tensor([7, -7]), 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.tensor_div(Tensor([7, -7]), 2))
         [ 3 -3]
     """
     x, y = spread(*promote(x, y))
@@ -232,9 +215,8 @@ def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 
         alpha (number): a factor of `other`. Default: 1.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.subtract(ms.Tensor([1.0, 2.0]), 1.0, alpha=2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.subtract(Tensor([1.0, 2.0]), 1.0, alpha=2))
         [-1.  0.]
     """
     return sub(input, other) if type(alpha) is int and alpha == 1 else _sub_scaled(input, other, alpha)
@@ -271,9 +253,8 @@ def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
         input, exponent (Tensor or number): the operands.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.pow(ms.Tensor([1.0, 2.0, 3.0]), 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.pow(Tensor([1.0, 2.0, 3.0]), 2))
         [1. 4. 9.]
     """
     if type(exponent) is int and 0 <= exponent <= 64:
@@ -313,7 +294,7 @@ _float_power_of_any = binary(
     "float_power",
     _wide_power,
     "input to the power of other, computed in Float64 (Complex128 for complex Tensors).",
-    ("ops.float_power(ms.Tensor([1, 2, 3]), 2)", "[1. 4. 9.]"),
+    ("Tensor([1, 2, 3]), 2", "[1. 4. 9.]"),
     int_grad=True,
 )
 float_power: Final = renamed(_float_power_of_any, "float_power", exponent="other")
@@ -325,9 +306,8 @@ def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, value: 
     """input + value * tensor1 * tensor2, elementwise with broadcasting.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.addcmul(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0]), ms.Tensor([1.0, 2.0]), 0.5))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.addcmul(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]), Tensor([1.0, 2.0]), 0.5))
         [2.5 6. ]
     """
     dtype = jnp.result_type(*(as_operand(v).dtype for v in (input, tensor1, tensor2)))
@@ -341,9 +321,8 @@ def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, value: 
     """input + value * tensor1 / tensor2, elementwise with broadcasting.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.addcdiv(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0]), ms.Tensor([1.0, 2.0]), 0.5))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.addcdiv(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]), Tensor([1.0, 2.0]), 0.5))
         [2.5 3. ]
     """
     dtype = jnp.result_type(*(to_float(v).dtype for v in (input, tensor1, tensor2)))
@@ -363,9 +342,8 @@ def addn(x: Sequence[Tensor]) -> Tensor:
         ValueError: it is empty.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.addn([ms.Tensor([1.0]), ms.Tensor([2.0]), ms.Tensor([3.0])]))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.addn([Tensor([1.0]), Tensor([2.0]), Tensor([3.0])]))
         [6.]
     """
     check_kind(

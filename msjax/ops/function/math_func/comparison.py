@@ -7,11 +7,7 @@ import jax.numpy as jnp
 from msjax.common.typing import BinaryOperator, TensorLike
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import (
-    need_floats,
-    promote,
-    require_same_dtype,
-)
+from msjax.ops.dispatch.promotion import need_floats, promote, require_same_dtype
 from msjax.ops.function.math_func.tables import comparison
 
 __all__ = [
@@ -20,24 +16,18 @@ __all__ = [
 ]  # fmt: skip
 
 
-_TWO = "ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 0.5])"
-equal: BinaryOperator = comparison(
-    "equal", jnp.equal, "input == other, elementwise, as Bool.", (f"ops.equal({_TWO})", "[False False]")
-)
+_TWO = "Tensor([1.0, 2.0]), Tensor([3.0, 0.5])"
+equal: BinaryOperator = comparison("equal", jnp.equal, "input == other, elementwise, as Bool.", (_TWO, "[False False]"))
 not_equal: BinaryOperator = comparison(
-    "not_equal", jnp.not_equal, "input != other, elementwise, as Bool.", (f"ops.not_equal({_TWO})", "[ True  True]")
+    "not_equal", jnp.not_equal, "input != other, elementwise, as Bool.", (_TWO, "[ True  True]")
 )
-greater: BinaryOperator = comparison(
-    "greater", jnp.greater, "input > other, elementwise, as Bool.", (f"ops.greater({_TWO})", "[False  True]")
-)
+greater: BinaryOperator = comparison("greater", jnp.greater, "input > other, elementwise, as Bool.", (_TWO, "[False  True]"))
 greater_equal: BinaryOperator = comparison(
-    "greater_equal", jnp.greater_equal, "input >= other, elementwise, as Bool.", (f"ops.greater_equal({_TWO})", "[False  True]")
+    "greater_equal", jnp.greater_equal, "input >= other, elementwise, as Bool.", (_TWO, "[False  True]")
 )
-less: BinaryOperator = comparison(
-    "less", jnp.less, "input < other, elementwise, as Bool.", (f"ops.less({_TWO})", "[ True False]")
-)
+less: BinaryOperator = comparison("less", jnp.less, "input < other, elementwise, as Bool.", (_TWO, "[ True False]"))
 less_equal: BinaryOperator = comparison(
-    "less_equal", jnp.less_equal, "input <= other, elementwise, as Bool.", (f"ops.less_equal({_TWO})", "[ True False]")
+    "less_equal", jnp.less_equal, "input <= other, elementwise, as Bool.", (_TWO, "[ True False]")
 )
 
 
@@ -46,9 +36,8 @@ def isclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: flo
     """True where |input - other| <= atol + rtol * |other|; for two NaN, the value of `equal_nan`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.isclose(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 2.1])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.isclose(Tensor([1.0, 2.0]), Tensor([1.0, 2.1])))
         [ True False]
     """
     return jnp.isclose(*require_same_dtype(input, other), rtol=rtol, atol=atol, equal_nan=equal_nan)
@@ -59,9 +48,8 @@ def approximate_equal(x: TensorLike, y: TensorLike, tolerance: float = 1e-5) -> 
     """True where |x - y| < tolerance, elementwise.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.approximate_equal(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 2.1]), 0.2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.approximate_equal(Tensor([1.0, 2.0]), Tensor([1.0, 2.1]), 0.2))
         [ True  True]
     """
     x, y = (need_floats(v) for v in promote(x, y))

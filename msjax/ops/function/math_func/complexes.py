@@ -16,7 +16,7 @@ from msjax.ops.function.math_func.tables import unary
 
 __all__ = ["angle", "conj", "imag", "polar", "real", "view_as_real"]
 
-_Z = "ms.Tensor([1 + 2j, 3 - 1j], ms.complex64)"
+_Z = "Tensor([1 + 2j, 3 - 1j], complex64)"
 
 
 def _complex(x, *_):
@@ -34,9 +34,8 @@ def real(input: TensorLike) -> JaxArray:
     """The real part.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.real(ms.Tensor([1 + 2j, 3 - 1j], ms.complex64)))
+        >>> from msjax import Tensor, complex64, ops
+        >>> print(ops.real(Tensor([1 + 2j, 3 - 1j], complex64)))
         [1. 3.]
     """
     return jnp.real(input)
@@ -54,16 +53,15 @@ def imag(input: TensorLike) -> JaxArray:
     """The imaginary part; of real numbers 0.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.imag(ms.Tensor([1 + 2j, 3 - 1j], ms.complex64)))
+        >>> from msjax import Tensor, complex64, ops
+        >>> print(ops.imag(Tensor([1 + 2j, 3 - 1j], complex64)))
         [ 2. -1.]
     """
     return jnp.imag(input)
 
 
 conj: UnaryOperator = unary(
-    "conj", jnp.conj, "The complex conjugate; of real numbers themselves.", (f"ops.conj({_Z})", "[1.-2.j 3.+1.j]"), int_grad=True
+    "conj", jnp.conj, "The complex conjugate; of real numbers themselves.", (_Z, "[1.-2.j 3.+1.j]"), int_grad=True
 )
 
 
@@ -76,7 +74,7 @@ angle: UnaryOperator = unary(
     "angle",
     lambda x: jnp.angle(x) if kind_of(x.dtype) == "c" else _angle_of_real(jax.lax.stop_gradient(to_float(x))),
     "The angle of a complex number in the plane, in (-pi, pi].",
-    ("ops.angle(ms.Tensor([1j, -1 + 0j], ms.complex64))", "[1.5707964 3.1415927]"),
+    ("Tensor([1j, -1 + 0j], complex64)", "[1.5707964 3.1415927]"),
 )
 
 
@@ -88,9 +86,8 @@ def polar(abs: TensorLike, angle: TensorLike) -> JaxArray:
         abs, angle (Tensor): Float32 or Float64, of one shape.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.polar(ms.Tensor([2.0]), ms.Tensor([0.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.polar(Tensor([2.0]), Tensor([0.0])))
         [2.+0.j]
     """
     size, angle = promote(abs, angle)
@@ -106,9 +103,8 @@ def view_as_real(input: TensorLike) -> JaxArray:
     """Complex numbers as pairs (real, imaginary) along a new last axis.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.view_as_real(ms.Tensor([1 + 2j], ms.complex64)))
+        >>> from msjax import Tensor, complex64, ops
+        >>> print(ops.view_as_real(Tensor([1 + 2j], complex64)))
         [[1. 2.]]
     """
     if kind_of(input.dtype) != "c":

@@ -33,9 +33,8 @@ def cumsum(x: TensorLike, axis: int, dtype: DTypeLike | None = None) -> JaxArray
         dtype (ms.dtype, optional): the dtype to convert to first. Default: None; Bools become Int32.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cumsum(ms.Tensor([1.0, 2.0, 3.0]), 0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.cumsum(Tensor([1.0, 2.0, 3.0]), 0))
         [1. 3. 6.]
     """
     x = _typed(x, dtype)
@@ -55,9 +54,8 @@ def cumprod(input: TensorLike, dim: int, dtype: DTypeLike | None = None) -> JaxA
         dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cumprod(ms.Tensor([1.0, 2.0, 3.0]), 0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.cumprod(Tensor([1.0, 2.0, 3.0]), 0))
         [1. 2. 6.]
     """
     x = _typed(input, dtype)
@@ -122,9 +120,8 @@ def logcumsumexp(input: TensorLike, axis: int) -> JaxArray:
     """log of the cumulative sum of exp(input) along an axis, computed without overflow.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.logcumsumexp(ms.Tensor([0.0, 0.0]), 0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.logcumsumexp(Tensor([0.0, 0.0]), 0))
         [0.        0.6931472]
     """
     check_axis(axis, input.ndim, bools=True)
@@ -155,9 +152,8 @@ def cummax(input: TensorLike, axis: int) -> tuple[JaxArray, JaxArray]:
         (values, indices): two Tensors; of equal values the last one's index.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> values, indices = ops.cummax(ms.Tensor([1.0, 3.0, 2.0]), 0)
+        >>> from msjax import Tensor, ops
+        >>> values, indices = ops.cummax(Tensor([1.0, 3.0, 2.0]), 0)
         >>> print(values, indices)
         [1. 3. 3.] [0 1 1]
     """
@@ -173,9 +169,8 @@ def cummin(input: TensorLike, axis: int) -> tuple[JaxArray, JaxArray]:
         (values, indices): two Tensors; of equal values the last one's index.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> values, indices = ops.cummin(ms.Tensor([3.0, 1.0, 2.0]), 0)
+        >>> from msjax import Tensor, ops
+        >>> values, indices = ops.cummin(Tensor([3.0, 1.0, 2.0]), 0)
         >>> print(values, indices)
         [3. 1. 1.] [0 1 1]
     """
@@ -202,9 +197,8 @@ def diff(
         prepend, append (Tensor, optional): joined to `x` first. Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.diff(ms.Tensor([1, 4, 9, 16])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.diff(Tensor([1, 4, 9, 16])))
         [3 5 7]
     """
     return _diff(x, prepend, append, n, axis)
@@ -216,9 +210,8 @@ def diff_ext(
     """Differences of neighbours along an axis; see `diff`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.diff_ext(ms.Tensor([1, 4, 9, 16])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.diff_ext(Tensor([1, 4, 9, 16])))
         [3 5 7]
     """
     return _diff(input, prepend, append, n, dim)
@@ -240,9 +233,8 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
         dim (int): the axis. Default: -1.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.trapz(ms.Tensor([1.0, 2.0, 3.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.trapz(Tensor([1.0, 2.0, 3.0])))
         4.0
     """
     return _trapz(y, x, float(dx), dim)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike, UnaryOperator, UnaryOperatorOfX
 from msjax.core.base.typing import JaxArray, Number
+from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.function.math_func.tables import unary
@@ -112,97 +113,82 @@ def _sinc(x):
     return jnp.where(near, 1 - square / 6 + jnp.square(square) / 120, jnp.sinc(jnp.where(near, 1, x)))
 
 
-_X = "ms.Tensor([0.0, 1.0])"
-_SIGNED = "ms.Tensor([-1.5, 0.0, 2.5])"
+@operator(int_grad=True, tensors=True, view=Rule(write=lambda x, value: value, layout=lambda x: x))
+def positive(input: TensorLike) -> JaxArray:
+    """The same values, in the memory of `input`."""
+    return jnp.positive(as_operand(input))
 
-neg: UnaryOperator = unary("neg", jnp.negative, "-input.", (f"ops.neg({_SIGNED})", "[ 1.5 -0.  -2.5]"), int_grad=True)
+
+_X = "Tensor([0.0, 1.0])"
+_SIGNED = "Tensor([-1.5, 0.0, 2.5])"
+
+neg: UnaryOperator = unary("neg", jnp.negative, "-input.", (_SIGNED, "[ 1.5 -0.  -2.5]"), int_grad=True)
 abs: UnaryOperator = unary(
-    "abs", magnitude, "The absolute value; its gradient at 0 is 0.", (f"ops.abs({_SIGNED})", "[1.5 0.  2.5]"), int_grad=True
+    "abs", magnitude, "The absolute value; its gradient at 0 is 0.", (_SIGNED, "[1.5 0.  2.5]"), int_grad=True
 )
-square: UnaryOperator = unary(
-    "square", jnp.square, "input * input.", (f"ops.square({_SIGNED})", "[2.25 0.   6.25]"), int_grad=True
-)
-positive: UnaryOperator = unary("positive", jnp.positive, "input itself.", (f"ops.positive({_X})", "[0. 1.]"), int_grad=True)
-reciprocal: UnaryOperator = unary(
-    "reciprocal", jnp.reciprocal, "1 / input.", ("ops.reciprocal(ms.Tensor([0.5, 4.0]))", "[2.   0.25]"), floats=True
-)
+square: UnaryOperator = unary("square", jnp.square, "input * input.", (_SIGNED, "[2.25 0.   6.25]"), int_grad=True)
+reciprocal: UnaryOperator = unary("reciprocal", jnp.reciprocal, "1 / input.", ("Tensor([0.5, 4.0])", "[2.   0.25]"), floats=True)
 inv: UnaryOperatorOfX = unary(
-    "inv", _quotient, "1 / x; of integers an integer.", ("ops.inv(ms.Tensor([0.5, 4.0]))", "[2.   0.25]"), parameter="x"
+    "inv", _quotient, "1 / x; of integers an integer.", ("Tensor([0.5, 4.0])", "[2.   0.25]"), parameter="x"
 )
 
-exp: UnaryOperator = unary("exp", jnp.exp, "e to the power of input.", (f"ops.exp({_X})", "[1.        2.7182817]"), floats=True)
-exp2: UnaryOperator = unary("exp2", jnp.exp2, "2 to the power of input.", (f"ops.exp2({_X})", "[1. 2.]"), floats=True)
-expm1: UnaryOperator = unary(
-    "expm1", jnp.expm1, "exp(input) - 1, exact near 0.", (f"ops.expm1({_X})", "[0.        1.7182817]"), floats=True
-)
+exp: UnaryOperator = unary("exp", jnp.exp, "e to the power of input.", (_X, "[1.        2.7182817]"), floats=True)
+exp2: UnaryOperator = unary("exp2", jnp.exp2, "2 to the power of input.", (_X, "[1. 2.]"), floats=True)
+expm1: UnaryOperator = unary("expm1", jnp.expm1, "exp(input) - 1, exact near 0.", (_X, "[0.        1.7182817]"), floats=True)
 log: UnaryOperator = unary(
-    "log", jnp.log, "The natural logarithm.", ("ops.log(ms.Tensor([1.0, 10.0]))", "[0.        2.3025851]"), floats=True
+    "log", jnp.log, "The natural logarithm.", ("Tensor([1.0, 10.0])", "[0.        2.3025851]"), floats=True
 )
-log1p: UnaryOperator = unary(
-    "log1p", jnp.log1p, "log(1 + input), exact near 0.", (f"ops.log1p({_X})", "[0.        0.6931472]"), floats=True
-)
-log2: UnaryOperator = unary(
-    "log2", jnp.log2, "The logarithm of base 2.", ("ops.log2(ms.Tensor([1.0, 8.0]))", "[0. 3.]"), floats=True
-)
-log10: UnaryOperator = unary(
-    "log10", jnp.log10, "The logarithm of base 10.", ("ops.log10(ms.Tensor([1.0, 100.0]))", "[0. 2.]"), floats=True
-)
+log1p: UnaryOperator = unary("log1p", jnp.log1p, "log(1 + input), exact near 0.", (_X, "[0.        0.6931472]"), floats=True)
+log2: UnaryOperator = unary("log2", jnp.log2, "The logarithm of base 2.", ("Tensor([1.0, 8.0])", "[0. 3.]"), floats=True)
+log10: UnaryOperator = unary("log10", jnp.log10, "The logarithm of base 10.", ("Tensor([1.0, 100.0])", "[0. 2.]"), floats=True)
 sqrt: UnaryOperatorOfX = unary(
     "sqrt",
     jnp.sqrt,
     "The square root; its gradient at 0 is infinite.",
-    ("ops.sqrt(ms.Tensor([4.0, 9.0]))", "[2. 3.]"),
+    ("Tensor([4.0, 9.0])", "[2. 3.]"),
     floats=True,
     parameter="x",
 )
-rsqrt: UnaryOperator = unary(
-    "rsqrt", jax.lax.rsqrt, "1 / sqrt(input).", ("ops.rsqrt(ms.Tensor([4.0, 0.25]))", "[0.5 2. ]"), floats=True
-)
+rsqrt: UnaryOperator = unary("rsqrt", jax.lax.rsqrt, "1 / sqrt(input).", ("Tensor([4.0, 0.25])", "[0.5 2. ]"), floats=True)
 
-sin: UnaryOperator = unary("sin", jnp.sin, "The sine.", (f"ops.sin({_X})", "[0.         0.84147096]"), floats=True)
-cos: UnaryOperator = unary("cos", jnp.cos, "The cosine.", (f"ops.cos({_X})", "[1.         0.54030234]"), floats=True)
-tan: UnaryOperator = unary("tan", jnp.tan, "The tangent.", (f"ops.tan({_X})", "[0.        1.5574077]"), floats=True)
+sin: UnaryOperator = unary("sin", jnp.sin, "The sine.", (_X, "[0.         0.84147096]"), floats=True)
+cos: UnaryOperator = unary("cos", jnp.cos, "The cosine.", (_X, "[1.         0.54030234]"), floats=True)
+tan: UnaryOperator = unary("tan", jnp.tan, "The tangent.", (_X, "[0.        1.5574077]"), floats=True)
 asin: UnaryOperator = unary(
-    "asin", jnp.arcsin, "The inverse sine, for input in [-1, 1].", (f"ops.asin({_X})", "[0.        1.5707964]"), floats=True
+    "asin", jnp.arcsin, "The inverse sine, for input in [-1, 1].", (_X, "[0.        1.5707964]"), floats=True
 )
 acos: UnaryOperator = unary(
-    "acos", jnp.arccos, "The inverse cosine, for input in [-1, 1].", (f"ops.acos({_X})", "[1.5707964 0.       ]"), floats=True
+    "acos", jnp.arccos, "The inverse cosine, for input in [-1, 1].", (_X, "[1.5707964 0.       ]"), floats=True
 )
-atan: UnaryOperator = unary("atan", jnp.arctan, "The inverse tangent.", (f"ops.atan({_X})", "[0.        0.7853982]"), floats=True)
-sinh: UnaryOperator = unary("sinh", jnp.sinh, "The hyperbolic sine.", (f"ops.sinh({_X})", "[0.        1.1752012]"), floats=True)
-cosh: UnaryOperator = unary("cosh", jnp.cosh, "The hyperbolic cosine.", (f"ops.cosh({_X})", "[1.        1.5430807]"), floats=True)
+atan: UnaryOperator = unary("atan", jnp.arctan, "The inverse tangent.", (_X, "[0.        0.7853982]"), floats=True)
+sinh: UnaryOperator = unary("sinh", jnp.sinh, "The hyperbolic sine.", (_X, "[0.        1.1752012]"), floats=True)
+cosh: UnaryOperator = unary("cosh", jnp.cosh, "The hyperbolic cosine.", (_X, "[1.        1.5430807]"), floats=True)
 tanh: UnaryOperator = unary(
-    "tanh",
-    wide_slope(jnp.tanh, lambda y: 1 - y * y),
-    "The hyperbolic tangent.",
-    (f"ops.tanh({_X})", "[0.        0.7615942]"),
-    floats=True,
+    "tanh", wide_slope(jnp.tanh, lambda y: 1 - y * y), "The hyperbolic tangent.", (_X, "[0.        0.7615942]"), floats=True
 )
-asinh: UnaryOperator = unary(
-    "asinh", jnp.arcsinh, "The inverse hyperbolic sine.", (f"ops.asinh({_X})", "[0.         0.8813736]"), floats=True
-)
+asinh: UnaryOperator = unary("asinh", jnp.arcsinh, "The inverse hyperbolic sine.", (_X, "[0.         0.8813736]"), floats=True)
 acosh: UnaryOperator = unary(
     "acosh",
     jnp.arccosh,
     "The inverse hyperbolic cosine, for input >= 1.",
-    ("ops.acosh(ms.Tensor([1.0, 2.0]))", "[0.        1.3169578]"),
+    ("Tensor([1.0, 2.0])", "[0.        1.3169578]"),
     floats=True,
 )
 atanh: UnaryOperator = unary(
     "atanh",
     jnp.arctanh,
     "The inverse hyperbolic tangent, for input in (-1, 1).",
-    ("ops.atanh(ms.Tensor([0.0, 0.5]))", "[0.        0.5493061]"),
+    ("Tensor([0.0, 0.5])", "[0.        0.5493061]"),
     floats=True,
 )
 sinc: UnaryOperator = unary(
-    "sinc", _sinc, "sin(pi * input) / (pi * input); 1 at 0.", ("ops.sinc(ms.Tensor([0.0, 0.5]))", "[1.        0.6366197]")
+    "sinc", _sinc, "sin(pi * input) / (pi * input); 1 at 0.", ("Tensor([0.0, 0.5])", "[1.        0.6366197]")
 )
 rad2deg: UnaryOperatorOfX = unary(
     "rad2deg",
     jnp.rad2deg,
     "Radians as degrees.",
-    ("ops.rad2deg(ms.Tensor([0.0, 1.0]))", "[ 0.       57.295776]"),
+    ("Tensor([0.0, 1.0])", "[ 0.       57.295776]"),
     only_floats=True,
     parameter="x",
 )
@@ -210,34 +196,30 @@ deg2rad: UnaryOperatorOfX = unary(
     "deg2rad",
     jnp.deg2rad,
     "Degrees as radians.",
-    ("ops.deg2rad(ms.Tensor([0.0, 180.0]))", "[0.        3.1415927]"),
+    ("Tensor([0.0, 180.0])", "[0.        3.1415927]"),
     only_floats=True,
     parameter="x",
 )
 
 floor: UnaryOperator = unary(
-    "floor", _floats_only(jnp.floor), "The largest whole number not above input.", (f"ops.floor({_SIGNED})", "[-2.  0.  2.]")
+    "floor", _floats_only(jnp.floor), "The largest whole number not above input.", (_SIGNED, "[-2.  0.  2.]")
 )
 ceil: UnaryOperator = unary(
-    "ceil", _floats_only(jnp.ceil), "The smallest whole number not below input.", (f"ops.ceil({_SIGNED})", "[-1.  0.  3.]")
+    "ceil", _floats_only(jnp.ceil), "The smallest whole number not below input.", (_SIGNED, "[-1.  0.  3.]")
 )
-trunc: UnaryOperator = unary(
-    "trunc", _floats_only(jnp.trunc), "input rounded towards zero.", (f"ops.trunc({_SIGNED})", "[-1.  0.  2.]")
-)
+trunc: UnaryOperator = unary("trunc", _floats_only(jnp.trunc), "input rounded towards zero.", (_SIGNED, "[-1.  0.  2.]"))
 frac: UnaryOperatorOfX = unary(
     "frac",
     lambda x: x - jax.lax.stop_gradient(_floats_only(jnp.trunc)(x)),
     "The part after the decimal point, with the sign of x.",
-    (f"ops.frac({_SIGNED})", "[-0.5  0.   0.5]"),
+    (_SIGNED, "[-0.5  0.   0.5]"),
     int_grad=True,
     parameter="x",
 )
 sign: UnaryOperator = unary(
-    "sign", _sign, "-1, 0 or 1, as input is negative, zero (or NaN) or positive.", (f"ops.sign({_SIGNED})", "[-1.  0.  1.]")
+    "sign", _sign, "-1, 0 or 1, as input is negative, zero (or NaN) or positive.", (_SIGNED, "[-1.  0.  1.]")
 )
-sgn: UnaryOperator = unary(
-    "sgn", _sgn, "The sign; of complex numbers, input / |input|.", (f"ops.sgn({_SIGNED})", "[-1.  0.  1.]")
-)
+sgn: UnaryOperator = unary("sgn", _sgn, "The sign; of complex numbers, input / |input|.", (_SIGNED, "[-1.  0.  1.]"))
 
 
 @operator(tensors=True)
@@ -249,9 +231,8 @@ def round(input: TensorLike, *, decimals: int = 0) -> JaxArray:
         decimals (int): digits after the decimal point; negative ones round before it. Default: 0.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.round(ms.Tensor([0.5, 1.5, -2.6])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.round(Tensor([0.5, 1.5, -2.6])))
         [ 0.  2. -3.]
     """
     return jnp.round(as_operand(input), decimals)
@@ -275,9 +256,8 @@ def logit(input: TensorLike, eps: float | None = None) -> Tensor:
         eps (float, optional): input is limited to [eps, 1 - eps] first. Default: None, for no limit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.logit(ms.Tensor([0.5, 0.75])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.logit(Tensor([0.5, 0.75])))
         [0.        1.0986123]
     """
     return _logit(input) if eps is None or eps < 0 else _logit(input, eps, 1 - eps)
@@ -295,9 +275,8 @@ def nan_to_num(
         posinf, neginf (number, optional): the values for the infinities. Default: None, for the largest and smallest number.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.nan_to_num(ms.Tensor([1.0, float("nan"), float("inf")]), posinf=9.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.nan_to_num(Tensor([1.0, float("nan"), float("inf")]), posinf=9.0))
         [1. 0. 9.]
     """
     return jnp.nan_to_num(as_operand(input), nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
@@ -310,12 +289,7 @@ negative = neg
 tensor_exp = exp
 tensor_expm1 = expm1
 arcsin: UnaryOperatorOfX = unary(
-    "arcsin",
-    jnp.arcsin,
-    "The inverse sine, for x in [-1, 1].",
-    (f"ops.arcsin({_X})", "[0.        1.5707964]"),
-    floats=True,
-    parameter="x",
+    "arcsin", jnp.arcsin, "The inverse sine, for x in [-1, 1].", (_X, "[0.        1.5707964]"), floats=True, parameter="x"
 )
 arccos = acos
 arctan = atan

@@ -11,14 +11,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import BinaryOperator, TensorLike
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import (
-    FLOATS_OF_SPECIAL,
-    as_operand,
-    kind_of,
-    promote,
-    require_same_dtype,
-    to_float,
-)
+from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, as_operand, kind_of, promote, require_same_dtype, to_float
 from msjax.ops.function.math_func.tables import binary
 
 __all__ = [
@@ -27,7 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-_TWO = "ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 0.5])"
+_TWO = "Tensor([1.0, 2.0]), Tensor([3.0, 0.5])"
 _OF_FMAX = tuple(jnp.dtype(d) for d in (jnp.float16, jnp.float32, jnp.float64, jnp.bfloat16, jnp.int32, jnp.int64))
 
 
@@ -45,21 +38,21 @@ maximum: BinaryOperator = binary(
     "maximum",
     _or_sum(jnp.maximum),
     "The larger of two values, elementwise; equal values share the gradient, and both get it where one is NaN.",
-    (f"ops.maximum({_TWO})", "[3. 2.]"),
+    (_TWO, "[3. 2.]"),
     int_grad=True,
 )
 minimum: BinaryOperator = binary(
     "minimum",
     _or_sum(jnp.minimum),
     "The smaller of two values, elementwise; equal values share the gradient, and both get it where one is NaN.",
-    (f"ops.minimum({_TWO})", "[1.  0.5]"),
+    (_TWO, "[1.  0.5]"),
     int_grad=True,
 )
 fmax: BinaryOperator = binary(
     "fmax",
     lambda x, y: jnp.where((x >= y) | (y != y), x, y),
     "The larger of two values, elementwise, of equal ones the first; where one is NaN, the other.",
-    ("ops.fmax(ms.Tensor([1.0, float('nan')]), ms.Tensor([2.0, 3.0]))", "[2. 3.]"),
+    ("Tensor([1.0, float('nan')]), Tensor([2.0, 3.0])", "[2. 3.]"),
     int_grad=True,
     dtypes=_OF_FMAX,
 )
@@ -67,7 +60,7 @@ fmin: BinaryOperator = binary(
     "fmin",
     lambda x, y: jnp.where((x <= y) | (y != y), x, y),
     "The smaller of two values, elementwise, of equal ones the first; where one is NaN, the other.",
-    ("ops.fmin(ms.Tensor([1.0, float('nan')]), ms.Tensor([2.0, 3.0]))", "[1. 3.]"),
+    ("Tensor([1.0, float('nan')]), Tensor([2.0, 3.0])", "[1. 3.]"),
     int_grad=True,
     dtypes=_OF_FMAX,
 )
@@ -92,7 +85,7 @@ atan2: BinaryOperator = binary(
     "atan2",
     _atan2,
     "The angle of the point (other, input), in (-pi, pi].",
-    ("ops.atan2(ms.Tensor([0.0, 1.0]), ms.Tensor([1.0, 0.0]))", "[0.        1.5707964]"),
+    ("Tensor([0.0, 1.0]), Tensor([1.0, 0.0])", "[0.        1.5707964]"),
     floats=True,
 )
 
@@ -114,7 +107,7 @@ hypot: BinaryOperator = binary(
     "hypot",
     _hypot,
     "sqrt(input**2 + other**2), elementwise, computed without overflow.",
-    ("ops.hypot(ms.Tensor([3.0, 5.0]), ms.Tensor([4.0, 12.0]))", "[ 5. 13.]"),
+    ("Tensor([3.0, 5.0]), Tensor([4.0, 12.0])", "[ 5. 13.]"),
     dtypes=FLOATS_OF_SPECIAL,
 )
 
@@ -147,21 +140,21 @@ logaddexp: BinaryOperator = binary(
     "logaddexp",
     _logaddexp,
     "log(exp(input) + exp(other)), elementwise, computed without overflow.",
-    ("ops.logaddexp(ms.Tensor([0.0, 1000.0]), ms.Tensor([0.0, 0.0]))", "[6.931472e-01 1.000000e+03]"),
+    ("Tensor([0.0, 1000.0]), Tensor([0.0, 0.0])", "[6.931472e-01 1.000000e+03]"),
     only_floats=True,
 )
 logaddexp2: BinaryOperator = binary(
     "logaddexp2",
     _logaddexp2,
     "log2(2**input + 2**other), elementwise, computed without overflow.",
-    ("ops.logaddexp2(ms.Tensor([0.0, 1.0]), ms.Tensor([0.0, 1.0]))", "[1. 2.]"),
+    ("Tensor([0.0, 1.0]), Tensor([0.0, 1.0])", "[1. 2.]"),
     only_floats=True,
 )
 nextafter: BinaryOperator = binary(
     "nextafter",
     lambda x, y: jnp.nextafter(jax.lax.stop_gradient(x), y),
     "The float next to `input` in the direction of `other`.",
-    ("ops.nextafter(ms.Tensor(1.0), ms.Tensor(2.0)) > 1", "True"),
+    ("Tensor(1.0), Tensor(2.0)", "1.0000001"),
     same=True,
     dtypes=FLOATS_OF_SPECIAL,
     differentiable=False,
@@ -173,9 +166,8 @@ def copysign(x: TensorLike, other: TensorLike) -> JaxArray:
     """The magnitude of `x` with the sign of `other`, elementwise.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.copysign(ms.Tensor([1.0, 2.0]), -1.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.copysign(Tensor([1.0, 2.0]), -1.0))
         [-1. -2.]
     """
     x, other = to_float(x), jnp.asarray(other)
@@ -189,9 +181,8 @@ def heaviside(input: Tensor, values: TensorLike) -> JaxArray:
     """0 where `input` is negative, 1 where it is positive and `values` where it is 0.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.heaviside(ms.Tensor([-1.0, 0.0, 2.0]), ms.Tensor(0.5)))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.heaviside(Tensor([-1.0, 0.0, 2.0]), Tensor(0.5)))
         [0.  0.5 1. ]
     """
     x, y = require_same_dtype(input, values)
@@ -203,9 +194,8 @@ def ldexp(x: TensorLike, other: TensorLike) -> JaxArray:
     """x * 2**other, elementwise.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.ldexp(ms.Tensor([1.0, 2.0]), ms.Tensor([1, 2])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.ldexp(Tensor([1.0, 2.0]), Tensor([1, 2])))
         [2. 8.]
     """
     x, y = promote(x, other, scalar_tensors_yield=True)
@@ -217,9 +207,8 @@ def lerp(input: TensorLike, end: TensorLike, weight: TensorLike) -> JaxArray:
     """input + weight * (end - input), elementwise; `weight` is a number or a Tensor.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.lerp(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0]), 0.5))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.lerp(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]), 0.5))
         [2. 3.]
     """
     x, y = promote(input, end)
@@ -271,9 +260,8 @@ def clamp(input: TensorLike, min: TensorLike | None = None, max: TensorLike | No
         ValueError: both limits are None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.clamp(ms.Tensor([-3.0, 0.5, 3.0]), -1.0, 1.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.clamp(Tensor([-3.0, 0.5, 3.0]), -1.0, 1.0))
         [-1.   0.5  1. ]
     """
     if min is None and max is None:
@@ -287,9 +275,8 @@ def clip(input: TensorLike, min: TensorLike | None = None, max: TensorLike | Non
     """Values limited to [min, max]; see `clamp`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.clip(ms.Tensor([-2.0, 0.5, 2.0]), -1.0, 1.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.clip(Tensor([-2.0, 0.5, 2.0]), -1.0, 1.0))
         [-1.   0.5  1. ]
     """
     return clamp(input, min, max)
@@ -299,9 +286,8 @@ def clip_by_value(x: TensorLike, clip_value_min: TensorLike | None = None, clip_
     """Values limited to [clip_value_min, clip_value_max]; see `clamp`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.clip_by_value(ms.Tensor([-2.0, 0.5, 2.0]), -1.0, 1.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.clip_by_value(Tensor([-2.0, 0.5, 2.0]), -1.0, 1.0))
         [-1.   0.5  1. ]
     """
     return clamp(x, clip_value_min, clip_value_max)

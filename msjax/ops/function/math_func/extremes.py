@@ -23,9 +23,8 @@ def reduce_max(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The largest values over axes (all by default); see `amax`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.reduce_max(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.reduce_max(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [3. 4.]
     """
     return amax(x, axis)
@@ -35,9 +34,8 @@ def reduce_min(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The smallest values over axes (all by default); see `amin`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.reduce_min(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.reduce_min(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [1. 2.]
     """
     return amin(x, axis)
@@ -105,9 +103,8 @@ def amax(
         where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.amax(ms.Tensor([[1.0, 5.0], [3.0, 4.0]]), 0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.amax(Tensor([[1.0, 5.0], [3.0, 4.0]]), 0))
         [3. 5.]
     """
     _check_where("amax", initial, where)
@@ -129,9 +126,8 @@ def amin(
         initial (number, optional): the result is at most this. Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.amin(ms.Tensor([[1.0, 5.0], [3.0, 4.0]]), 0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.amin(Tensor([[1.0, 5.0], [3.0, 4.0]]), 0))
         [1. 4.]
     """
     _check_where("amin", initial, where)
@@ -190,9 +186,8 @@ def max(
         TypeError: `axis` is not an int.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> values, indices = ops.max(ms.Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
+        >>> from msjax import Tensor, ops
+        >>> values, indices = ops.max(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
         >>> print(values, indices)
         [5. 4.] [1 1]
     """
@@ -208,9 +203,8 @@ def min(
         As in `max`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> values, indices = ops.min(ms.Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
+        >>> from msjax import Tensor, ops
+        >>> values, indices = ops.min(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
         >>> print(values, indices)
         [1. 3.] [0 0]
     """
@@ -222,9 +216,8 @@ def aminmax(input: TensorLike, *, axis: int = 0, keepdims: bool = False) -> tupl
     """The smallest and the largest values along an axis (of all elements if it is None).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print([str(t) for t in ops.aminmax(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), axis=1)])
+        >>> from msjax import Tensor, ops
+        >>> print([str(t) for t in ops.aminmax(Tensor([[1.0, 2.0], [3.0, 4.0]]), axis=1)])
         ['[1. 3.]', '[2. 4.]']
     """
     axes = reduced_axes(axis, input)
@@ -236,9 +229,8 @@ def argmax(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> 
     """The index of the largest value along axis `dim`, of the flattened Tensor by default, as Int64.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.argmax(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.argmax(Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [1 1]
     """
     check_index_fits(input, reduced_axes(dim, input), mstype.to_jax(mstype.int64), "argmax")
@@ -250,9 +242,8 @@ def argmin(input: TensorLike, axis: int | None = None, keepdims: bool = False) -
     """The index of the smallest value along `axis`, of the flattened Tensor by default, as Int32.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.argmin(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.argmin(Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [0 0]
     """
     check_index_fits(input, reduced_axes(axis, input), jnp.int32, "argmin")

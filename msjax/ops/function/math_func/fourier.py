@@ -138,9 +138,8 @@ def fftshift(input: TensorLike, dim: Axes | None = None) -> JaxArray:
     """Frequencies reordered so that 0 is in the middle of the axes `dim` (all by default).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.fftshift(ms.Tensor([0, 1, 2, 3])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.fftshift(Tensor([0, 1, 2, 3])))
         [2 3 0 1]
     """
     return jnp.fft.fftshift(as_operand(input), dim)
@@ -151,9 +150,8 @@ def ifftshift(input: TensorLike, dim: Axes | None = None) -> JaxArray:
     """The inverse of fftshift.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.ifftshift(ms.Tensor([0, 1, 2, 3])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.ifftshift(Tensor([0, 1, 2, 3])))
         [2 3 0 1]
     """
     return jnp.fft.ifftshift(as_operand(input), dim)
@@ -244,9 +242,8 @@ def stft(
         ValueError: sizes or modes that don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.stft(ms.Tensor([1.0, 2.0, 3.0, 4.0]), 4, center=False))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.stft(Tensor([1.0, 2.0, 3.0, 4.0]), 4, center=False))
         [[[10.  0.]]
         <BLANKLINE>
          [[-2.  2.]]

@@ -61,9 +61,8 @@ def normal_(input: Tensor, mean: Number | Tensor = 0, std: Number | Tensor = 1, 
         generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> x = ms.Tensor([0.0, 0.0])
+        >>> from msjax import Tensor, ops
+        >>> x = Tensor([0.0, 0.0])
         >>> print(ops.normal_(x, 5.0, 0.0) is x, x)
         True [5. 5.]
     """
@@ -80,9 +79,8 @@ def uniform_(input: Tensor, from_: Number = 0, to: Number = 1, *, generator: Gen
         generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.uniform_(ms.Tensor([1.0, 2.0])).shape)
+        >>> from msjax import Tensor, ops
+        >>> print(ops.uniform_(Tensor([1.0, 2.0])).shape)
         (2,)
     """
     check_order(from_, to, ("from_", "to"), "uniform_", equal=True)
@@ -99,9 +97,8 @@ def exponential_(input: Tensor, lambd: float = 1, *, generator: Generator | None
         generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.exponential_(ms.Tensor([1.0, 2.0])).shape)
+        >>> from msjax import Tensor, ops
+        >>> print(ops.exponential_(Tensor([1.0, 2.0])).shape)
         (2,)
     """
     check_in_range(lambd, "lambd", "exponential_", above=0)
@@ -118,9 +115,8 @@ def bernoulli_(input: Tensor, p: float | Tensor = 0.5, *, generator: Generator |
         generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.bernoulli_(ms.Tensor([5.0, 5.0]), 1.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.bernoulli_(Tensor([5.0, 5.0]), 1.0))
         [1. 1.]
     """
     return apply(_BERNOULLI, (input, p, next_key(generator=generator)))
@@ -137,9 +133,8 @@ def random_(input: Tensor, from_: int = 0, to: int | None = None, *, generator: 
         generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.random_(ms.Tensor([1.0, 2.0]), 3, 4))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.random_(Tensor([1.0, 2.0]), 3, 4))
         [3. 3.]
     """
     if to is None:

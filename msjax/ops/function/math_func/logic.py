@@ -18,9 +18,9 @@ __all__ = [
     "logical_xor", "population_count", "signbit",
 ]  # fmt: skip
 
-_BOOLS = "ms.Tensor([True, True, False]), ms.Tensor([True, False, False])"
-_BITS = "ms.Tensor([5, 6]), ms.Tensor([3, 3])"
-_ODD = "ms.Tensor([1.0, float('nan'), float('-inf')])"
+_BOOLS = "Tensor([True, True, False]), Tensor([True, False, False])"
+_BITS = "Tensor([5, 6]), Tensor([3, 3])"
+_ODD = "Tensor([1.0, float('nan'), float('-inf')])"
 
 
 def _of_truths(name, fn, doc, shown) -> BinaryOperator:
@@ -39,25 +39,22 @@ logical_and: Final = _of_truths(
     "logical_and",
     jnp.logical_and,
     "input and other, elementwise, as Bool; numbers count as true unless 0.",
-    (f"ops.logical_and({_BOOLS})", "[ True False False]"),
+    (_BOOLS, "[ True False False]"),
 )
 logical_or: Final = _of_truths(
     "logical_or",
     jnp.logical_or,
     "input or other, elementwise, as Bool; numbers count as true unless 0.",
-    (f"ops.logical_or({_BOOLS})", "[ True  True False]"),
+    (_BOOLS, "[ True  True False]"),
 )
 logical_xor: Final = _of_truths(
-    "logical_xor",
-    jnp.logical_xor,
-    "True where exactly one of input and other is true.",
-    (f"ops.logical_xor({_BOOLS})", "[False  True False]"),
+    "logical_xor", jnp.logical_xor, "True where exactly one of input and other is true.", (_BOOLS, "[False  True False]")
 )
 logical_not: UnaryOperator = unary(
     "logical_not",
     jnp.logical_not,
     "not input, elementwise, as Bool.",
-    ("ops.logical_not(ms.Tensor([True, False]))", "[False  True]"),
+    ("Tensor([True, False])", "[False  True]"),
     differentiable=False,
 )
 
@@ -73,45 +70,29 @@ def _integers(name, fn, doc, shown):
     return binary(name, checked, doc, shown, differentiable=False)
 
 
-bitwise_and: BinaryOperator = _integers(
-    "bitwise_and", jnp.bitwise_and, "The bits that are set in both.", (f"ops.bitwise_and({_BITS})", "[1 2]")
-)
-bitwise_or: BinaryOperator = _integers(
-    "bitwise_or", jnp.bitwise_or, "The bits that are set in either.", (f"ops.bitwise_or({_BITS})", "[7 7]")
-)
-bitwise_xor: BinaryOperator = _integers(
-    "bitwise_xor", jnp.bitwise_xor, "The bits that are set in exactly one.", (f"ops.bitwise_xor({_BITS})", "[6 5]")
-)
+bitwise_and: BinaryOperator = _integers("bitwise_and", jnp.bitwise_and, "The bits that are set in both.", (_BITS, "[1 2]"))
+bitwise_or: BinaryOperator = _integers("bitwise_or", jnp.bitwise_or, "The bits that are set in either.", (_BITS, "[7 7]"))
+bitwise_xor: BinaryOperator = _integers("bitwise_xor", jnp.bitwise_xor, "The bits that are set in exactly one.", (_BITS, "[6 5]"))
 bitwise_left_shift: BinaryOperator = _integers(
-    "bitwise_left_shift",
-    jnp.left_shift,
-    "input's bits moved left by `other` places.",
-    (f"ops.bitwise_left_shift({_BITS})", "[40 48]"),
+    "bitwise_left_shift", jnp.left_shift, "input's bits moved left by `other` places.", (_BITS, "[40 48]")
 )
 bitwise_right_shift: BinaryOperator = _integers(
-    "bitwise_right_shift",
-    jnp.right_shift,
-    "input's bits moved right by `other` places; the sign stays.",
-    (f"ops.bitwise_right_shift({_BITS})", "[0 0]"),
+    "bitwise_right_shift", jnp.right_shift, "input's bits moved right by `other` places; the sign stays.", (_BITS, "[0 0]")
 )
-gcd: BinaryOperator = _integers(
-    "gcd", jnp.gcd, "The greatest common divisor.", ("ops.gcd(ms.Tensor([12, 9]), ms.Tensor([8, 6]))", "[4 3]")
-)
-lcm: BinaryOperator = _integers(
-    "lcm", jnp.lcm, "The least common multiple.", ("ops.lcm(ms.Tensor([4, 3]), ms.Tensor([6, 5]))", "[12 15]")
-)
+gcd: BinaryOperator = _integers("gcd", jnp.gcd, "The greatest common divisor.", ("Tensor([12, 9]), Tensor([8, 6])", "[4 3]"))
+lcm: BinaryOperator = _integers("lcm", jnp.lcm, "The least common multiple.", ("Tensor([4, 3]), Tensor([6, 5])", "[12 15]"))
 bitwise_not: UnaryOperator = unary(
     "bitwise_not",
     jnp.bitwise_not,
     "The bits of integers, or Bools, inverted.",
-    ("ops.bitwise_not(ms.Tensor([0, 5]))", "[-1 -6]"),
+    ("Tensor([0, 5])", "[-1 -6]"),
     differentiable=False,
 )
 invert: UnaryOperatorOfX = unary(
     "invert",
     jnp.bitwise_not,
     "The bits of integers, or Bools, inverted.",
-    ("ops.invert(ms.Tensor([0, 5]))", "[-1 -6]"),
+    ("Tensor([0, 5])", "[-1 -6]"),
     differentiable=False,
     parameter="x",
 )
@@ -119,49 +100,31 @@ population_count: UnaryOperator = unary(
     "population_count",
     lambda x: jax.lax.population_count(x).astype(jnp.uint8),
     "The number of bits that are set, as UInt8.",
-    ("ops.population_count(ms.Tensor([0, 7]))", "[0 3]"),
+    ("Tensor([0, 7])", "[0 3]"),
     differentiable=False,
     parameter="input_x",
 )
 
-isnan: UnaryOperator = unary(
-    "isnan", jnp.isnan, "True where input is NaN.", (f"ops.isnan({_ODD})", "[False  True False]"), differentiable=False
-)
+isnan: UnaryOperator = unary("isnan", jnp.isnan, "True where input is NaN.", (_ODD, "[False  True False]"), differentiable=False)
 isinf: UnaryOperator = unary(
-    "isinf", jnp.isinf, "True where input is infinite.", (f"ops.isinf({_ODD})", "[False False  True]"), differentiable=False
+    "isinf", jnp.isinf, "True where input is infinite.", (_ODD, "[False False  True]"), differentiable=False
 )
 isfinite: UnaryOperator = unary(
-    "isfinite",
-    jnp.isfinite,
-    "True where input is neither infinite nor NaN.",
-    (f"ops.isfinite({_ODD})", "[ True False False]"),
-    differentiable=False,
+    "isfinite", jnp.isfinite, "True where input is neither infinite nor NaN.", (_ODD, "[ True False False]"), differentiable=False
 )
 isposinf: UnaryOperator = unary(
-    "isposinf",
-    jnp.isposinf,
-    "True where input is plus infinity.",
-    (f"ops.isposinf({_ODD})", "[False False False]"),
-    differentiable=False,
+    "isposinf", jnp.isposinf, "True where input is plus infinity.", (_ODD, "[False False False]"), differentiable=False
 )
 isneginf: UnaryOperator = unary(
-    "isneginf",
-    jnp.isneginf,
-    "True where input is minus infinity.",
-    (f"ops.isneginf({_ODD})", "[False False  True]"),
-    differentiable=False,
+    "isneginf", jnp.isneginf, "True where input is minus infinity.", (_ODD, "[False False  True]"), differentiable=False
 )
 isreal: UnaryOperator = unary(
-    "isreal",
-    jnp.isreal,
-    "True where input has no imaginary part.",
-    (f"ops.isreal({_ODD})", "[ True  True  True]"),
-    differentiable=False,
+    "isreal", jnp.isreal, "True where input has no imaginary part.", (_ODD, "[ True  True  True]"), differentiable=False
 )
 signbit: UnaryOperator = unary(
     "signbit",
     lambda x: jnp.signbit(x) if kind_of(x.dtype) == "f" else x < 0,
     "True where input is negative (-0.0 included).",
-    (f"ops.signbit({_ODD})", "[False False  True]"),
+    (_ODD, "[False False  True]"),
     differentiable=False,
 )

@@ -93,9 +93,8 @@ def norm(
         ValueError: `ord` does not go with the axes, or `A` has more than two axes and `ord` but no `dim` is given.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.norm(ms.Tensor([3.0, 4.0])), ops.norm(ms.Tensor([[3.0, 4.0]]), 1, 1))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.norm(Tensor([3.0, 4.0])), ops.norm(Tensor([[3.0, 4.0]]), 1, 1))
         5.0 [7.]
     """
     A = _typed(A, dtype)
@@ -125,9 +124,8 @@ def vector_norm(
         dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.vector_norm(ms.Tensor([3.0, -4.0]), 1))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.vector_norm(Tensor([3.0, -4.0]), 1))
         7.0
     """
     return p_norm(_typed(x, dtype), ord, axis, keepdims)
@@ -152,9 +150,8 @@ def matrix_norm(
         dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.matrix_norm(ms.Tensor([[3.0, 0.0], [0.0, 4.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.matrix_norm(Tensor([[3.0, 0.0], [0.0, 4.0]])))
         5.0
     """
     return _matrix(_typed(A, dtype), ord, axis, keepdims)
@@ -165,9 +162,8 @@ def cond(A: TensorLike, p: float | str | None = None) -> JaxArray:
     """The condition number of matrices in the norm `p`: the product of the norms of the matrix and its inverse.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cond(ms.Tensor([[2.0, 0.0], [0.0, 1.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.cond(Tensor([[2.0, 0.0], [0.0, 1.0]])))
         2.0
     """
     A = to_float(A)
@@ -196,9 +192,8 @@ def dist(input: TensorLike, other: TensorLike, p: float = 2) -> JaxArray:
     """The p-norm of input - other, over all elements.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.dist(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0]), 1))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.dist(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]), 1))
         4.0
     """
     x, y = promote(input, other)
@@ -218,9 +213,8 @@ def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0) -> JaxArray:
         Tensor of shape (..., P, R).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cdist(ms.Tensor([[0.0, 0.0]]), ms.Tensor([[3.0, 4.0], [0.0, 1.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.cdist(Tensor([[0.0, 0.0]]), Tensor([[3.0, 4.0], [0.0, 1.0]])))
         [[5. 1.]]
     """
     check_in_range(p, "p", low=0)
@@ -233,9 +227,8 @@ def pdist(input: Tensor, p: float = 2.0) -> JaxArray:
     """The p-norm distance of each row to each later row, of shape (..., N * (N - 1) / 2).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.pdist(ms.Tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.pdist(Tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])))
         [5.        1.        4.2426405]
     """
     rows, columns = jnp.triu_indices(input.shape[-2], 1)
@@ -253,9 +246,8 @@ def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> JaxArray:
         maxnorm (float): the largest norm.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.renorm(ms.Tensor([[3.0, 4.0], [0.0, 1.0]]), 2, 0, 1.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.renorm(Tensor([[3.0, 4.0], [0.0, 1.0]]), 2, 0, 1.0))
         [[0.6 0.8]
          [0.  1. ]]
     """
@@ -310,9 +302,8 @@ def clip_by_norm(x: Tensor | Sequence[Tensor], max_norm: float, norm_type: float
         RuntimeError: the norm is not finite, with `error_if_nonfinite`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.clip_by_norm(ms.Tensor([3.0, 4.0]), 1.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.clip_by_norm(Tensor([3.0, 4.0]), 1.0))
         [0.6 0.8]
     """
     tensors, rebuild = _several(x, "clip_by_norm")
@@ -347,9 +338,8 @@ def clip_by_global_norm(x: Sequence[Tensor], clip_norm: float = 1.0, use_norm: N
         ValueError: `use_norm` is given, or `clip_norm` is not positive.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.clip_by_global_norm((ms.Tensor([3.0]), ms.Tensor([4.0])), 1.0)[1])
+        >>> from msjax import Tensor, ops
+        >>> print(ops.clip_by_global_norm((Tensor([3.0]), Tensor([4.0])), 1.0)[1])
         [0.8]
     """
     if use_norm is not None:

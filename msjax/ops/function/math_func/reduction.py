@@ -64,9 +64,8 @@ def sum(
         dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.sum(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.sum(Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [3. 7.]
     """
     return jnp.sum(x := _wide(_cast(as_operand(input), dtype)), reduced_axes(dim, x), keepdims=keepdim)
@@ -85,9 +84,8 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool
         TypeError: `x` holds Bools.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.mean(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.mean(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [2. 3.]
     """
     x = as_operand(x)
@@ -114,9 +112,8 @@ def prod(
         dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.prod(ms.Tensor([2.0, 3.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.prod(Tensor([2.0, 3.0, 4.0])))
         24.0
     """
     return jnp.prod(x := _wide(_cast(as_operand(input), dtype)), reduced_axes(axis, x), keepdims=keep_dims)
@@ -144,9 +141,8 @@ def reduce_sum(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The sum over axes (all by default), in the dtype of `x`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.reduce_sum(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.reduce_sum(Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [3. 7.]
     """
     return sum_kept(x, axis, False)
@@ -156,9 +152,8 @@ def reduce_mean(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The mean over axes (all by default); see `mean`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.reduce_mean(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.reduce_mean(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [2. 3.]
     """
     return mean(x, axis)
@@ -175,9 +170,8 @@ def all(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: b
     """True where all values over the axes `axis` (all by default) are true.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.all(ms.Tensor([True, False])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.all(Tensor([True, False])))
         False
     """
     return jnp.all(x := as_operand(input), reduced_axes(axis, x), keepdims=keep_dims)
@@ -188,9 +182,8 @@ def any(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: b
     """True where any value over the axes `axis` (all by default) is true.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.any(ms.Tensor([True, False])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.any(Tensor([True, False])))
         True
     """
     return jnp.any(x := as_operand(input), reduced_axes(axis, x), keepdims=keep_dims)
@@ -201,9 +194,8 @@ def count_nonzero(x: TensorLike, axis: Axes = (), keep_dims: bool = False, dtype
     """How many values over the axes `axis` (all by default) are not 0, as Int32 by default.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.count_nonzero(ms.Tensor([0, 3, 4])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.count_nonzero(Tensor([0, 3, 4])))
         2
     """
     return jnp.count_nonzero(x, reduced_axes(axis, x), keepdims=keep_dims).astype(mstype.to_jax(dtype))
@@ -223,9 +215,8 @@ def var(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdims: bo
     """The variance over the axes `axis` (all by default), with the divisor N - ddof.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.var(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.var(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [1. 1.]
     """
     return jnp.var(x := to_float(input), reduced_axes(axis, x, False), ddof=int(ddof), keepdims=keepdims)
@@ -236,9 +227,8 @@ def std(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdims: bo
     """The standard deviation over the axes `axis` (all by default), with the divisor N - ddof.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.std(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.std(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [1. 1.]
     """
     return root(jnp.var(x := to_float(input), reduced_axes(axis, x, False), ddof=int(ddof), keepdims=keepdims))
@@ -249,9 +239,8 @@ def var_mean(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdim
     """The variance (with the divisor N - ddof) and the mean over the axes `axis`, all by default.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print([str(t) for t in ops.var_mean(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0)])
+        >>> from msjax import Tensor, ops
+        >>> print([str(t) for t in ops.var_mean(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0)])
         ['[1. 1.]', '[2. 3.]']
     """
     x = to_float(input)
@@ -264,9 +253,8 @@ def std_mean(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdim
     """The standard deviation (with the divisor N - ddof) and the mean over the axes `axis`, all by default.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print([str(t) for t in ops.std_mean(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0)])
+        >>> from msjax import Tensor, ops
+        >>> print([str(t) for t in ops.std_mean(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0)])
         ['[1. 1.]', '[2. 3.]']
     """
     x = to_float(input)
@@ -292,9 +280,8 @@ def logsumexp(input: TensorLike, dim: int | Sequence[int], keepdim: bool = False
         keepdim (bool): whether reduced axes stay, with size 1; also taken as `keep_dims`. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.logsumexp(ms.Tensor([1000.0, 1000.0]), 0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.logsumexp(Tensor([1000.0, 1000.0]), 0))
         1000.69315
     """
     return _logsumexp(input, dim, keepdim if keep_dims is None else keep_dims)
@@ -310,9 +297,8 @@ def nansum(
     """The sum over the axes `axis` (all by default), NaN counted as 0.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.nansum(ms.Tensor([1.0, 3.0, float('nan')])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.nansum(Tensor([1.0, 3.0, float('nan')])))
         4.0
     """
     x = _cast(input, dtype)
@@ -326,9 +312,8 @@ def nanmean(
     """The mean over the axes `axis` (all by default) of the elements that are not NaN.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.nanmean(ms.Tensor([1.0, 3.0, float('nan')])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.nanmean(Tensor([1.0, 3.0, float('nan')])))
         2.0
     """
     return jnp.nanmean(x := _cast(to_float(input), dtype), reduced_axes(axis, x), keepdims=keepdims)

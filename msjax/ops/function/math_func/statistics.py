@@ -55,9 +55,8 @@ def median(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Tenso
         (values, indices): two Tensors, the second of Int64.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> values, indices = ops.median(ms.Tensor([3.0, 1.0, 2.0]))
+        >>> from msjax import Tensor, ops
+        >>> values, indices = ops.median(Tensor([3.0, 1.0, 2.0]))
         >>> print(values, indices)
         2.0 2
     """
@@ -68,9 +67,8 @@ def nanmedian(input: TensorLike, axis: int = -1, keepdims: bool = False) -> tupl
     """The median along an axis of the elements that are not NaN, and its index; see `median`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.nanmedian(ms.Tensor([3.0, 1.0, float("nan")]))[0])
+        >>> from msjax import Tensor, ops
+        >>> print(ops.nanmedian(Tensor([3.0, 1.0, float("nan")]))[0])
         1.0
     """
     return _median(input, check_int(axis, "axis", "nanmedian"), keepdims, True)
@@ -119,9 +117,8 @@ def quantile(input: Tensor, q: float | Tensor, axis: int | None = None, keepdims
         ValueError: `q` is out of range.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.quantile(ms.Tensor([0.0, 1.0, 2.0, 3.0]), 0.5))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.quantile(Tensor([0.0, 1.0, 2.0, 3.0]), 0.5))
         1.5
     """
     _check_q(q)
@@ -132,9 +129,8 @@ def nanquantile(input: TensorLike, q: float, axis: int | Sequence[int] | None = 
     """The q-th quantiles of the elements that are not NaN; see `quantile`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.nanquantile(ms.Tensor([1.0, 3.0, float('nan')]), 0.5))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.nanquantile(Tensor([1.0, 3.0, float('nan')]), 0.5))
         2.0
     """
     _check_q(q)
@@ -156,9 +152,8 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
         aweights (Tensor, optional): the weight of each observation. Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cov(ms.Tensor([[0.0, 2.0], [2.0, 0.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.cov(Tensor([[0.0, 2.0], [2.0, 0.0]])))
         [[ 2. -2.]
          [-2.  2.]]
     """

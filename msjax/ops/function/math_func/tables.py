@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, TypeVar
 
 import jax.numpy as jnp
 
-from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator, UnaryOperatorOfX
+from msjax.common.typing import BinaryOperator, TensorLike
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
@@ -30,41 +30,16 @@ _R = TypeVar("_R")
 def named(kernel: Callable[..., Any], name: str, doc: str, shown: tuple[str, str] | None) -> Callable[..., Any]:
     kernel.__name__ = kernel.__qualname__ = name
     kernel.__module__ = sys._getframe(2).f_globals["__name__"]
-    kernel.__doc__ = doc if shown is None else f"{doc}\n\n    Example:\n        {_example(*shown)}"
+    kernel.__doc__ = doc if shown is None else f"{doc}\n\n    Example:\n        {_example(name, *shown)}"
     return kernel
 
 
-def _example(call, printed):
-    lines = [">>> import msjax as ms", ">>> from msjax import ops", f">>> print({call})", *printed.split("\n")]
+def _example(name, arguments, printed):
+    used = ", ".join(used for used in ("Tensor", "complex64", "ops") if used in f"{arguments} ops")
+    lines = [f">>> from msjax import {used}", f">>> print(ops.{name}({arguments}))", *printed.split("\n")]
     return "\n        ".join(lines)
 
 
-@overload
-def unary(
-    name: str,
-    fn: Callable[..., Any],
-    doc: str,
-    shown: tuple[str, str] | None = ...,
-    *,
-    floats: bool = ...,
-    only_floats: bool = ...,
-    parameter: Literal["input", "input_x"] = ...,
-    int_grad: bool = ...,
-    differentiable: bool = ...,
-) -> UnaryOperator: ...
-@overload
-def unary(
-    name: str,
-    fn: Callable[..., Any],
-    doc: str,
-    shown: tuple[str, str] | None = ...,
-    *,
-    floats: bool = ...,
-    only_floats: bool = ...,
-    parameter: Literal["x"],
-    int_grad: bool = ...,
-    differentiable: bool = ...,
-) -> UnaryOperatorOfX: ...
 def unary(
     name: str,
     fn: Callable[..., Any],
@@ -83,7 +58,7 @@ def unary(
         name: the function's name, also in messages.
         fn: from a jax array to a jax array.
         doc: a sentence on what it computes.
-        shown: (call, what it prints), an example for the documentation.
+        shown: (arguments, what a call with them prints), an example for the documentation.
         floats: whether Bools and integers are taken as Float32.
         only_floats: whether Bools and integers are refused, as a TypeError.
         parameter: what MindSpore calls the operand.

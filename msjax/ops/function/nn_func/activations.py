@@ -63,9 +63,8 @@ def relu(input: TensorLike, inplace: bool = False) -> Tensor:
         inplace (bool): whether `input` itself gets the result. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.relu(ms.Tensor([-1.0, 2.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.relu(Tensor([-1.0, 2.0])))
         [0. 2.]
     """
     out = apply(_RELU, (input,))
@@ -129,35 +128,25 @@ def _selu(x):
     return 1.0507009873554805 * jnp.where(x < 0, 1.6732632423543772 * jnp.expm1(jnp.where(x < 0, x, 0)), x)
 
 
-_X = "ms.Tensor([-1.0, 0.0, 2.0])"
+_X = "Tensor([-1.0, 0.0, 2.0])"
 
 sigmoid: UnaryOperator = unary(
-    "sigmoid", _sigmoid, "1 / (1 + exp(-input)).", (f"ops.sigmoid({_X})", "[0.26894143 0.5        0.880797  ]"), floats=True
+    "sigmoid", _sigmoid, "1 / (1 + exp(-input)).", (_X, "[0.26894143 0.5        0.880797  ]"), floats=True
 )
 relu6: UnaryOperatorOfX = unary(
-    "relu6",
-    _relu6,
-    "min(max(x, 0), 6).",
-    ("ops.relu6(ms.Tensor([-1.0, 3.0, 8.0]))", "[0. 3. 6.]"),
-    only_floats=True,
-    parameter="x",
+    "relu6", _relu6, "min(max(x, 0), 6).", ("Tensor([-1.0, 3.0, 8.0])", "[0. 3. 6.]"), only_floats=True, parameter="x"
 )
 silu: UnaryOperator = unary(
-    "silu", jax.nn.silu, "input * sigmoid(input).", (f"ops.silu({_X})", "[-0.26894143  0.          1.761594  ]"), floats=True
+    "silu", jax.nn.silu, "input * sigmoid(input).", (_X, "[-0.26894143  0.          1.761594  ]"), floats=True
 )
 mish: UnaryOperatorOfX = unary(
-    "mish",
-    jax.nn.mish,
-    "x * tanh(softplus(x)).",
-    (f"ops.mish({_X})", "[-0.30340144  0.          1.943959  ]"),
-    only_floats=True,
-    parameter="x",
+    "mish", jax.nn.mish, "x * tanh(softplus(x)).", (_X, "[-0.30340144  0.          1.943959  ]"), only_floats=True, parameter="x"
 )
 selu: UnaryOperator = unary(
     "selu",
     _selu,
     "scale * (input_x where positive, alpha * (exp(input_x) - 1) elsewhere), scale 1.0507, alpha 1.6733.",
-    (f"ops.selu({_X})", "[-1.1113307  0.         2.101402 ]"),
+    (_X, "[-1.1113307  0.         2.101402 ]"),
     floats=True,
     parameter="input_x",
 )
@@ -165,45 +154,29 @@ fast_gelu: UnaryOperatorOfX = unary(
     "fast_gelu",
     _fast_gelu,
     "x * sigmoid(1.702 * x), which is close to gelu.",
-    (f"ops.fast_gelu({_X})", "[-0.15420423  0.          1.9356586 ]"),
+    (_X, "[-0.15420423  0.          1.9356586 ]"),
     only_floats=True,
     parameter="x",
 )
 hardsigmoid: UnaryOperator = unary(
-    "hardsigmoid",
-    _hardsigmoid,
-    "input / 6 + 0.5, limited to [0, 1].",
-    (f"ops.hardsigmoid({_X})", "[0.3333333 0.5       0.8333333]"),
+    "hardsigmoid", _hardsigmoid, "input / 6 + 0.5, limited to [0, 1].", (_X, "[0.3333333 0.5       0.8333333]")
 )
 hardswish: UnaryOperator = unary(
-    "hardswish",
-    _hardswish,
-    "input * hardsigmoid(input).",
-    (f"ops.hardswish({_X})", "[-0.33333334  0.          1.6666666 ]"),
-    floats=True,
+    "hardswish", _hardswish, "input * hardsigmoid(input).", (_X, "[-0.33333334  0.          1.6666666 ]"), floats=True
 )
 logsigmoid: UnaryOperatorOfX = unary(
     "logsigmoid",
     lambda x: -softplus_of(-x),
     "log(sigmoid(x)), computed without overflow.",
-    (f"ops.logsigmoid({_X})", "[-1.3132617  -0.6931472  -0.12692805]"),
+    (_X, "[-1.3132617  -0.6931472  -0.12692805]"),
     floats=True,
     parameter="x",
 )
 softsign: UnaryOperatorOfX = unary(
-    "softsign",
-    _softsign,
-    "x / (1 + |x|).",
-    (f"ops.softsign({_X})", "[-0.5        0.         0.6666667]"),
-    only_floats=True,
-    parameter="x",
+    "softsign", _softsign, "x / (1 + |x|).", (_X, "[-0.5        0.         0.6666667]"), only_floats=True, parameter="x"
 )
 tanhshrink: UnaryOperator = unary(
-    "tanhshrink",
-    lambda x: x - jnp.tanh(x),
-    "input - tanh(input).",
-    (f"ops.tanhshrink({_X})", "[-0.23840582  0.          1.0359724 ]"),
-    floats=True,
+    "tanhshrink", lambda x: x - jnp.tanh(x), "input - tanh(input).", (_X, "[-0.23840582  0.          1.0359724 ]"), floats=True
 )
 
 
@@ -219,9 +192,8 @@ def gelu(input: TensorLike, approximate: str = "none") -> JaxArray:
         ValueError: an unknown `approximate`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.gelu(ms.Tensor([-1.0, 0.0, 2.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.gelu(Tensor([-1.0, 0.0, 2.0])))
         [-0.15865526  0.          1.9544997 ]
     """
     check_one_of(approximate, ("none", "tanh"), "approximate")
@@ -237,9 +209,8 @@ def leaky_relu(input: TensorLike, alpha: float = 0.2) -> JaxArray:
     """input where positive, alpha * input elsewhere.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.leaky_relu(ms.Tensor([-2.0, 0.5, 2.0]), 0.1))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.leaky_relu(Tensor([-2.0, 0.5, 2.0]), 0.1))
         [-0.2  0.5  2. ]
     """
     x = to_float(input)
@@ -254,9 +225,8 @@ def elu(input_x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """input_x where positive, alpha * (exp(input_x) - 1) elsewhere.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.elu(ms.Tensor([-2.0, 0.5, 2.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.elu(Tensor([-2.0, 0.5, 2.0])))
         [-0.86466473  0.5         2.        ]
     """
     x = need_floats(input_x)
@@ -273,9 +243,8 @@ def celu(x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); `alpha` should not be 0.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.celu(ms.Tensor([-2.0, 0.5, 2.0]), 2.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.celu(Tensor([-2.0, 0.5, 2.0]), 2.0))
         [-1.2642411  0.5        2.       ]
     """
     x = need_floats(x)
@@ -289,9 +258,8 @@ def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> 
     """input limited to [min_val, max_val]; the gradient is 1/2 at the limits.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.hardtanh(ms.Tensor([-2.0, 0.5, 2.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.hardtanh(Tensor([-2.0, 0.5, 2.0])))
         [-1.   0.5  1. ]
     """
     x = as_operand(input)
@@ -304,9 +272,8 @@ def hardshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
     """input where |input| > lambd, 0 elsewhere.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.hardshrink(ms.Tensor([-2.0, 0.5, 2.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.hardshrink(Tensor([-2.0, 0.5, 2.0])))
         [-2.  0.  2.]
     """
     x = need_floats(input)
@@ -324,9 +291,8 @@ def softshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
     """input moved towards 0 by lambd, and 0 where |input| <= lambd.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.softshrink(ms.Tensor([-2.0, 0.5, 2.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.softshrink(Tensor([-2.0, 0.5, 2.0])))
         [-1.5  0.   1.5]
     """
     x = need_floats(input)
@@ -342,9 +308,8 @@ def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> JaxAr
     """log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.softplus(ms.Tensor([-2.0, 0.5, 2.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.softplus(Tensor([-2.0, 0.5, 2.0])))
         [0.126928 0.974077 2.126928]
     """
     x = need_floats(input)
@@ -362,9 +327,8 @@ def threshold(input: TensorLike, thr: Number | Tensor, value: Number | Tensor) -
     """`value` where input is at most `thr`, input elsewhere; NaN stays.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.threshold(ms.Tensor([-2.0, 0.5, 2.0]), 0.5, 9.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.threshold(Tensor([-2.0, 0.5, 2.0]), 0.5, 9.0))
         [9. 9. 2.]
     """
     x = as_operand(input)
@@ -381,9 +345,8 @@ def prelu(input: TensorLike, weight: TensorLike) -> JaxArray:
         weight (Tensor): shape (1,) or (C,).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.prelu(ms.Tensor([-2.0, 4.0]), ms.Tensor([0.25])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.prelu(Tensor([-2.0, 4.0]), Tensor([0.25])))
         [-0.5  4. ]
     """
     x = to_float(input)
@@ -422,9 +385,8 @@ def rrelu(input: TensorLike, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> 
         ValueError: lower > upper.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.rrelu(ms.Tensor([-1.0, 2.0]), 0.5, 0.5))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.rrelu(Tensor([-1.0, 2.0]), 0.5, 0.5))
         [-0.5  2. ]
     """
     check_order(lower, upper, ("lower", "upper"), "rrelu", equal=True)

@@ -260,9 +260,8 @@ def flash_attention_score(
 
     Example:
         >>> import numpy as np
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> x = ms.Tensor(np.ones((1, 3, 8), np.float32))
+        >>> from msjax import Tensor, ops
+        >>> x = Tensor(np.ones((1, 3, 8), np.float32))
         >>> ops.flash_attention_score(x, x, x, 2, scalar_value=0.5).shape
         (1, 3, 8)
     """

@@ -25,11 +25,16 @@ def _is_int(x):
 
 @operator(2, name="SoftmaxCrossEntropyWithLogits")
 def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, sparse: bool, reduction: str) -> JaxArray:
-    """Cross entropy of logits (N, C) with class numbers (N,) if sparse, else with probabilities (N, C)."""
+    """Cross entropy of logits (N, C) with class numbers (N,) if sparse, else with probabilities (N, C).
+
+    The mean over class numbers is also that of logits with more axes, the classes along the last one.
+    """
     if sparse != _is_int(labels):
         wanted = "integers, the classes' numbers," if sparse else "floats, the classes' probabilities,"
         raise TypeError(f"the labels should be {wanted} but their dtype is {labels.dtype}.")
-    if logits.ndim != 2 or labels.shape != (logits.shape[:1] if sparse else logits.shape):
+    if not (logits.ndim == 2 or (logits.ndim > 2 and sparse and reduction == "mean")) or labels.shape != (
+        logits.shape[:-1] if sparse else logits.shape
+    ):
         raise ValueError(f"logits of shape (N, C) don't fit labels: got {logits.shape} and {labels.shape}.")
     log_p = jax.nn.log_softmax(logits, -1)
     if sparse:
@@ -131,9 +136,8 @@ def nll_loss(
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.nll_loss(ms.Tensor([[-1.0, -2.0]]), ms.Tensor([1])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.nll_loss(Tensor([[-1.0, -2.0]]), Tensor([1])))
         2.0
     """
     _check_classes(inputs, target, ignore_index, reduction, label_smoothing, "nll_loss")
@@ -177,9 +181,8 @@ def cross_entropy(
         TypeError, ValueError: as in `nll_loss`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cross_entropy(ms.Tensor([[0.0, 0.0]]), ms.Tensor([1])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.cross_entropy(Tensor([[0.0, 0.0]]), Tensor([1])))
         0.6931472
     """
     _check_classes(input, target, ignore_index, reduction, label_smoothing, "cross_entropy")

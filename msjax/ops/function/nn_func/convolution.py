@@ -50,23 +50,14 @@ def grown_pads(
     return tuple([(low, high - e) if e >= s else (low, high) for (low, high), s, e in zip(pads, stride, extra)])
 
 
-def conv_pads(
-    pad_mode: str,
-    padding: Axes,
-    sizes: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    dilation: tuple[int, ...],
-    who: str,
-) -> PadWidths:
-    """The padding pairs of MindSpore's `pad_mode` and `padding`, a number for all sides or one for each axis.
+def conv_pads(pad_mode: str, padding: Axes, n: int, who: str) -> PadWidths | str:
+    """The padding pairs of MindSpore's `pad_mode` and `padding`, a number for all sides or one for each of n axes; or "same".
 
     Raises:
         ValueError: an unknown mode, or padding in a mode that takes none.
     """
-    n = len(kernel)
-    if not isinstance(pad_mode, str) or pad_mode.lower() not in ("same", "valid", "pad"):
-        raise ValueError(f"For '{who}', 'pad_mode' should be 'same', 'valid' or 'pad', but got {pad_mode!r}.")
+    fits = isinstance(pad_mode, str) and pad_mode.lower() in ("same", "valid", "pad")
+    check_value(pad_mode, fits, "be 'same', 'valid' or 'pad'", "pad_mode", who)
     mode = pad_mode.lower()
     if isinstance(padding, (tuple, list)) and len(padding) == 2 * n and n > 1:
         flat = n_ints(padding, 2 * n, "padding", who, lowest=0)
@@ -76,7 +67,7 @@ def conv_pads(
     if mode == "pad":
         return pairs
     check_value(padding, all(p == (0, 0) for p in pairs), f"be 0 with pad_mode {pad_mode!r}", "padding", who)
-    return same_pads(sizes, kernel, stride, dilation) if mode == "same" else ((0, 0),) * n
+    return "same" if mode == "same" else ((0, 0),) * n
 
 
 def _check_operands(input, weight, bias, n, who):
@@ -116,8 +107,7 @@ def conv_nd(
             f"with {groups} group(s) says, but its shape is {input.shape}."
         )
     padding = n_ints(padding, n, "padding", who, lowest=0)
-    pads = conv_pads(pad_mode, padding, input.shape[2:], weight.shape[2:], stride, dilation, who)
-    return apply(CONV, (input, weight, bias), (stride, pads, dilation, groups))
+    return apply(CONV, (input, weight, bias), (stride, conv_pads(pad_mode, padding, n, who), dilation, groups))
 
 
 _CONV_DOC = """A convolution over the last {axes} axes.
@@ -139,7 +129,6 @@ _CONV_DOC = """A convolution over the last {axes} axes.
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> ops.{name}(ops.ones({x}), ops.ones({w})).shape
         {shape}
@@ -220,7 +209,6 @@ def conv_transpose2d(
         Tensor, of shape (N, C_out, H', W') with H' = (H - 1) * stride - 2 * padding + dilation * (h - 1) + output_padding + 1.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> ops.conv_transpose2d(ops.ones((1, 3, 4, 4)), ops.ones((3, 2, 3, 3)), stride=2).shape
         (1, 2, 9, 9)
@@ -275,12 +263,12 @@ def transposed_layout(
     who: str,
 ) -> tuple[PadWidths, tuple[int, ...]]:
     """The padding pairs and output sizes of a transposed convolution in one of MindSpore's pad modes."""
-    pads = conv_pads(pad_mode, padding, sizes, kernel, stride, dilation, who)
+    pads = conv_pads(pad_mode, padding, len(kernel), who)
     mode = pad_mode.lower()
     check_value(
         output_padding, mode == "pad" or not any(output_padding), f"be 0 with pad_mode {pad_mode!r}", "output_padding", who
     )
-    if mode == "same":
+    if isinstance(pads, str):
         out = tuple([n * s for n, s in zip(sizes, stride)])
         return same_pads(out, kernel, stride, dilation), out
     out = transposed_sizes(sizes, kernel, stride, pads, dilation, output_padding)
@@ -308,9 +296,8 @@ def bias_add(input_x: Tensor, bias: Tensor) -> Tensor:
         bias (Tensor): of shape (C,).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.bias_add(ms.Tensor([[1.0, 2.0]]), ms.Tensor([0.5, 0.25])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.bias_add(Tensor([[1.0, 2.0]]), Tensor([0.5, 0.25])))
         [[1.5  2.25]]
     """
     return _bias_add(input_x, bias, 1)

@@ -21,7 +21,7 @@ from msjax.ops.function.nn_func.depthwise import (
     gradient_of_weight,
     tangent_of_each_channel,
 )
-from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, shifted
+from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_and_sizes, shifted
 
 _LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
 # Windows with more positions than this are not unrolled.
@@ -50,19 +50,21 @@ def _conv(x, weight, bias, stride, padding, dilation, group):
             f"the input should have {weight.shape[1] * group} channels (axis 1), as the weight of shape {weight.shape} "
             f"with {group} group(s) says, but its shape is {x.shape}."
         )
+    padding, _ = pads_and_sizes(x.shape[2:], weight.shape[2:], stride, padding, dilation)
     out = convolve(x, weight.astype(x.dtype), stride, padding, dilation, group)
     return out if bias is None else out + bias.astype(x.dtype).reshape((1, -1) + (1,) * (x.ndim - 2))
 
 
-def _conv_gradient(slots, x, weight, bias, *settings):
+def _conv_gradient(slots, x, weight, bias, stride, padding, dilation, group):
     """The output and its gradient (see `TracedVJP`), in forms that XLA compiles faster than what jax derives.
 
     It keeps the operands only, and computes rearranged copies of them again.
     """
-    out = _conv(x, weight, bias, *settings)
+    out = _conv(x, weight, bias, stride, padding, dilation, group)
+    pads, _ = pads_and_sizes(x.shape[2:], weight.shape[2:], stride, padding, dilation)
 
     def pull(x, weight, ct):
-        d_x, d_weight = _gradients(x, weight.astype(x.dtype), ct, (0 in slots, 1 in slots), *settings)
+        d_x, d_weight = _gradients(x, weight.astype(x.dtype), ct, (0 in slots, 1 in slots), stride, pads, dilation, group)
         return d_x, d_weight, ct.sum((0, *range(2, ct.ndim))) if 2 in slots else None
 
     return out, jax.tree_util.Partial(pull, x, weight)
@@ -471,7 +473,7 @@ def _conv_transpose(x, weight, bias, stride, padding, dilation, group, sizes, ta
             f"the input should have {weight.shape[0]} channels (axis 1), as the weight of shape {weight.shape} says, "
             f"but its shape is {x.shape}."
         )
-    expected = out_sizes(sizes, weight.shape[2:], stride, padding, dilation)
+    padding, expected = pads_and_sizes(sizes, weight.shape[2:], stride, padding, dilation)
     if expected != x.shape[2:]:
         raise ValueError(f"an output of {sizes} belongs to an input of {expected}, but the input's shape is {x.shape}.")
     out = deconvolve(x, weight.astype(x.dtype), stride, padding, dilation, group, sizes)
@@ -507,7 +509,7 @@ def deconvolve(
     return on_cpu(own, transposed(_plain), x, weight)
 
 
-# Operands: input, weight, bias or None. Static: stride, padding pairs, dilation, group.
+# Operands: input, weight, bias or None. Static: stride, padding pairs or "same", dilation, group.
 CONV = Op("Conv", _conv, shape_error=RuntimeError)
 # Likewise; in the end, the spatial sizes of the output, and how many zeros to append to each axis.
 CONV_TRANSPOSE = Op("ConvTranspose", _conv_transpose, shape_error=RuntimeError)

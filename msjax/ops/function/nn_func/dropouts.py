@@ -77,9 +77,8 @@ def dropout(input: TensorLike, p: float = 0.5, training: bool = True, seed: int 
         ValueError: `p` is out of range.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.dropout(ms.Tensor([1.0, 2.0]), 0.5, training=False))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.dropout(Tensor([1.0, 2.0]), 0.5, training=False))
         [1. 2.]
     """
     if not training or p == 0:

@@ -26,9 +26,8 @@ def glu(x: TensorLike, axis: int = -1) -> JaxArray:
     """The first half along `axis` times the sigmoid of the second half.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.glu(ms.Tensor([1.0, 2.0, 0.0, 0.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.glu(Tensor([1.0, 2.0, 0.0, 0.0])))
         [0.5 1. ]
     """
     first, second = _halves(to_float(x), axis)
@@ -40,9 +39,8 @@ def swiglu(input: TensorLike, dim: int = -1) -> JaxArray:
     """The silu of the first half along `dim` times the second half.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.swiglu(ms.Tensor([0.0, 1.0, 2.0, 2.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.swiglu(Tensor([0.0, 1.0, 2.0, 2.0])))
         [0.        1.4621172]
     """
     first, second = _halves(to_float(input), dim)

@@ -47,9 +47,8 @@ def lrn(
         TypeError, ValueError: an argument of a wrong type or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.lrn(ms.Tensor([[[[3.0]], [[4.0]]]]), bias=0.0).flatten())
+        >>> from msjax import Tensor, ops
+        >>> print(ops.lrn(Tensor([[[[3.0]], [[4.0]]]]), bias=0.0).flatten())
         [0.6 0.8]
     """
     check_lrn(depth_radius, bias, alpha, beta, norm_region, "lrn")

@@ -42,9 +42,8 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         ValueError: an unknown reduction, or the shapes don't fit.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.mse_loss(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 4.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.mse_loss(Tensor([1.0, 2.0]), Tensor([1.0, 4.0])))
         2.0
     """
     require_tensors("mse_loss", input=input, target=target)
@@ -98,9 +97,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: 
         ValueError: an unknown reduction.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.smooth_l1_loss(ms.Tensor([0.5, 3.0]), ms.Tensor([0.0, 0.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.smooth_l1_loss(Tensor([0.5, 3.0]), Tensor([0.0, 0.0])))
         [0.125 2.5  ]
     """
     require_tensors("smooth_l1_loss", input=input, target=target)
@@ -286,9 +284,8 @@ def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float =
         eps (float): the least product of their lengths. Default: 1e-8.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cosine_similarity(ms.Tensor([[1.0, 0.0]]), ms.Tensor([[1.0, 1.0]])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.cosine_similarity(Tensor([[1.0, 0.0]]), Tensor([[1.0, 1.0]])))
         [0.70710677]
     """
     return _cosine(x1, x2, dim, eps * eps)
@@ -318,8 +315,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     """
     require_tensors("cosine_embedding_loss", input1=input1, input2=input2, target=target)
     check_reduction(reduction, "cosine_embedding_loss")
-    if not -1 <= check_number(margin, "margin", "cosine_embedding_loss") <= 1:
-        raise ValueError(f"For 'cosine_embedding_loss', 'margin' should be in [-1, 1], but got {margin}.")
+    check_number(margin, "margin", "cosine_embedding_loss", low=-1, high=1)
     return _cosine_embedding_loss(input1, input2, target, float(margin), reduction)
 
 

@@ -218,10 +218,9 @@ def batch_norm(
         ValueError: `momentum` is not in [0, 1].
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
+        >>> from msjax import Tensor, ops
         >>> one, zero = ops.ones((1,)), ops.zeros((1,))
-        >>> print(ops.batch_norm(ms.Tensor([[1.0], [2.0]]), zero, one, one, zero, eps=0.0))
+        >>> print(ops.batch_norm(Tensor([[1.0], [2.0]]), zero, one, one, zero, eps=0.0))
         [[1.]
          [2.]]
     """
@@ -291,9 +290,8 @@ def layer_norm(
         ValueError: the input's shape doesn't end with `normalized_shape`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.layer_norm(ms.Tensor([[1.0, 3.0]]), (2,), eps=0.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.layer_norm(Tensor([[1.0, 3.0]]), (2,), eps=0.0))
         [[-1.  1.]]
     """
     shape = freeze(normalized_shape)
@@ -334,9 +332,8 @@ def group_norm(
         ValueError: it doesn't divide the channels.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.group_norm(ms.Tensor([[1.0, 3.0, 2.0, 2.0]]), 2, eps=1.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.group_norm(Tensor([[1.0, 3.0, 2.0, 2.0]]), 2, eps=1.0))
         [[-0.70710677  0.70710677  0.          0.        ]]
     """
     check_int(num_groups, "num_groups", "group_norm")
@@ -383,9 +380,8 @@ def rms_norm(x: TensorLike, gamma: TensorLike, epsilon: float = 1e-6) -> tuple[J
         A tuple of the output and 1 / root mean square.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> out, scale = ops.rms_norm(ms.Tensor([[3.0, 3.0]]), ms.Tensor([1.0, 2.0]), 0.0)
+        >>> from msjax import Tensor, ops
+        >>> out, scale = ops.rms_norm(Tensor([[3.0, 3.0]]), Tensor([1.0, 2.0]), 0.0)
         >>> print(out)
         [[1. 2.]]
     """

@@ -164,3 +164,24 @@ def ftrl(
     linear = linear + grad - (power - jnp.power(accum, -lr_power)) / lr * var
     new = (jnp.sign(linear) * l1 - linear) / (power / lr + 2 * l2)
     return jnp.where(jnp.abs(linear) > l1, new, 0), larger, linear
+
+
+def rms(x: JaxArray) -> JaxArray:
+    """The root of the mean of the squares."""
+    return jnp.sqrt(jnp.mean(jnp.square(x)))
+
+
+def ada_factor(
+    grad: JaxArray, rows: JaxArray, columns: JaxArray, squares: JaxArray, decay: JaxNumber, epsilon: JaxNumber, clip: JaxNumber
+) -> tuple[JaxArray, ...]:
+    """AdaFactor's move for a rate of 1, and the means of squares; of two and more axes those by rows and by columns alone."""
+    square = jnp.square(grad) + epsilon
+    if grad.ndim >= 2:
+        rows = decay * rows + (1 - decay) * jnp.mean(square, -1)
+        columns = decay * columns + (1 - decay) * jnp.mean(square, -2)
+        share = rows / jnp.mean(rows, -1, keepdims=True)
+        move = grad / jnp.sqrt(share[..., :, None] * columns[..., None, :])
+    else:
+        squares = decay * squares + (1 - decay) * square
+        move = grad / jnp.sqrt(squares)
+    return move / jnp.maximum(1, rms(move) / clip), rows, columns, squares

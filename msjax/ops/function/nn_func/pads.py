@@ -67,9 +67,8 @@ def pad(input_x: Tensor, padding: Sequence[int] | Tensor, mode: str = "constant"
             that takes none, or a reflection reaches too far.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.pad(ms.Tensor([1, 2, 3]), (1, 2), value=9))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.pad(Tensor([1, 2, 3]), (1, 2), value=9))
         [9 1 2 3 9 9]
     """
     require_tensors("pad", input_x=input_x)

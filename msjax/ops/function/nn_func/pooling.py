@@ -19,7 +19,7 @@ from msjax.ops.function.nn_func.pooling_kernels import (
     MAX_POOL,
     MAX_POOL_WITH_INDEX,
 )
-from msjax.ops.function.nn_func.sliding import ceil_pads, n_ints, out_sizes
+from msjax.ops.function.nn_func.sliding import ceil_pads, n_ints
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool2d_ext", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -34,39 +34,18 @@ def check_tensor(value: Any, name: str, ndims: tuple[int, ...], who: str) -> Non
     check_rank(value, ndims, name, who)
 
 
-def check_fits(
-    x: TensorLike,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    pads: PadWidths,
-    dilation: tuple[int, ...],
-    who: str,
-) -> None:
-    """ValueError unless the window fits the padded input."""
-    sizes = x.shape[x.ndim - len(kernel) :]
-    if min(out_sizes(sizes, kernel, stride, pads, dilation)) <= 0:
-        raise ValueError(f"For '{who}', the window {kernel} is larger than the padded input, whose shape is {x.shape}.")
-
-
 def max_pool(
     x: TensorLike,
     kernel: tuple[int, ...],
     stride: tuple[int, ...],
-    pads: PadWidths,
+    pads: PadWidths | str,
     dilation: tuple[int, ...],
     ceil_mode: bool,
     return_indices: bool,
-    who: str,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Max-pooling with a number for each axis; `pads` are pairs."""
-    sizes = x.shape[x.ndim - len(kernel) :]
-    for k, d, p in zip(kernel, dilation, pads):
-        check_value(
-            pads, max(p) <= ((k - 1) * d + 1) // 2 or p[0] != p[1], f"be at most half of the window, {kernel}", "padding", who
-        )
-    if ceil_mode:
-        pads = ceil_pads(sizes, kernel, stride, pads, dilation)
-    check_fits(x, kernel, stride, pads, dilation, who)
+    """Max-pooling with a number for each axis; `pads` are pairs, or "same"."""
+    if ceil_mode and not isinstance(pads, str):
+        pads = ceil_pads(x.shape[x.ndim - len(kernel) :], kernel, stride, pads, dilation)
     return apply(MAX_POOL_WITH_INDEX if return_indices else MAX_POOL, (x,), (kernel, stride, pads, dilation))
 
 
@@ -74,19 +53,19 @@ def avg_pool(
     x: TensorLike,
     kernel: tuple[int, ...],
     stride: tuple[int, ...],
-    pads: PadWidths,
+    pads: PadWidths | str,
     ceil_mode: bool,
     count_include_pad: bool,
     divisor: int | None,
     who: str,
 ) -> Tensor:
-    """Average pooling with a number for each axis; `pads` are pairs."""
-    for k, p in zip(kernel, pads):
-        check_value(pads, sum(p) <= k, f"be at most half of the window, {kernel}", "padding", who)
+    """Average pooling with a number for each axis; `pads` are pairs, or "same"."""
     counted = pads if count_include_pad else ((0, 0),) * len(kernel)
-    if ceil_mode:
-        pads = ceil_pads(x.shape[x.ndim - len(kernel) :], kernel, stride, pads)
-    check_fits(x, kernel, stride, pads, (1,) * len(kernel), who)
+    if not isinstance(pads, str):
+        for k, p in zip(kernel, pads):
+            check_value(pads, sum(p) <= k, f"be at most half of the window, {kernel}", "padding", who)
+        if ceil_mode:
+            pads = ceil_pads(x.shape[x.ndim - len(kernel) :], kernel, stride, pads)
     return apply(AVG_POOL, (x,), (kernel, stride, pads, counted, divisor))
 
 
@@ -130,9 +109,8 @@ def avg_pool1d(
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.avg_pool1d(ms.Tensor([[[1.0, 2.0, 3.0, 4.0]]]), 2, 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.avg_pool1d(Tensor([[[1.0, 2.0, 3.0, 4.0]]]), 2, 2))
         [[[1.5 3.5]]]
     """
     return _avg(1, "avg_pool1d", input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
@@ -153,7 +131,6 @@ def avg_pool2d(
         divisor_override (int): if not 0, what sums are divided by. Default: 0.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> ops.avg_pool2d(ops.ones((1, 1, 4, 4)), 2, 2).shape
         (1, 1, 2, 2)
@@ -175,7 +152,7 @@ def _max(n, who, x, kernel_size, stride, padding, dilation, return_indices, ceil
     stride = kernel if stride is None else n_ints(stride, n, "stride", who)
     pads = tuple((p, p) for p in n_ints(padding, n, "padding", who, lowest=0))
     dilation = n_ints(dilation, n, "dilation", who)
-    return max_pool(x, kernel, stride, pads, dilation, ceil_mode, return_indices, who)
+    return max_pool(x, kernel, stride, pads, dilation, ceil_mode, return_indices)
 
 
 def max_pool2d(
@@ -202,9 +179,8 @@ def max_pool2d(
         Tensor of shape (N, C, H', W'), or with `return_indices` a tuple of that and an Int64 Tensor.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.max_pool2d(ms.Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.max_pool2d(Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), 2))
         [[[[4.]]]]
     """
     return _max(2, "max_pool2d", x, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
@@ -232,7 +208,6 @@ def _lp(n, who, x, norm_type, kernel_size, stride, ceil_mode):
     pads = counted = ((0, 0),) * n
     if ceil_mode:
         pads = ceil_pads(x.shape[x.ndim - n :], kernel, stride, pads)
-    check_fits(x, kernel, stride, pads, (1,) * n, who)
     return apply(LP_POOL, (x,), (freeze(float(norm_type)), kernel, stride, pads, counted))
 
 
@@ -247,9 +222,8 @@ def lp_pool1d(x: Tensor, norm_type: float, kernel_size: Axes, stride: int | None
         ceil_mode (bool): whether the output's size is rounded up. Default: False.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.lp_pool1d(ms.Tensor([[[3.0, 4.0]]]), 2, 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.lp_pool1d(Tensor([[[3.0, 4.0]]]), 2, 2))
         [[[5.]]]
     """
     return _lp(1, "lp_pool1d", x, norm_type, kernel_size, stride, ceil_mode)
@@ -295,9 +269,8 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int) -> Tensor:
         output_size (int): has to divide L.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.adaptive_avg_pool1d(ms.Tensor([[[1.0, 2.0, 3.0, 4.0]]]), 2))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.adaptive_avg_pool1d(Tensor([[[1.0, 2.0, 3.0, 4.0]]]), 2))
         [[[1.5 3.5]]]
     """
     return _adaptive_1d(ADAPTIVE_AVG_POOL, input, output_size, "adaptive_avg_pool1d")
@@ -316,7 +289,6 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
         output_size (int or tuple): for both axes, or (height, width); None keeps an axis as it is.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> ops.adaptive_avg_pool2d(ops.ones((1, 2, 7, 8)), (3, None)).shape
         (1, 2, 3, 8)
@@ -353,9 +325,8 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
         return_indices (bool): whether to return, too, where the maxima are, counted in C order over (H, W), as Int64.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.adaptive_max_pool2d(ms.Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), (1, 2)))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.adaptive_max_pool2d(Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), (1, 2)))
         [[[[3. 4.]]]]
     """
     out = _adaptive(ADAPTIVE_MAX_POOL, 2, input, output_size, "adaptive_max_pool2d")

@@ -14,7 +14,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op
 from msjax.ops.dispatch.platforms import on_cpu
-from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, steps
+from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_of_max_pool, pads_of_pool, steps
 
 # ---- the largest
 
@@ -23,20 +23,17 @@ def _lowest(dtype):
     return -jnp.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
 
 
-def _padded(x, n, pads):
-    return pad_spatial(x, pads, x.ndim - n, _lowest(x.dtype))
-
-
 def _max_pool(x, kernel, stride, pads, dilation):
-    """x of shape (..., *spatial), pooled over as many axes as `kernel` has; `pads` has a pair for each.
+    """x of shape (..., *spatial), pooled over as many axes as `kernel` has; `pads` has a pair for each, or is "same".
 
     Its gradient goes to the first maximum of each window, by its flat index; XLA's select-and-scatter, which does the same, takes
     5 to 40 times as long on CPUs, and knows no dilation.
     """
+    pads = pads_of_max_pool(x, kernel, stride, pads, dilation)
 
     def by_axis(x):
         # One axis after the other, each as the maximum of shifted slices: XLA's reduce_window takes 2 to 9 times as long.
-        x = _padded(x, len(kernel), pads)
+        x = pad_spatial(x, pads, x.ndim - len(kernel), _lowest(x.dtype))
         for axis, k, s, d in _axes(x.ndim, kernel, stride, dilation):
             out = None
             for piece in steps(x, axis, k, s, d):
@@ -94,6 +91,7 @@ def _computed_once(out, x, kernel, *settings):
 def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
     """See `TracedVJP`: as above, but what is kept is the maxima's positions."""
     del slots
+    pads = pads_of_max_pool(x, kernel, stride, pads, dilation)
     n, like = len(kernel), jax.ShapeDtypeStruct(x.shape, x.dtype)
     if _disjoint(x, kernel, stride, pads, dilation):
         out, place = _max_and_place(x, kernel)
@@ -358,10 +356,14 @@ def _with_index(windows_of):
     return fn
 
 
-# Static: kernel, stride, padding pairs, dilation.
+def _max_pool_with_index(x, kernel, stride, pads, dilation):
+    return _with_index(_sliding)(x, kernel, stride, pads_of_max_pool(x, kernel, stride, pads, dilation), dilation)
+
+
+# Static: kernel, stride, padding pairs or "same", dilation.
 MAX_POOL = Op("MaxPool", _max_pool)
 # The same, with the flat indices of the maxima.
-MAX_POOL_WITH_INDEX = Op("MaxPoolWithArgmax", _with_index(_sliding))
+MAX_POOL_WITH_INDEX = Op("MaxPoolWithArgmax", _max_pool_with_index)
 
 
 def _bounds(size, out):
@@ -424,6 +426,8 @@ def _counts(sizes, kernel, stride, pads, counted):
 
 
 def _avg_pool(x, kernel, stride, pads, counted, divisor):
+    pads = pads_of_pool(x, kernel, stride, pads)
+    counted = pads if isinstance(counted, str) else counted
     total = _sum_pool(x, kernel, stride, pads)
     if divisor is not None:
         return total / divisor
@@ -432,7 +436,7 @@ def _avg_pool(x, kernel, stride, pads, counted, divisor):
     return total / jnp.asarray(_counts(x.shape[x.ndim - len(kernel) :], kernel, stride, pads, counted), x.dtype)  # pyright: ignore[reportOptionalOperand]
 
 
-# Static: kernel, stride, padding pairs, those of the pads that count in the mean, divisor or None.
+# Static: kernel, stride, padding pairs or "same", those of the pads that count in the mean, divisor or None.
 AVG_POOL = Op("AvgPool", _avg_pool)
 
 

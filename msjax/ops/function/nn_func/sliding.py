@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.typing import Shape, TensorLike
-from msjax.core.base.checks import check_ints
+from msjax.core.base.checks import check_ints, check_rank, check_value
 from msjax.core.base.typing import JaxArray, PadWidths
 from msjax.ops.dispatch.operator import freeze
 
@@ -31,6 +31,49 @@ def same_pads(
     """`same_padding` of each axis."""
     dilation = dilation or (1,) * len(kernel)
     return tuple([same_padding(*each) for each in zip(sizes, kernel, stride, dilation)])
+
+
+def pads_and_sizes(
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    pads: PadWidths | str,
+    dilation: tuple[int, ...] | None = None,
+) -> tuple[PadWidths, tuple[int, ...]]:
+    """The padding pairs, where `pads` may also be "same", and the sizes of the output.
+
+    Raises:
+        ValueError: the windows don't fit the padded sizes.
+    """
+    if isinstance(pads, str):
+        pads = same_pads(sizes, kernel, stride, dilation)
+    out = out_sizes(sizes, kernel, stride, pads, dilation)
+    if min(out) <= 0:
+        raise ValueError(f"the window {kernel} is larger than the padded input, whose last axes have the sizes {sizes}.")
+    return pads, out
+
+
+def pads_of_pool(
+    x: TensorLike,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    pads: PadWidths | str,
+    dilation: tuple[int, ...] | None = None,
+) -> PadWidths:
+    """The padding pairs of pooling x, after checks of its shape."""
+    n = len(kernel)
+    check_rank(x, (n + 1, n + 2), "the input")
+    return pads_and_sizes(x.shape[x.ndim - n :], kernel, stride, pads, dilation)[0]
+
+
+def pads_of_max_pool(
+    x: TensorLike, kernel: tuple[int, ...], stride: tuple[int, ...], pads: PadWidths | str, dilation: tuple[int, ...]
+) -> PadWidths:
+    """The same for a maximum, whose windows may not lie in the padding alone."""
+    pads = pads_of_pool(x, kernel, stride, pads, dilation)
+    for k, d, p in zip(kernel, dilation, pads):
+        check_value(pads, max(p) <= ((k - 1) * d + 1) // 2 or p[0] != p[1], f"be at most half of the window, {kernel}", "padding")
+    return pads
 
 
 def ceil_pads(

@@ -37,9 +37,8 @@ def softmax(input: TensorLike, axis: Axes = -1, *, dtype: DTypeLike | None = Non
     """exp(input) / sum(exp(input)) along `axis`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.softmax(ms.Tensor([1.0, 2.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.softmax(Tensor([1.0, 2.0])))
         [0.26894143 0.7310586 ]
     """
     return _rounded_once(jax.nn.softmax, _typed(input, dtype), _axes(axis, "axis"))
@@ -50,9 +49,8 @@ def softmin(x: TensorLike, axis: int = -1, *, dtype: DTypeLike | None = None) ->
     """softmax(-x) along `axis`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.softmin(ms.Tensor([1.0, 2.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.softmin(Tensor([1.0, 2.0])))
         [0.7310586  0.26894143]
     """
     return _rounded_once(jax.nn.softmax, -_typed(x, dtype), _axes(axis, "axis"))
@@ -63,9 +61,8 @@ def log_softmax(logits: TensorLike, axis: int = -1) -> JaxArray:
     """log(softmax(logits)) along `axis`, computed without overflow.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.log_softmax(ms.Tensor([1.0, 2.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.log_softmax(Tensor([1.0, 2.0])))
         [-1.3132616  -0.31326163]
     """
     return _rounded_once(jax.nn.log_softmax, to_float(logits), check_int(axis, "axis"))
@@ -99,9 +96,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, dim: in
         ValueError: `tau` is not positive.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.gumbel_softmax(ms.Tensor([[1.0, 2.0, 3.0]]), hard=True).sum())
+        >>> from msjax import Tensor, ops
+        >>> print(ops.gumbel_softmax(Tensor([[1.0, 2.0, 3.0]]), hard=True).sum())
         1.0
     """
     check_in_range(tau, "tau", "gumbel_softmax", above=0)

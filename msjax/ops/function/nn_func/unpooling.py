@@ -14,10 +14,7 @@ from msjax.core.base.typing import Axes
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func.pooling import check_tensor
-from msjax.ops.function.nn_func.pooling_kernels import (
-    FRACTIONAL_MAX_POOL,
-    MAX_UNPOOL,
-)
+from msjax.ops.function.nn_func.pooling_kernels import FRACTIONAL_MAX_POOL, MAX_UNPOOL
 from msjax.ops.function.nn_func.sliding import n_ints
 
 __all__ = ["fractional_max_pool2d", "fractional_max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"]
@@ -72,9 +69,8 @@ def max_unpool2d(
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> out, index = ops.max_pool2d(ms.Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), 2, return_indices=True)
+        >>> from msjax import Tensor, ops
+        >>> out, index = ops.max_pool2d(Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), 2, return_indices=True)
         >>> print(ops.max_unpool2d(out, index, 2))
         [[[[0. 0.]
            [0. 4.]]]]
@@ -131,7 +127,6 @@ def fractional_max_pool2d(
         ValueError: none or both of size and ratio are given, or the windows don't fit.
 
     Example:
-        >>> import msjax as ms
         >>> from msjax import ops
         >>> ops.fractional_max_pool2d(ops.ones((1, 2, 7, 8)), 2, output_size=(3, 4)).shape
         (1, 2, 3, 4)

@@ -42,9 +42,8 @@ def bernoulli(input: Tensor, p: Tensor | float = 0.5, seed: int | None = None) -
         ValueError: `p` is a number out of range.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.bernoulli(ms.Tensor([5, 5]), 1.0))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.bernoulli(Tensor([5, 5]), 1.0))
         [1 1]
     """
     check_value(p, not isinstance(p, (int, float)) or 0 <= p <= 1, "be in [0, 1]", "p", "bernoulli")
@@ -55,9 +54,8 @@ def bernoulli_ext(input: TensorLike, *, generator: Generator | None = None) -> T
     """Ones with the probabilities that `input` holds, else zeros, of its shape and dtype.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.bernoulli_ext(ms.Tensor([0.0, 1.0])))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.bernoulli_ext(Tensor([0.0, 1.0])))
         [0. 1.]
     """
     return apply(BERNOULLI, (input, input, next_key(generator=generator)))
@@ -99,9 +97,8 @@ def multinomial(input: TensorLike, num_samples: int, replacement: bool = True, s
         ValueError: more indices wanted than there are, without replacement.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.multinomial(ms.Tensor([0.0, 1.0]), 3))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.multinomial(Tensor([0.0, 1.0]), 3))
         [1 1 1]
     """
     count = freeze(num_samples)
@@ -126,9 +123,8 @@ def multinomial_with_replacement(x: TensorLike, seed: int, offset: int, numsampl
     """Random indices, drawn with weights, as Int64; drawn again where there are fewer, whatever `replacement` says.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.multinomial_with_replacement(ms.Tensor([[0.0, 1.0]]), 0, 0, 3))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.multinomial_with_replacement(Tensor([[0.0, 1.0]]), 0, 0, 3))
         [[1 1 1]]
     """
     return draw_indices(x, numsamples, True, next_key(seed + offset or None), mstype.int64)
@@ -177,9 +173,8 @@ def shuffle(x: Tensor, seed: int | None = None) -> Tensor:
         seed (int, optional): makes the order the same in every run of the program. Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.shuffle(ms.Tensor([1, 2, 3])).sum())
+        >>> from msjax import Tensor, ops
+        >>> print(ops.shuffle(Tensor([1, 2, 3])).sum())
         6
     """
     return apply(SHUFFLE, (x, next_key(seed)))
@@ -209,9 +204,8 @@ def choice_with_mask(input_x: Tensor, count: int = 256, seed: int | None = None)
         (index, mask): places of shape (count, axes), as Int32, zeros where there are not enough; which are real.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.choice_with_mask(ms.Tensor([False, True]), 1)[0])
+        >>> from msjax import Tensor, ops
+        >>> print(ops.choice_with_mask(Tensor([False, True]), 1)[0])
         [[1]]
     """
     return apply(CHOICE, (input_x, next_key(seed)), (count,))
@@ -270,9 +264,8 @@ def uniform_candidate_sampler(
         (sampled classes, how often each true class is expected, how often each sampled class is).
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.uniform_candidate_sampler(ms.Tensor([[0]]), 1, 4, True, 4)[0].sum())
+        >>> from msjax import Tensor, ops
+        >>> print(ops.uniform_candidate_sampler(Tensor([[0]]), 1, 4, True, 4)[0].sum())
         6
     """
     if remove_accidental_hits:
@@ -286,9 +279,8 @@ def log_uniform_candidate_sampler(
     """Random classes in [0, range_max), the class k with weight log((k + 2) / (k + 1)); see `uniform_candidate_sampler`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.log_uniform_candidate_sampler(ms.Tensor([[0]]), num_sampled=3)[0].shape)
+        >>> from msjax import Tensor, ops
+        >>> print(ops.log_uniform_candidate_sampler(Tensor([[0]]), num_sampled=3)[0].shape)
         (3,)
     """
     return _sample_candidates("log_uniform_candidate_sampler", true_classes, num_true, num_sampled, unique, range_max, seed, True)

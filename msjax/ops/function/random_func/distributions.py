@@ -59,9 +59,8 @@ def uniform(
         dtype (ms.dtype): Float32 or an integer type. Default: Float32.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.uniform((3, 1), ms.Tensor([0.0, 1.0]), ms.Tensor(2.0)).shape)
+        >>> from msjax import Tensor, ops
+        >>> print(ops.uniform((3, 1), Tensor([0.0, 1.0]), Tensor(2.0)).shape)
         (3, 2)
     """
     sizes, kind = shape_of(shape, "uniform"), mstype.as_dtype(dtype)
@@ -99,9 +98,8 @@ def normal(shape: Sequence[int], mean: Tensor | Number, stddev: Tensor | Number,
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.normal((3, 1), ms.Tensor([0.0, 1.0]), 1.0).shape)
+        >>> from msjax import Tensor, ops
+        >>> print(ops.normal((3, 1), Tensor([0.0, 1.0]), 1.0).shape)
         (3, 2)
     """
     sizes = shape_of(shape, "normal")
@@ -180,9 +178,8 @@ def gamma(shape: Sequence[int], alpha: Tensor, beta: Tensor, seed: int | None = 
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.gamma((3, 1), ms.Tensor([1.0, 2.0]), ms.Tensor([1.0])).shape)
+        >>> from msjax import Tensor, ops
+        >>> print(ops.gamma((3, 1), Tensor([1.0, 2.0]), Tensor([1.0])).shape)
         (3, 2)
     """
     return apply(GAMMA, (alpha, beta, next_key(seed)), (shape_of(shape, "gamma"),))
@@ -197,9 +194,8 @@ def random_gamma(shape: Sequence[int] | Tensor, alpha: Tensor, seed: int | None 
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.random_gamma((2,), ms.Tensor([1.0, 2.0])).shape)
+        >>> from msjax import Tensor, ops
+        >>> print(ops.random_gamma((2,), Tensor([1.0, 2.0])).shape)
         (2, 2)
     """
     return apply(GAMMA, (alpha, 1.0, next_key(seed)), (shape_of(shape, "random_gamma") + jnp.shape(_value(alpha)),))
@@ -226,9 +222,8 @@ def poisson(shape: Sequence[int], mean: Tensor, seed: int | None = None) -> Tens
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.poisson((3, 1), ms.Tensor([1.0, 5.0])).shape)
+        >>> from msjax import Tensor, ops
+        >>> print(ops.poisson((3, 1), Tensor([1.0, 5.0])).shape)
         (3, 2)
     """
     full = jnp.broadcast_shapes(shape_of(shape, "poisson"), jnp.shape(_value(mean)))
@@ -247,9 +242,8 @@ def random_poisson(
         dtype (ms.dtype): Default: Float32.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.random_poisson((2,), ms.Tensor([1.0, 2.0])).shape)
+        >>> from msjax import Tensor, ops
+        >>> print(ops.random_poisson((2,), Tensor([1.0, 2.0])).shape)
         (2, 2)
     """
     full = shape_of(shape, "random_poisson") + jnp.shape(_value(rate))

@@ -188,9 +188,8 @@ def rand_like(input: TensorLike, seed: int | None = None, *, dtype: DTypeLike | 
     """Random numbers, uniform in [0, 1), of another Tensor's shape and, by default, dtype; see `rand`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.rand_like(ms.Tensor([1.0, 2.0])).shape)
+        >>> from msjax import Tensor, ops
+        >>> print(ops.rand_like(Tensor([1.0, 2.0])).shape)
         (2,)
     """
     return _rand("rand_like", seed, input.shape, _typed(dtype, "f", input.dtype, "rand_like"))
@@ -214,9 +213,8 @@ def randn_like(input: TensorLike, seed: int | None = None, *, dtype: DTypeLike |
     """Random numbers of the standard normal distribution, of another Tensor's shape and, by default, dtype; see `randn`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.randn_like(ms.Tensor([1.0, 2.0])).shape)
+        >>> from msjax import Tensor, ops
+        >>> print(ops.randn_like(Tensor([1.0, 2.0])).shape)
         (2,)
     """
     return _randn("randn_like", seed, input.shape, _typed(dtype, "f", input.dtype, "randn_like"))
@@ -272,9 +270,8 @@ def randint_like(input: TensorLike, low: int, high: int, seed: int | None = None
     """Random integers, uniform in [low, high), of another Tensor's shape and, by default, dtype; see `randint`.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.randint_like(ms.Tensor([1, 2]), 3, 4))
+        >>> from msjax import Tensor, ops
+        >>> print(ops.randint_like(Tensor([1, 2]), 3, 4))
         [3 3]
     """
     return _randint(low, high, input.shape, seed, _typed(dtype, "iu", input.dtype, "randint_like"), "randint_like")

@@ -94,6 +94,9 @@ class Installed:
 
     def __enter__(self) -> Self:
         LOCK.acquire()
+        for variable in self.variables:
+            if "_views" in variable.__dict__:
+                variable.__dict__["_views"].remain_outside()
         self._held = Held(self.variables, self.values)
         self._held.__enter__()
         self._swap = STATE.swap(scope=Scope(None), recording=True, trace=self.run)
@@ -212,10 +215,9 @@ def functionalize(
 
     Example:
         >>> import jax
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import functionalize, nn
         >>> net = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
-        >>> apply, params, buffers = ms.functionalize(net)
+        >>> apply, params, buffers = functionalize(net)
         >>> out, buffers = jax.jit(apply)(params, buffers, jax.numpy.array([[1.0, 2.0]], "float32"))
         >>> print(out)
         [[3.]]
@@ -264,11 +266,10 @@ def write_back(net: Cell, params: dict[str, Any] | None = None, buffers: dict[st
         ValueError: other names or shapes than the network's.
 
     Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
+        >>> from msjax import functionalize, nn, write_back
         >>> net = nn.Dense(1, 1, weight_init="ones")
-        >>> apply, params, buffers = ms.functionalize(net)
-        >>> ms.write_back(net, {name: value * 2 for name, value in params.items()})
+        >>> apply, params, buffers = functionalize(net)
+        >>> write_back(net, {name: value * 2 for name, value in params.items()})
         >>> print(net.weight.asnumpy())
         [[2.]]
     """

@@ -13,7 +13,7 @@ from msjax import Tensor, dataset as ds
 from msjax.mindrecord import FileReader, FileWriter
 from msjax.mindrecord.format import decoded, encoded
 
-RECORDED = str(pathlib.Path(__file__).parent / "data" / "mindrecord" / "rows.mindrecord")
+RECORDED = str(pathlib.Path(__file__).parents[1] / "data" / "mindrecord" / "rows.mindrecord")
 SCHEMA = {
     "id": {"type": "int32"},
     "label": {"type": "string"},
