@@ -10,7 +10,7 @@ import pytest
 import msjax as ms
 from msjax import nn, ops
 from msjax.engine.programs.compiler_options import equations
-from msjax.ops.function.nn_func import convolution_kernels
+from msjax.ops.function.nn_func import convolution_kernels, weight_gradients
 from msjax.ops.function.nn_func.depthwise import Windows, convolve_each_channel
 from tests.ops.harness import Case, check_gradient
 
@@ -103,14 +103,14 @@ PIECES = {
 
 @pytest.mark.parametrize("name", PIECES)
 def test_the_gradient_of_a_weight_by_pieces_agrees_with_xlas(name, monkeypatch):
-    monkeypatch.setattr(convolution_kernels, "_MANY_COLUMNS", 1)
+    monkeypatch.setattr(weight_gradients, "_MANY", 1)
     image, weight, *settings = PIECES[name]
     static = (*settings, 1)
     x, w = jnp.asarray(RNG.normal(size=image)), jnp.asarray(RNG.normal(size=weight))
     out = jax.eval_shape(lambda x, w: plain(x, w, *static), x, w)
-    monkeypatch.setattr(convolution_kernels, "_PIXELS", 2 * np.prod(out.shape[2:]))
-    monkeypatch.setattr(convolution_kernels, "_AT_ONCE", 1)
-    assert convolution_kernels._examples_in_a_piece(x, w, *static) == 2
+    monkeypatch.setattr(weight_gradients, "_PIXELS", 2 * np.prod(out.shape[2:]))
+    monkeypatch.setattr(weight_gradients, "_AT_ONCE", 1)
+    assert weight_gradients.examples_in_a_piece(x, w, *static) == 2
     ct = jnp.asarray(RNG.normal(size=out.shape))
 
     def pieces(x, ct):
@@ -299,9 +299,9 @@ def test_gradients_in_shard_map_are_summed_over_devices():
 
 
 def test_the_gradient_of_a_weight_by_pieces_in_shard_map_is_summed_over_devices(monkeypatch):
-    monkeypatch.setattr(convolution_kernels, "_MANY_COLUMNS", 1)
-    monkeypatch.setattr(convolution_kernels, "_PIXELS", 2 * 16)
-    monkeypatch.setattr(convolution_kernels, "_AT_ONCE", 1)
+    monkeypatch.setattr(weight_gradients, "_MANY", 1)
+    monkeypatch.setattr(weight_gradients, "_PIXELS", 2 * 16)
+    monkeypatch.setattr(weight_gradients, "_AT_ONCE", 1)
     static = ((1, 1), ((0, 0), (0, 0)), (1, 1), 1)
     x, w = jnp.asarray(RNG.normal(size=(8, 20, 6, 6))), jnp.asarray(RNG.normal(size=(2, 20, 3, 3)))
     ct = jnp.asarray(RNG.normal(size=(8, 2, 4, 4)))

@@ -22,6 +22,7 @@ from msjax.ops.function.nn_func.depthwise import (
     tangent_of_each_channel,
 )
 from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_and_sizes, shifted
+from msjax.ops.function.nn_func.weight_gradients import elements_of_windows, examples_in_a_piece, gradient_by_pieces
 
 _LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
 # Windows with more positions than this are not unrolled.
@@ -31,9 +32,6 @@ _MAX_TAPS = 64
 _FEW_ROWS = 32
 _AT_ONCE = 1 << 18
 _MANY_COLUMNS = 1 << 20
-# How many pixels of the output, and elements of windows, the gradient of a weight is computed from at once.
-_PIXELS = 1 << 11
-_IN_THE_CACHE = 3 << 18
 
 
 def _check_operands(x, weight):
@@ -80,7 +78,7 @@ def _gradients(x, weight, ct, need, *settings):
     def plain(x, weight, ct):
         return _transposes(_plain, _plain, x, weight, ct, need, settings)
 
-    if rewrite is None and not (need[1] and _examples_in_a_piece(x, weight, *settings)):
+    if rewrite is None and not (need[1] and examples_in_a_piece(x, weight, *settings)):
         return plain(x, weight, ct)
     return on_cpu(lambda x, weight, ct: _gradients_on_cpu(rewrite, x, weight, ct, need, *settings), plain, x, weight, ct)
 
@@ -98,79 +96,19 @@ def _gradients_on_cpu(rewrite, x, weight, ct, need, stride, padding, dilation, g
         return d_x if need[0] else None, d_weight if need[1] else None
     of_image, of_weight = _TANGENTS.get(rewrite, (_convolve_on_cpu,) * 3)[1:]
     settings = stride, padding, dilation, group
-    count = _examples_in_a_piece(x, weight, *settings) if need[1] and rewrite in (None, _rows, _few_columns) else 0
+    count = examples_in_a_piece(x, weight, *settings) if need[1] and rewrite in (None, _rows, _few_columns) else 0
     d_x, d_weight = _transposes(of_image, of_weight, x, weight, ct, (need[0], need[1] and not count), settings)
-    return d_x, _gradient_of_weight_by_pieces(x, weight, ct, settings, count) if count else d_weight
+    if count:
+        d_weight = gradient_by_pieces(
+            x, weight, ct, settings, count, lambda *a: _transposes(_plain, _plain, *a, (False, True), settings)[1]
+        )
+    return d_x, d_weight
 
 
 def _transposes(of_image, of_weight, x, weight, ct, need, settings):
     (d_x,) = jax.linear_transpose(lambda x: of_image(x, weight, *settings), x)(ct) if need[0] else (None,)
     (d_weight,) = jax.linear_transpose(lambda weight: of_weight(x, weight, *settings), weight)(ct) if need[1] else (None,)
     return d_x, d_weight
-
-
-def _examples_in_a_piece(x, weight, stride, padding, dilation, group):
-    """For how many examples at a time XLA's gradient of the weight stays in the cache; 0 where it does with the whole batch.
-
-    It is a convolution with windows as large as the output and the examples for channels. From about 2,000 pixels or a million
-    elements of windows on, the same work takes two to four times as long.
-    """
-    one = _columns_of_one(x.shape, weight.shape, stride, padding, dilation, group)
-    split = any(jax.typeof(x).sharding.spec)  # over devices, by explicit axes of a mesh
-    if group > 1 or split or x.dtype not in (jnp.float32, jnp.float64) or len(x) * one <= _MANY_COLUMNS:
-        return 0
-    pixels = math.prod(out_sizes(x.shape[2:], weight.shape[2:], stride, padding, dilation))
-    # The examples lie beside each other in memory: less than eight are read slowly, where their windows are small.
-    count = max(1, min(_PIXELS // pixels, _IN_THE_CACHE // one), min(8, _AT_ONCE // one))
-    return count if len(x) >= 2 * count else 0
-
-
-def _gradient_of_weight_by_pieces(x, weight, ct, settings, count):
-    """The gradient with respect to the weight, as the sum of those of `count` examples at a time."""
-
-    @jax.custom_jvp
-    def run(x, ct):
-        first = len(x) % count or count
-        parts = [a[first:].reshape(-1, count, *a.shape[1:]) for a in (x, ct)]
-
-        def add(total, part):
-            return total + _gradient_of_weight(*part, weight.shape, *settings), None
-
-        return jax.lax.scan(add, _gradient_of_weight(x[:first], ct[:first], weight.shape, *settings), parts)[0]
-
-    def run_jvp(primals, tangents):
-        # Convolutions derived from those in the loop would be slow: see `_gradient_of_weight`.
-        along = [
-            _transposes(_plain, _plain, *operands, (False, True), settings)[1]
-            for operands in ((tangents[0], weight, primals[1]), (primals[0], weight, tangents[1]))
-        ]
-        return run(*primals), sum(along)
-
-    run.defjvp(run_jvp)
-    return run(x, ct)
-
-
-def _gradient_of_weight(x, ct, shape, stride, padding, dilation, group):
-    """The gradient with respect to a weight of that shape, in the layout that XLA has a fast convolution for: it brings others to that one
-    in a program's main computation only, and compiles them in loops to code ten times as slow."""
-    del group
-    n = x.ndim - 2
-    space = tuple(range(n))
-    inner = tuple(i + 1 for i in space)
-    pads = [
-        (low, (k - 1) * d + (o - 1) * s + 1 - size - low)
-        for size, o, k, s, (low, _), d in zip(x.shape[2:], ct.shape[2:], shape[2:], stride, padding, dilation)
-    ]
-    found = jax.lax.conv_general_dilated(
-        jnp.moveaxis(x, 0, -1),
-        jnp.moveaxis(ct, (0, 1), (-2, -1)),
-        window_strides=dilation,
-        padding=pads,
-        rhs_dilation=stride,
-        dimension_numbers=jax.lax.ConvDimensionNumbers((0, n + 1, *inner), (n + 1, n, *space), (0, n + 1, *inner)),
-        precision=conv_precision(),
-    )
-    return jnp.moveaxis(found, -1, 0)
 
 
 def _gradients_of_pixels(x, weight, ct):
@@ -413,25 +351,19 @@ def _few_columns(x, weight, *settings):
 
 def _few_rows(x, weight, *settings):
     """As `_rows`, in pieces where there are many."""
-    many = x.shape[0] * _columns_of_one(x.shape, weight.shape, *settings) > _MANY_COLUMNS
+    many = x.shape[0] * elements_of_windows(x.shape, weight.shape, *settings) > _MANY_COLUMNS
     return _by_pieces(_rows, x, weight, *settings) if many else _rows(x, weight, *settings)
-
-
-def _columns_of_one(x_shape, weight_shape, stride, padding, dilation, group):
-    """How many elements the columns of one example have."""
-    del group
-    return math.prod(weight_shape[1:]) * math.prod(out_sizes(x_shape[2:], weight_shape[2:], stride, padding, dilation))
 
 
 def _examples_at_once(x_shape, weight_shape, *settings):
     """For how many examples columns are made at once: a divisor of the batch, where there is one that isn't much smaller."""
-    most = max(1, _AT_ONCE // _columns_of_one(x_shape, weight_shape, *settings))
+    most = max(1, _AT_ONCE // elements_of_windows(x_shape, weight_shape, *settings))
     return next((count for count in range(most, most // 2, -1) if x_shape[0] % count == 0), most)
 
 
 def _by_columns_where_many(x, weight, *settings):
     """XLA's own, or where that is slower, `_few_columns`."""
-    many = x.shape[0] * _columns_of_one(x.shape, weight.shape, *settings) > _MANY_COLUMNS
+    many = x.shape[0] * elements_of_windows(x.shape, weight.shape, *settings) > _MANY_COLUMNS
     return (_few_columns if many else _plain)(x, weight, *settings)
 
 
