@@ -44,6 +44,8 @@ def _is_explicit(mesh):
 
 
 def _statistics(values, bins, wanted):
+    # In a program, XLA would compute what makes the values once more in each sum.
+    values = jax.lax.optimization_barrier(list(values))
     small = [i for i, value in enumerate(values) if 0 < value.size <= _SMALL]
     found: list[Any] = [jnp.zeros(_width(wanted, bins), jnp.float32)] * len(values)
     for i, value in enumerate(values):
@@ -112,7 +114,7 @@ def _side_by_side(values):
         parts += [value, jnp.zeros(missing, jnp.float32)]
         lengths += [_ROW] * (value.size // _ROW) + [_ROW - missing] * bool(missing)
         owner += [i] * (len(lengths) - len(owner))
-    return jnp.concatenate(parts).reshape(-1, _ROW), np.array(owner), np.array(lengths)
+    return jax.lax.optimization_barrier(jnp.concatenate(parts)).reshape(-1, _ROW), np.array(owner), np.array(lengths)
 
 
 def _of_rows(rows, owner, lengths, bins, wanted):
