@@ -133,7 +133,7 @@ def places():
             )
     for level, package in enumerate(("base", "hooks", "jaxprs", "models", "study", "tools")):
         found[f"core.{package}"] = LEFT + 50 * (level % 2), 60 + (top - 1.4 * level) * SPACE
-    found["core.page"] = LEFT + 222, 60 + (top - 1.4 * 3) * SPACE
+    found["core.page"] = LEFT + 280, 60 + (top - 1.4) * SPACE
     if "core.door" in SHOWN:
         found["core.door"] = LEFT + 222, 60 + (top - 3.2) * SPACE
     return found, sorted(p for p in SHOWN if p in rows[-1])

@@ -45,7 +45,6 @@ _PLACEHOLDERS = {
         "sync_pipeline_shared_parameters".split(),
         "each process has the whole network here, and a checkpoint of one has all Parameters.",
     ),
-    "Layout": "functionalize the network and give its parameters jax shardings.",
     "Symbol": "a program is compiled for each shape.",
     "*sdc_detect*": "it looks for faults of Ascend's chips.",
 }
@@ -100,9 +99,11 @@ if TYPE_CHECKING:
     from msjax.ops.function.control.functions import constexpr as constexpr
     from msjax.ops.function.control.transforms import jacfwd as jacfwd, jacrev as jacrev, vmap as vmap
     from msjax.ops.sparse_tensor import *
+    from msjax.parallel import parameter_broadcast as parameter_broadcast
     from msjax.parallel.kept_settings import *
+    from msjax.parallel.layouts import Layout as Layout, shard as shard
     from msjax.profiler import Profiler as Profiler
-    from msjax.runtime import synchronize as synchronize
+    from msjax.runtime import *
     from msjax.serialization import (
         async_ckpt_thread_status as async_ckpt_thread_status,
         ckpt_to_safetensors as ckpt_to_safetensors,

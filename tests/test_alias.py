@@ -91,7 +91,7 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
     from mindspore import ops
     from mindspore.dataset import OBSMindDataset, transforms, vision
     from mindspore.dataset.vision import Inter
-    from mindspore.mindrecord import ImageNetToMR
+    from mindspore.mindrecord import MindPage
 
     class Own(ds.LFWDataset):
         def __init__(self):
@@ -102,9 +102,9 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
     assert not isinstance(1, OBSMindDataset)
     for make in (
         OBSMindDataset,
-        ImageNetToMR,
+        MindPage,
         transforms.Plugin,
-        vision.Perspective,
+        vision.MixUp,
         Own,
     ):
         name = make.__name__ if make is not Own else "LFWDataset"
@@ -117,7 +117,7 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
     with pytest.raises(ImportError, match=r"msjax doesn't offer mindspore\.dataset\.vision\.nothing\."):
         exec("from mindspore.dataset.vision import nothing")
     offered = {*dir(ops), *dir(mindspore), *dir(mindspore.train), *dir(ds)}
-    assert offered.isdisjoint({"Layout", "OBSMindDataset"})
+    assert offered.isdisjoint({"Symbol", "OBSMindDataset"})
 
 
 def test_other_names_of_modules(mindspore):

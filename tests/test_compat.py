@@ -148,7 +148,7 @@ def test_names_that_programs_import_most(no_alias_left):
     with pytest.raises(TypeError, match="should be a str"):
         P.ScalarSummary()(1, Tensor(1.0))
 
-    for name in (P.NPUGetFloatStatus, PagedAttention, FakeQuantPerLayer, SymbolTree, nn.AdaSumByGradWrapCell, ms.Layout):
+    for name in (P.NPUGetFloatStatus, PagedAttention, FakeQuantPerLayer, SymbolTree, nn.AdaSumByGradWrapCell, ms.Symbol):
         with pytest.raises(NotImplementedError, match=f"doesn't offer mindspore[a-z_.]*{name.__name__}: "):
             name()
     assert str(QuantDtype.INT8) == "INT8" and QuantDtype.UINT4.value() == 103 and repr(qint4x2) == "mindspore.int4"
@@ -174,3 +174,34 @@ def test_names_that_programs_import_most(no_alias_left):
         assert initializer("all_ones", 2).asnumpy().tolist() == initializer("ofthistest", 2).asnumpy().tolist() == [1, 1]
     finally:
         del _INITIALIZER_ALIAS["all_ones"], _INITIALIZER_ALIAS["ofthistest"]
+
+
+def test_layouts_are_shardings():
+    import jax
+
+    import msjax as ms
+    from msjax.parallel import AutoParallel
+
+    grid = ms.Layout((2, 1), ("data", "model"))
+    layout = grid("None", ("data", "model"))
+    assert layout.to_dict() == {
+        "device_matrix": (2, 1), "tensor_map": (-1, (1, 0)), "interleaved_parallel": False, "alias_name": ("data", "model"), "rank_list": [0, 1],
+    }  # fmt: skip
+    placed = jax.device_put(jax.numpy.arange(8.0).reshape(2, 4), layout.sharding())
+    assert sorted(part.data.shape for part in placed.addressable_shards) == [(2, 2), (2, 2)]
+    x = ms.Tensor([1.0, 2.0])
+    assert ms.shard(lambda v: v * 2, ((1,),))(x).asnumpy().tolist() == [2, 4]
+    assert ms.ops.Add().shard((grid("data"), grid("data")))(x, x).asnumpy().tolist() == [2, 4]
+    net = AutoParallel(ms.nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), "semi_auto")
+    net.dataset_strategy("full_batch")
+    assert net(x.reshape(1, 2)).asnumpy().tolist() == [[3]] and [*net.parameters_dict()] == ["weight", "bias"]
+    for wrong in (
+        lambda: grid("rows"),
+        lambda: grid("data", "data"),
+        lambda: ms.Layout((2,), ("a", "b")),
+        lambda: ms.Layout((9,), ("a",))("a").sharding(),
+    ):
+        with pytest.raises(ValueError, match="For 'Layout'"):
+            wrong()
+    with pytest.raises(NotImplementedError, match="2 stages"):
+        net.pipeline(2)

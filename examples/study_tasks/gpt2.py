@@ -1,8 +1,11 @@
 """A small GPT-2 with random weights, inputs, and the matrices of an autoencoder, for PyTorch. It is saved for the program with msjax."""
 
+import tempfile
+
 import numpy as np
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel
+from tokenizers import Tokenizer, models
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 SIZES = {"n_layer": 4, "n_head": 4, "n_embd": 64, "vocab_size": 100, "n_positions": 16, "bos_token_id": 0, "eos_token_id": 0}
 RATES = {"resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0}
@@ -20,3 +23,13 @@ def setup():
     }
     np.savez("gpt2.npz", **given, **{name: value.numpy() for name, value in model.state_dict().items()})
     return model, tuple(torch.tensor(value) for value in given.values())
+
+
+def saved(model):
+    """A temporary folder with the model and a tokenizer, whose words are the numbers of tokens."""
+    folder = tempfile.TemporaryDirectory()
+    words = models.WordLevel({str(i): i for i in range(100)}, unk_token="0")
+    special = {f"{name}_token": "0" for name in ("bos", "eos", "pad", "unk")}
+    PreTrainedTokenizerFast(tokenizer_object=Tokenizer(words), **special).save_pretrained(folder.name)
+    model.save_pretrained(folder.name)
+    return folder

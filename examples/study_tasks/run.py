@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-TASKS = ("heads", "lens", "ablate", "splice", "integrated", "paths")
+TASKS = ("heads", "lens", "ablate", "splice", "integrated", "paths", "features")
 
 
 def array(value):

@@ -1,18 +1,16 @@
-"""With TransformerLens 3.2, whose HookedTransformer takes weights from memory."""
+"""With TransformerLens 4.3, whose bridge takes a model of transformers from memory, and a tokenizer from a folder."""
 
 import gpt2
 import torch
-from transformer_lens import HookedTransformer, HookedTransformerConfig
-from transformer_lens.pretrained.weight_conversions import convert_gpt2_weights
+from transformer_lens.model_bridge import TransformerBridge
 
 
 def setup():
     torch.set_grad_enabled(False)
     plain, given = gpt2.setup()
-    sizes = {"n_layers": 4, "n_heads": 4, "d_model": 64, "d_head": 16, "d_mlp": 256, "d_vocab": 100, "n_ctx": 16}
-    config = HookedTransformerConfig(**sizes, act_fn="gelu_new", normalization_type="LN", device="cpu")
-    model = HookedTransformer(config)
-    model.load_state_dict(convert_gpt2_weights(plain, config), strict=False)
+    with gpt2.saved(plain) as folder:
+        model = TransformerBridge.boot_transformers(folder, hf_model=plain, device="cpu")
+    model.enable_compatibility_mode(no_processing=True)
     return model.eval(), given
 
 
@@ -28,6 +26,7 @@ def lens(model, tokens, encoder, decoder):
 
 def ablate(model, tokens, encoder, decoder):
     def edit(z, hook):
+        z = z.clone()
         z[:, :, 2] = z[:, :, 2].mean((0, 1))
         return z
 

@@ -207,7 +207,8 @@ def functionalize(
     Returns:
         (apply, params, buffers). ``apply(params, buffers, *args, **kwargs)`` returns ``(out, new_buffers)``. `params` is a
         dict of jax arrays: the Parameters that require a gradient, by their paths; `buffers` one of the other Parameters,
-        buffers and the state of the random operators. Arguments and results are jax arrays, in pytrees; what is no array
+        buffers and the state of the random operators, as the run leaves them; what the network writes to one of `params` stays inside the
+        call. Arguments and results are jax arrays, in pytrees; what is no array
         goes through unchanged. ``ms.write_back(net, params, buffers)`` puts values back into the network.
 
     Raises:

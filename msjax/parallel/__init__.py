@@ -12,11 +12,11 @@ from msjax.parallel.kept_settings import (
     reset_algo_parameters as reset_algo_parameters,
     set_algo_parameters as set_algo_parameters,
 )
+from msjax.parallel.layouts import AutoParallel as AutoParallel, Layout, shard
 
-__all__ = ["parameter_broadcast"]
+__all__ = ["Layout", "parameter_broadcast", "shard"]
 
-_SHARDING = "functionalize the network and give its parameters jax shardings."
-_PLACEHOLDERS = dict.fromkeys(("AutoParallel", "Layout", "shard", "reshard"), _SHARDING) | dict.fromkeys(
+_PLACEHOLDERS = {"reshard": "functionalize the network and give its parameters the shardings of Layout."} | dict.fromkeys(
     (
         "build_searched_strategy", "load_distributed_checkpoint", "load_segmented_checkpoints", "merge_pipeline_strategys",
         "merge_sliced_parameter", "rank_list_for_transform", "restore_group_info_list",

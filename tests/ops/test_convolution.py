@@ -10,7 +10,7 @@ import pytest
 import msjax as ms
 from msjax import nn, ops
 from msjax.engine.programs.compiler_options import equations
-from msjax.ops.function.nn_func import convolution_kernels
+from msjax.ops.function.nn_func import convolution_kernels, weight_gradients
 from msjax.ops.function.nn_func.depthwise import Windows, convolve_each_channel
 from tests.ops.harness import Case, check_gradient
 
@@ -90,6 +90,44 @@ def test_columns_of_a_few_examples_at_a_time_agree_with_xla(batch, monkeypatch):
     by_hand = written(x, w, jnp.cos(jnp.arange(got.size, dtype=got.dtype)).reshape(got.shape))
     for a, b in zip((got, *own, *by_hand), (want, *gradients, *gradients), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+# Image, weight, stride, padding, dilation; two examples in a piece, of four, five or seven.
+PIECES = {
+    "lines": ((5, 3, 9), (4, 3, 3), (2,), ((2, 1),), (2,)),
+    "images": ((4, 20, 6, 7), (3, 20, 3, 2), (1, 2), ((1, 0), (2, 1)), (1, 2)),
+    "rows of a remainder": ((7, 5, 6, 6), (2, 5, 3, 3), (1, 1), ((0, 0), (1, 1)), (1, 1)),
+    "volumes": ((5, 17, 4, 3, 5), (2, 17, 2, 2, 3), (1, 1, 2), ((0, 1), (1, 0), (1, 1)), (1, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_the_gradient_of_a_weight_by_pieces_agrees_with_xlas(name, monkeypatch):
+    monkeypatch.setattr(weight_gradients, "_MANY", 1)
+    image, weight, *settings = PIECES[name]
+    static = (*settings, 1)
+    x, w = jnp.asarray(RNG.normal(size=image)), jnp.asarray(RNG.normal(size=weight))
+    out = jax.eval_shape(lambda x, w: plain(x, w, *static), x, w)
+    monkeypatch.setattr(weight_gradients, "_PIXELS", 2 * np.prod(out.shape[2:]))
+    monkeypatch.setattr(weight_gradients, "_AT_ONCE", 1)
+    assert weight_gradients.examples_in_a_piece(x, w, *static) == 2
+    ct = jnp.asarray(RNG.normal(size=out.shape))
+
+    def pieces(x, ct):
+        return convolution_kernels._gradients(x, w, ct, (False, True), *static)[1]
+
+    def whole(x, ct):
+        return jax.vjp(lambda w: plain(x, w, *static), w)[1](ct)[0]
+
+    def with_derivatives(of):
+        def run(x, ct):
+            again = jax.grad(lambda x, ct: (of(x, ct) ** 2).sum(), (0, 1))(x, ct)
+            return of(x, ct), jax.jvp(of, (x, ct), (jnp.sin(x), jnp.sin(ct)))[1], *again
+
+        return jax.jit(run)
+
+    for got, want in zip(with_derivatives(pieces)(x, ct), with_derivatives(whole)(x, ct), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda w: f"{w[6] or 'xla'}-{'x'.join(map(str, w[1]))}")
@@ -258,6 +296,24 @@ def test_gradients_in_shard_map_are_summed_over_devices():
 
     for got, want in zip(summed(own)(IMAGES[0], WEIGHTS[0]), jax.jit(gradients(xlas))(IMAGES[0], WEIGHTS[0])):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+
+
+def test_the_gradient_of_a_weight_by_pieces_in_shard_map_is_summed_over_devices(monkeypatch):
+    monkeypatch.setattr(weight_gradients, "_MANY", 1)
+    monkeypatch.setattr(weight_gradients, "_PIXELS", 2 * 16)
+    monkeypatch.setattr(weight_gradients, "_AT_ONCE", 1)
+    static = ((1, 1), ((0, 0), (0, 0)), (1, 1), 1)
+    x, w = jnp.asarray(RNG.normal(size=(8, 20, 6, 6))), jnp.asarray(RNG.normal(size=(2, 20, 3, 3)))
+    ct = jnp.asarray(RNG.normal(size=(8, 2, 4, 4)))
+    mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+
+    def summed(x, ct):
+        w_here = jax.lax.pcast(w, "d", to="varying")
+        return jax.lax.psum(convolution_kernels._gradients(x, w_here, ct, (False, True), *static)[1], "d")
+
+    got = jax.jit(jax.shard_map(summed, mesh=mesh, in_specs=jax.P("d"), out_specs=jax.P()))(x, ct)
+    want = jax.vjp(lambda w: plain(x, w, *static), w)[1](ct)[0]
+    np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
 
 
 def test_gradients_where_axes_of_a_mesh_are_explicit():

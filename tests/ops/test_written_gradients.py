@@ -8,7 +8,7 @@ import pytest
 import msjax as ms
 from msjax.engine.autograd.op import apply
 from msjax.engine.autograd.residuals import TracedVJP
-from msjax.ops.function.nn_func import pooling_kernels
+from msjax.ops.function.nn_func import pooling_kernels, separate_windows
 from msjax.ops.function.nn_func.convolution_kernels import CONV
 from msjax.ops.function.nn_func.normalization import BATCH_NORM_TRAIN
 from msjax.ops.function.nn_func.pooling_kernels import AVG_POOL, MAX_POOL
@@ -101,6 +101,17 @@ def test_a_program_has_the_kernels_of_the_platform_it_is_lowered_for(platform):
     assert "scatter" not in other and "stablehlo.dot" not in other
     both = traced.lower(lowering_platforms=("cpu", platform)).as_text()
     assert "stablehlo.convolution" in both and "stablehlo.dot_general" in both
+
+
+@pytest.mark.parametrize("shape, kernel, count", [((6, 2, 4, 6), (2, 3), 2), ((5, 8), (2,), 1), ((4, 3, 2, 2, 4), (2, 1, 2), 2)])
+def test_the_gradient_of_separate_maxima_in_pieces_is_that_of_all(shape, kernel, count, monkeypatch):
+    place, ct = np.random.default_rng(0).integers(0, np.prod(kernel), shape).astype(np.int8), np.arange(1.0, np.prod(shape) + 1)
+    ct = ct.reshape(shape)
+    want = jax.jit(lambda *a: separate_windows.spread_where_chosen(*a, kernel))(place, ct)
+    monkeypatch.setattr(separate_windows, "_MANY", 1)
+    monkeypatch.setattr(separate_windows, "_AT_ONCE", 2 * ct[0].size * np.prod(kernel))
+    assert separate_windows._examples_at_once(ct, kernel) == count
+    np.testing.assert_array_equal(jax.jit(lambda *a: separate_windows.woven_where_chosen(*a, kernel))(place, ct), want)
 
 
 def test_the_gradient_of_max_pooling_is_the_same_on_all_platforms():

@@ -176,3 +176,14 @@ def test_modules_that_return_what_they_get(stream):
     kept = [("embed", "blocks.0.n2"), ("blocks.0.attn", "blocks.1.n2"), ("blocks.1.mlp", "blocks.1")]
     circuit = hooks.Circuit(kept, PARTS, READERS)
     close(circuit.run(hooks.stream(model), TOKENS, CORRUPT), circuit.run(stream, TOKENS, CORRUPT))
+
+
+def test_errors_of_edges(stream, patched):
+    with pytest.raises(ValueError, match=r"For 'edges', the metric should return a number, but returned .*\[2\]"):
+        stream.edges(TOKENS, CORRUPT, metric=lambda logits: logits[:, -1, 3])
+    with pytest.raises(ValueError, match="clean and corrupt inputs should be of one shape"):
+        stream.edges(TOKENS, CORRUPT[:1], metric=metric)
+    with pytest.raises(ValueError, match="the reference should have '/parameter', as the model has, but are"):
+        hooks.Circuit.strongest(patched, 6).run(stream, TOKENS, {"embed": OTHER["embed"]})
+    with pytest.raises(ValueError, match="'count' should not be negative, but got -3"):
+        hooks.Circuit.strongest(patched, -3)

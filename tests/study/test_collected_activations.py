@@ -129,5 +129,7 @@ def test_linear_probes():
     assert hooks.linear_probe([(x, labels)], classes=2).accuracy(x, labels) > 0.9
     logistic = hooks.linear_probe([(x, labels)] * 40, classes=2, optimizer=optax.adam(0.3))
     assert logistic.accuracy(x, labels) == 1
+    with pytest.raises(ValueError, match=r"labels should be integers from 0 to 1, but got .* with 0 to 2"):
+        hooks.linear_probe([(x, labels * 2)], classes=2)
     with pytest.raises(ValueError, match=r"a batch should be \(rows, features\) and \(rows,\), but got"):
         hooks.linear_probe([(x, y)], classes=2)

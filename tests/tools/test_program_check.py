@@ -7,7 +7,7 @@ from msjax.cli import main
 PROGRAM = """\
 import mindspore as ms
 import mindspore.nn as nn
-from mindspore import Layout, Tensor, utils
+from mindspore import Symbol, Tensor, utils
 from mindspore.hub import distribution
 from mindspore.ops import *
 from mindspore.ops import operations as P, zeros_likes
@@ -35,7 +35,7 @@ class Net(nn.Cell):
 
 F = ms.ops
 if __name__ == "__main__":
-    print(F.nope(Tensor(1)), ms.utils.dryrun, Layout(1), ms.ops.function.math_func.softmin)
+    print(F.nope(Tensor(1)), ms.utils.dryrun, Symbol(1), ms.ops.function.math_func.softmin)
     nn = None
     nn.gone()
 """
@@ -45,7 +45,7 @@ EXPECTED = {
     (6, "mindspore.ops.zeros_likes"),
     (22, "mindspore.nn.Conv2dThor"),
     (23, "mindspore.ops.operations.Addd"),
-    (31, "mindspore.Layout"),
+    (31, "mindspore.Symbol"),
     (31, "mindspore.ops.nope"),
     (31, "mindspore.utils"),
 }
@@ -70,7 +70,7 @@ def test_missing_names_by_line_with_what_to_do(tmp_path, capsys, no_alias_left):
         found[int(number), name.strip()] = advice.strip()
     assert set(found) == EXPECTED
     assert found[6, "mindspore.ops.zeros_likes"].startswith("msjax has zeros_like. Write it with other operators")
-    assert found[31, "mindspore.Layout"] == "functionalize the network and give its parameters jax shardings."
+    assert found[31, "mindspore.Symbol"] == "a program is compiled for each shape."
     assert main(["check", str(tmp_path / "fine.py")]) == 0
     assert capsys.readouterr().out == "no names that msjax lacks in 1 file\n"
 

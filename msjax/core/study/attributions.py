@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.core.base.checks import check_int
 from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.capture import capture_options
@@ -46,14 +47,30 @@ def _each(metric, result, count):
     return numbers
 
 
-def _on_input(who, model, args, wrt, metric, key, work, *given):
-    """Run ``work(numbers, x, *given)``, where ``numbers(x)`` are the metrics of the examples, in a compiled program, which is kept."""
-    check_function(metric, who)
-    if not 0 <= wrt < len(args) or not jnp.issubdtype(jnp.result_type(args[wrt]), jnp.inexact):
+def _checked(who, args, wrt, metric, baseline=0.0, **counts):
+    """The number of the argument that is attributed to, from 0."""
+    check_function(metric, who, "metric")
+    for name, count in counts.items():
+        check_int(count, name, who, low=1)
+    number = wrt % max(len(args), 1)
+    if not -len(args) <= wrt < len(args) or not jnp.issubdtype(jnp.result_type(args[number]), jnp.inexact):
         raise ValueError(
             f"For '{who}', wrt={wrt} should be the number of an argument that is an array of floats. For tokens, attribute to their embeddings: "
             "hooks.attribute(model, tokens, at='embed', ...)."
         )
+    try:
+        fits = np.broadcast_shapes(jnp.shape(baseline), jnp.shape(args[number])) == jnp.shape(args[number])
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"For '{who}', the baseline should broadcast to the input, of shape {jnp.shape(args[number])}, but got {describe(baseline)}."
+        )
+    return number
+
+
+def _on_input(who, model, args, wrt, metric, key, work, *given):
+    """Run ``work(numbers, x, *given)``, where ``numbers(x)`` are the metrics of the examples, in a compiled program, which is kept."""
 
     def program(pure, state, args, given):
         x = jnp.asarray(args[wrt])
@@ -112,11 +129,13 @@ def integrated_gradients(
         [[3. 3.]] [ True]
     """
 
+    wrt = _checked("integrated_gradients", args, wrt, metric, baseline, steps=steps)
+
     def work(numbers, x, baseline):
         values = _integrated(numbers, x, baseline, steps)
         return Attribution(values, _delta(values, numbers, x, baseline))
 
-    return _on_input("integrated_gradients", model, args, wrt % max(len(args), 1), metric, (steps,), work, baseline)
+    return _on_input("integrated_gradients", model, args, wrt, metric, (steps,), work, baseline)
 
 
 def noise_tunnel(
@@ -151,6 +170,8 @@ def noise_tunnel(
             f"For 'noise_tunnel', 'kind' should be one of {', '.join(kinds)}, and 'method' \"gradient\" or \"integrated gradients\", but got {kind!r} and {method!r}."
         )
 
+    wrt = _checked("noise_tunnel", args, wrt, metric, baseline, samples=samples, steps=steps)
+
     def work(numbers, x, key, noise, baseline):
         def of(key):
             noisy = x + noise * jax.random.normal(key, x.shape, x.dtype)
@@ -158,9 +179,7 @@ def noise_tunnel(
 
         return kinds[kind](jax.lax.map(of, jax.random.split(key, samples)))
 
-    return _on_input(
-        "noise_tunnel", model, args, wrt % max(len(args), 1), metric, (samples, kind, method, steps), work, key, noise, baseline
-    )
+    return _on_input("noise_tunnel", model, args, wrt, metric, (samples, kind, method, steps), work, key, noise, baseline)
 
 
 def gradient_shap(
@@ -186,6 +205,13 @@ def gradient_shap(
         An `Attribution`; `delta` compares with the mean over all baselines.
     """
 
+    baselines = jnp.asarray(baselines)
+    wrt = _checked("gradient_shap", args, wrt, metric, samples=samples)
+    if not len(baselines.shape) or baselines.shape[1:] != jnp.shape(args[wrt])[1:] or not len(baselines):
+        raise ValueError(
+            f"For 'gradient_shap', the baselines should be of shape {('baselines', *jnp.shape(args[wrt])[1:])}, but got {describe(baselines)}."
+        )
+
     def work(numbers, x, key, baselines, noise):
         def of(key):
             first, second, third = jax.random.split(key, 3)
@@ -198,9 +224,7 @@ def gradient_shap(
         low = jax.lax.map(lambda one: numbers(jnp.broadcast_to(one, x.shape)), baselines).mean(0)
         return Attribution(values, values.reshape(values.shape[0], -1).sum(-1) - (numbers(x) - low))
 
-    return _on_input(
-        "gradient_shap", model, args, wrt % max(len(args), 1), metric, (samples,), work, key, jnp.asarray(baselines), noise
-    )
+    return _on_input("gradient_shap", model, args, wrt, metric, (samples,), work, key, baselines, noise)
 
 
 def occlusion(
@@ -225,7 +249,7 @@ def occlusion(
     Returns:
         An array of the input's shape.
     """
-    window = tuple(window)
+    wrt, window = _checked("occlusion", args, wrt, metric, baseline, chunk=chunk), tuple(window)
     strides = window if strides is None else tuple(strides)
 
     def work(numbers, x, baseline):
@@ -254,7 +278,7 @@ def occlusion(
         found, masks = jax.lax.map(of, starts, batch_size=min(chunk, len(starts)))
         return found.sum(0) / jnp.maximum(masks.sum(0), 1)
 
-    return _on_input("occlusion", model, args, wrt % max(len(args), 1), metric, (window, strides, chunk), work, baseline)
+    return _on_input("occlusion", model, args, wrt, metric, (window, strides, chunk), work, baseline)
 
 
 def conductance(
@@ -275,8 +299,7 @@ def conductance(
     Returns:
         {place: array of the value's shape}. All values of a layer through which everything flows add up to the difference of the metric.
     """
-    check_function(metric, "conductance")
-    at, wrt = (at,) if isinstance(at, str) else tuple(at), wrt % max(len(args), 1)
+    at, wrt = (at,) if isinstance(at, str) else tuple(at), _checked("conductance", args, wrt, metric, baseline, steps=steps)
 
     def program(pure, state, args, baseline):
         x = jnp.asarray(args[wrt])

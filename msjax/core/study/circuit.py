@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
+from msjax.core.base.checks import check_int
 from msjax.core.base.errors import near
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Circuit:
         Args:
             scores: as `Stream.edges` returns them; `heads` as they were computed.
         """
+        check_int(count, "count", "Circuit.strongest", low=0)
         values = np.asarray(scores.values, "float64")
         sizes = np.where(np.isnan(values), -1, np.abs(values))
         order = [np.unravel_index(i, sizes.shape) for i in np.argsort(-sizes, axis=None, kind="stable")[:count]]

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 
+from msjax.core.base.checks import check_int
 from msjax.core.base.errors import describe, on_behalf_of
 from msjax.core.models.kept_programs import compile
 
@@ -66,6 +67,7 @@ def collect(
         ...     print(len(shards), shards[0]["square"])
         4 [1 1 1]
     """
+    check_int(per_shard, "per_shard", "collect", low=1)
     folder = Path(to)
     folder.mkdir(parents=True, exist_ok=True)
     asked = {
@@ -209,6 +211,7 @@ class Shards:
         Args:
             seed: of the order, over all shards; None for that of the files.
         """
+        check_int(size, "size", "Shards.batches", low=1)
         order = np.arange(len(self)) if seed is None else np.random.default_rng(seed).permutation(len(self))
         for start in range(0, len(order), size):
             yield self[order[start : start + size]]

@@ -13,7 +13,7 @@ from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.heads import head_parts
 from msjax.core.study.parts import Carried, Parts, components
-from msjax.core.study.programs import OnTape
+from msjax.core.study.programs import OnTape, number_of
 from msjax.core.study.tape import Node, Tape
 
 
@@ -163,16 +163,21 @@ def scores(
         end: what comes into the first block on the corrupt inputs.
     """
     senders, readers = tuple(clean.parts), tuple(clean.present)
+    shapes = [{name: part.shape for name, part in parts.items()} for parts in (clean.parts, corrupt)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(
+            f"For '{called('stream')}', clean and corrupt inputs should be of one shape: what modules add is of shapes {shapes[0]} and {shapes[1]}."
+        )
     changes = jnp.stack([corrupt[name] - clean.parts[name] for name in senders])
     there = jnp.array([[sender in clean.present[reader] for reader in readers] for sender in senders])
     if method == "patching":
-        plain = metric(clean.result)
+        plain = number_of(metric, clean.result)
 
         def patched(edge):
             def read(reader, value, _parts):
                 return value + jnp.where(edge[1] == readers.index(reader), changes[edge[0]], 0)
 
-            return metric(again(read, None).result) - plain
+            return number_of(metric, again(read, None).result) - plain
 
         grid = jnp.stack(jnp.meshgrid(jnp.arange(len(senders)), jnp.arange(len(readers)), indexing="ij"), -1).reshape(-1, 2)
         values = jax.lax.map(patched, grid, batch_size=min(chunk, len(grid))).reshape(len(senders), len(readers))
@@ -185,7 +190,7 @@ def scores(
                     lambda reader, value, _parts: value + deltas[reader],
                     None if part is None else lambda _: start + part * (end - start),
                 )
-                return metric(run.result)
+                return number_of(metric, run.result)
 
             return jax.grad(of)({reader: jnp.zeros_like(clean.values[reader]) for reader in readers})
 
@@ -202,8 +207,14 @@ def kept_only(kept: jax.Array, senders: Sequence[str], readers: Sequence[str], r
     """A function ``read`` for `Graph`: what a reader gets if edges that aren't kept carry the parts of a reference."""
 
     def read(reader, value, parts):
+        found = parts()
+        for names, there, what in (([reader], readers, "readers"), (found, senders, "senders"), (found, reference, "reference")):
+            if missing := set(names) - set(there):
+                raise ValueError(
+                    f"For '{called('stream')}', the {what} should have {min(missing)!r}, as the model has, but are {list(there)}."
+                )
         column = kept[:, readers.index(reader)]
-        for name, part in parts().items():
+        for name, part in found.items():
             value = value + jnp.where(column[senders.index(name)], 0, reference[name] - part).astype(value.dtype)
         return value
 

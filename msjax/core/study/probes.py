@@ -76,6 +76,10 @@ def linear_probe(
                 f"For 'linear_probe', a batch should be (rows, features) and {'(rows, targets)' if classes is None else '(rows,)'}, but got "
                 f"{describe(x)} and {describe(y)}."
             )
+        if classes is not None and (jnp.issubdtype(y.dtype, jnp.inexact) or y.min() < 0 or y.max() >= classes):
+            raise ValueError(
+                f"For 'linear_probe', labels should be integers from 0 to {classes - 1}, but got {describe(y)} with {y.min()} to {y.max()}."
+            )
         if optimizer is not None:
             if probe is None:
                 probe = Probe(jnp.zeros((x.shape[1], classes or 0)), jnp.zeros(classes or 0))

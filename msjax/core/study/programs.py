@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import called, near
+from msjax.core.base.errors import called, describe, near
 from msjax.core.hooks.place_names import matches_place
 from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.control_flow import rules
@@ -123,11 +123,14 @@ def gradient_of(metric: Callable[[Any], jax.Array] | None, result: Any) -> tuple
 
     def of(array):
         joined = jax.tree.unflatten(treedef, [*leaves[:at], array, *leaves[at + 1 :]])
-        number = jnp.sum(array) if metric is None else metric(joined)
-        if jnp.shape(number):
-            raise ValueError(
-                f"For '{called('stream')}', the metric should return a number, but returned one of shape {jnp.shape(number)}."
-            )
-        return number
+        return jnp.sum(array) if metric is None else number_of(metric, joined)
 
     return jax.value_and_grad(of)(leaves[at])
+
+
+def number_of(metric: Callable[[Any], jax.Array], result: Any) -> jax.Array:
+    """The metric of a model's result, which has to be a number."""
+    number = metric(result)
+    if jnp.shape(number):
+        raise ValueError(f"For '{called('stream')}', the metric should return a number, but returned {describe(number)}.")
+    return number

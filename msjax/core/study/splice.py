@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import check_function, on_behalf_of
+from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.models.kept_programs import pure_of
 from msjax.core.models.verbs import axis_of, selected_along, spoilt
 from msjax.core.study.programs import matching, on_tape
@@ -52,6 +52,9 @@ def splice(
         [4. 0.]
     """
     edit = dict(edit or {})
+    for key, coder in coders.items():
+        if not isinstance(coder, (tuple, list)) or len(coder) != 2:
+            raise TypeError(f"For 'splice', the coder of {key!r} should be a pair (encode, decode), but got {describe(coder)}.")
     pairs = {key: key if isinstance(key, tuple) else (key, key) for key in coders}
     for key in edit:
         if key not in pairs:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import describe, on_behalf_of
+from msjax.core.base.checks import check_int, check_one_of, check_str
+from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.kept_programs import run_kept
 from msjax.core.page.studies import maps_view
@@ -120,6 +121,8 @@ class Stream:
             ValueError: there are no such blocks or places; the value isn't linear in the residual stream.
         """
         split = dict(split or {})
+        if at is not None:
+            check_str(at, "at", "decompose")
 
         def work(program):
             tape, outs, _, entrance = self._walked(program)
@@ -194,6 +197,12 @@ class Stream:
         tape, _, _, entrance = self._walked(program)
         values = jnp.stack([entrance.value, *[tape.places[name].value for name in tape.left]])
         if translators is not None:
+            count, features = values.shape[0] - 1, values.shape[-1]
+            shapes = [jnp.shape(each) for each in translators]
+            if shapes != [(count, features, features), (count, features)]:
+                raise ValueError(
+                    f"For 'lens', translators should be what tune returns for {count} blocks of {features} features, but are of shapes {shapes}."
+                )
             kernel, bias = translators
             moved = jnp.einsum("l...d,lde->l...e", values[:-1], kernel) + jnp.expand_dims(bias, range(1, values.ndim - 1))
             values = values.at[:-1].add(moved.astype(values.dtype))
@@ -215,6 +224,10 @@ class Stream:
             (kernels, of shape (blocks, features, features); biases): for `lens`. What they give is added to the value.
         """
         translators, state = None, None
+        if not callable(getattr(optimizer, "update", None)):
+            raise TypeError(
+                f"For 'tune', 'optimizer' should be one of optax, such as optax.adam(1e-3), but got {describe(optimizer)}."
+            )
 
         def loss(translators, program):
             logits = jax.nn.log_softmax(first_array(self._lenses(program, translators)))
@@ -267,10 +280,10 @@ class Stream:
         Raises:
             ValueError: `method` is none of these, or there are no such modules.
         """
-        if method not in (methods := ("attribution", "integrated gradients", "patching")):
-            raise ValueError(
-                f"For 'edges', 'method' should be one of {', '.join(map(repr, methods))}, but got {describe(method)}."
-            )
+        check_one_of(method, ("attribution", "integrated gradients", "patching"), "method", "edges")
+        check_function(metric, "edges", "metric")
+        for name, count in (("steps", steps), ("chunk", chunk)):
+            check_int(count, name, "edges", low=1)
 
         def work(program, corrupt):
             parts, end = corrupt

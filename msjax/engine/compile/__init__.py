@@ -1,4 +1,4 @@
-"""Compilation: jit, graph mode, functionalize."""
+"""Compilation: jit and graph mode."""
 
 from msjax.engine.compile.jit import jit, ms_function
 

@@ -22,6 +22,7 @@ from msjax.ops.function.nn_func.depthwise import (
     tangent_of_each_channel,
 )
 from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_and_sizes, shifted
+from msjax.ops.function.nn_func.weight_gradients import elements_of_windows, examples_in_a_piece, gradient_by_pieces
 
 _LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
 # Windows with more positions than this are not unrolled.
@@ -77,7 +78,7 @@ def _gradients(x, weight, ct, need, *settings):
     def plain(x, weight, ct):
         return _transposes(_plain, _plain, x, weight, ct, need, settings)
 
-    if rewrite is None:
+    if rewrite is None and not (need[1] and examples_in_a_piece(x, weight, *settings)):
         return plain(x, weight, ct)
     return on_cpu(lambda x, weight, ct: _gradients_on_cpu(rewrite, x, weight, ct, need, *settings), plain, x, weight, ct)
 
@@ -94,7 +95,14 @@ def _gradients_on_cpu(rewrite, x, weight, ct, need, stride, padding, dilation, g
         d_x, d_weight = _gradients_of_pixels(x, weight, ct)
         return d_x if need[0] else None, d_weight if need[1] else None
     of_image, of_weight = _TANGENTS.get(rewrite, (_convolve_on_cpu,) * 3)[1:]
-    return _transposes(of_image, of_weight, x, weight, ct, need, (stride, padding, dilation, group))
+    settings = stride, padding, dilation, group
+    count = examples_in_a_piece(x, weight, *settings) if need[1] and rewrite in (None, _rows, _few_columns) else 0
+    d_x, d_weight = _transposes(of_image, of_weight, x, weight, ct, (need[0], need[1] and not count), settings)
+    if count:
+        d_weight = gradient_by_pieces(
+            x, weight, ct, settings, count, lambda *a: _transposes(_plain, _plain, *a, (False, True), settings)[1]
+        )
+    return d_x, d_weight
 
 
 def _transposes(of_image, of_weight, x, weight, ct, need, settings):
@@ -197,8 +205,7 @@ def _is_zero(tangent):
 # * Winograd's products of tiles of 2x2 as a program of XLA's: 1.02 to 1.22 of XLA's convolution and its gradients, 64 to 256 channels;
 # * for one to three channels, the sum of shifted images and products of whole rows take 0.2 of XLA's time alone, but 1.8 to 2.1 times as
 #   long in a step, since XLA computes them with the layers around, with an optimization barrier, too;
-# * for 4 to 16 channels, columns of a few examples for the gradient of the weight (0.65 of XLA's at batch 256 only) and `_rows` in pieces
-#   (1.5 times as long);
+# * for the gradient of the weight, columns of a few examples (1.1 to 1.5 times as long as XLA's own gradient of as many);
 # * a dependency from the last use of a weight to its update, so that XLA need not copy the weight: 20 of 36 copies go, 2 % of ResNet-18.
 def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
     """The function that computes this convolution faster on CPUs than XLA's; None for none."""
@@ -321,12 +328,12 @@ def _columns_made_again(x, weight, *settings):
     return jax.checkpoint(lambda x, weight: _columns(x, weight, *settings), prevent_cse=False)(x, weight)
 
 
-def _few_columns(x, weight, *settings):
-    """As `_columns`, for one to three channels, as of pictures: for a few examples at a time, so that the columns stay in the cache."""
+def _by_pieces(kernel, x, weight, *settings):
+    """A kernel for a few examples at a time, so that their windows stay in the cache."""
 
     @functools.partial(jax.checkpoint, prevent_cse=False)
     def run(x, weight):
-        return _columns(x, weight, *settings)
+        return kernel(x, weight, *settings)
 
     count = _examples_at_once(x.shape, weight.shape, *settings)
     if count >= len(x):
@@ -337,21 +344,26 @@ def _few_columns(x, weight, *settings):
     return parts if full == len(x) else jnp.concatenate([parts, run(x[full:], weight)])
 
 
-def _columns_of_one(x_shape, weight_shape, stride, padding, dilation, group):
-    """How many elements the columns of one example have."""
-    del group
-    return math.prod(weight_shape[1:]) * math.prod(out_sizes(x_shape[2:], weight_shape[2:], stride, padding, dilation))
+def _few_columns(x, weight, *settings):
+    """As `_columns`, for one to three channels, as of pictures."""
+    return _by_pieces(_columns, x, weight, *settings)
+
+
+def _few_rows(x, weight, *settings):
+    """As `_rows`, in pieces where there are many."""
+    many = x.shape[0] * elements_of_windows(x.shape, weight.shape, *settings) > _MANY_COLUMNS
+    return _by_pieces(_rows, x, weight, *settings) if many else _rows(x, weight, *settings)
 
 
 def _examples_at_once(x_shape, weight_shape, *settings):
     """For how many examples columns are made at once: a divisor of the batch, where there is one that isn't much smaller."""
-    most = max(1, _AT_ONCE // _columns_of_one(x_shape, weight_shape, *settings))
+    most = max(1, _AT_ONCE // elements_of_windows(x_shape, weight_shape, *settings))
     return next((count for count in range(most, most // 2, -1) if x_shape[0] % count == 0), most)
 
 
 def _by_columns_where_many(x, weight, *settings):
     """XLA's own, or where that is slower, `_few_columns`."""
-    many = x.shape[0] * _columns_of_one(x.shape, weight.shape, *settings) > _MANY_COLUMNS
+    many = x.shape[0] * elements_of_windows(x.shape, weight.shape, *settings) > _MANY_COLUMNS
     return (_few_columns if many else _plain)(x, weight, *settings)
 
 
@@ -369,7 +381,7 @@ def _rows(x, weight, stride, padding, dilation, group):
 # may be faster than XLA's convolution only for some of them, and shifted sums are, to jax's derivatives, one operation.
 _TANGENTS = {
     _columns: (_columns, _turned_columns, _columns_made_again),
-    _rows: (_plain, _rows, _plain),
+    _rows: (_plain, _few_rows, _plain),
     _few_columns: (_few_columns, _few_columns, _by_columns_where_many),
     _shifted_sums: (_shifted_sums, _tangent_of_shifted_sums, _tangent_of_shifted_sums),
 }

@@ -14,6 +14,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op
 from msjax.ops.dispatch.platforms import on_cpu
+from msjax.ops.function.nn_func.separate_windows import MAX_UNROLLED, axes_of, is_chosen, spread_where_chosen, woven_where_chosen
 from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_of_max_pool, pads_of_pool, steps
 
 # ---- the largest
@@ -34,7 +35,7 @@ def _max_pool(x, kernel, stride, pads, dilation):
     def by_axis(x):
         # One axis after the other, each as the maximum of shifted slices: XLA's reduce_window takes 2 to 9 times as long.
         x = pad_spatial(x, pads, x.ndim - len(kernel), _lowest(x.dtype))
-        for axis, k, s, d in _axes(x.ndim, kernel, stride, dilation):
+        for axis, k, s, d in axes_of(x.ndim, kernel, stride, dilation):
             out = None
             for piece in steps(x, axis, k, s, d):
                 out = piece if out is None else jnp.maximum(out, piece)
@@ -97,7 +98,7 @@ def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
         out, place = _max_and_place(x, kernel)
 
         def pull_apart(place, ct):
-            return (on_cpu(lambda *a: _woven_where_chosen(*a, kernel), lambda *a: _spread_where_chosen(*a, kernel), place, ct),)
+            return (on_cpu(lambda *a: woven_where_chosen(*a, kernel), lambda *a: spread_where_chosen(*a, kernel), place, ct),)
 
         return out, jax.tree_util.Partial(pull_apart, place)
     out, index = _max_and_index(x, _sliding(x.shape, kernel, stride, pads, dilation), n)
@@ -107,7 +108,7 @@ def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
         return jax.linear_transpose(lambda x: pick(x, index, n), like)(ct)
 
     def pull(index, ct):
-        if math.prod(kernel) > _MAX_UNROLLED:
+        if math.prod(kernel) > MAX_UNROLLED:
             return scattered(index, ct)
         return on_cpu(
             scattered, lambda index, ct: (_sums_where_chosen(index, ct, like.shape, kernel, stride, pads, dilation),), index, ct
@@ -117,12 +118,6 @@ def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
 
 
 _max_pool.gradient = _max_pool_gradient  # pyright: ignore[reportFunctionMemberAccess]
-
-
-def _axes(ndim, *per_axis):
-    """(axis, its numbers) from the last axis on."""
-    each = list(zip(*per_axis))
-    return [(ndim - len(each) + i, *each[i]) for i in reversed(range(len(each)))]
 
 
 def _disjoint(x, kernel, stride, pads, dilation):
@@ -136,10 +131,6 @@ def _disjoint(x, kernel, stride, pads, dilation):
     )
 
 
-# Windows of more elements are not unrolled.
-_MAX_UNROLLED = 16
-
-
 def _tiled(x, kernel):
     """Windows that don't overlap, (..., out1, k1, out2, k2...), and the axes within them; moves no element."""
     first = x.ndim - len(kernel)
@@ -150,7 +141,7 @@ def _tiled(x, kernel):
 def _max_and_place(x, kernel):
     """The maximum of each window of those that don't overlap, and the place in the window, in C order, of the first."""
     tiles, axes = _tiled(x, kernel)
-    if math.prod(kernel) > _MAX_UNROLLED:
+    if math.prod(kernel) > MAX_UNROLLED:
         windows = jnp.moveaxis(tiles, axes, range(-len(axes), 0))
         windows = windows.reshape(*windows.shape[: -len(axes)], -1)
         return jnp.max(windows, -1), jnp.argmax(windows, -1).astype(_place_dtype(kernel))
@@ -171,40 +162,6 @@ def _max_and_place(x, kernel):
 def _place_dtype(kernel):
     """The smallest integers that count the elements of a window: they are kept for the gradient."""
     return jnp.int8 if math.prod(kernel) <= 128 else jnp.int32
-
-
-def _spread(x, kernel):
-    """Each element as often as its window has elements: the reverse of pooling over windows that don't overlap."""
-    for axis, k in _axes(x.ndim, kernel):
-        x = jnp.repeat(x, k, axis)
-    return x
-
-
-def _chosen(place, kernel):
-    """For each element of windows that don't overlap, whether it is the one at `place` in its window."""
-    own, step = place.dtype.type(0), 1
-    for axis, k in _axes(place.ndim, kernel):
-        steps_within = (np.arange(place.shape[axis] * k) % k * step).astype(place.dtype)
-        own, step = own + steps_within.reshape((-1,) + (1,) * (place.ndim - 1 - axis)), step * k
-    return _spread(place, kernel) == own
-
-
-def _spread_where_chosen(place, ct, kernel):
-    """The gradient of the maxima of windows that don't overlap: at the place of each, zeros elsewhere."""
-    return jnp.where(_chosen(place, kernel), _spread(ct, kernel), jnp.zeros((), ct.dtype))
-
-
-def _woven_where_chosen(place, ct, kernel):
-    """The same for CPUs, with no arithmetic of indices: an array for each place in the window, all put together."""
-    if math.prod(kernel) > _MAX_UNROLLED:
-        return _spread_where_chosen(place, ct, kernel)
-    pieces = [jnp.where(place == place.dtype.type(i), ct, jnp.zeros((), ct.dtype)) for i in range(math.prod(kernel))]
-    for axis, k in _axes(ct.ndim, kernel):
-        groups = [pieces[i : i + k] for i in range(0, len(pieces), k)]
-        pieces = [
-            jnp.stack(group, axis + 1).reshape(*g.shape[:axis], -1, *g.shape[axis + 1 :]) for group in groups for g in group[:1]
-        ]
-    return pieces[0]
 
 
 def _sums_where_chosen(index, ct, shape, kernel, stride, pads, dilation):
@@ -233,12 +190,12 @@ def _disjoint_jvp(x, dx, kernel):
 
     def whole(x, place, dx):
         del x
-        tiles, axes = _tiled(jnp.where(_chosen(place, kernel), dx, zero), kernel)
+        tiles, axes = _tiled(jnp.where(is_chosen(place, kernel), dx, zero), kernel)
         return jnp.sum(tiles, axes)
 
     def by_place(x, place, dx):
-        # The transpose of a split puts pieces together, as `_woven_where_chosen` does.
-        if math.prod(kernel) > _MAX_UNROLLED:
+        # The transpose of a split puts pieces together, as `woven_where_chosen` does.
+        if math.prod(kernel) > MAX_UNROLLED:
             return whole(x, place, dx)
         tiles, axes = _tiled(dx, kernel)
         pieces = [tiles]
@@ -265,7 +222,7 @@ def _second(first, second):
 def _sliding(shape, kernel, stride, pads, dilation):
     """For `_max_and_index`, the windows of pooling: for each axis a function to its pieces, and their positions."""
     made = []
-    for axis, k, s, p, d in _axes(len(shape), kernel, stride, pads, dilation):
+    for axis, k, s, p, d in axes_of(len(shape), kernel, stride, pads, dilation):
         (out,) = out_sizes((shape[axis],), (k,), (s,), (p,), (d,))
         starts = np.arange(out) * s - p[0]
         # Padding is a maximum only where all elements are -inf; the position has to be a real one then, too.
@@ -349,7 +306,7 @@ def _bounds(size, out):
 def _adaptive(shape, outs):
     """As `_sliding`, for adaptive pooling: windows of unequal sizes, the last position of shorter ones repeated."""
     made = []
-    for axis, out in _axes(len(shape), outs):
+    for axis, out in axes_of(len(shape), outs):
         starts, ends = _bounds(shape[axis], out)
         positions = [np.minimum(starts + i, ends - 1) for i in range(int((ends - starts).max()))]
 
@@ -377,7 +334,7 @@ def _sum_pool(x, kernel, stride, pads):
 
 
 def _sums_by_axis(x, kernel, stride):
-    for axis, k, s in _axes(x.ndim, kernel, stride):
+    for axis, k, s in axes_of(x.ndim, kernel, stride):
         if k == x.shape[axis]:  # pyright: ignore[reportOptionalMemberAccess]
             x = jnp.sum(x, axis, keepdims=True)
         else:
@@ -415,7 +372,7 @@ AVG_POOL = Op("AvgPool", _avg_pool)
 
 
 def _adaptive_avg_pool(x, outs):
-    for axis, out in _axes(x.ndim, outs):
+    for axis, out in axes_of(x.ndim, outs):
         size = x.shape[axis]
         if out == size:
             continue

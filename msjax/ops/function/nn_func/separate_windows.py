@@ -1,0 +1,78 @@
+"""The gradient of the maxima of windows that don't overlap, given the place of each in its window."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+# Windows of more elements are not unrolled.
+MAX_UNROLLED = 16
+
+
+def axes_of(ndim, *per_axis):
+    """(axis, its numbers) from the last axis on."""
+    each = list(zip(*per_axis))
+    return [(ndim - len(each) + i, *each[i]) for i in reversed(range(len(each)))]
+
+
+def _spread(x, kernel):
+    """Each element as often as its window has elements: the reverse of pooling over windows that don't overlap."""
+    for axis, k in axes_of(x.ndim, kernel):
+        x = jnp.repeat(x, k, axis)
+    return x
+
+
+def is_chosen(place, kernel):
+    """For each element of windows that don't overlap, whether it is the one at `place` in its window."""
+    own, step = place.dtype.type(0), 1
+    for axis, k in axes_of(place.ndim, kernel):
+        steps_within = (np.arange(place.shape[axis] * k) % k * step).astype(place.dtype)
+        own, step = own + steps_within.reshape((-1,) + (1,) * (place.ndim - 1 - axis)), step * k
+    return _spread(place, kernel) == own
+
+
+def spread_where_chosen(place, ct, kernel):
+    """The gradient of the maxima of windows that don't overlap: at the place of each, zeros elsewhere."""
+    return jnp.where(is_chosen(place, kernel), _spread(ct, kernel), jnp.zeros((), ct.dtype))
+
+
+# From how many elements on the gradient of maxima is put together in pieces, of so many.
+_MANY, _AT_ONCE = 1 << 18, 1 << 16
+
+
+def woven_where_chosen(place, ct, kernel):
+    """The same for CPUs, with no arithmetic of indices: an array for each place in the window, all put together."""
+    if math.prod(kernel) > MAX_UNROLLED:
+        return spread_where_chosen(place, ct, kernel)
+    count = _examples_at_once(ct, kernel)
+    if count < len(ct):
+        parts = tuple(a.reshape(-1, count, *a.shape[1:]) for a in (place, ct))
+        out = jax.lax.map(lambda part: _woven(*part, kernel), parts)
+        return out.reshape(-1, *out.shape[2:])
+    return _woven(place, ct, kernel)
+
+
+def _examples_at_once(ct, kernel):
+    """For how many examples the gradient of maxima is put together at once; a divisor of their number.
+
+    XLA computes what a loop is given once, but in other code the gradient and the place again for each element of the window: the sum of a
+    convolution's shifted products took twice the time of all the rest.
+    """
+    elements = ct.size * math.prod(kernel)
+    if ct.ndim <= len(kernel) or elements < _MANY or any(jax.typeof(ct).sharding.spec):
+        return len(ct)
+    most = max(1, _AT_ONCE * len(ct) // elements)
+    return next(count for count in range(most, 0, -1) if len(ct) % count == 0)
+
+
+def _woven(place, ct, kernel):
+    pieces = [jnp.where(place == place.dtype.type(i), ct, jnp.zeros((), ct.dtype)) for i in range(math.prod(kernel))]
+    for axis, k in axes_of(ct.ndim, kernel):
+        groups = [pieces[i : i + k] for i in range(0, len(pieces), k)]
+        pieces = [
+            jnp.stack(group, axis + 1).reshape(*g.shape[:axis], -1, *g.shape[axis + 1 :]) for group in groups for g in group[:1]
+        ]
+    return pieces[0]

@@ -1,0 +1,88 @@
+"""The gradient of a convolution's weight on CPUs, for a few examples at a time."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+
+from msjax.engine.settings.precision import conv_precision
+from msjax.ops.function.nn_func.sliding import out_sizes
+
+# From how many elements of windows on the gradient is computed in pieces, of so many pixels of the output and elements of windows, and how
+# many elements windows of eight examples have where fewer are read slowly.
+_MANY = 1 << 20
+_PIXELS = 1 << 11
+_IN_THE_CACHE = 3 << 18
+_AT_ONCE = 1 << 18
+
+
+def elements_of_windows(x_shape, weight_shape, stride, padding, dilation, group):
+    """How many elements the windows of one example have together."""
+    del group
+    return math.prod(weight_shape[1:]) * math.prod(out_sizes(x_shape[2:], weight_shape[2:], stride, padding, dilation))
+
+
+def examples_in_a_piece(x, weight, stride, padding, dilation, group):
+    """For how many examples at a time XLA's gradient of the weight stays in the cache; 0 where it does with the whole batch.
+
+    It is a convolution with windows as large as the output and the examples for channels. From about 2,000 pixels or a million
+    elements of windows on, the same work takes two to four times as long.
+    """
+    one = elements_of_windows(x.shape, weight.shape, stride, padding, dilation, group)
+    split = any(jax.typeof(x).sharding.spec)  # over devices, by explicit axes of a mesh
+    if group > 1 or split or x.dtype not in (jnp.float32, jnp.float64) or len(x) * one <= _MANY:
+        return 0
+    pixels = math.prod(out_sizes(x.shape[2:], weight.shape[2:], stride, padding, dilation))
+    # The examples lie beside each other in memory: less than eight are read slowly, where their windows are small.
+    count = max(1, min(_PIXELS // pixels, _IN_THE_CACHE // one), min(8, _AT_ONCE // one))
+    return count if len(x) >= 2 * count else 0
+
+
+def gradient_by_pieces(x, weight, ct, settings, count, whole):
+    """The gradient with respect to the weight, as the sum of those of `count` examples at a time.
+
+    `whole(x, weight, ct)` is the gradient of all at once, of which that of this one is derived.
+    """
+
+    @jax.custom_jvp
+    def run(x, ct):
+        first = len(x) % count or count
+        parts = [a[first:].reshape(-1, count, *a.shape[1:]) for a in (x, ct)]
+
+        def add(total, part):
+            return total + _gradient_of_weight(*part, weight.shape, *settings), None
+
+        return jax.lax.scan(add, _gradient_of_weight(x[:first], ct[:first], weight.shape, *settings), parts)[0]
+
+    def run_jvp(primals, tangents):
+        # Convolutions derived from those in the loop would be slow: see `_gradient_of_weight`.
+        along = whole(tangents[0], weight, primals[1]) + whole(primals[0], weight, tangents[1])
+        return run(*primals), along
+
+    run.defjvp(run_jvp)
+    return run(x, ct)
+
+
+def _gradient_of_weight(x, ct, shape, stride, padding, dilation, group):
+    """The gradient with respect to a weight of that shape, in the layout that XLA has a fast convolution for: it brings others to that one
+    in a program's main computation only, and compiles them in loops to code ten times as slow."""
+    del group
+    n = x.ndim - 2
+    space = tuple(range(n))
+    inner = tuple(i + 1 for i in space)
+    pads = [
+        (low, (k - 1) * d + (o - 1) * s + 1 - size - low)
+        for size, o, k, s, (low, _), d in zip(x.shape[2:], ct.shape[2:], shape[2:], stride, padding, dilation)
+    ]
+    found = jax.lax.conv_general_dilated(
+        jnp.moveaxis(x, 0, -1),
+        jnp.moveaxis(ct, (0, 1), (-2, -1)),
+        window_strides=dilation,
+        padding=pads,
+        rhs_dilation=stride,
+        dimension_numbers=jax.lax.ConvDimensionNumbers((0, n + 1, *inner), (n + 1, n, *space), (0, n + 1, *inner)),
+        precision=conv_precision(),
+    )
+    return jnp.moveaxis(found, -1, 0)
