@@ -69,7 +69,8 @@ class _Jitted:
         self._fn = fn
         self._options = options
         self._has_static = any(name.startswith("static") for name in options)
-        # {the hooked models among the arguments, by their identities: {(kind, whether it is observed): the jitted function}}
+        # {(kind, whether it is observed): the jitted function} of calls without hooked models, and by these models' identities.
+        self._plain = {}
         self._made: Recent[Hashable, dict[Any, Any]] = Recent()
         self._kinds: Recent[Any, tuple[str, list[Any]]] = Recent()
 
@@ -103,7 +104,8 @@ class _Jitted:
         if nnx_jit is not None and any(map(nnx_jit.is_module, args)):
             return "nnx", nnx_jit.hooked_among((args, kwargs))
         structure = jax.tree.structure((args, kwargs))
-        kind, registries = self._kinds.of(structure, lambda: _kind_of((args, kwargs), nnx_jit), _MOST)
+        known = self._kinds.get(structure)
+        kind, registries = known or self._kinds.of(structure, lambda: _kind_of((args, kwargs), nnx_jit), _MOST)
         if nnx_jit is not None and kind == "nnx":
             return kind, nnx_jit.hooked_among((args, kwargs))
         if self._has_static:  # they are no part of the structure
@@ -113,9 +115,10 @@ class _Jitted:
 
     def _jitted(self, kind, hooked, observed):
         """The jitted function for calls with these hooked models; if `observed`, one that also returns the `Observed`."""
-        owners = tuple(map(identity, hooked))
-        made = self._made.of(owners, lambda: self._until_gone(owners, hooked), _MOST)
-        key = kind, observed
+        made, key = self._plain, (kind, observed)
+        if hooked:
+            owners = tuple(map(identity, hooked))
+            made = self._made.of(owners, lambda: self._until_gone(owners, hooked), _MOST)
         if key not in made:
             fn, options, compile_it = on_split(self._fn) if kind == "equinox" else self._fn, self._options, jax.jit
             if kind == "nnx":

@@ -167,7 +167,10 @@ class _Site:
     def __set__(self, module, at):
         vars(module)[SITE] = at
         if at is not None:
-            object.__setattr__(module, _LIFE, at.registry.life())
+            # For each module of each jax.tree.map: without the properties.
+            registry = at._registry()
+            life = registry._life
+            object.__setattr__(module, _LIFE, (life is not None and life()) or registry.life())
 
 
 # A slot of modules, where flatten functions of equinox don't look.
