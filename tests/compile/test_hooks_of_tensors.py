@@ -127,3 +127,22 @@ def test_an_argument_that_the_program_writes_has_its_observers_called():
     assert seen == [[3, 3]] and x.tolist() == [0, 1] and not x.hooks()
     step(x)
     assert seen == [[3, 3]]
+
+
+@pytest.mark.parametrize("of_itself", [False, True])
+def test_an_argument_has_its_hooks_called_by_gradients_inside_beside_parameters_that_are_trained(of_itself):
+    """The call could be differentiated later: its program also records what the Parameters' gradients need."""
+    seen, x, scale = [], f32(1, 2), ms.Parameter(f32(3, 3), name="scale")
+    x.register_hook(lambda grad: seen.append(grad.tolist()))
+    x.requires_grad = of_itself
+
+    def double(a):
+        return (ms.grad(lambda a: (ops.stop_gradient(a) + a * scale).sum())(a) * 2 + a).sum()
+
+    for function in (double, ms.jit(double), ms.jit(double)):
+        seen.clear()
+        out = function(x)
+        assert seen == [[3, 3]]
+        if of_itself:
+            out.backward()
+            assert seen == [[3, 3], [1, 1]]

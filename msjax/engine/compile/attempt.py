@@ -208,9 +208,9 @@ class _TraceOfBody:
         self.wanted = [*map(self.wanted_of, self.variables), *self.wanted_arguments]
         wait_for(self.variables)
         marks = [scope.mark(t) if wanted else None for t, wanted in zip(inputs, self.wanted)]
-        for leaf in marks[: len(self.variables)]:
-            if leaf is not None:
-                leaf.earlier = (None,)  # a variable's hooks get its whole gradient, outside
+        for i, (leaf, tensor) in enumerate(zip(marks, inputs)):
+            if leaf is not None and (i < len(self.variables) or tensor._hooks is not None):
+                leaf.earlier = (None,)  # its hooks get its whole gradient, outside
         return marks
 
     def _make_tape(self, scope, marks, leaves, values, out):
@@ -226,11 +226,12 @@ class _TraceOfBody:
         self.outputs.append(value)
         return len(self.outputs) - 1
 
-    def _stand_in(self, leaf, value):
+    @staticmethod
+    def _stand_in(leaf, value):
         if not isinstance(leaf, Tensor):
             return value
         tensor = wrap(value)
-        if leaf._hooks is not None and self.wanted_of is None:
+        if leaf._hooks is not None:
             tensor._hooks = leaf._hooks
         return tensor
 
