@@ -9,7 +9,6 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from msjax.common.seeds import SEEDS
 from msjax.core.door import HOOK_SETTINGS
 from msjax.engine.programs.limits import CACHE_LIMIT
 
@@ -100,10 +99,15 @@ class _Settings:
     @property
     def random_numbers(self) -> str:
         """Whose random numbers are drawn, "mindspore" or "jax"."""
+        # The command reads these settings before the rest of the package is there.
+        from msjax.common.seeds import SEEDS
+
         return SEEDS.random_numbers
 
     @random_numbers.setter
     def random_numbers(self, value: str) -> None:
+        from msjax.common.seeds import SEEDS
+
         SEEDS.random_numbers = value
 
     @property
