@@ -41,7 +41,7 @@ hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_
 hypothesis.settings.load_profile("ci")
 
 # A test with so many cases or more runs in shares.
-CASES = 6
+CASES = 3
 
 
 def pytest_addoption(parser):
