@@ -197,7 +197,7 @@ NUMBERS = {
     "group_norm": (lambda x, a: ms.ops.group_norm(x, 5, eps=a), (1e-5, 0.3)),
     "cross_entropy": (lambda x, a: ms.ops.cross_entropy(x, LABELS, label_smoothing=a), (0.1, 1 / 3)),
     "nll_loss": (lambda x, a: ms.ops.nll_loss(x, LABELS, label_smoothing=a), (0.1, 1 / 3)),
-    "batch_norm": (lambda x, a: ms.ops.batch_norm(x, ms.Tensor(MEAN), ms.Tensor(ONES), ONES, MEAN, True, a, a), (0.1, 1 / 3)),
+    "batch_norm": (lambda x, a: ms.ops.batch_norm(x, MEAN.copy(), ONES.copy(), ONES, MEAN, True, a, a), (0.1, 1 / 3)),
     "smooth_l1_loss": (lambda x, a: ms.ops.smooth_l1_loss(x, x * 2, a), (0.1, 1 / 3)),
     "huber_loss": (lambda x, a: ms.ops.huber_loss(x, x * 2, delta=a), (0.1, 1 / 3)),
     "margin_ranking_loss": (lambda x, a: ms.ops.margin_ranking_loss(x, x * 2, x, a), (0.1, 1 / 3)),
