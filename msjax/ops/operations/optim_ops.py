@@ -235,7 +235,7 @@ class FusedAdaFactor(_All, of=_fused_ada_factor, written=5, order=(8, 9, 10, 11,
         >>> from msjax import Parameter, Tensor, ops
         >>> w, mean, row, column, squares = (Parameter(Tensor([v])) for v in (1.0, 0.0, 0.0, 0.0, 0.0))
         >>> _ = ops.FusedAdaFactor()((1e-30, 1e-3), 1.0, 0.9, 0.75, 0.0, 0.5, Tensor([1.0]), w, mean, row, column, squares)
-        >>> print(w, squares)
+        >>> print(w.asnumpy(), squares.asnumpy())
         [0.5] [0.25]
     """
 
