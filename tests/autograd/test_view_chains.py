@@ -191,7 +191,7 @@ def test_chains_of_views_and_writes_are_those_of_pytorch(case):
     check(case)
 
 
-@pytest.mark.parametrize("number", [20, 38, 151])
+@pytest.mark.parametrize("number", [20, 38, 151, 4755])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_compiled_and_transformed_chains_are_those_of_pytorch(number, way):
     with run_by_numpy():

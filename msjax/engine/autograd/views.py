@@ -138,7 +138,7 @@ class View:
         if not steps:
             found = wrap(root._value) if self.detached else wrap(root._value, root._node, root._oidx)
         else:
-            with STATE.swap(cast=None, recording=not self.detached):
+            with STATE.swap(cast=None, recording=not self.detached, stopped=None):
                 found = apply(_READ, (root, *self.operands()), (steps,))
         if (self.detached or (self.outside and STATE.in_functional_run())) and is_tracer(found._value):
             found._value = jax.lax.stop_gradient(found._value)
