@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import glob
-import gzip
 import io
 import os
 import pickle
@@ -16,6 +15,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind, check_str
 from msjax.core.base.errors import describe
+from msjax.mindrecord.idx import read_idx
 from msjax.mindrecord.tf_examples import features, records
 from msjax.mindrecord.writer import FileWriter
 
@@ -184,10 +184,8 @@ class MnistToMR(_Converter):
 
     def _rows(self, use):
         start = os.path.join(self._source, use)
-        with gzip.open(f"{start}-images-idx3-ubyte.gz") as file:
-            images = np.frombuffer(file.read(), np.uint8)[16:].reshape(-1, 28, 28)
-        with gzip.open(f"{start}-labels-idx1-ubyte.gz") as file:
-            labels = np.frombuffer(file.read(), np.uint8)[8:]
+        images = read_idx(f"{start}-images-idx3-ubyte.gz", 2051, 3)
+        labels = read_idx(f"{start}-labels-idx1-ubyte.gz", 2049, 1)
         for image, label in zip(images, labels, strict=True):
             yield {"label": int(label), "data": _jpeg(image)}
 

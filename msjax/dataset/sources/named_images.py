@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from msjax.dataset.sources.listed import IMAGES, OTHERS, Image, Layout, files_in, folders_in, lines_of, listed
-from msjax.dataset.sources.mnist import read_idx
+from msjax.mindrecord.idx import read_idx
 
 __all__ = [
     "Caltech256Dataset", "DIV2KDataset", "EMnistDataset", "FlickrDataset", "Food101Dataset", "IMDBDataset", "LSUNDataset",
