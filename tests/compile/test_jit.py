@@ -349,3 +349,16 @@ def test_compiled_functions_return_the_items_of_iterators():
     assert [float(v) for v in mapped] == [2, 3] and isinstance(mapped, list) and isinstance(pairs, tuple)
     assert [(float(v), n) for v, n in pairs] == [(1, 1), (2, 2)] and numbers == (0, 1)
     assert [(n, float(v)) for n, v in counted] == [(0, 1), (1, 2)] and filtered == [3] and keys == ("a",)
+
+
+@pytest.mark.parametrize("made", [{}, []], ids=["dict", "list"])
+def test_an_argument_that_holds_itself_is_refused(made):
+    if isinstance(made, dict):
+        made["inner"] = [made]
+    else:
+        made.append((made,))
+    doubled = ms.jit(lambda x, options: x * 2)
+    with pytest.raises(RuntimeError, match="among the arguments holds itself"):
+        doubled(ms.Tensor(1.0), made)
+    # jax's own RecursionError would leave no depth for this call.
+    assert doubled(ms.Tensor(1.0), {"twice": [[], []]}) == 2
