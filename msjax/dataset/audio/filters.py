@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ __all__ = [
 def _filtered(sound, b, a, clamp=True):
     from scipy.signal import lfilter
 
-    result = lfilter(np.asarray(b, float) / a[0], np.asarray(a, float) / a[0], sound)
+    result: Any = lfilter(np.asarray(b, float) / a[0], np.asarray(a, float) / a[0], sound)
     return np.clip(result, -1.0, 1.0) if clamp else result
 
 

@@ -27,13 +27,13 @@ class Overdrive(AudioTransform):
     """
 
     def __init__(self, gain: float = 20.0, color: float = 20.0):
-        self.gain = check_real(gain, "gain", "Overdrive", 0, None, 100)
-        self.color = check_real(color, "color", "Overdrive", 0, None, 100)
+        self._gain = check_real(gain, "gain", "Overdrive", 0, None, 100)
+        self._color = check_real(color, "color", "Overdrive", 0, None, 100)
 
     def _sound(self, sound):
         from scipy.signal import lfilter
 
-        driven = np.clip(sound * 10.0 ** (self.gain / 20) + self.color / 200, -1.0, 1.0)
+        driven = np.clip(sound * 10.0 ** (self._gain / 20) + self._color / 200, -1.0, 1.0)
         return np.clip(sound * 0.5 + lfilter([1, -1], [1, -0.995], driven - driven**3 / 3) * 0.75, -1.0, 1.0)
 
 
@@ -67,9 +67,9 @@ class Phaser(AudioTransform):
         mod_speed: float = 0.5, sinusoidal: bool = True,
     ):  # fmt: skip
         rate = check_whole(sample_rate, "sample_rate", "Phaser")
-        self.gain_in = check_real(gain_in, "gain_in", "Phaser", 0, None, 1)
-        self.gain_out = check_real(gain_out, "gain_out", "Phaser", 0, None, 1e9)
-        self.decay = check_real(decay, "decay", "Phaser", 0, None, 0.99)
+        self._gain_in = check_real(gain_in, "gain_in", "Phaser", 0, None, 1)
+        self._gain_out = check_real(gain_out, "gain_out", "Phaser", 0, None, 1e9)
+        self._decay = check_real(decay, "decay", "Phaser", 0, None, 0.99)
         self._length = int(check_real(delay_ms, "delay_ms", "Phaser", 0, None, 5) * 0.001 * rate + 0.5)
         kind = Modulation.SINUSOIDAL if check_bool(sinusoidal, "sinusoidal", "Phaser") else Modulation.TRIANGULAR
         size = int(rate / check_real(mod_speed, "mod_speed", "Phaser", 0.1, None, 2) + 0.5)
@@ -78,13 +78,13 @@ class Phaser(AudioTransform):
     def _sound(self, sound):
         length, delays = self._length, self._delays
         if not length:
-            return np.clip(sound * self.gain_in * self.gain_out, -1.0, 1.0)
+            return np.clip(sound * self._gain_in * self._gain_out, -1.0, 1.0)
         kept, result = np.zeros((length, *sound.shape[:-1])), np.empty_like(sound)
         for i in range(sound.shape[-1]):
-            value = sound[..., i] * self.gain_in + kept[(i + delays[i % len(delays)]) % length]
-            kept[(i + 1) % length] = value * self.decay
+            value = sound[..., i] * self._gain_in + kept[(i + delays[i % len(delays)]) % length]
+            kept[(i + 1) % length] = value * self._decay
             result[..., i] = value
-        return np.clip(result * self.gain_out, -1.0, 1.0)
+        return np.clip(result * self._gain_out, -1.0, 1.0)
 
 
 class Flanger(AudioTransform):
@@ -123,7 +123,7 @@ class Flanger(AudioTransform):
         size = int(rate / check_real(speed, "speed", "Flanger", 0.1, None, 10))
         self._phase = check_real(phase, "phase", "Flanger", 0, None, 100) / 100
         kind = check_enum(modulation, Modulation, "modulation", "Flanger")
-        self.interpolation = check_enum(interpolation, Interpolation, "interpolation", "Flanger")
+        self._interpolation = check_enum(interpolation, Interpolation, "interpolation", "Flanger")
         # Together what passes and what is added are as loud as the input.
         self._passes, self._added = 1 / (1 + width), width / (1 + width) * (1 - abs(self._back))
         self._length = int((delay + depth) * rate + 0.5) + 2
@@ -142,7 +142,7 @@ class Flanger(AudioTransform):
                 np.moveaxis(np.moveaxis(kept, -1, 1)[(now + whole.astype(int) + n) % length, rows], 0, -1) for n in (0, 1, 2)
             ]
             first, second = before[1] - before[0], before[2] - before[0]
-            if self.interpolation is Interpolation.LINEAR:
+            if self._interpolation is Interpolation.LINEAR:
                 delayed = before[0] + first * part
             else:
                 delayed = before[0] + ((second * 0.5 - first) * part + first * 2 - second * 0.5) * part
@@ -167,18 +167,17 @@ class DetectPitchFrequency(AudioTransform):
         [400.0, 400.0]
     """
 
+    _always_float32 = True
+
     def __init__(
         self, sample_rate: int, frame_time: float = 0.01, win_length: int = 30, freq_low: int = 85, freq_high: int = 3400
     ):
         who = "DetectPitchFrequency"
-        self.sample_rate = check_whole(sample_rate, "sample_rate", who)
-        self.win_length = check_whole(win_length, "win_length", who)
+        self._sample_rate = check_whole(sample_rate, "sample_rate", who)
+        self._win_length = check_whole(win_length, "win_length", who)
         self._frame = int(np.ceil(sample_rate * check_real(frame_time, "frame_time", who, above=0)))
         self._longest = int(np.ceil(sample_rate / check_real(freq_low, "freq_low", who, above=0)))
         self._shortest = int(np.ceil(sample_rate / check_real(freq_high, "freq_high", who, above=0)))
-
-    def _one(self, array):
-        return super()._one(array).astype(np.float32)
 
     def _sound(self, sound):
         frames = -(-sound.shape[-1] // self._frame)
@@ -198,7 +197,7 @@ class DetectPitchFrequency(AudioTransform):
         # Twice the period is as alike: the shorter one is taken if it is nearly so.
         shorter = half.max(-1) > 0.99 * alike.max(-1)
         lags = np.where(shorter, half.argmax(-1), alike.argmax(-1)) + self._shortest + 1
-        before = (self.win_length - 1) // 2
+        before = (self._win_length - 1) // 2
         lags = np.concatenate([np.repeat(lags[..., :1], before, -1), lags], -1)
-        windows = np.sort(np.lib.stride_tricks.sliding_window_view(lags, self.win_length, axis=-1), -1)
-        return self.sample_rate / (1e-9 + windows[..., before])
+        windows = np.sort(np.lib.stride_tricks.sliding_window_view(lags, self._win_length, axis=-1), -1)
+        return self._sample_rate / (1e-9 + windows[..., before])

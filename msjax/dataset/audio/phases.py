@@ -203,19 +203,19 @@ class GriffinLim(AudioTransform):
         window_type: WindowType = WindowType.HANN, power: float = 2.0, momentum: float = 0.99, length: int | None = None,
         rand_init: bool = True,
     ):  # fmt: skip
-        self.n_iter = check_whole(n_iter, "n_iter", "GriffinLim")
-        self.power = check_real(power, "power", "GriffinLim", above=0)
-        self.momentum = check_real(momentum, "momentum", "GriffinLim", low=0)
-        self.length = 0 if length is None else check_whole(length, "length", "GriffinLim", low=0)
-        self.rand_init = check_bool(rand_init, "rand_init", "GriffinLim")
+        self._n_iter = check_whole(n_iter, "n_iter", "GriffinLim")
+        self._power = check_real(power, "power", "GriffinLim", above=0)
+        self._momentum = check_real(momentum, "momentum", "GriffinLim", low=0)
+        self._length = 0 if length is None else check_whole(length, "length", "GriffinLim", low=0)
+        self._rand_init = check_bool(rand_init, "rand_init", "GriffinLim")
         self._form = Spectrogram(n_fft, win_length, hop_length, window=window_type, power=0)
 
     def _sound(self, sound):
-        magnitudes, form = sound ** (1 / self.power), self._form
-        turns = np.exp(2j * np.pi * row_rng().uniform(size=sound.shape)) if self.rand_init else np.ones(sound.shape, complex)
+        magnitudes, form = sound ** (1 / self._power), self._form
+        turns = np.exp(2j * np.pi * row_rng().uniform(size=sound.shape)) if self._rand_init else np.ones(sound.shape, complex)
         before: Any = 0.0
-        for _ in range(self.n_iter):
+        for _ in range(self._n_iter):
             found = form.spectrum(form.sound_of(magnitudes * turns, 0))
-            ahead = found + self.momentum / (1 + self.momentum) * (found - before)
+            ahead = found + self._momentum / (1 + self._momentum) * (found - before)
             turns, before = ahead / (np.abs(ahead) + 1e-16), found
-        return form.sound_of(magnitudes * turns, self.length)
+        return form.sound_of(magnitudes * turns, self._length)

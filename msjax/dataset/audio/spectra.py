@@ -353,16 +353,16 @@ class LFCC(AudioTransform):
         self, sample_rate: int = 16000, n_filter: int = 128, n_lfcc: int = 40, f_min: float = 0.0, f_max: float | None = None,
         dct_type: int = 2, norm: NormMode = NormMode.ORTHO, log_lf: bool = False, speckwargs: dict | None = None,
     ):  # fmt: skip
-        self.n_lfcc = check_whole(n_lfcc, "n_lfcc", "LFCC")
+        check_whole(n_lfcc, "n_lfcc", "LFCC")
         check_value(dct_type, dct_type == 2, "be 2", "dct_type", "LFCC")
-        self.log_lf = check_bool(log_lf, "log_lf", "LFCC")
+        self._log_lf = check_bool(log_lf, "log_lf", "LFCC")
         self._spectrogram = Spectrogram(**(speckwargs or {}))
         top = float(sample_rate // 2 if f_max is None else f_max)
         self._bank = linear_fbanks(self._spectrogram.n_fft // 2 + 1, f_min, top, n_filter, sample_rate).astype(np.float64)
         self._dct = create_dct(n_lfcc, n_filter, norm).astype(np.float64)
 
     def _sound(self, sound):
-        return _cepstrum(np.einsum("...ft,fm->...mt", self._spectrogram._sound(sound), self._bank), self.log_lf, self._dct)
+        return _cepstrum(np.einsum("...ft,fm->...mt", self._spectrogram._sound(sound), self._bank), self._log_lf, self._dct)
 
 
 def _cepstrum(bands, logarithms, dct):
