@@ -18,14 +18,15 @@ class Nested(nn.Cell):
 
 @pytest.mark.parametrize("failing", ["forward", "forward_pre"])
 def test_hooks_with_always_call_run_after_an_observer_failed_but_in_a_compiled_program(failing):
-    net, log = Nested(Nested()), []
+    inner, log = Nested(), []
+    net = Nested(inner)
 
     def fail(*args):
         raise KeyError("enough")
 
-    getattr(net.inner, f"register_{failing}_hook")(fail)
-    net.inner.register_forward_hook(lambda cell, args, out: log.append("not called"))
-    for name, cell in (("outer", net), ("inner", net.inner)):
+    getattr(inner, f"register_{failing}_hook")(fail)
+    inner.register_forward_hook(lambda cell, args, out: log.append("not called"))
+    for name, cell in (("outer", net), ("inner", inner)):
         cell.register_forward_hook(
             lambda c, args, out, n=name: log.append((n, float(args[0]), out and float(out))), always_call=True
         )
