@@ -90,7 +90,7 @@ def _without_effect(name, reason, **parameters):
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"Without effect: {reason}"
-    call.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]  # inspect reads it
+    call.__signature__ = signature  # inspect reads it
     return call
 
 

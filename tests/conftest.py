@@ -40,7 +40,7 @@ import pytest
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 hypothesis.settings.load_profile("ci")
 
-# A test with so many cases or more runs in shares.
+# A test with so many cases or more runs in shares, and so do the tests that are marked as long.
 CASES = 3
 
 
@@ -49,7 +49,8 @@ def pytest_addoption(parser):
         "--share",
         metavar="K/N",
         default=os.environ.get("TEST_SHARE"),
-        help=f"of each test with {CASES} cases or more, only every N-th case, from the K-th; all of the others (default: $TEST_SHARE)",
+        help=f"of each test with {CASES} cases or more, and of the long tests, only every N-th, from the K-th; all of the others "
+        "(default: $TEST_SHARE)",
     )
 
 
@@ -63,7 +64,11 @@ def pytest_collection_modifyitems(config, items):
     cases = collections.defaultdict(list)
     for item in items:
         cases[item.nodeid.partition("[")[0]].append(item)
-    left_out = {item for group in cases.values() if len(group) >= CASES for at, item in enumerate(group) if at % of != first - 1}
+    shared = [group for group in cases.values() if len(group) >= CASES]
+    shared.append(
+        [item for item in items if item.get_closest_marker("long") and len(cases[item.nodeid.partition("[")[0]]) < CASES]
+    )
+    left_out = {item for group in shared for at, item in enumerate(group) if at % of != first - 1}
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
 

@@ -78,6 +78,7 @@ def test_dialects(quickly, write, tmp_path, dialect, cell, first, second):
     assert result.stdout.splitlines() == [f"{cell} {first} {second}", "[2.]", "1 Int64"]
 
 
+@pytest.mark.long
 def test_the_dialect_from_the_environment(write, tmp_path):
     script = write("dialect.py", "import mindspore as ms\nprint(ms.get_context('hook_dialect'))\n")
     assert run("run", script, cwd=tmp_path, MSJAX_HOOK_DIALECT="mindspore-1").stdout == "mindspore-1\n"
@@ -132,6 +133,7 @@ threading.Thread(target=later).start()
 """
 
 
+@pytest.mark.long
 def test_a_script_sees_what_it_sees_under_python(write, tmp_path):
     write("inner/show.py", AS_PYTHON)
     write("package/__main__.py", AS_PYTHON)
@@ -297,6 +299,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_children_of_a_script_import_mindspore(write, tmp_path):
     done = run("run", "--dialect", "mindspore-1", "--mode", "graph", write("pool.py", POOL), cwd=tmp_path)
     assert done.stdout.splitlines()[:2] == ["(0, 'mindspore-1', 6.0)", "True True Int64"], done.stderr

@@ -73,6 +73,7 @@ def test_the_five_hooks():
     assert not hooks_of(net.conv2), "the hooks were taken away again"
 
 
+@pytest.mark.long
 def test_a_short_run(console, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ms.set_context(mode=ms.GRAPH_MODE, hook_dialect="mindspore-1")

@@ -91,6 +91,7 @@ def test_links_lead_somewhere(page):
             assert anchor in slugs, f"{page.name} links to {target}"
 
 
+@pytest.mark.long
 def test_the_drawing_of_the_packages_is_that_of_the_imports():
     drawings = runpy.run_path(str(ROOT / "docs" / "_drawings.py"))
     assert (ROOT / "docs" / "wings.svg").read_text() == drawings["draw"](), "draw it anew: python docs/_drawings.py"

@@ -51,6 +51,7 @@ print(sorted(rooms))
 """
 
 
+@pytest.mark.long
 def test_hooks_of_jax_models_need_neither_tensors_nor_cells_nor_flax():
     assert run(HOOKS).splitlines() == [
         "True False", "layers.1", "layers.0", "['layers.0', 'layers.1', ''] True", "60.0", "False", "layers.0",
@@ -58,6 +59,7 @@ def test_hooks_of_jax_models_need_neither_tensors_nor_cells_nor_flax():
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_module_that_is_imported_first_finds_the_rest_in_order():
     code = """
 from msjax.engine.autograd.op import apply
@@ -68,6 +70,7 @@ print(Tensor([1.0]) + 1, Tensor is msjax.Tensor, msjax.engine.autograd.op.apply 
     assert run(code).split("\n")[0] == "[2.] True True msjax.engine.autograd"
 
 
+@pytest.mark.long
 def test_python_without_docstrings_can_import_it():
     code = "import msjax\nprint(msjax.Tensor([1.0]).max(axis=0, return_indices=True)[0], __debug__)"
     assert subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True).stdout == "1.0 False\n"

@@ -180,7 +180,7 @@ def pad_to(array: np.ndarray, shape: Sequence[int], value: Any = None) -> np.nda
     """The array in another shape of as many axes: filled up with the value at the end of each axis, or cut."""
     text = is_text(array)
     if value is None:
-        value = ("" if array.dtype.kind == "U" else b"") if text else 0  # pyright: ignore[reportAssignmentType]
+        value = ("" if array.dtype.kind == "U" else b"") if text else 0
     value = np.asarray(as_value(value))
     if text != is_text(value):
         raise TypeError(f"the value {value.tolist()!r} doesn't fit the type {array.dtype}.")

@@ -24,7 +24,7 @@ def concatenate(arrays: ArrayLike, axis: int = 0) -> Tensor:
         >>> print(mnp.concatenate((Tensor([1, 2]), Tensor([3]))))
         [1 2 3]
     """
-    arrays = tensors(arrays)  # pyright: ignore[reportAssignmentType]
+    arrays = tensors(arrays)
     return ops.concat([ops.ravel(a) for a in arrays] if axis is None else arrays, 0 if axis is None else axis)
 
 

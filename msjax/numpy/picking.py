@@ -116,7 +116,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
     condition = tensor(condition)
     if x is None and y is None:
         return ops.nonzero(condition, as_tuple=True)
-    x, y = tensor(x) if not isinstance(y, Tensor) else x, y if isinstance(y, (Tensor, bool, int, float)) else tensor(y)  # pyright: ignore[reportAssignmentType]
+    x, y = tensor(x) if not isinstance(y, Tensor) else x, y if isinstance(y, (Tensor, bool, int, float)) else tensor(y)
     return ops.where(condition, x, y)
 
 

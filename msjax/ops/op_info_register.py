@@ -234,7 +234,7 @@ def custom_info_register(*reg_info: dict[str, Any]) -> Callable[[Callable[..., A
     """A decorator that gives a function for `ops.Custom` its descriptions, as its attribute ``reg_info``."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        function.reg_info = reg_info  # pyright: ignore[reportFunctionMemberAccess]
+        function.reg_info = reg_info
         return function
 
     return register

@@ -123,7 +123,7 @@ class Form(Primitive):
             call = body.get("__call__")
             function = of or (call.__func__ if isinstance(call, staticmethod) else None)
             if function is not None:
-                cls.__doc__ = DerivedDoc(function, cls._defaults, renamed)  # pyright: ignore[reportAttributeAccessIssue]
+                cls.__doc__ = DerivedDoc(function, cls._defaults, renamed)
         elif (shared := cls.__mro__[1].__doc__) and cls.__mro__[1].__name__.startswith("_") and "\n\n" not in body["__doc__"]:
             cls.__doc__ = body["__doc__"] + shared[shared.find("\n\n") :]
 

@@ -15,6 +15,7 @@ CHOSEN = (
 )
 
 
+@pytest.mark.long
 def test_quick_run_compares_losses(capsys, monkeypatch):
     monkeypatch.delenv("MSJAX_BENCH_TORCH", raising=False)
     bench.main(["--quick", "--cases", "LeNet", "--rows", *CHOSEN])
@@ -25,6 +26,7 @@ def test_quick_run_compares_losses(capsys, monkeypatch):
     assert "left out: torch: MSJAX_BENCH_TORCH is not set" in printed
 
 
+@pytest.mark.long
 def test_networks_by_hand_are_the_cells(capsys):
     bench.main(["--quick", "--cases", "ResNet", "MobileNet", "Transformer", "--rows", "by hand, plain kernels"])
     assert capsys.readouterr().out.count("the same losses") == 3

@@ -4,12 +4,9 @@ A command that has stopped working is seen here, not by whoever needs it next. W
 """
 
 import argparse
-import os
 import time
 
-os.environ.setdefault("JAX_ENABLE_X64", "1")
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-
+import tests.conftest  # noqa: F401 - the settings of tests: what one command has compiled, the next one finds
 from tests.commands.smallest import COMMANDS, run
 
 

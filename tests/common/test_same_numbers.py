@@ -119,6 +119,7 @@ def drawing(x):
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_operators_of_a_program_go_on_from_run_to_run():
     ms.set_seed(SEED)
     x, first = Tensor(np.ones(20, np.float32)), ms.jit(drawing)

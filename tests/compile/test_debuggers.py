@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 DEBUGGED = """
 import pdb
 from pdb import set_trace
@@ -42,6 +44,7 @@ print("in a hook", net(x))
 """
 
 
+@pytest.mark.long
 def test_a_debugger_in_compiled_code_has_a_usable_prompt(forks, tmp_path):
     commands = [f"p 'value', {name}.asnumpy().sum()\nc\n" for name in ("x", "out", "out")]
     (tmp_path / "input").write_text("".join(commands))

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import faulthandler, sys
 faulthandler.dump_traceback_later(240, exit=True)
@@ -55,6 +57,7 @@ for name, run in {"graph": graph, "jit": lambda: functional(lambda f: f), "scan"
 """
 
 
+@pytest.mark.long
 def test_large_arrays_in_hooks():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=300)
     assert done.stdout == "graph 15 15\njit 15 15\nscan 15 15\n", done.stderr[-2000:]

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pytest
 from flax import nnx
 
 import msjax as ms
@@ -52,6 +53,7 @@ def test_optax_and_functionalize_with_hooks():
     np.testing.assert_allclose(own, losses, rtol=1e-3)
 
 
+@pytest.mark.long
 def test_nnx_optimizer_over_a_cell():
     net, seen = network(), []
     handle = net[2].register_forward_hook(lambda cell, args, out: seen.append(out.shape))

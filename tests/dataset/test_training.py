@@ -102,6 +102,7 @@ def test_losses_are_those_of_mindspore(tmp_path):
     np.testing.assert_allclose(losses, [2.29075, 2.25574, 2.09782, 1.86962, 1.68246, 1.06476], rtol=2e-5)
 
 
+@pytest.mark.long
 def test_a_network_learns_in_both_modes(printed):
     for lines in printed.values():
         name, accuracy = lines[-1].split()

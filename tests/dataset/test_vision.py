@@ -184,6 +184,7 @@ def test_errors(build, error, message):
         build()
 
 
+@pytest.mark.long
 def test_names_import_without_pillow_and_without_jax_starting():
     program = """
 import sys

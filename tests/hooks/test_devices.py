@@ -70,6 +70,7 @@ def test_a_modifier_on_the_host_keeps_the_gradient_s_sharding():
     assert gathers["all-gather"] <= 1 and gathers["all-reduce"] <= 1 and not gathers["all-to-all"], gathers
 
 
+@pytest.mark.long
 def test_flags_see_a_nan_on_any_device():
     for dtype in (jnp.float32, jnp.float16, jnp.bfloat16, jnp.float64):
         for number in (0, 5):
@@ -145,6 +146,7 @@ PROCESS = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(len(jax.devices()) < 2, reason="two processes can't be one program on one device")
 def test_what_each_of_two_processes_sees():
     """The table of docs/limits.md: two processes with two devices each, and an array of 8 numbers split over the four."""

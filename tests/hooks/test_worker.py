@@ -186,6 +186,7 @@ SETUP = """
 """
 
 
+@pytest.mark.long
 def test_ctrl_c_in_the_barrier_stops_the_queue(run):
     done = run(
         """
@@ -202,6 +203,7 @@ def test_ctrl_c_in_the_barrier_stops_the_queue(run):
     assert done.stdout.split() == ["interrupted", "True"], done
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_the_calls_of_a_vmap_that_are_left(run):
     done = run(
         """
@@ -270,6 +272,7 @@ def test_few_calls_wait_before_the_first_hook_has_ended(monkeypatch):
     ms.hooks.barrier()
 
 
+@pytest.mark.long
 def test_ctrl_c_elsewhere_ends_the_script_without_the_hooks_that_wait(run):
     done = run(
         """
@@ -283,6 +286,7 @@ def test_ctrl_c_elsewhere_ends_the_script_without_the_hooks_that_wait(run):
     assert done.returncode != 0 and "KeyboardInterrupt" in done.stderr and done.stdout.split() == ["hooks", "True"], done
 
 
+@pytest.mark.long
 def test_ctrl_c_reaches_a_loop_whose_programs_wait_for_hooks(run):
     done = run(
         """
@@ -299,6 +303,7 @@ def test_ctrl_c_reaches_a_loop_whose_programs_wait_for_hooks(run):
     assert done.stdout.split() == ["True", "True"], done
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
 def test_the_debugger_in_a_hook_has_a_prompt(stop, run):
     script = f"""
@@ -337,6 +342,7 @@ def test_leaving_the_debugger_stops_the_queue(run):
     assert done.stdout.endswith("(Pdb) BdbQuit 1\n"), done
 
 
+@pytest.mark.long
 def test_thousands_of_steps_call_each_hook_once_in_order_and_leave_nothing(small_queue):
     import gc
     import resource

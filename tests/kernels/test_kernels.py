@@ -26,6 +26,7 @@ def recorded():
     return records.load()
 
 
+@pytest.mark.long
 @needs_x64
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_as_pytorch_and_mindspore(block, recorded):

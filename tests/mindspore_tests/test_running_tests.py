@@ -29,6 +29,7 @@ def test_comes_later():
 """
 
 
+@pytest.mark.long
 def test_each_test_has_a_result(tmp_path):
     folder = tmp_path / "tests" / "st" / "nn"
     folder.mkdir(parents=True)

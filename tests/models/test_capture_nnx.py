@@ -71,6 +71,7 @@ def layers_by_hand(model, x, edit=lambda x, i: x):
     return x, mlps
 
 
+@pytest.mark.long
 def test_outputs_by_path_and_the_model_is_left_alone():
     model = Listed(nnx.Rngs(0))
     before = str(nnx.split(model)[0])
@@ -92,6 +93,7 @@ def test_outputs_by_path_and_the_model_is_left_alone():
         capture(model, "bloks.*")(TOKENS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("remat", [False, True])
 def test_a_scan_over_layers(remat):
     model = Scanned(nnx.Rngs(0), remat)

@@ -396,6 +396,7 @@ def test_errors_say_what_was_expected():
             hooks.with_hooks(model, post=print)
 
 
+@pytest.mark.long
 def test_hooks_jit_takes_and_returns_equinox_models():
     class Net(equinox.Module):
         norm: equinox.nn.BatchNorm

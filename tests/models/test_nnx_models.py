@@ -171,6 +171,7 @@ class Bridged(nnx.Module):
         return self.last(self.linen(x))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "hooks_jit"])
 def test_a_linen_model_in_flax_s_bridge(compiled):
     model, x, log = Bridged(nnx.Rngs(0)), jnp.ones((1, 4)), []

@@ -70,6 +70,7 @@ def test_loss_and_gradients_are_mindspores(name):
         assert_close(grad, records[path], rtol=1e-4, atol=1e-5, name=path)
 
 
+@pytest.mark.long
 def test_keys_and_values_kept_give_what_the_whole_sequence_gives():
     net = fill(zoo.GPT())
     whole, _ = net(ids())

@@ -133,6 +133,7 @@ def test_instance_norm():
     np.testing.assert_allclose(out, want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shared", [True, False])
 def test_own_derivative_rule_is_the_plain_one(shared):
     rng = np.random.default_rng(0)

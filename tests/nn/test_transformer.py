@@ -129,6 +129,7 @@ def test_stacks_have_weights_of_their_own_that_start_as_the_same():
     assert all(abs(g.asnumpy()).max() > 0 for g in grads)
 
 
+@pytest.mark.long
 def test_transformer_is_encoder_then_decoder():
     net = nn.Transformer(8, 2, 1, 2, 6, dropout=0.0, batch_first=True)
     src, tgt = Tensor(Q.swapaxes(0, 1)), Tensor(K.swapaxes(0, 1))

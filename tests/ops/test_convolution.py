@@ -77,6 +77,7 @@ def test_every_way_agrees_with_xla(way):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch", [4, 7])
 def test_columns_of_a_few_examples_at_a_time_agree_with_xla(batch, monkeypatch):
     monkeypatch.setattr(convolution_kernels, "_AT_ONCE", 2 * 27 * 12)
@@ -340,6 +341,7 @@ def test_a_functionalized_networks_gradient_has_as_few_operations_as_ms_jits():
     assert lowered.count("stablehlo.while") == 1
 
 
+@pytest.mark.long
 def test_gradients_in_an_exported_program_and_one_operation_at_a_time():
     x, w = jnp.asarray(IMAGES[0]), jnp.asarray(WEIGHTS[0])
     want = jax.jit(gradients(xlas))(x, w)

@@ -114,6 +114,7 @@ def test_the_gradient_of_separate_maxima_in_pieces_is_that_of_all(shape, kernel,
     np.testing.assert_array_equal(jax.jit(lambda *a: separate_windows.woven_where_chosen(*a, kernel))(place, ct), want)
 
 
+@pytest.mark.long
 def test_the_gradient_of_max_pooling_is_the_same_on_all_platforms():
     rng = np.random.default_rng(0)
     for shape, kernel, stride, pads, dilation in [

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 PROCESS = """
     import sys
     import jax
@@ -71,6 +73,7 @@ PROCESS = """
 """
 
 
+@pytest.mark.long
 def test_what_each_of_two_processes_sees():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

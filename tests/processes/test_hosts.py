@@ -163,6 +163,7 @@ def start_hosts(tmp_path, *args):
     ]
 
 
+@pytest.mark.long
 def test_two_hosts_are_one_program(tmp_path):
     for number, started in enumerate(start_hosts(tmp_path)):
         out, err = started.communicate(timeout=120)
@@ -171,6 +172,7 @@ def test_two_hosts_are_one_program(tmp_path):
         assert said == [f"[{number}] rank {number} of 2: 3.0"]
 
 
+@pytest.mark.long
 def test_a_process_that_fails_has_its_number_among_all(tmp_path):
     first, second = start_hosts(tmp_path, "1")
     try:

@@ -59,6 +59,7 @@ def test_one_that_fails_ends_the_others(fault, status, text, capfd):
     assert out == "" and err.splitlines()[-1] == f"msjax run: process 1 {text}"
 
 
+@pytest.mark.long
 def test_one_that_hangs_is_named(capfd):
     code = """
 if rank != 1:
@@ -75,6 +76,7 @@ wait_for_the_others()
     assert err[1] == "[1] here"
 
 
+@pytest.mark.long
 def test_one_that_hangs_at_its_end_is_named(capfd):
     code = """
 with open(os.environ["MSJAX_PROGRESS"], "r+b") as file:
@@ -155,6 +157,7 @@ def test_the_command_line(monkeypatch, capsys):
     assert "should be positive" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_two_processes_train_as_one_with_the_whole_batch(capfd, no_alias_left):
     script = str(Path(__file__).with_name("data_parallel.py"))
     assert launch([sys.executable, "-m", "msjax", "run", script, "1,0", "2", "small"], 2, 120) == 0
@@ -175,6 +178,7 @@ def test_two_processes_train_as_one_with_the_whole_batch(capfd, no_alias_left):
     assert alone["seen"] == [("forward", (8, 10)), ("backward", (8, 10))] * 2
 
 
+@pytest.mark.long
 def test_a_script_that_fails_after_a_collective(tmp_path, capfd):
     script = tmp_path / "fails.py"
     script.write_text(

@@ -40,12 +40,14 @@ def printed(code, **variables):
     return subprocess.run(run, env={**environment, **variables}, capture_output=True, text=True, check=True).stdout.strip()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has the settings")
 def test_programs_with_cells_keep_temporary_memory_and_hooks_alone_leave_the_allocator():
     assert int(printed(f"{CELLS}\n{PROGRAM}")) < 500
     assert int(printed(f"{HOOKS}\n{PROGRAM}")) > 5000
 
 
+@pytest.mark.long
 def test_what_somebody_else_has_set_stays():
     assert printed(ASK, MSJAX_KEEP_MEMORY="0") == "given back (MSJAX_KEEP_MEMORY=0)"
     assert printed(ASK, MALLOC_ARENA_MAX="4") == "as MALLOC_ARENA_MAX says"

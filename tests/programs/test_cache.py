@@ -259,6 +259,7 @@ def test_wrong_numbers_are_errors_of_the_operator():
     assert ms.ops.dropout(x, 1.0).asnumpy() == 0.0
 
 
+@pytest.mark.long
 def test_programs_that_are_dropped_leave_nothing_for_their_gradients(small_cache):
     gradient = ms.grad(lambda x: ms.ops.tanh(x))
 
@@ -272,6 +273,7 @@ def test_programs_that_are_dropped_leave_nothing_for_their_gradients(small_cache
     assert specs() - before <= 12
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [1, 2])
 def test_threads_that_train_beside_each_other_with_next_to_no_cache(size, monkeypatch):
     """Losses, what hooks see and Parameters are those of the same training alone."""

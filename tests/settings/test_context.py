@@ -153,6 +153,7 @@ def test_threads_differentiate_independently():
     assert errors == [] and found == {0: [2.0, 4.0], 1: [4.0, 8.0]}
 
 
+@pytest.mark.long
 def test_compiled_programs_are_kept_between_processes(tmp_path):
     names = ("jax_enable_compilation_cache", "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
     before = {name: getattr(jax.config, name) for name in names}

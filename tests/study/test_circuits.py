@@ -99,6 +99,7 @@ def mask(circuit):
     return jnp.array([[float((sender, reader) in circuit.edges) for reader in READERS] for sender in PARTS])
 
 
+@pytest.mark.long
 def test_a_circuit_runs_alone(stream, patched, tmp_path):
     circuit = hooks.Circuit.strongest(patched, 6)
     assert len(circuit.edges) == 6

@@ -65,6 +65,7 @@ ENCODER, DECODER = RNG.normal(size=(4, 9)).astype("float32"), RNG.normal(size=(9
 CODER = lambda v: jax.nn.relu(v @ ENCODER), lambda f: f @ DECODER
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("framework", ["nnx", "linen"])
 def test_splice_an_autoencoder(framework):
     make, _, names = MODELS[framework]

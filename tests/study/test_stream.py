@@ -97,6 +97,7 @@ def test_direct_attribution_of_modules_heads_neurons_and_positions():
     close(neurons.values.sum(0), LOGITS)
 
 
+@pytest.mark.long
 def test_logit_lens_and_tuned_lens():
     stream, before, _ = made("linen")  # whose layers are in a scan
     found = stream.lens(*before, TOKENS)

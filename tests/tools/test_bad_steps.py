@@ -85,6 +85,7 @@ def test_skipped_steps_of_functions():
     assert not np.array_equal(before, model.kernel[...])
 
 
+@pytest.mark.long
 def test_bundle_replayed_in_another_process(tmp_path):
     file = str(tmp_path / "made" / "crash.npz")
     net, step, good, bad = make()

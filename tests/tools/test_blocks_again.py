@@ -65,6 +65,7 @@ def test_the_same_block_compiles_nothing(make, block, caplog):
         assert [(row.step, row.kind, row.name) for row in first] == [(row.step, row.kind, row.name) for row in again]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [module, cell])
 def test_other_options_are_other_programs(make):
     model, call = make()

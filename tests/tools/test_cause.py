@@ -143,6 +143,7 @@ def test_user_line_of_a_library():
     assert found.called_from.code == "updates, state = optimizer.update(gradient, state, weights)"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(len(jax.devices()) < 8, reason="needs 8 devices")
 @pytest.mark.parametrize("check_vma", [True, False])
 def test_device_of_a_shard_map(check_vma):

@@ -312,6 +312,7 @@ def test_errors(tmp_path):
         Record.read(tmp_path / "none")
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_live_torch_module(tmp_path):
     torch = pytest.importorskip("torch")

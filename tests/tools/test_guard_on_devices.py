@@ -78,6 +78,7 @@ def test_the_first_wrong_module(wrong, n_devices):
     assert (raised.value.phase, raised.value.path) == ("forward", f"blocks.{wrong}.norm")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_devices", [1, 4])
 def test_rows_in_the_order_of_the_program(n_devices):
     model, step = training(None, n_devices)

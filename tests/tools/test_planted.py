@@ -23,11 +23,13 @@ def test_named_at_their_place(part):
     assert rows and not missed
 
 
+@pytest.mark.long
 def test_other_faults():
     rows = [*other_rows()]
     missed = {row.name: told for row in rows if (told := verdict(row, row.run()))}
     assert len(rows) == 5 and not missed
 
 
+@pytest.mark.long
 def test_that_there_are_enough():
     assert sum(1 for _ in rows_of_all()) >= 155

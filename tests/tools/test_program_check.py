@@ -113,6 +113,7 @@ if net.training:
 """
 
 
+@pytest.mark.long
 def test_members_of_objects_and_branches(tmp_path, capsys, no_alias_left):
     (tmp_path / "objects.py").write_text(OBJECTS)
     assert main(["check", str(tmp_path)]) == 1

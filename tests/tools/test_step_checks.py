@@ -183,6 +183,7 @@ def same(a, b):
     return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
+@pytest.mark.long
 def test_of_cells(tmp_path):
     file = tmp_path / "crash.npz"
     net, train, step = made()

@@ -38,6 +38,7 @@ def steps(net, step, count, **options):
     return watched
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("compiled", [False, True])
 def test_values(compiled):
     net, step = network()
@@ -62,6 +63,7 @@ def test_values(compiled):
         np.testing.assert_allclose(rows["update", name].norm, 0.1 * rows["gradient", name].norm, rtol=1e-4)
 
 
+@pytest.mark.long
 def test_statistics_of_arrays_of_all_sizes():
     random = np.random.default_rng(0)
     values = [random.normal(3, 2, shape).astype("float32") for shape in [(1,), (255,), (256,), (3, 100), (129, 129)]]

@@ -35,6 +35,7 @@ class LeNet(nn.Cell):
         return self.fc3(self.late(self.dropout(self.relu(self.fc2(x)))))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_losses_of_twenty_steps(mode):
     ms.set_context(mode=mode)

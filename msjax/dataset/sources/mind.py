@@ -71,7 +71,7 @@ class MindDataset(MappableDataset):
             raise ValueError(f"For '{who}', 'num_samples' and {self._by_files} exclude each other.")
         if isinstance(shuffle, Shuffle):
             shuffle = shuffle is Shuffle.GLOBAL
-        super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)  # pyright: ignore[reportArgumentType]
+        super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
         self._files = open_files(dataset_files, who)
         self._names = chosen_columns(self._files[0], columns_list, who)
         self._ends = list(itertools.accumulate(len(file.places) for file in self._files))

@@ -51,7 +51,7 @@ class RandomColorAdjust(ImageTransform):
         self.saturation: tuple[int, Any] | tuple[Any, ...] = self._factors(saturation, "saturation")
         if is_number(hue):
             hue = check_number(hue, "hue", who, low=0, high=0.5)
-            hue = (-hue, hue)  # pyright: ignore[reportAssignmentType]
+            hue = (-hue, hue)
         self.hue: tuple[Any, ...] = check_range(hue, "hue", who, -0.5, 0.5)
 
     @staticmethod

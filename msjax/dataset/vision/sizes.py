@@ -28,7 +28,7 @@ __all__ = [
 def check_padding(padding: int | Sequence[int], who: str) -> tuple[Any, ...]:
     """(left, top, right, bottom) from an int, from (left and right, top and bottom), or from all four."""
     if is_int(padding):
-        padding = (padding,) * 4  # pyright: ignore[reportAssignmentType]
+        padding = (padding,) * 4
     if not isinstance(padding, (tuple, list)) or not all(map(is_int, padding)):
         raise TypeError(
             f"For '{who}', 'padding' should be an int, or a tuple or list of two or four, but got {describe(padding)}."

@@ -315,7 +315,7 @@ def batch_norm(
             count = input.size // input.shape[1]
             unbiased = var * (count / max(count - 1, 1))
             for running, now in ((running_mean, mean), (running_var, unbiased)):
-                ops.assign(running, ops.stop_gradient(running * (1 - momentum) + now * momentum))  # pyright: ignore[reportOptionalOperand]
+                ops.assign(running, ops.stop_gradient(running * (1 - momentum) + now * momentum))
     else:
         mean, var = running_mean, running_var
     scale = ops.rsqrt(var + eps)  # pyright: ignore[reportOptionalOperand]

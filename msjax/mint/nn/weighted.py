@@ -228,7 +228,7 @@ class BatchNorm3d(_BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     __doc__ = (
         _BatchNorm.__doc__ or ""
-    ) + "        process_group: accepted for compatibility with MindSpore: jax's programs see the whole batch.\n"  # pyright: ignore[reportOptionalOperand]
+    ) + "        process_group: accepted for compatibility with MindSpore: jax's programs see the whole batch.\n"
     ndims = (2, 3, 4, 5)
 
     def __init__(

@@ -21,7 +21,7 @@ def _only_cpus():
     What `hooks.jit` and jax trace may be lowered for any platform."""
     if not STATE.msjax_compiles():
         return False
-    return jax.config.jax_platforms in (None, "", "cpu") and jax.default_backend() == "cpu"  # pyright: ignore[reportAttributeAccessIssue]
+    return jax.config.jax_platforms in (None, "", "cpu") and jax.default_backend() == "cpu"
 
 
 def on_cpu(kernel: Callable[..., Any], otherwise: Callable[..., Any], *values: Any, tpu: Callable[..., Any] | None = None) -> Any:

@@ -89,7 +89,7 @@ class MaxPoolWithArgmax(Form):
 
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         out, index = _largest(self, 2, x, indices=True)
-        c, h, w = x.shape[1:]  # pyright: ignore[reportAssignmentType]
+        c, h, w = x.shape[1:]
         return out, (index + Tensor(np.arange(c).reshape(1, c, 1, 1) * (h * w))).int()
 
 

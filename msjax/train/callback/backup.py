@@ -40,7 +40,7 @@ class BackupAndRestore(Callback):
         if os.path.exists(self._file):
             params = run_context.original_args()
             found = load_checkpoint(self._file)
-            params.finished_epochs = int(found.pop("epoch_num"))  # pyright: ignore[reportArgumentType]
+            params.finished_epochs = int(found.pop("epoch_num"))
             load_param_into_net(params.train_network, found)
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:

@@ -145,6 +145,7 @@ def test_pooled_regions_of_a_ramp():
         ops.ROIAlign(2, 2, 0.5, 0)(ramp, ms.Tensor([[0, 2.0, 4.0, 10.0, 12.0]], ms.float32))
 
 
+@pytest.mark.long
 def test_ctc_loss_of_logits():
     x = ms.Tensor(np.random.default_rng(1).normal(size=(4, 2, 3)), ms.float32)
     places, labels = ms.Tensor([[0, 0], [1, 0], [1, 1]]), ms.Tensor([1, 0, 1], ms.int32)

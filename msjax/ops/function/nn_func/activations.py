@@ -51,7 +51,7 @@ def _relu_gradient(slots, input):
     return out, jax.tree_util.Partial(pull, out)
 
 
-_relu_of_operand.gradient = _relu_gradient  # pyright: ignore[reportFunctionMemberAccess]
+_relu_of_operand.gradient = _relu_gradient
 _RELU = Op("ReLU", _relu_of_operand, int_grad=True)
 
 

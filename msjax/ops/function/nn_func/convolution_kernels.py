@@ -68,7 +68,7 @@ def _conv_gradient(slots, x, weight, bias, stride, padding, dilation, group):
     return out, jax.tree_util.Partial(pull, x, weight)
 
 
-_conv.gradient = _conv_gradient  # pyright: ignore[reportFunctionMemberAccess]
+_conv.gradient = _conv_gradient
 
 
 def _gradients(x, weight, ct, need, *settings):

@@ -148,7 +148,7 @@ def _batch_norm_gradient(slots, x, gamma, beta, mean, variance, eps, old, new):
     return (of_dtype(out, x.dtype), *moved), jax.tree_util.Partial(pull, x, gamma, total, scale)
 
 
-_batch_norm_train.gradient = _batch_norm_gradient  # pyright: ignore[reportFunctionMemberAccess]
+_batch_norm_train.gradient = _batch_norm_gradient
 
 
 def _moving(x, mean, variance, batch_mean, batch_var, old, new):

@@ -117,7 +117,7 @@ def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
     return out, jax.tree_util.Partial(pull, index)
 
 
-_max_pool.gradient = _max_pool_gradient  # pyright: ignore[reportFunctionMemberAccess]
+_max_pool.gradient = _max_pool_gradient
 
 
 def _disjoint(x, kernel, stride, pads, dilation):
@@ -363,8 +363,8 @@ def _avg_pool(x, kernel, stride, pads, counted, divisor):
     if divisor is not None:
         return total / divisor
     if counted == pads:
-        return total / math.prod(kernel)  # pyright: ignore[reportOptionalOperand]
-    return total / jnp.asarray(_counts(x.shape[x.ndim - len(kernel) :], kernel, stride, pads, counted), x.dtype)  # pyright: ignore[reportOptionalOperand]
+        return total / math.prod(kernel)
+    return total / jnp.asarray(_counts(x.shape[x.ndim - len(kernel) :], kernel, stride, pads, counted), x.dtype)
 
 
 # Static: kernel, stride, padding pairs or "same", those of the pads that count in the mean, divisor or None.
