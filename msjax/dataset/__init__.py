@@ -36,6 +36,7 @@ from msjax.dataset.sources.numpy_slices import NumpySlicesDataset as NumpySlices
 from msjax.dataset.sources.schema import Schema as Schema
 from msjax.dataset.sources.text_files import CSVDataset as CSVDataset, TextFileDataset as TextFileDataset
 from msjax.dataset.sources.tf_record import TFRecordDataset as TFRecordDataset
+from msjax.dataset.sources.translations import *
 
 _PLACEHOLDERS = {
     "[A-Z]*Dataset": "it doesn't read such files. A GeneratorDataset takes any Python object that does.",

@@ -21,4 +21,5 @@ class DatasetMethods:
         sync_wait as sync_wait,
         take as take,
     )
+    from msjax.dataset.operations.transfer import device_que as device_que
     from msjax.dataset.text.vocab import build_vocab as build_vocab

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int, check_kind, check_type, check_value, is_int, is_number
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_number, check_type, check_value, is_int, is_number
 from msjax.core.base.errors import describe
 from msjax.dataset import config
 
@@ -36,12 +37,16 @@ def check_columns(value: Any, name: str, who: str) -> list[Any]:
     return list(columns)
 
 
+# MindSpore allows as many workers as there are CPUs. A program for a larger machine runs here, too, so this is a limit for mistakes.
+_MOST_WORKERS = max(255, os.cpu_count() or 1)
+
+
 def check_workers(value: Any, who: str) -> int:
     """The number of workers; None is the setting's."""
     if value is None:
         return config.default_workers()
-    if is_int(value) and not 1 <= value <= LARGEST:
-        raise ValueError(f"For '{who}', num_parallel_workers exceeds the boundary between 1 and {LARGEST}: {value}.")
+    if is_int(value) and not 1 <= value <= _MOST_WORKERS:
+        raise ValueError(f"For '{who}', num_parallel_workers exceeds the boundary between 1 and {_MOST_WORKERS}: {value}.")
     return check_int(value, "num_parallel_workers", who)
 
 
@@ -50,6 +55,25 @@ def check_pool(number: int | None, processes: bool | None, who: str) -> tuple[An
     processes = bool(processes) and check_bool(processes, "python_multiprocessing", who)
     workers = config.get_num_parallel_workers() if processes and number is None else check_workers(number, who)
     return workers, processes and workers > 1
+
+
+def check_real(value: Any, name: str, who: str, low: float = -(2**24), above: float | None = None, high: float = 2**24) -> float:
+    """A number from `low`, or above `above`, to `high`; float32 holds whole numbers up to 2**24."""
+    _check_interval(check_number(value, name, who), name, who, low, above, high)
+    return value
+
+
+def check_whole(value: Any, name: str, who: str, low: int = 1, high: int = LARGEST) -> int:
+    """An int from `low` to `high`."""
+    _check_interval(check_int(value, name, who), name, who, low, None, high)
+    return value
+
+
+def _check_interval(value, name, who, low, above, high):
+    # In the words that MindSpore has for it, which scripts and tests of all its datasets look for.
+    if not (low <= value <= high if above is None else above < value <= high):
+        interval = f"[{low}, {high}]" if above is None else f"({above}, {high}]"
+        raise ValueError(f"For '{who}': Input {name} is not within the required interval of {interval}. It is {value}.")
 
 
 def check_list(value: Any, name: str, who: str, empty: bool = False) -> list[Any]:

@@ -85,9 +85,9 @@ def get_num_parallel_workers() -> int:
     return _VALUES["num_parallel_workers"] or min(8, os.cpu_count() or 1)
 
 
-def default_workers() -> int:
-    """The number of workers of an operation that says nothing itself."""
-    return 1 if _VALUES["debug_mode"] else _VALUES["num_parallel_workers"] or 1
+def default_workers(unset: int = 1) -> int:
+    """The number of workers of an operation that says nothing itself; `unset` where the setting says nothing either."""
+    return 1 if _VALUES["debug_mode"] else _VALUES["num_parallel_workers"] or unset
 
 
 def _accessors(

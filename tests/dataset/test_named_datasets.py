@@ -143,6 +143,75 @@ def test_images_with_labels(tmp_path):
     assert ds.OmniglotDataset(of("omni")).num_classes() == 2 and ds.SUN397Dataset(of("sun")).num_classes() is None
 
 
+def test_images_that_lists_or_matlab_files_name(tmp_path):
+    from scipy.io import savemat
+    from scipy.sparse import csc_matrix
+
+    def mat(name, **values):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        savemat(tmp_path / name, values)
+
+    write_to(tmp_path, {
+        "c/101_ObjectCategories/Faces/image_0007.jpg": 1, "c/101_ObjectCategories/ant/image_0001.jpg": 2,
+        **{f"f/jpg/image_0000{n}.jpg": n for n in (1, 2, 3)}, "f/segmim/segmim_00002.jpg": 9, "lfw-names.txt": "Ann 1\nBob 2\n",
+        **{f"lfw_funneled/{name}.jpg": n for n, name in enumerate(("Ann/Ann_0001", "Bob/Bob_0001", "Bob/Bob_0002"))},
+        "peopleDevTrain.txt": "1\nBob\t2\n", "peopleDevTest.txt": "1\nAnn\t1\n", "pairs.txt": "1\t1\nBob\t1\t2\nBob\t2\tAnn\t1\n",
+        "s/img/a.jpg": 4, "s/val.txt": "a\n", "s/train.txt": "", "liberty/info.txt": "0 0\n0 0\n1 0\n",
+        "liberty/m50_100000_100000_0.txt": "0 5 0 1 5 0 0\n1 5 0 2 6 0 0\n",
+    })  # fmt: skip
+    mat("c/Annotations/Faces_2/annotation_0007.mat", obj_contour=np.array([[1, 2], [3, 4]]))
+    mat("c/Annotations/ant/annotation_0001.mat", obj_contour=np.array([[5.5], [6.0]]))
+    mat("f/setid.mat", trnid=[[3]], valid=[[1]], tstid=[[2]])
+    mat("f/imagelabels.mat", labels=[[7, 8, 7]])
+    edges = np.empty((2, 1), object)
+    edges[:, 0] = csc_matrix([[0, 1]]), csc_matrix([[1, 0]])
+    mat("s/cls/a.mat", GTcls={"Segmentation": np.array([[3, 0]], np.uint8), "Boundaries": edges})
+    sheet = np.arange(16 * 16, dtype=np.uint8).reshape(16, 16).repeat(64, 0).repeat(64, 1)
+    Image.fromarray(sheet).save(tmp_path / "liberty" / "patches0000.bmp")
+    top = str(tmp_path)
+    assert shades("Caltech101Dataset", top + "/c", "all") == (
+        ["image", "category", "annotation"], [[1, 0, [[1, 2], [3, 4]]], [2, 1, [[5.5], [6.0]]]],
+    )  # fmt: skip
+    assert shades("Caltech101Dataset", top + "/c")[1] == [[1, 0], [2, 1]]
+    assert shades("Flowers102Dataset", top + "/f") == (["image", "label"], [[1, 6], [2, 7], [3, 6]])
+    columns, found = rows("Flowers102Dataset", top + "/f", "Segmentation", "test", decode=True)
+    assert columns == ["image", "segmentation", "label"] and found[0][1][0][0][0] == 9 and found[0][2] == 7
+    assert shades("LFWDataset", top) == (["image", "label"], [[1, 1], [2, 1], [0, 0]])
+    columns, found = rows("LFWDataset", top, "pairs", "10fold", decode=True)
+    assert columns == ["image1", "image2", "label"]
+    assert [(a[0][0][0], b[0][0][0], label) for a, b, label in found] == [(1, 2, 1), (2, 0, 0)]
+    assert rows("SBDataset", top + "/s", decode=True)[1][0][1] == [[[0, 1]], [[1, 0]]]
+    assert rows("SBDataset", top + "/s", "Segmentation", "val", decode=True)[1][0][1] == [[3, 0]]
+    assert [np.unique(patch).tolist() for (patch,) in rows("PhotoTourDataset", top, "liberty")[1]] == [[0], [1], [2]]
+    columns, found = rows("PhotoTourDataset", top, "liberty", "test")
+    assert columns == ["image1", "image2", "matches"] and [(np.max(a), np.max(b), m) for a, b, m in found] == [
+        (0, 1, 1),
+        (1, 2, 0),
+    ]
+    with pytest.raises(ValueError, match="'target_type' should be 'category', 'annotation' or 'all'"):
+        ds.Caltech101Dataset(top, "some").get_col_names()
+
+
+def test_talks_in_two_languages(tmp_path):
+    tags = "<url>u</url>\n%s\n<description>d</description>\n"
+    talk = '<mteval><doc><title>t</title><seg id="1"> %s </seg></doc></mteval>'
+    older, newer = "texts/de/en/de-en/", "texts/DeEnItNlRo/DeEnItNlRo/DeEnItNlRo-DeEnItNlRo/"
+    write_to(tmp_path, {
+        **{f"{older}train.tags.de-en.{end}": tags % text for end, text in (("de", "ja\nnein"), ("en", "yes\nno"))},
+        **{f"{older}IWSLT16.TED.tst2010.de-en.{end}.xml": talk % text for end, text in (("de", "gut"), ("en", "good"))},
+        **{f"{older}IWSLT16.TED.tst2014.de-en.{end}.xml": talk % text for end, text in (("de", "neu"), ("en", "new"))},
+        **{f"{newer}train.tags.it-ro.{end}": tags % end for end in ("it", "ro")},
+    })  # fmt: skip
+    top, talks = str(tmp_path), [["ja", "yes"], ["nein", "no"], ["gut", "good"], ["neu", "new"]]
+    assert rows("IWSLT2016Dataset", top, "all", ("de", "en"), "tst2010") == (["text", "translation"], talks)
+    assert rows("IWSLT2017Dataset", top, "train", ["it", "ro"])[1] == [["it", "ro"]]
+    with pytest.raises(ValueError, match="'language_pair' should be one of"):
+        ds.IWSLT2016Dataset(top, language_pair=("de", "fr"))
+    write_to(tmp_path, {f"{older}IWSLT16.TED.tst2014.de-en.en.xml": "<mteval>"})
+    with pytest.raises(RuntimeError, match=r"tst2014\.de-en\.de\.xml can't be read: ParseError"):
+        rows("IWSLT2016Dataset", top, "test")
+
+
 def test_images_in_files_of_their_own(tmp_path):
     head = lambda *n: np.array(n, ">i4").tobytes()  # noqa: E731
     image = np.arange(784).astype(np.uint8).tobytes()

@@ -91,3 +91,19 @@ def test_in_place_carries_gradients():
 
     by_x, by_y = ms.grad(f, (0, 1))(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]))
     assert by_x.tolist() == [3, 0] and by_y.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("make", [lambda v: Parameter(Tensor(v), name="p"), Tensor])
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda p, i, y: ops.index_add(p, i, y, 0),
+        lambda p, i, y: ops.inplace_index_add(p, i, y, 0),
+        lambda p, i, y: p.index_add(i, y, 0),
+        lambda p, i, y: ops.IndexAdd(0)(p, i, y),
+    ],
+)
+def test_index_add_writes_and_has_a_gradient(make, add):
+    p, i, w = make([1.0, 2.0, 3.0]), Tensor([2, 0], ms.int32), Tensor([2.0, 3.0, 4.0])
+    np.testing.assert_array_equal(ms.grad(lambda y: (add(p, i, y) * w).sum())(Tensor([5.0, 7.0])).asnumpy(), [4, 2])
+    np.testing.assert_array_equal(p.asnumpy(), [8, 2, 8])

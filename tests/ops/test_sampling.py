@@ -165,6 +165,9 @@ def test_a_seed_gives_the_same_numbers_in_each_call():
     p, logits = ms.ops.full((50,), 0.5, dtype=ms.float32), ms.ops.zeros((2, 5))
     for draw in (lambda: ops.bernoulli(p, seed=5), lambda: ops.random_categorical(logits, 20, seed=5)):
         assert (draw() == draw()).all()
+    # MindSpore's own order; of seed and offset, the offset counts.
+    for kwargs in ({"seed": 5}, {"offset": 5}, {"seed": 1, "offset": 5}):
+        assert ops.randperm(10, **kwargs).tolist() == [3, 8, 5, 2, 4, 6, 7, 1, 9, 0]
     assert not (ops.bernoulli(p) == ops.bernoulli(p)).all()
 
 

@@ -37,7 +37,7 @@ _MEMBERS = {
     "msjax.dataset.dataset.Dataset": (
         "_build_sentencepiece_vocab _build_vocab _check_operator_mixed _check_windows _find_files "
         "_get_absolute_split_sizes _get_operator_id _init_tree_getters _noop_mode _recv _send build_sentencepiece_vocab "
-        "copy_batch_size create_ir_tree device_que disable_sync get_init_step get_sync_notifiers input_indexs is_sync "
+        "copy_batch_size create_ir_tree disable_sync get_init_step get_sync_notifiers input_indexs is_sync "
         "iterator_bootstrap parse parse_tree post_parse pre_parse pre_process prepare_multiprocessing recv send "
         "set_init_step sync_update sync_wait to_json"
     ),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int, check_number, check_positive_int
+from msjax.core.base.checks import check_bool
 from msjax.core.base.errors import describe
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.audio.enums import BorderType, FadeShape, GainType, ResampleMethod
-from msjax.dataset.checks import check_enum
+from msjax.dataset.checks import check_enum, check_real, check_whole
 from msjax.dataset.run import row_rng
 
 __all__ = [
@@ -28,7 +28,7 @@ class Gain(AudioTransform):
     """
 
     def __init__(self, gain_db: float = 1.0):
-        self.gain_db = check_number(gain_db, "gain_db", "Gain")
+        self.gain_db = check_real(gain_db, "gain_db", "Gain")
 
     def _sound(self, sound):
         return sound * 10.0 ** (self.gain_db / 20)
@@ -50,7 +50,7 @@ class Vol(AudioTransform):
 
     def __init__(self, gain: float, gain_type: GainType = GainType.AMPLITUDE):
         self.gain_type = check_enum(gain_type, GainType, "gain_type", "Vol")
-        self.gain = check_number(gain, "gain", "Vol")
+        self.gain = check_real(gain, "gain", "Vol")
         if (gain_type is not GainType.DB and gain < 0) or (gain_type is GainType.POWER and gain == 0):
             raise ValueError(f"For 'Vol', 'gain' should be positive, but got {describe(gain)}.")
 
@@ -70,7 +70,7 @@ class Contrast(AudioTransform):
     """
 
     def __init__(self, enhancement_amount: float = 75.0):
-        self.enhancement_amount = check_number(enhancement_amount, "enhancement_amount", "Contrast", low=0, high=100)
+        self.enhancement_amount = check_real(enhancement_amount, "enhancement_amount", "Contrast", low=0, high=100)
 
     def _sound(self, sound):
         angle = sound * (np.pi / 2)
@@ -92,8 +92,8 @@ class DCShift(AudioTransform):
     """
 
     def __init__(self, shift: float, limiter_gain: float | None = None):
-        self.shift = check_number(shift, "shift", "DCShift", low=-2, high=2)
-        self.limiter_gain = None if limiter_gain is None else check_number(limiter_gain, "limiter_gain", "DCShift")
+        self.shift = check_real(shift, "shift", "DCShift", low=-2.0, high=2.0)
+        self.limiter_gain = None if limiter_gain is None else check_real(limiter_gain, "limiter_gain", "DCShift")
 
     def _sound(self, sound):
         if self.limiter_gain is None or self.shift == 0:
@@ -121,8 +121,8 @@ class Fade(AudioTransform):
     """
 
     def __init__(self, fade_in_len: int = 0, fade_out_len: int = 0, fade_shape: FadeShape = FadeShape.LINEAR):
-        self.fade_in_len = check_int(fade_in_len, "fade_in_len", "Fade", low=0)
-        self.fade_out_len = check_int(fade_out_len, "fade_out_len", "Fade", low=0)
+        self.fade_in_len = check_whole(fade_in_len, "fade_in_len", "Fade", low=0)
+        self.fade_out_len = check_whole(fade_out_len, "fade_out_len", "Fade", low=0)
         self.fade_shape = check_enum(fade_shape, FadeShape, "fade_shape", "Fade")
 
     def _sound(self, sound):
@@ -157,7 +157,7 @@ class MuLawEncoding(AudioTransform):
     """
 
     def __init__(self, quantization_channels: int = 256):
-        self.quantization_channels = check_positive_int(quantization_channels, "quantization_channels", "MuLawEncoding")
+        self.quantization_channels = check_whole(quantization_channels, "quantization_channels", "MuLawEncoding")
 
     def _sound(self, sound):
         mu = self.quantization_channels - 1.0
@@ -176,7 +176,7 @@ class MuLawDecoding(AudioTransform):
     """
 
     def __init__(self, quantization_channels: int = 256):
-        self.quantization_channels = check_positive_int(quantization_channels, "quantization_channels", "MuLawDecoding")
+        self.quantization_channels = check_whole(quantization_channels, "quantization_channels", "MuLawDecoding")
 
     def _sound(self, sound):
         mu = self.quantization_channels - 1.0
@@ -193,9 +193,9 @@ class _Masking(AudioTransform):
     def __init__(self, random, longest, start, value):
         who = type(self).__name__
         self.iid_masks = check_bool(random, "iid_masks", who)
-        self._longest = check_int(longest, "mask_param", who, low=0)
-        self.mask_start = check_int(start, "mask_start", who, low=0)
-        self.mask_value = check_number(value, "mask_value", who)
+        self._longest = check_whole(longest, "mask_param", who, low=0)
+        self.mask_start = check_whole(start, "mask_start", who, low=0)
+        self.mask_value = check_real(value, "mask_value", who)
 
     def _sound(self, sound):
         size = sound.shape[self._axis]
@@ -271,7 +271,7 @@ class ComputeDeltas(AudioTransform):
     _least = 2
 
     def __init__(self, win_length: int = 5, pad_mode: BorderType = BorderType.EDGE):
-        self.win_length = check_int(win_length, "win_length", "ComputeDeltas", low=3)
+        self.win_length = check_whole(win_length, "win_length", "ComputeDeltas", low=3)
         self.pad_mode = check_enum(pad_mode, BorderType, "pad_mode", "ComputeDeltas")
 
     def _sound(self, sound):
@@ -300,8 +300,8 @@ class SlidingWindowCmn(AudioTransform):
     _least = 2
 
     def __init__(self, cmn_window: int = 600, min_cmn_window: int = 100, center: bool = False, norm_vars: bool = False):
-        self.cmn_window = check_positive_int(cmn_window, "cmn_window", "SlidingWindowCmn")
-        self.min_cmn_window = check_positive_int(min_cmn_window, "min_cmn_window", "SlidingWindowCmn")
+        self.cmn_window = check_whole(cmn_window, "cmn_window", "SlidingWindowCmn")
+        self.min_cmn_window = check_whole(min_cmn_window, "min_cmn_window", "SlidingWindowCmn")
         self.center = check_bool(center, "center", "SlidingWindowCmn")
         self.norm_vars = check_bool(norm_vars, "norm_vars", "SlidingWindowCmn")
 
@@ -357,12 +357,12 @@ class Resample(AudioTransform):
         rolloff: float = 0.99,
         beta: float | None = None,
     ):
-        self.orig_freq = check_number(orig_freq, "orig_freq", "Resample", above=0)
-        self.new_freq = check_number(new_freq, "new_freq", "Resample", above=0)
+        self.orig_freq = check_real(orig_freq, "orig_freq", "Resample", above=0)
+        self.new_freq = check_real(new_freq, "new_freq", "Resample", above=0)
         self.resample_method = check_enum(resample_method, ResampleMethod, "resample_method", "Resample")
-        self.lowpass_filter_width = check_positive_int(lowpass_filter_width, "lowpass_filter_width", "Resample")
-        self.rolloff = check_number(rolloff, "rolloff", "Resample", above=0, high=1)
-        self.beta = 14.769656459379492 if beta is None else check_number(beta, "beta", "Resample")
+        self.lowpass_filter_width = check_whole(lowpass_filter_width, "lowpass_filter_width", "Resample")
+        self.rolloff = check_real(rolloff, "rolloff", "Resample", above=0, high=1)
+        self.beta = 14.769656459379492 if beta is None else check_real(beta, "beta", "Resample")
 
     def _sound(self, sound):
         if self.orig_freq == self.new_freq:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from msjax.core.base.checks import check_number, check_positive_int
 from msjax.core.base.errors import describe
 from msjax.dataset.audio.enums import MelType, NormMode, NormType
-from msjax.dataset.checks import check_enum
+from msjax.dataset.checks import check_enum, check_real, check_whole
 
 __all__ = ["create_dct", "linear_fbanks", "melscale_fbanks"]
 
@@ -60,10 +59,10 @@ def melscale_fbanks(
         (9, 3)
     """
     who = "melscale_fbanks"
-    check_positive_int(n_freqs, "n_freqs", who)
-    check_positive_int(n_mels, "n_mels", who)
-    check_positive_int(sample_rate, "sample_rate", who)
-    if not 0 <= check_number(f_min, "f_min", who) < check_number(f_max, "f_max", who):
+    check_whole(n_freqs, "n_freqs", who)
+    check_whole(n_mels, "n_mels", who)
+    check_whole(sample_rate, "sample_rate", who)
+    if not 0 <= check_real(f_min, "f_min", who) < check_real(f_max, "f_max", who):
         raise ValueError(f"For '{who}', 'f_max' should be above 'f_min', {describe(f_min)}, but got {describe(f_max)}.")
     check_enum(norm, NormType, "norm", who)
     check_enum(mel_type, MelType, "mel_type", who)
@@ -83,7 +82,7 @@ def linear_fbanks(n_freqs: int, f_min: float, f_max: float, n_filter: int, sampl
         (9, 3)
     """
     for name, value in (("n_freqs", n_freqs), ("n_filter", n_filter), ("sample_rate", sample_rate)):
-        check_positive_int(value, name, "linear_fbanks")
+        check_whole(value, name, "linear_fbanks")
     return _triangles(np.linspace(0, sample_rate // 2, n_freqs), np.linspace(f_min, f_max, n_filter + 2)).astype(np.float32)
 
 
@@ -100,8 +99,8 @@ def create_dct(n_mfcc: int, n_mels: int, norm: NormMode = NormMode.NONE) -> np.n
         >>> audio.create_dct(2, 3).shape
         (3, 2)
     """
-    check_positive_int(n_mfcc, "n_mfcc", "create_dct")
-    check_positive_int(n_mels, "n_mels", "create_dct")
+    check_whole(n_mfcc, "n_mfcc", "create_dct")
+    check_whole(n_mels, "n_mels", "create_dct")
     check_enum(norm, NormMode, "norm", "create_dct")
     matrix = np.cos(np.pi / n_mels * np.outer(np.arange(n_mels) + 0.5, np.arange(n_mfcc)))
     if norm is NormMode.NONE:

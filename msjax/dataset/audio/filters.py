@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_number, check_positive_int, check_value
+from msjax.core.base.checks import check_bool, check_value
 from msjax.dataset.audio.base import AudioTransform
-from msjax.dataset.checks import check_numbers
+from msjax.dataset.checks import check_numbers, check_real, check_whole
 
 __all__ = [
     "AllpassBiquad", "BandBiquad", "BandpassBiquad", "BandrejectBiquad", "BassBiquad", "Biquad", "EqualizerBiquad",
@@ -63,7 +63,7 @@ class Biquad(AudioTransform):
 
     def __init__(self, b0: float, b1: float, b2: float, a0: float, a1: float, a2: float):
         self._coefficients = [
-            check_number(value, name, "Biquad")
+            check_real(value, name, "Biquad")
             for name, value in zip(("b0", "b1", "b2", "a0", "a1", "a2"), (b0, b1, b2, a0, a1, a2))
         ]
         check_value(a0, a0 != 0, "not be 0", "a0", "Biquad")
@@ -87,11 +87,9 @@ class _Band(AudioTransform):
 
     def __init__(self, sample_rate, frequency, q, name="central_freq"):
         who = type(self).__name__
-        self.sample_rate = check_positive_int(
-            abs(sample_rate) if isinstance(sample_rate, int) else sample_rate, "sample_rate", who
-        )
-        self.frequency = check_number(frequency, name, who)
-        self.Q = check_number(q, "Q", who, above=0, high=1)
+        self.sample_rate = check_whole(abs(sample_rate) if isinstance(sample_rate, int) else sample_rate, "sample_rate", who)
+        self.frequency = check_real(frequency, name, who)
+        self.Q = check_real(q, "Q", who, above=0, high=1)
         self._w = 2 * np.pi * frequency / sample_rate
         self._alpha = np.sin(self._w) / (2 * q)
 
@@ -207,7 +205,7 @@ class EqualizerBiquad(_Band, shown="8000, 1000.0, 3.0"):
 
     def __init__(self, sample_rate: int, center_freq: float, gain: float, Q: float = 0.707):
         super().__init__(sample_rate, center_freq, Q, "center_freq")
-        self.gain = check_number(gain, "gain", "EqualizerBiquad")
+        self.gain = check_real(gain, "gain", "EqualizerBiquad")
 
     def _design(self):
         c, alpha, a = np.cos(self._w), self._alpha, np.exp(self.gain / 40 * np.log(10))
@@ -228,7 +226,7 @@ class BassBiquad(_Band, shown="8000, 3.0"):
 
     def __init__(self, sample_rate: int, gain: float, central_freq: float = 100.0, Q: float = 0.707):
         super().__init__(sample_rate, central_freq, Q)
-        self.gain = check_number(gain, "gain", type(self).__name__)
+        self.gain = check_real(gain, "gain", type(self).__name__)
 
     def _design(self):
         c, a, sign = np.cos(self._w), np.exp(self.gain / 40 * np.log(10)), self._sign

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_number, check_positive_int, check_type, check_value
+from msjax.core.base.checks import check_int, check_type, check_value
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.audio.effects import Resample
 from msjax.dataset.audio.enums import BorderType, WindowType
 from msjax.dataset.audio.spectra import Spectrogram
+from msjax.dataset.checks import check_real, check_whole
 
 __all__ = ["InverseSpectrogram", "PhaseVocoder", "PitchShift", "TimeStretch"]
 
@@ -63,7 +64,7 @@ class PhaseVocoder(_OfComplex):
     """
 
     def __init__(self, rate: float, phase_advance: np.ndarray):
-        self.rate = check_number(rate, "rate", "PhaseVocoder", above=0)
+        self.rate = check_real(rate, "rate", "PhaseVocoder", above=0)
         self.phase_advance = check_type(phase_advance, np.ndarray, "phase_advance", "PhaseVocoder")
 
     def _of(self, spectrum):
@@ -91,9 +92,9 @@ class TimeStretch(_OfComplex):
     """
 
     def __init__(self, hop_length: int | None = None, n_freq: int = 201, fixed_rate: float | None = None):
-        self.n_freq = check_positive_int(n_freq, "n_freq", "TimeStretch")
-        self.hop_length = n_freq - 1 if hop_length is None else check_positive_int(hop_length, "hop_length", "TimeStretch")
-        self.fixed_rate = 1.0 if fixed_rate is None else check_number(fixed_rate, "fixed_rate", "TimeStretch", above=0)
+        self.n_freq = check_whole(n_freq, "n_freq", "TimeStretch")
+        self.hop_length = n_freq - 1 if hop_length is None else check_whole(hop_length, "hop_length", "TimeStretch")
+        self.fixed_rate = 1.0 if fixed_rate is None else check_real(fixed_rate, "fixed_rate", "TimeStretch", above=0)
 
     def _of(self, spectrum):
         if spectrum.shape[-2] != self.n_freq:
@@ -125,7 +126,7 @@ class InverseSpectrogram(_OfComplex):
         pad_mode: BorderType = BorderType.REFLECT, onesided: bool = True,
     ):  # fmt: skip
         who = "InverseSpectrogram"
-        self.length = 0 if length is None else check_int(length, "length", who, low=0)
+        self.length = 0 if length is None else check_whole(length, "length", who, low=0)
         self._form = Spectrogram(
             n_fft, win_length, hop_length, pad, window, normalized=normalized, center=center, pad_mode=pad_mode, onesided=onesided
         )
@@ -159,7 +160,7 @@ class PitchShift(AudioTransform):
         self, sample_rate: int, n_steps: int, bins_per_octave: int = 12, n_fft: int = 512, win_length: int | None = None,
         hop_length: int | None = None, window: WindowType = WindowType.HANN,
     ):  # fmt: skip
-        self.sample_rate = check_int(sample_rate, "sample_rate", "PitchShift", low=0)
+        self.sample_rate = check_whole(sample_rate, "sample_rate", "PitchShift", low=0)
         steps = check_int(n_steps, "n_steps", "PitchShift")
         bins = check_int(bins_per_octave, "bins_per_octave", "PitchShift")
         check_value(bins, bins != 0, "not be 0", "bins_per_octave", "PitchShift")

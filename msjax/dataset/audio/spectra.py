@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_float, check_int, check_number, check_positive_int, check_value
+from msjax.core.base.checks import check_bool, check_float, check_value
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.audio.enums import BorderType, MelType, NormMode, NormType, ScaleType, WindowType
 from msjax.dataset.audio.filter_banks import create_dct, melscale_fbanks
-from msjax.dataset.checks import check_enum
+from msjax.dataset.checks import check_enum, check_real, check_whole
 
 __all__ = [
     "AmplitudeToDB", "Angle", "ComplexNorm", "DBToAmplitude", "MFCC", "Magphase", "MelScale", "MelSpectrogram",
@@ -60,13 +60,13 @@ class Spectrogram(AudioTransform):
         onesided: bool = True,
     ):
         who = type(self).__name__
-        self.n_fft = check_positive_int(n_fft, "n_fft", who)
-        self.win_length = self.n_fft if win_length is None else check_positive_int(win_length, "win_length", who)
-        self.hop_length = self.win_length // 2 if hop_length is None else check_positive_int(hop_length, "hop_length", who)
+        self.n_fft = check_whole(n_fft, "n_fft", who)
+        self.win_length = self.n_fft if win_length is None else check_whole(win_length, "win_length", who)
+        self.hop_length = self.win_length // 2 if hop_length is None else check_whole(hop_length, "hop_length", who)
         check_value(win_length, self.win_length <= self.n_fft, f"not be above 'n_fft', {n_fft}", "win_length", who)
-        self.pad = check_int(pad, "pad", who, low=0)
+        self.pad = check_whole(pad, "pad", who, low=0)
         self.window = check_enum(window, WindowType, "window", who)
-        self.power = check_number(power, "power", who, low=0)
+        self.power = check_real(power, "power", who, low=0)
         self.normalized = check_bool(normalized, "normalized", who)
         self.center = check_bool(center, "center", who)
         self.pad_mode = check_enum(pad_mode, BorderType, "pad_mode", who)
@@ -147,7 +147,7 @@ class SpectralCentroid(AudioTransform):
         pad: int = 0,
         window: WindowType = WindowType.HANN,
     ):
-        self.sample_rate = check_positive_int(sample_rate, "sample_rate", "SpectralCentroid")
+        self.sample_rate = check_whole(sample_rate, "sample_rate", "SpectralCentroid")
         self._spectrogram = Spectrogram(n_fft, win_length, hop_length, pad, window, power=1.0)
 
     def _sound(self, sound):
@@ -256,9 +256,9 @@ class AmplitudeToDB(AudioTransform):
 
     def __init__(self, stype: ScaleType = ScaleType.POWER, ref_value: float = 1.0, amin: float = 1e-10, top_db: float = 80.0):
         self.stype = check_enum(stype, ScaleType, "stype", "AmplitudeToDB")
-        self.ref_value = check_number(ref_value, "ref_value", "AmplitudeToDB", above=0)
-        self.amin = check_number(amin, "amin", "AmplitudeToDB", above=0)
-        self.top_db = check_number(top_db, "top_db", "AmplitudeToDB", low=0)
+        self.ref_value = check_real(ref_value, "ref_value", "AmplitudeToDB", above=0)
+        self.amin = check_real(amin, "amin", "AmplitudeToDB", above=0)
+        self.top_db = check_real(top_db, "top_db", "AmplitudeToDB", low=0)
 
     def _sound(self, sound):
         factor = 10.0 if self.stype is ScaleType.POWER else 20.0
@@ -282,8 +282,8 @@ class DBToAmplitude(AudioTransform):
     """
 
     def __init__(self, ref: float, power: float):
-        self.ref = check_number(ref, "ref", "DBToAmplitude")
-        self.power = check_number(power, "power", "DBToAmplitude")
+        self.ref = check_real(ref, "ref", "DBToAmplitude")
+        self.power = check_real(power, "power", "DBToAmplitude")
 
     def _sound(self, sound):
         return self.ref * (10.0 ** (0.1 * sound)) ** self.power
@@ -316,7 +316,7 @@ class MFCC(AudioTransform):
         log_mels: bool = False,
         melkwargs: dict | None = None,
     ):
-        self.n_mfcc = check_positive_int(n_mfcc, "n_mfcc", "MFCC")
+        self.n_mfcc = check_whole(n_mfcc, "n_mfcc", "MFCC")
         check_value(dct_type, dct_type == 2, "be 2", "dct_type", "MFCC")
         self.log_mels = check_bool(log_mels, "log_mels", "MFCC")
         arguments = dict(melkwargs or {})
@@ -348,7 +348,7 @@ class ComplexNorm(AudioTransform):
     _least = 2
 
     def __init__(self, power: float = 1.0):
-        self.power = check_number(power, "power", "ComplexNorm", low=0)
+        self.power = check_real(power, "power", "ComplexNorm", low=0)
 
     def _sound(self, sound):
         return _magnitude(sound, self.power)

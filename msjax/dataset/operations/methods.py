@@ -16,6 +16,7 @@ from msjax.dataset.operations.order import RepeatDataset, ShuffleDataset, SkipDa
 from msjax.dataset.operations.padding import BucketBatchByLengthDataset, PaddedBatchDataset
 from msjax.dataset.operations.saving import save
 from msjax.dataset.operations.sync import SyncWaitDataset, conditions
+from msjax.dataset.operations.transfer import device_que
 from msjax.dataset.run import draw_seed
 
 
@@ -428,7 +429,7 @@ def disable_sync(self: Dataset) -> None:
 
 for _method in (
     concat, map, batch, padded_batch, bucket_batch_by_length, shuffle, repeat, take, skip, filter, flat_map, project, rename, apply,
-    split, save, sync_wait, sync_update, disable_sync,
+    split, save, sync_wait, sync_update, disable_sync, device_que,
 ):  # fmt: skip
     setattr(Dataset, _method.__name__, _method)
 for _name, _method in (("zip", _zip), ("__add__", _add)):

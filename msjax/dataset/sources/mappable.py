@@ -9,7 +9,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_bool, check_int, is_int
 from msjax.core.base.errors import describe
-from msjax.dataset.checks import LARGEST, check_pool
+from msjax.dataset.checks import LARGEST, check_pool, check_whole
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.draws import NumpyDraws
 from msjax.dataset.parallel import ordered_map
@@ -187,10 +187,6 @@ def check_shards(who: str, num_shards: int | None, shard_id: int | None, conflic
         if shard_id is None:
             raise conflict(f"For '{who}', num_shards is specified and currently requires shard_id as well: {num_shards}.")
         check_int(num_shards, "num_shards", who, low=1, high=LARGEST)
-        # In the words that MindSpore has for it, which scripts and tests of all its datasets look for.
         if not is_int(shard_id):
             raise TypeError(f"For '{who}': Argument shard_id should be an int, but got {describe(shard_id)}.")
-        if not 0 <= shard_id < num_shards:
-            raise ValueError(
-                f"For '{who}': Input shard_id is not within the required interval of [0, {num_shards - 1}]: {shard_id}."
-            )
+        check_whole(shard_id, "shard_id", who, 0, num_shards - 1)

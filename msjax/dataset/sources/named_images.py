@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from msjax.core.base.checks import check_one_of
 from msjax.dataset.sources.listed import IMAGES, OTHERS, Image, Layout, files_in, folders_in, lines_of, listed
+from msjax.dataset.vision.image import decode_image
 from msjax.mindrecord.idx import read_idx
 
 __all__ = [
-    "Caltech256Dataset", "DIV2KDataset", "EMnistDataset", "FlickrDataset", "Food101Dataset", "IMDBDataset", "LSUNDataset",
+    "Caltech101Dataset", "Caltech256Dataset", "Flowers102Dataset", "LFWDataset", "PhotoTourDataset", "SBDataset", "DIV2KDataset", "EMnistDataset", "FlickrDataset", "Food101Dataset", "IMDBDataset", "LSUNDataset",
     "ManifestDataset", "OmniglotDataset", "Places365Dataset", "QMnistDataset", "RenderedSST2Dataset", "SBUDataset",
     "STL10Dataset", "SUN397Dataset", "SVHNDataset", "SemeionDataset",
 ]  # fmt: skip
@@ -181,6 +183,146 @@ def _imdb(o):
     return rows
 
 
+# Some folders of outlines in Caltech101 have other names than those of images.
+_OUTLINES = {"Faces": "Faces_2", "Faces_easy": "Faces_3", "Motorbikes": "Motorbikes_16", "airplanes": "Airplanes_Side_2"}
+_CALTECH = {"category": (0, 1), "annotation": (0, 2), "all": (0, 1, 2)}
+
+
+def _caltech_columns(o):
+    task = o["target_type"] or "category"
+    return [
+        ("image", "category", "annotation")[n]
+        for n in _CALTECH[check_one_of(task, tuple(_CALTECH), "target_type", "Caltech101Dataset")]
+    ]
+
+
+def _caltech101(o):
+    from scipy.io import loadmat
+
+    wanted, rows = _CALTECH[o["target_type"] or "category"], []
+    for number, folder in enumerate(folders_in(os.path.join(o["dataset_dir"], "101_ObjectCategories"))):
+        name = os.path.basename(folder)
+        for path in files_in(folder, ".jpg"):
+            row: list[Any] = [Image(path), np.array(number, np.int64)]
+            if 2 in wanted:
+                file = os.path.basename(path).replace("image", "annotation").replace(".jpg", ".mat")
+                outline = os.path.join(o["dataset_dir"], "Annotations", _OUTLINES.get(name, name), file)
+                contour = loadmat(outline)["obj_contour"]
+                row.append(contour.astype(contour.dtype.newbyteorder("=")))
+            rows.append([row[n] for n in wanted])
+    return rows
+
+
+def _flowers102(o):
+    from scipy.io import loadmat
+
+    top, parts = o["dataset_dir"], loadmat(os.path.join(o["dataset_dir"], "setid.mat"))
+    labels = loadmat(os.path.join(top, "imagelabels.mat"))["labels"].ravel()
+    uses = ("train", "valid", "test") if o["usage"] == "all" else (o["usage"],)
+    numbers = sorted(int(n) for use in uses for n in parts[{"train": "trnid", "valid": "valid", "test": "tstid"}[use]].ravel())
+    folders = [("jpg", "image")] + [("segmim", "segmim")] * (o["task"] == "Segmentation")
+    return [
+        (*(Image(os.path.join(top, folder, f"{start}_{n:05d}.jpg")) for folder, start in folders), _label(int(labels[n - 1]) - 1))
+        for n in numbers
+    ]
+
+
+def _flowers_columns(o):
+    task = check_one_of(o["task"], ("Classification", "Segmentation"), "task", "Flowers102Dataset")
+    return ("image", "label") if task == "Classification" else ("image", "segmentation", "label")
+
+
+_FACES = {"original": "lfw", "funneled": "lfw_funneled", "deepfunneled": "lfw-deepfunneled"}
+
+
+def _lfw(o):
+    top, pairs = o["dataset_dir"], o["task"] == "pairs"
+    labels = {line.split()[0]: n for n, line in enumerate(lines_of(top, "lfw-names.txt"))}
+    lists = {"train": ("DevTrain",), "test": ("DevTest",), "10fold": ("",), "all": ("DevTrain", "DevTest")}[o["usage"]]
+    things = [line.split() for part in lists for line in lines_of(top, f"{'pairs' if pairs else 'people'}{part}.txt")[1:]]
+
+    def image(name, number):
+        return Image(os.path.join(top, _FACES[o["image_set"] or "funneled"], name, f"{name}_{int(number):04d}.jpg"))
+
+    if pairs:
+        return [
+            (image(t[0], t[1]), image(t[0] if len(t) == 3 else t[2], t[-1]), _label(int(len(t) == 3)))
+            for t in things
+            if len(t) > 2
+        ]
+    # A line with one word says how many people follow.
+    return [(image(t[0], n + 1), _label(labels[t[0]])) for t in things if len(t) == 2 for n in range(int(t[1]))]
+
+
+def _lfw_columns(o):
+    check_one_of(o["image_set"] or "funneled", tuple(_FACES), "image_set", "LFWDataset")
+    task = check_one_of(o["task"] or "people", ("people", "pairs"), "task", "LFWDataset")
+    return ("image", "label") if task == "people" else ("image1", "image2", "label")
+
+
+_TOURS = ("notredame", "yosemite", "liberty", "notredame_harris", "yosemite_harris", "liberty_harris")
+
+
+def _photo_tour(o):
+    folder = os.path.join(o["dataset_dir"], o["name"])
+    count = len(lines_of(folder, "info.txt"))
+    sheets = [decode_image(np.fromfile(path, np.uint8)).array() for path in files_in(folder, ".bmp")]
+    # A sheet has 16 x 16 patches of 64 x 64 pixels.
+    patches = [p for s in sheets for p in s[..., :1].reshape(16, 64, 16, 64, 1).swapaxes(1, 2).reshape(256, 64, 64, 1)][:count]
+    if o["usage"] == "train":
+        return [(patch,) for patch in patches]
+    pairs = [[*map(int, line.split())] for line in lines_of(folder, "m50_100000_100000_0.txt")]
+    return [(patches[p[0]], patches[p[3]], _label(int(p[1] == p[4]))) for p in pairs]
+
+
+def _photo_tour_columns(o):
+    check_one_of(o["name"], _TOURS, "name", "PhotoTourDataset")
+    return ("image",) if o["usage"] == "train" else ("image1", "image2", "matches")
+
+
+def _sbd(o):
+    from scipy.io import loadmat
+
+    check_one_of(o["task"], ("Boundaries", "Segmentation"), "task", "SBDataset")
+    rows = []
+    for use in ("train", "val") if o["usage"] == "all" else (o["usage"],):
+        for name in map(str.strip, lines_of(o["dataset_dir"], f"{use}.txt")):
+            found = loadmat(os.path.join(o["dataset_dir"], "cls", f"{name}.mat"))["GTcls"][0]
+            mask = found["Segmentation"][0]
+            if o["task"] == "Boundaries":
+                mask = np.stack([edge[0].toarray() for edge in found["Boundaries"][0]])
+            rows.append((Image(os.path.join(o["dataset_dir"], "img", f"{name}.jpg")), mask))
+    return rows
+
+
+Caltech101Dataset = listed(
+    "Caltech101Dataset", "Images of 101 kinds of things, with outlines.",
+    Layout(_caltech_columns, _caltech101, f"dataset_dir target_type {IMAGES.removesuffix(' cache')}"),
+    "`image`, and by `target_type` (category, annotation or all) `category`, `annotation`",
+)  # fmt: skip
+Flowers102Dataset = listed(
+    "Flowers102Dataset", "Images of 102 kinds of flowers.",
+    Layout(
+        _flowers_columns, _flowers102, f"dataset_dir task=Classification usage {IMAGES.removesuffix(' cache')}", ("train", "valid", "test", "all")
+    ),
+    "`image`, with `task=\"Segmentation\"` `segmentation`, and `label`",
+)  # fmt: skip
+LFWDataset = listed(
+    "LFWDataset", "Faces, or pairs of them.",
+    Layout(_lfw_columns, _lfw, f"dataset_dir task usage image_set {IMAGES}", ("10fold", "train", "test", "all")),
+    '`image`, `label`; with `task="pairs"` `image1`, `image2`, `label`, 1 for the same person',
+)  # fmt: skip
+PhotoTourDataset = listed(
+    "PhotoTourDataset", "Patches of 64 x 64 pixels of photographs, or pairs of them.",
+    Layout(_photo_tour_columns, _photo_tour, f"dataset_dir name usage {OTHERS}", ("test", "train")),
+    "for training `image`; for testing `image1`, `image2`, `matches`, 1 for the same point",
+)  # fmt: skip
+SBDataset = listed(
+    "SBDataset", "Photographs with the boundaries or the masks of things.",
+    Layout(
+        ("image", "task"), _sbd, f"dataset_dir task=Boundaries usage {IMAGES.removesuffix(' cache')}", ("train", "val", "train_noval", "all")
+    ),
+)  # fmt: skip
 Food101Dataset = listed(
     "Food101Dataset", "Images of 101 kinds of food.", Layout(("image", "label"), _food101, f"dataset_dir usage {IMAGES}", _SPLITS)
 )

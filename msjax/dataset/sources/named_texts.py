@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msjax.core.base.checks import check_one_of
-from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_list
 from msjax.dataset.enums import Shuffle
 from msjax.dataset.sources.files import check_folder, check_usage
@@ -21,7 +20,7 @@ from msjax.dataset.sources.text_files import RowsOfFiles
 
 __all__ = [
     "AGNewsDataset", "AmazonReviewDataset", "CLUEDataset", "CoNLL2000Dataset", "DBpediaDataset", "EnWik9Dataset",
-    "Multi30kDataset", "PennTreebankDataset", "SQuADDataset", "SST2Dataset", "SogouNewsDataset", "UDPOSDataset", "USPSDataset",
+    "PennTreebankDataset", "SQuADDataset", "SST2Dataset", "SogouNewsDataset", "UDPOSDataset", "USPSDataset",
     "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset",
 ]  # fmt: skip
 
@@ -278,60 +277,6 @@ class EnWik9Dataset(RowsOfFiles):
 
     def _read(self, path):
         yield from ((np.array(line),) for (line,) in _lines(path, 1))
-
-    def _file_count(self, path):
-        return sum(1 for _ in self._read(path))
-
-
-class Multi30kDataset(RowsOfFiles):
-    """Sentences in two languages.
-
-    Columns: `text` and `translation`.
-
-    Args:
-        dataset_dir (str): the folder.
-        usage (str, optional): "train", "test", "valid" or "all". Default: "all".
-        language_pair (list of str, optional): ``["en", "de"]`` or ``["de", "en"]``. Default: the first.
-        num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache: as in `TextFileDataset`.
-
-    Example:
-        >>> import os
-        >>> from msjax import dataset as ds
-        >>> os.makedirs("training")
-        >>> for language, text in (("en", "yes"), ("de", "ja")):
-        ...     with open(f"training/train.{language}", "w") as f:
-        ...         _ = f.write(text)
-        >>> [(str(text), str(other)) for text, other in ds.Multi30kDataset(".", "train", ["de", "en"])]
-        [('ja', 'yes')]
-    """
-
-    _PARTS = {"train": "training/train", "test": "mmt16_task1_test/test", "valid": "validation/val"}
-
-    def __init__(
-        self, dataset_dir: str, usage: str | None = None, language_pair: list[str] | None = None, num_samples: int | None = None,
-        num_parallel_workers: int | None = None, shuffle: Any = None, num_shards: int | None = None, shard_id: int | None = None,
-        cache: object = None,
-    ):  # fmt: skip
-        who = "Multi30kDataset"
-        folder, usage = check_folder(dataset_dir, who), check_usage(usage, (*self._PARTS, "all"), who)
-        if language_pair is not None and not isinstance(language_pair, (list, tuple)):
-            raise TypeError(f"For '{who}', 'language_pair' should be a list of two names, but got {describe(language_pair)}.")
-        self._languages = tuple(language_pair or ("en", "de"))
-        if self._languages not in (("en", "de"), ("de", "en")):
-            raise ValueError(f"For '{who}', 'language_pair' should be ['en', 'de'] or ['de', 'en'], but got {language_pair}.")
-        parts = [*self._PARTS.values()] if usage == "all" else [self._PARTS[usage]]
-        files = [os.path.join(folder, f"{part}.{self._languages[0]}") for part in parts]
-        super().__init__(
-            files, num_samples, num_parallel_workers, True if shuffle is None else shuffle, num_shards, shard_id, cache
-        )
-
-    def _columns(self):
-        return ["text", "translation"]
-
-    def _read(self, path):
-        other = path.removesuffix(self._languages[0]) + self._languages[1]
-        for texts in zip(_lines(path, 1), _lines(other, 1)):
-            yield tuple(np.array(text) for (text,) in texts)
 
     def _file_count(self, path):
         return sum(1 for _ in self._read(path))

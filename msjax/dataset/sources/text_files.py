@@ -12,6 +12,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind, check_str, check_value, is_int
 from msjax.core.base.errors import describe
+from msjax.dataset import config
 from msjax.dataset.checks import check_list, check_workers
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.draws import NumpyDraws
@@ -45,7 +46,9 @@ class RowsOfFiles(Dataset):
         refuse_cache(cache, who)
         self._files = _find(dataset_files, who)
         self._limit = None if num_samples is None else check_int(num_samples, "num_samples", who, low=0, high=2**63 - 1) or None
-        self._together = check_workers(num_parallel_workers, who)
+        # MindSpore's number of workers where there are CPUs enough, on any machine, since it decides the order of the rows.
+        set_number = config.default_workers(8)
+        self._together = set_number if num_parallel_workers is None else check_workers(num_parallel_workers, who)
         check_kind(shuffle, isinstance(shuffle, (bool, Shuffle)), "be a bool or a member of Shuffle", "shuffle", who)
         self._shuffle = Shuffle.GLOBAL if shuffle is True else shuffle
         check_shards(who, num_shards, shard_id, RuntimeError)

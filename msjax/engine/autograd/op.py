@@ -222,6 +222,8 @@ def _record(op, operands, values, static, traced):
         out, residuals, token = op.forwards[static, slots](*values)
         spec = token.spec()
         pull = spec.pull
+        if spec.fresh:
+            spec.compile_ahead(spec.collected(residuals, values, out), out)
     node = None
     if True in pull.carries:
         if pull.slots != slots:

@@ -280,12 +280,13 @@ class ResidualSpec:
             outputs are not returned a second time: XLA would copy them.
         backwards: the compiled backward for each pair of (for each output, whether it has a gradient; for each of `slots`,
             whether its gradient is needed). It takes the residuals, then the given gradients, and returns the needed ones.
+        fresh: True until the backward has been compiled ahead; False for one from disk, where the backward will most probably be, too.
         used: for each pair as in `backwards`, which operands and given gradients the gradient depends on.
         token: the reference to this object in the structure of a program's results.
     """
 
     __slots__ = (
-        "pull", "sources", "forward", "shapes", "backwards", "needs_values", "used", "token", "_treedef", "__weakref__",
+        "pull", "sources", "forward", "shapes", "backwards", "needs_values", "fresh", "used", "token", "_treedef", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -303,6 +304,7 @@ class ResidualSpec:
         self._treedef = treedef
         self.needs_values: bool = any(kind != "kept" for kind, _ in sources)
         self.backwards = ProgramCache(self.backward_fn, forward.jit)
+        self.fresh: bool = treedef is not None
         self.used: dict[tuple[tuple[bool, ...], Need], tuple[bool, ...]] = {}
         self.token = SpecToken(self)
 
@@ -326,6 +328,17 @@ class ResidualSpec:
         """All residuals in the backward's order: those that were returned, and those among the operands and results of the call."""
         of = {"kept": kept, "in": values, "out": out}
         return [of[kind][i] for kind, i in self.sources]
+
+    def compile_ahead(self, residuals: Sequence[Any], out: Sequence[JaxArray]) -> None:
+        """Compile the backward in a thread while the forward pass goes on, as it will most probably be needed.
+
+        That is for a gradient of the first output only, as of BatchNorm, and of every operand that has one.
+        """
+        self.fresh = False
+        operands = [*residuals, out[0]]
+        if self.pull.carries[:1] == (True,) and not any(map(is_tracer, operands)):
+            given = (True,) + (False,) * (len(out) - 1)
+            self.backwards.compile_ahead((given, (True,) * len(self.pull.slots)), operands)
 
     def backward_fn(self, given_and_need: tuple[tuple[bool, ...], Need]) -> Callable[..., Any]:
         """The function of arrays that `backwards` keeps compiled."""

@@ -16,10 +16,12 @@ import jax
 import jax.core
 
 from msjax.engine.programs import limits
+from msjax.engine.programs.ahead import AHEAD
 from msjax.engine.programs.compilation import PROGRESS
 from msjax.engine.programs.compiler_options import compile_operator, is_nested, quick_options
+from msjax.engine.programs.cores import has_idle_core
 from msjax.engine.programs.limits import CACHE_LIMIT
-from msjax.engine.programs.signature import OtherCall, SignatureKey, signature_of
+from msjax.engine.programs.signature import NUMBERS, OtherCall, SignatureKey, shape_of, signature_of
 from msjax.engine.programs.store import STORE
 
 
@@ -71,6 +73,12 @@ class ProgramCache(dict):
             CACHE_LIMIT.register(self)
         self[key] = program
 
+    def compile_ahead(self, key: Any, values: Sequence[Any]) -> None:
+        """Compile the program of a key for operands like `values` in a thread, if a core is idle."""
+        if self.jit is None and has_idle_core() and self.find(key) is None:
+            shapes = [v if v.__class__ in NUMBERS else shape_of(v) for v in values]
+            AHEAD.submit((id(self), key), lambda: PendingProgram(self, key).first_call(shapes, ahead=True))
+
     def evict_unused(self) -> None:
         """Drop the programs that were not used since the last call of this method."""
         self._unused = dict(self)
@@ -108,18 +116,28 @@ class PendingProgram:
         self.key = key
 
     def __call__(self, *values: Any) -> Any:
+        AHEAD.take((id(self.cache), self.key))
+        program = self.cache.find(self.key)
+        # Another thread may have just compiled it.
+        return self.first_call(values) if program is None else program(*values)
+
+    def first_call(self, values: Sequence[Any], ahead: bool = False) -> Any:
+        """Get the program, and call it.
+
+        Args:
+            values: the operands.
+            ahead: compile it only, for operands of these shapes, without looking for it on disk.
+        """
         cache, key = self.cache, self.key
-        program = cache.find(key)
-        if program is not None:  # another thread has just compiled it
-            return program(*values)
         fn, of_signature = cache.function(key), isinstance(key, SignatureKey)
         if cache.jit is None and not of_signature and STORE.folder() and (description := STORE.describe(fn)) is not None:
             # A file of the store has the program of one signature.
             program = SignatureCache(fn, cache, key, description)
+            out = PendingProgram(program.programs, signature_of(values)).first_call(values, True) if ahead else program(*values)
             cache.put(key, program)
-            return program(*values)
+            return out
         stored_as = STORE.key(cache.description, values, quick_options())
-        if stored_as is not None and (found := self._call_stored(fn, stored_as, values)) is not None:
+        if stored_as is not None and not ahead and (found := self._call_stored(fn, stored_as, values)) is not None:
             return found[0]
         with PROGRESS.of(cache.name or "gradient"):
             traced, by_size = TracedFunction(fn, cache, key), False
@@ -128,8 +146,8 @@ class PendingProgram:
             else:
                 program, by_size = compile_operator(traced, values)
             with STORE.compiling(stored_as, program, values):
-                out = program(*values)
-        # Only now: what has run knows its first signature.
+                out = program.lower(*values).compile() if ahead else program(*values)
+        # Only now: what has run, or was compiled ahead, knows its first signature.
         if by_size and not of_signature:
             program = SignatureCache(fn, cache, key, programs=dict.fromkeys(traced.seen, program))
         cache.put(key, program)
@@ -217,6 +235,9 @@ class SignatureCache:
         cache, key: where this object stands.
         description: of the function, if its programs are stored on disk.
         programs: those that there are already.
+
+    Attributes:
+        programs: by signature.
     """
 
     def __init__(
@@ -230,11 +251,11 @@ class SignatureCache:
         self._fn = fn
         self._cache = weakref.ref(cache)
         self._key = key
-        self._programs = ProgramCache(self._function, cache.jit, description=description)
+        self.programs = ProgramCache(self._function, cache.jit, description=description)
         for signature, program in (programs or {}).items():
-            self._programs.put(signature, program)
+            self.programs.put(signature, program)
         # For calls that a stored program refuses: while jax traces, under other settings, on other devices.
-        self._otherwise = ProgramCache(self._function, cache.jit) if description is not None else self._programs
+        self._otherwise = ProgramCache(self._function, cache.jit) if description is not None else self.programs
         # Most functions are called for one signature only, and a stored program checks it faster than it is found.
         self._single = None
         self._has_several = description is None
@@ -251,7 +272,7 @@ class SignatureCache:
             except TypeError:
                 self._single = None
         signature = signature_of(values)
-        programs = self._programs
+        programs = self.programs
         program = programs[signature]
         if program.__class__ is PendingProgram and programs.description is not None:
             cache = self._cache()

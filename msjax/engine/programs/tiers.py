@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from threading import Thread
 from typing import Any
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
+from msjax.engine.programs.ahead import AHEAD
 from msjax.engine.programs.cores import has_idle_core
 
 VARIABLE = "MSJAX_TIERED_COMPILATION"
@@ -54,7 +53,7 @@ class TieredProgram:
         if first is None or not TieredProgram.allowed or self._settings is not jax_slots.settings_token():
             return self._jitted(*values)
         if self._calls == 2:
-            Thread(target=self._optimize, name="msjax-compile").start()
+            AHEAD.submit(self, self._optimize)
         try:
             return first(*values)
         except (TypeError, ValueError):
@@ -68,7 +67,8 @@ class TieredProgram:
             self._first = self._lowered.compile(compiler_options=self._options)
 
     def _optimize(self):
-        # jax finds it again when the jitted function is called, which fails there if it fails here.
-        with contextlib.suppress(Exception):
+        try:
             self._lowered.compile()
-        self._first = self._lowered = None
+        finally:
+            # jax finds it again when the jitted function is called, which fails there if it fails here.
+            self._first = self._lowered = None

@@ -44,7 +44,7 @@ def _index_add(
     use_lock: bool = True,
     check_index_bound: bool = True,
 ) -> Tensor:
-    """Slices added along an axis: ``index_add(indices, y, axis)`` or ``index_add(dim, index, source, alpha=1)``."""
+    """Slices added along an axis, in place: ``index_add(indices, y, axis)`` or ``index_add(dim, index, source, alpha=1)``."""
     if args and isinstance(args[0], Tensor):
         indices, y, axis = (*args, y, axis)[:3] if len(args) < 3 else args[:3]  # pyright: ignore[reportAssignmentType]
     else:

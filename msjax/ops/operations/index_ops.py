@@ -11,7 +11,6 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.typing import Number
-from msjax.engine.autograd.inplace import written
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import assigning, gathering, indexing, scattering, searching, segments, selecting, sorting
 from msjax.ops.primitive import Form
@@ -294,32 +293,20 @@ class ScatterAddWithAxis(Form):
         return scattering.tensor_scatter_elements(x, indices, updates, self.axis, "add")
 
 
-def _index_add(x: Parameter, indices: Tensor, y: Tensor, axis: int) -> Parameter:
-    """Slices added to those of a Parameter along an axis, in place.
-
-    Args:
-        x (Parameter): of any shape; it gets the sums.
-        indices (Tensor): of Int32, a vector.
-        y (Tensor): one slice for each index.
-        axis (int): the axis.
-    """
-    return written(x, scattering.index_add(x, indices, y, axis))
-
-
-class InplaceIndexAdd(Form, of=_index_add):
+class InplaceIndexAdd(Form, of=scattering.index_add):
     axis: int
 
-    def __call__(self, x: Parameter, indices: Tensor, y: Tensor) -> Parameter:
-        return _index_add(x, indices, y, self.axis)
+    def __call__(self, x: Parameter | Tensor, indices: Tensor, y: Tensor) -> Tensor:
+        return scattering.index_add(x, indices, y, self.axis)
 
 
-class IndexAdd(Form, of=_index_add):
+class IndexAdd(Form, of=scattering.index_add):
     axis: int
     use_lock: bool = True
     check_index_bound: bool = True
 
-    def __call__(self, x: Parameter, indices: Tensor, y: Tensor) -> Parameter:
-        return _index_add(x, indices, y, self.axis)
+    def __call__(self, x: Parameter | Tensor, indices: Tensor, y: Tensor) -> Tensor:
+        return scattering.index_add(x, indices, y, self.axis)
 
 
 class IndexPut(Form):

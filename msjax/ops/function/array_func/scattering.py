@@ -1,4 +1,4 @@
-"""Operators that scatter elements into a new Tensor by index."""
+"""Operators that scatter elements by index: into a new Tensor, but for `index_add`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_value
 from msjax.core.base.typing import Attribute, JaxArray, Number
+from msjax.engine.autograd.inplace import written
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.dispatch.tensors import require_integers
@@ -272,10 +273,10 @@ def index_combine(x: TensorLike, indices: TensorLike, updates: TensorLike, axis:
 def index_add(
     x: Parameter | Tensor, indices: Tensor, y: Tensor, axis: int, use_lock: bool = True, check_index_bound: bool = True
 ) -> Tensor:
-    """`x` with slices of `y` added to its slices number `indices` along an axis.
+    """`x`, after slices of `y` were added in place to its slices number `indices` along an axis.
 
     Args:
-        x (Parameter or Tensor): of any shape.
+        x (Parameter or Tensor): of any shape; it gets the sums.
         indices (Tensor): of Int32, a vector.
         y (Tensor): of the shape of `x` but along the axis, where it has one slice for each index.
         axis (int): the axis.
@@ -284,7 +285,7 @@ def index_add(
     check_value(
         y, y.ndim == x.ndim and y.shape[axis] == indices.size, f"have {indices.size} slices along axis {axis}", "y", "index_add"
     )
-    return index_combine(x, indices, y, axis, "add")
+    return written(x, index_combine(x, indices, y, axis, "add"))
 
 
 @operator(3, name="IndexFill", int_grad=(0, 2))
@@ -322,6 +323,6 @@ def inplace_sub(x: TensorLike, v: TensorLike, indices: int | Sequence[int] | Ten
     return index_combine(x, _rows(indices), v, 0, "sub")
 
 
-def inplace_index_add(var: TensorLike, indices: TensorLike, updates: TensorLike, axis: int) -> Tensor:
-    """`var` with `updates` added to its slices number `indices` along an axis, as a new Tensor."""
-    return index_combine(var, indices, updates, axis, "add")
+def inplace_index_add(var: Parameter | Tensor, indices: Tensor, updates: Tensor, axis: int) -> Tensor:
+    """`var`, after `updates` were added in place to its slices number `indices` along an axis; see `index_add`."""
+    return index_add(var, indices, updates, axis)

@@ -295,7 +295,7 @@ def randperm(n: int | Tensor, seed: int = 0, offset: int = 0, dtype: DTypeLike =
 
     Args:
         n (int or Tensor): how many.
-        seed, offset (int): if not both 0, make the order the same in every run of the program. Default: 0.
+        seed, offset (int): if not both 0, make the order the same in every call. `offset` counts if it is not 0, else `seed`. Default: 0.
         dtype (ms.dtype): Default: Int64.
 
     After `set_seed`, each call gives the same order of so many integers, as in MindSpore.
@@ -306,10 +306,10 @@ def randperm(n: int | Tensor, seed: int = 0, offset: int = 0, dtype: DTypeLike =
         6
     """
     (n,) = shape_of(n, "randperm")
-    if not offset and streams_are_open():
+    if seed or offset or streams_are_open():
         # MindSpore counts no calls here: each one gives the same order.
-        return wrap_array(jnp.asarray(_mixed(n, seed), mstype.to_jax(mstype.as_dtype(dtype))))
-    return apply(_RANDPERM, (next_key(seed + offset or None),), (n, mstype.as_dtype(dtype)))
+        return wrap_array(jnp.asarray(_mixed(n, offset or seed), mstype.to_jax(mstype.as_dtype(dtype))))
+    return apply(_RANDPERM, (next_key(),), (n, mstype.as_dtype(dtype)))
 
 
 # ---- other distributions
