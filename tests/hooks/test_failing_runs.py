@@ -27,9 +27,11 @@ def test_hooks_with_always_call_run_after_an_observer_failed_but_in_a_compiled_p
     getattr(inner, f"register_{failing}_hook")(fail)
     inner.register_forward_hook(lambda cell, args, out: log.append("not called"))
     for name, cell in (("outer", net), ("inner", inner)):
-        cell.register_forward_hook(
-            lambda c, args, out, n=name: log.append((n, float(args[0]), out and float(out))), always_call=True
-        )
+
+        def note(c, args, out, n=name):
+            log.append((n, float(args[0]), out and float(out)))
+
+        cell.register_forward_hook(note, always_call=True)
     net.register_forward_hook(lambda cell, args, out: 1 / 0, always_call=True, observe=True)
     with pytest.warns(UserWarning, match="in cell Nested.*raised ZeroDivisionError"), pytest.raises(KeyError, match="enough"):
         net(ms.Tensor(1.0))

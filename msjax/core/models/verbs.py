@@ -36,14 +36,14 @@ def ablate(
         n_heads (int, optional): of a value whose last axis holds all heads one after the other, how many there are; `axis` does not count
             then.
         value: what stands there instead: a number or an array that is broadcast, or "mean" for the mean over all axes but those of heads and
-            features. Default: 0.
+            features, within jax.vmap those of one example. Default: 0.
 
     Returns:
         A function, called like the model, that returns what the model would. The model's state stays. It may be used in jax.jit, jax.vmap
         and the like; jax.jit compiles it.
 
     Raises:
-        ValueError: no place, or no head, is selected; a head or the axis is out of range.
+        ValueError: no place, or no head, is selected; a head or the axis is out of range; there is no axis for "mean".
         TypeError: `heads` are no integers.
 
     Example:
@@ -74,6 +74,11 @@ def _is_mean(value):
 
 
 def _mean(value, kept):
+    if value.ndim == kept:
+        raise ValueError(
+            f"For 'ablate', value='mean' is over the axes before those of heads and features, but a value of shape {value.shape} has none: "
+            "within jax.vmap, it is that of one example. Give the mean itself, as an array."
+        )
     return value.mean(tuple(range(value.ndim - kept)), keepdims=True)
 
 
