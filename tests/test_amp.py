@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import Tensor, amp, nn
+from msjax import Tensor, amp, nn, ops
 
 
 class Net(nn.Cell):
@@ -95,7 +95,7 @@ def test_a_scale_without_leaving_out_steps_is_the_optimizers_to_undo():
         (lambda n: amp.auto_mixed_precision(n, "O9"), ValueError, "amp_level"),
         (lambda n: amp.auto_mixed_precision(n, "O2", ms.float64), ValueError, "dtype"),
         (lambda n: amp.auto_mixed_precision(1, "O2"), TypeError, "network"),
-        (lambda n: amp.auto_mixed_precision(n, "auto"), NotImplementedError, "auto"),
+        (lambda n: amp.auto_mixed_precision(lambda x: x, "O2"), TypeError, "network"),
         (lambda n: amp.custom_mixed_precision(n), ValueError, "one of"),
         (lambda n: amp.custom_mixed_precision(n, white_list=[nn.Dense], black_list=[nn.Dense]), ValueError, "one of"),
         (lambda n: amp.custom_mixed_precision(n, white_list=nn.Dense), TypeError, "list"),
@@ -109,3 +109,34 @@ def test_a_scale_without_leaving_out_steps_is_the_optimizers_to_undo():
 def test_errors(call, kind, words):
     with pytest.raises(kind, match=words):
         call(Net())
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_level_auto_chooses_for_each_operator(mode):
+    # Recorded from MindSpore but for the bias of Dense, which it adds in Float32.
+    ms.set_context(mode=mode)
+    types = {}
+
+    def compute(x):
+        product = x @ x
+        found = {"product": product, "relu": ops.relu(product), "exp": ops.exp(product), "both": ops.concat((product, x))}
+        types.update({name: value.dtype for name, value in found.items()})
+        return product.sum()
+
+    x = Tensor([[1.0, 2.0**-12], [0.0, 1.0]])
+    assert amp.auto_mixed_precision(compute, "auto")(x).dtype == FULL
+    assert types == {"product": HALF, "relu": HALF, "exp": FULL, "both": FULL}
+    np.testing.assert_array_equal(ms.grad(amp.auto_mixed_precision(lambda x: (x @ x).sum(), "auto", BRAIN))(x).dtype, FULL)
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.half, self.full = nn.Dense(2, 2, has_bias=False), nn.Dense(2, 2, has_bias=False).to_float(FULL)
+            self.dense, self.norm = nn.Dense(2, 2), nn.BatchNorm1d(2)
+
+        def construct(self, x):
+            return self.half(x), self.full(x), self.dense(x), self.norm(self.half(x))
+
+    net = Net()
+    assert amp.auto_mixed_precision(net, "auto") is net
+    assert [out.dtype for out in net(x)] == [HALF, FULL, HALF, FULL]

@@ -10,7 +10,9 @@ import time
 
 import numpy as np
 
-TASKS = ("heads", "lens", "ablate", "splice", "integrated", "paths", "features")
+TASKS = (
+    "cache", "parts", "heads", "lens", "patterns", "ablate", "steer", "splice", "sweep", "attribute", "integrated", "paths", "features"
+)  # fmt: skip
 
 
 def array(value):

@@ -100,3 +100,36 @@ def integrated(model, tokens, encoder, decoder):
 
 def paths(model, tokens, encoder, decoder):
     return hooks.stream(model, "h.*").edges(tokens, tokens[::-1], metric=metric, method="patching", heads=True).values
+
+
+def cache(model, tokens, encoder, decoder):
+    return list(hooks.run_with_cache(model, tokens, where="h.?")[1].values())
+
+
+def parts(model, tokens, encoder, decoder):
+    return hooks.stream(model, "h.*").decompose(tokens).values
+
+
+def patterns(model, tokens, encoder, decoder):
+    return list(hooks.stream(model, "h.*").patterns(tokens).values())
+
+
+@functools.cache
+def steering(model):
+    return jax.jit(hooks.steer(model, {"h.1": jnp.asarray(np.load("gpt2.npz")["decoder"][0])}))
+
+
+def steer(model, tokens, encoder, decoder):
+    return steering(model)(tokens)
+
+
+def of_first(logits):
+    return logits[0, -1, 3]
+
+
+def sweep(model, tokens, encoder, decoder):
+    return hooks.patch_sweep(model, tokens, tokens[::-1], "h.?:in", metric=of_first).values
+
+
+def attribute(model, tokens, encoder, decoder):
+    return list(hooks.attribute(model, tokens, at="h.?", metric=metric).values())

@@ -2,6 +2,7 @@
 
 import gpt2
 import torch
+from transformer_lens import patching
 from transformer_lens.model_bridge import TransformerBridge
 
 
@@ -41,3 +42,36 @@ def splice(model, tokens, encoder, decoder):
         return value + (steered - features) @ decoder
 
     return model.run_with_hooks(tokens, fwd_hooks=[("blocks.1.hook_resid_post", edit)])
+
+
+def cache(model, tokens, encoder, decoder):
+    _, found = model.run_with_cache(tokens)
+    return [found["resid_post", i] for i in range(4)]
+
+
+def parts(model, tokens, encoder, decoder):
+    _, found = model.run_with_cache(tokens)
+    return found.decompose_resid(mode="all")
+
+
+def patterns(model, tokens, encoder, decoder):
+    _, found = model.run_with_cache(tokens)
+    return [found["pattern", i] for i in range(4)]
+
+
+def steer(model, tokens, encoder, decoder):
+    return model.run_with_hooks(tokens, fwd_hooks=[("blocks.1.hook_resid_post", lambda value, hook: value + decoder[0])])
+
+
+def sweep(model, tokens, encoder, decoder):
+    _, clean = model.run_with_cache(tokens)
+    return patching.get_act_patch_resid_pre(model, tokens.flip(0), clean, lambda logits: logits[0, -1, 3])
+
+
+def attribute(model, tokens, encoder, decoder):
+    names, values, slopes = [f"blocks.{i}.hook_resid_post" for i in range(4)], [], []
+    forward = [(name, lambda value, hook: values.append(value.detach())) for name in names]
+    backward = [(name, lambda slope, hook: slopes.append(slope)) for name in names]
+    with torch.enable_grad(), model.hooks(forward, backward):
+        model(tokens)[:, -1, 3].sum().backward()
+    return [value * slope for value, slope in zip(values, slopes[::-1])]

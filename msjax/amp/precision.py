@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from msjax import nn
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
-from msjax.core.base.checks import check_kind, check_one_given, check_one_of, check_options, check_type, check_value
+from msjax.core.base.checks import (
+    check_callable,
+    check_kind,
+    check_one_given,
+    check_one_of,
+    check_options,
+    check_type,
+    check_value,
+)
+from msjax.engine.autograd.precision import ByOperator, computing_in
 from msjax.nn.cell.base import Cell
+from msjax.nn.cell.settings import compute_in
 from msjax.nn.wrap.loss_scale import to_float32
 
 if TYPE_CHECKING:
     from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
 
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 _LEVELS = ("O0", "O1", "O2", "O3", "auto")
 
 
@@ -47,23 +61,32 @@ class _OutputTo32(Cell):
         return self._backbone
 
 
-def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mstype.float16) -> Cell:
+@overload
+def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mstype.float16) -> Cell: ...
+
+
+@overload
+def auto_mixed_precision(network: Callable[_P, _R], amp_level: str = "O0", dtype: Type = mstype.float16) -> Callable[_P, _R]: ...
+
+
+def auto_mixed_precision(network: Any, amp_level: str = "O0", dtype: Type = mstype.float16) -> Any:
     """Compute a network in mixed precision. Its Parameters keep their types.
 
     Args:
-        network (Cell): the network; its cells are changed.
+        network (Cell or function): the network; its cells are changed. A function can have level "auto" only.
         amp_level (str): "O0" for no change; "O1" for the cells of `get_white_list` in 16 bits, with Float32 results; "O2" for
             all but the cells of `get_black_list` in 16 bits; "O3" for all in 16 bits. The results of O2 and O3 are Float32.
-            Default: "O0".
+            "auto" chooses for each operator: products and convolutions in 16 bits, that of `nn.Dense` with its bias; exponentials, logarithms, powers, sums,
+            normalizations and losses in Float32; sums with a bias and concatenation in the widest type of their operands; the
+            others in the type that they get. `to_float` of a cell within goes before. Default: "O0".
         dtype (ms.dtype): ms.float16 or ms.bfloat16. Default: ms.float16.
 
     Returns:
-        The network, for O2 and O3 in a cell around it.
+        The network, for O2 and O3 in a cell around it; of a function, another one.
 
     Raises:
-        TypeError: `network` is not a Cell.
+        TypeError: `network` is neither a Cell nor a function, or a function with another level than "auto".
         ValueError: an unknown level or another type.
-        NotImplementedError: level "auto".
 
     Example:
         >>> from msjax import Tensor, amp, bfloat16, nn
@@ -71,10 +94,21 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mst
         >>> print(net(Tensor([[1.0, 2.0]])).dtype)
         Float32
     """
-    _check(network, dtype, "auto_mixed_precision")
     check_one_of(amp_level, _LEVELS, "amp_level", "auto_mixed_precision")
+    if amp_level == "auto" and not isinstance(network, Cell):
+        check_callable(network, "network", "auto_mixed_precision")
+        _check_type(dtype, "auto_mixed_precision")
+
+        @functools.wraps(network)
+        def run(*args, **kwargs):
+            with computing_in(ByOperator(dtype)):
+                return network(*args, **kwargs)
+
+        return run
+    _check(network, dtype, "auto_mixed_precision")
     if amp_level == "auto":
-        raise NotImplementedError("For 'auto_mixed_precision', the level 'auto' is not offered; use O1, O2 or O3.")
+        compute_in(network, ByOperator(dtype))
+        return network
     if amp_level == "O0":
         return network
     if amp_level == "O1":
@@ -110,6 +144,10 @@ def custom_mixed_precision(
 
 def _check(network, dtype, who):
     check_type(network, Cell, "network", who)
+    _check_type(dtype, who)
+
+
+def _check_type(dtype, who):
     check_value(dtype, dtype in (mstype.float16, mstype.bfloat16), "be ms.float16 or ms.bfloat16", "dtype", who)
 
 

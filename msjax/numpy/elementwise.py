@@ -93,11 +93,14 @@ def _binary(name: str, function: BinaryOperator, doc: str) -> _Binary:
     return call
 
 
-def _lcm(x1: Any, x2: Any) -> Any:
-    kinds = [x.dtype for x in (x1, x2) if isinstance(x, Tensor) and x.dtype.kind == "f"]
-    whole = [x.astype(mstype.int32) if isinstance(x, Tensor) and x.dtype.kind == "f" else x for x in (x1, x2)]
-    found = ops.lcm(*whole)
-    return found.astype(kinds[0]) if kinds else found
+def _of_whole_parts(op: BinaryOperator) -> Callable[[Any, Any], Any]:
+    def call(x1, x2):
+        kinds = [x.dtype for x in (x1, x2) if isinstance(x, Tensor) and x.dtype.kind == "f"]
+        whole = [x.astype(mstype.int32) if isinstance(x, Tensor) and x.dtype.kind == "f" else x for x in (x1, x2)]
+        found = op(*whole)
+        return found.astype(kinds[0]) if kinds else found
+
+    return call
 
 
 # After the operator: whether integers are first converted to Float32.
@@ -180,12 +183,12 @@ float_power: _Binary = _binary(
 )
 floor_divide: _Binary = _binary("floor_divide", ops.floor_divide, "x1 / x2, rounded towards minus infinity.")
 fmod: _Binary = _binary("fmod", _jnp2("fmod", jnp.fmod), "The remainder of division, with the sign of x1.")
-gcd: _Binary = _binary("gcd", ops.gcd, "The greatest common divisor.")
+gcd: _Binary = _binary("gcd", _of_whole_parts(ops.gcd), "The greatest common divisor; of floats, that of their whole parts.")
 greater: _Binary = _binary("greater", ops.greater, "x1 > x2.")
 greater_equal: _Binary = _binary("greater_equal", ops.greater_equal, "x1 >= x2.")
 heaviside: _Binary = _binary("heaviside", _jnp2("heaviside", _heaviside), "0 for negative x1, 1 for positive, x2 for 0.")
 hypot: _Binary = _binary("hypot", _jnp2("hypot", jnp.hypot, floats=True), "sqrt(x1**2 + x2**2).")
-lcm: _Binary = _binary("lcm", _lcm, "The lowest common multiple; of floats, that of their whole parts.")
+lcm: _Binary = _binary("lcm", _of_whole_parts(ops.lcm), "The lowest common multiple; of floats, that of their whole parts.")
 less: _Binary = _binary("less", ops.less, "x1 < x2.")
 less_equal: _Binary = _binary("less_equal", ops.less_equal, "x1 <= x2.")
 logaddexp: _Binary = _binary(

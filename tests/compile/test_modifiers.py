@@ -109,16 +109,3 @@ def test_a_text_has_the_value_at_the_time_of_the_print(capsys):
 
     ms.jit(fn)(ms.Tensor([3.0]))
     assert capsys.readouterr().out == "[3.]\n"
-
-
-def test_always_call_in_a_program_of_hooks_jit():
-    net, calls = _net(), []
-
-    def fail(cell, args, output):
-        raise RuntimeError("the hook")
-
-    net[1].register_forward_hook(fail)
-    net.register_forward_hook(lambda cell, args, output: calls.append(output), always_call=True)
-    with pytest.raises(RuntimeError, match="the hook"):
-        ms.hooks.jit(lambda x: net(ms.Tensor(x))._value)(X._value)
-    assert calls == [None]

@@ -147,12 +147,17 @@ def _stage(case, way, a, b, logs):
             return None  # tracing finds it, before any hook of the program is called
         if type(a.error) is not type(b.error):
             return f"error: {_head(b.error)} instead of {_head(a.error)}", f"{b.error!r}"
-        # Under jax.jit, what fails while jax traces calls no hooks, and always_call makes no difference; a program runs to its
-        # end, with the hooks behind the one that failed.
+        # In a program, a hook that fails brings no calls by always_call; under jax.jit, what fails while jax traces calls no hooks, and a
+        # program runs to its end, with the hooks behind the one that failed.
         if (way in COMPILED or way.startswith("objects")) and log and log[-1][0] in _in_loops(case, log):
             return None  # which call fails first depends on the loops that the program lacks
         always = any(hook["options"].get("always_call") for hook in case["hooks"])
-        if not logs or way == "backward" or (way in ("functional_jit", "objects_jit") and (always or not found)):
+        if (
+            not logs
+            or way == "backward"
+            or (way in COMPILED and always)
+            or (way in ("functional_jit", "objects_jit") and not found)
+        ):
             return None
         if way.startswith("objects"):
             log, found = ([entry for entry in entries if not _nothing_arrived(entry)] for entries in (log, found))

@@ -9,7 +9,7 @@ import pytest
 from flax import nnx
 
 import msjax as ms
-from msjax.hooks import capture, ops
+from msjax.hooks import capture, integrated_gradients, ops
 
 
 class Block(nnx.Module):
@@ -194,3 +194,12 @@ def test_operations_of_a_function():
     _, found = jax.jit(ms.hooks.capture(f, inner.name, gradients=True, edit={inner.name: lambda v, i: v + i[0]}))(jnp.ones(3))
     assert found.activations[inner.name].shape == (2, 3) == found.gradients[inner.name].shape
     np.testing.assert_allclose(found.activations[inner.name][0], np.ones(3), rtol=1e-6)
+
+
+def test_gradients_of_runs_of_a_scan():
+    """nnx refuses a module within a scan that was made in another trace."""
+    model = Scanned(nnx.Rngs(0), remat=False)
+    x = jax.random.normal(jax.random.key(0), (1, 4, 8))
+    found = integrated_gradients(model, x, metric=lambda out: out.sum((1, 2)), steps=1)
+    slope = nnx.grad(lambda x, model: layers_by_hand(model, x)[0].sum())(x / 2, model)
+    np.testing.assert_allclose(found.values, slope * x, rtol=1e-4, atol=1e-5)

@@ -1,5 +1,6 @@
 """Recurrent layers, against the steps written out in numpy."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -184,3 +185,25 @@ def ones(*shape, dtype=np.float32):
 def test_bad_arguments_are_refused(call, error):
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("kind", ["tanh", "relu", "gru", "lstm"])
+@pytest.mark.parametrize("given", [False, True])
+def test_gradients_are_those_that_jax_derives(kind, given):
+    # MindSpore's ways take the weights' gradients after the loop over the steps, jax.grad within it.
+    net = make(kind, INPUT, HIDDEN, num_layers=1, has_bias=not given, bidirectional=given)
+    rng = np.random.default_rng(3)
+    x = Tensor(rng.normal(size=(STEPS, BATCH, INPUT)).astype(np.float32))
+    lengths = Tensor(np.array([4, 1, 2], np.int32)) if given else None
+
+    def of(found):
+        out, last = found
+        return (out**2).sum() + (last[1] if kind == "lstm" else last).sum()
+
+    apply, trained, others = ms.functionalize(net)
+    steps = None if lengths is None else lengths.asnumpy()
+    wanted = jax.grad(lambda t, x: of(apply(t, others, x, None, steps)[0]), (0, 1))(trained, x.asnumpy())
+    by_input, by_weights = ms.grad(lambda x: of(net(x, None, lengths)), 0, net.trainable_params())(x)
+    np.testing.assert_allclose(by_input.asnumpy(), wanted[1], rtol=2e-5, atol=1e-5)
+    for parameter, got in zip(net.trainable_params(), by_weights):
+        np.testing.assert_allclose(got.asnumpy(), wanted[0][parameter.name], rtol=2e-5, atol=1e-5)

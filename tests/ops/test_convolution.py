@@ -1,6 +1,7 @@
 """Convolutions: all ways of computing them agree with XLA's own, values and derivatives."""
 
 import itertools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -109,8 +110,9 @@ def test_the_gradient_of_a_weight_by_pieces_agrees_with_xlas(name, monkeypatch):
     static = (*settings, 1)
     x, w = jnp.asarray(RNG.normal(size=image)), jnp.asarray(RNG.normal(size=weight))
     out = jax.eval_shape(lambda x, w: plain(x, w, *static), x, w)
-    monkeypatch.setattr(weight_gradients, "_PIXELS", 2 * np.prod(out.shape[2:]))
-    monkeypatch.setattr(weight_gradients, "_AT_ONCE", 1)
+    monkeypatch.setattr(weight_gradients, "_PIXELS", 2 * math.prod(out.shape[2:]))
+    monkeypatch.setattr(weight_gradients, "_LEAST", 1)
+    monkeypatch.setattr(weight_gradients, "_FEW_COLUMNS", 0)
     assert weight_gradients.examples_in_a_piece(x, w, *static) == 2
     ct = jnp.asarray(RNG.normal(size=out.shape))
 
@@ -302,7 +304,8 @@ def test_gradients_in_shard_map_are_summed_over_devices():
 def test_the_gradient_of_a_weight_by_pieces_in_shard_map_is_summed_over_devices(monkeypatch):
     monkeypatch.setattr(weight_gradients, "_MANY", 1)
     monkeypatch.setattr(weight_gradients, "_PIXELS", 2 * 16)
-    monkeypatch.setattr(weight_gradients, "_AT_ONCE", 1)
+    monkeypatch.setattr(weight_gradients, "_LEAST", 1)
+    monkeypatch.setattr(weight_gradients, "_FEW_COLUMNS", 0)
     static = ((1, 1), ((0, 0), (0, 0)), (1, 1), 1)
     x, w = jnp.asarray(RNG.normal(size=(8, 20, 6, 6))), jnp.asarray(RNG.normal(size=(2, 20, 3, 3)))
     ct = jnp.asarray(RNG.normal(size=(8, 2, 4, 4)))

@@ -158,6 +158,36 @@ def test_a_sweep_over_neurons_with_recovery_memory_and_progress():
     close(sweep.recovery[1, 4], (own - low) / (metric(PLAIN) - low))
 
 
+def test_a_reader_is_counted_once_in_a_scan():
+    class Inner(nnx.Module):
+        def __call__(self, x):
+            return jnp.tanh(x)
+
+    class Outer(nnx.Module):
+        def __init__(self):
+            self.inner = Inner()
+
+        def __call__(self, x):
+            return self.inner(x)
+
+    class Block(nnx.Module):
+        def __init__(self, rngs):
+            self.norm, self.mlp = Outer(), nnx.Linear(4, 4, rngs=rngs)
+
+        def __call__(self, x):
+            return x + self.mlp(self.norm(x))
+
+    class Layers(nnx.Module):
+        def __init__(self):
+            self.blocks = nnx.vmap(lambda key: Block(nnx.Rngs(key)))(jax.random.split(jax.random.key(0), 2))
+
+        def __call__(self, x):
+            return nnx.scan(lambda x, block: block(x), in_axes=(nnx.Carry, 0), out_axes=nnx.Carry)(x, self.blocks)
+
+    found = hooks.stream(Layers(), "blocks").edges(jnp.ones((1, 4)), jnp.zeros((1, 4)), metric=jnp.sum)
+    assert found.readers == ("blocks.norm[0]", "blocks.norm[1]", "blocks[1]")
+
+
 class WithDropout(NnxBlock):
     """One with dropout that is off, on what a module adds and on the stream."""
 

@@ -207,6 +207,18 @@ def test_what_follows_the_last_step_is_none():
     assert {row.step for row in watched.rows} == {1, 2}
 
 
+def test_statistics_that_nobody_has_read_leave_the_device():
+    model = Pair()
+    with watch(model, every=1, what="parameter", statistics="norm") as watched:
+        watched.next_step()
+        before = len(jax.live_arrays())
+        for _ in range(300):
+            watched.next_step()
+        assert len(jax.live_arrays()) < before + 150
+    norm = np.linalg.norm(model.first.kernel[...])
+    assert [row.norm for row in watched.rows if row.name == "first.kernel"] == pytest.approx([norm] * 301)
+
+
 def test_no_compilation_after_the_second_step(caplog):
     """Without a program, the statistics are compiled at the end of the first step, with all that the model has."""
     net, step = network()

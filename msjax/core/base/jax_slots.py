@@ -131,12 +131,6 @@ def trace_of(value: Any) -> Any:
     return getattr(value, "_trace", None)
 
 
-def variable_of(value: Any) -> Any:
-    """The variable of the traced program that a tracer stands for; None for a value that is no tracer."""
-    variable = getattr(value, "val", None) if isinstance(value, jax.core.Tracer) else None
-    return variable if isinstance(variable, jax.extend.core.Var) else None
-
-
 # ---- settings
 
 

@@ -15,7 +15,6 @@ from msjax.core.base.arrays import is_tracer, staged
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks import primitive
-from msjax.core.hooks.boundaries import Boundary
 from msjax.core.hooks.delivery import NOW, TracedDelivery
 from msjax.core.hooks.events import BoundEvent, Event
 from msjax.core.hooks.primitive import hook_p
@@ -322,9 +321,6 @@ class CallsAsOutputs(TracedDelivery):
     def put(self, values: ValueKind, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
         self.put_event(event, [jax.lax.stop_gradient(array) for array in arrays], after_text=True)
         return carried
-
-    def boundary(self, values: ValueKind) -> Boundary | None:
-        return Boundary(values, self.put_event)
 
 
 # Part of the key of every cache of jax: a function with a jit of its own is traced apart for such programs. Made when msjax is

@@ -29,7 +29,6 @@ from msjax.core.hooks.trial_run import TrialRun
 from msjax.core.hooks.worker import barrier
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.boundaries import Boundary
     from msjax.core.hooks.events import Slot
     from msjax.core.hooks.hook import Hook
     from msjax.core.hooks.kinds import FrameKind, ValueKind
@@ -127,10 +126,6 @@ class Delivery:
     def before_loop(self, values: ValueKind, tree: PyTree) -> PyTree:
         """Nested containers for a loop or transformation of jax, such that the calls within it come after those before it."""
         return tree
-
-    def boundary(self, values: ValueKind) -> Boundary | None:
-        """The `Boundary` of a call that begins, where its hooks may be called after the run of a program."""
-        return None
 
     def settle(self) -> None:
         """Before code that is to run after the hooks so far."""

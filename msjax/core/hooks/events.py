@@ -43,7 +43,6 @@ class Event:
         what: how messages name it.
         first: whether it runs before all other events of the program; of several such, those with the larger number come first.
         observes: whether it is a call of user code, which may change what programs are compiled for.
-        bounds: whether it changes what is called if a later event fails, see `msjax.core.hooks.boundaries`.
         collected: whether a callback keeps its values for the code that runs after the program; otherwise the callback runs it.
     """
 
@@ -51,7 +50,6 @@ class Event:
     first: int = False
     observes = False
     collected = False
-    bounds = False
 
     def __call__(self, arrays: Sequence[Any]) -> None:
         """Run the event with the values that a run of the program has computed."""

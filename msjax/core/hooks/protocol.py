@@ -7,13 +7,13 @@ of another framework, a plain function.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from msjax.core.base.errors import where
 from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import CALLBACKS, tie_calls_to
-from msjax.core.hooks.boundaries import call_after_failure
 from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.returns import HookKind, HookLabel, forward_pre_result, forward_result
@@ -132,15 +132,9 @@ class CallFrame(Frame):
         if delivery is NOW and values.has_tracers(args, kwargs):
             delivery = CALLBACKS
         table, out, pending = table_of(subject), None, None
-        # Where the program's run is what may fail.
-        boundary = delivery.boundary(values) if table.always_called else None
         try:
-            if boundary is not None:
-                _may_fail(boundary, table.forward, self, args, kwargs, None)
             if table.forward_pre:
                 for number, hook in enumerate(table.forward_pre):
-                    if boundary is not None and number:
-                        _may_fail(boundary, table.forward, self, args, kwargs, None)
                     given = (args, kwargs) if hook.with_kwargs else (args,)
                     result, (args, kwargs) = delivery.run(self, FORWARD_PRE, hook, given, (args, kwargs), number)
                     if result is not None:
@@ -153,8 +147,6 @@ class CallFrame(Frame):
             around = self.rules.nodes_around_forward_hooks
             if around:
                 args = inputs
-            if boundary is not None:
-                _may_fail(boundary, pending, self, args, kwargs, None)
             out = function(*inputs, **kwargs)
             if table.backward and not around:
                 out = values.on_outputs(self, out, pre=False)
@@ -163,8 +155,6 @@ class CallFrame(Frame):
                 delivery = CALLBACKS
             while pending:
                 hook = pending.pop(0)
-                if boundary is not None:
-                    _may_fail(boundary, pending, self, args, kwargs, out)
                 given = (args, kwargs, out) if hook.with_kwargs else (args, out)
                 result, out = delivery.run(self, FORWARD, hook, given, out, len(table.forward) - len(pending) - 1)
                 if result is not None and not values.is_nothing(result):
@@ -174,17 +164,23 @@ class CallFrame(Frame):
             if table.backward and around:
                 out = values.on_outputs(self, out, pre=False)
         except Exception:
-            if boundary is not None:
-                boundary.end()
-            if boundary is None or not STATE.in_program():  # code that fails while msjax compiles it runs in PyNative mode
+            if not (delivery.outputs and STATE.in_program()):  # code that fails while msjax compiles it runs in PyNative mode
                 for hook in table_of(subject).forward if pending is None else pending:
                     if hook.always_call:
                         given = (args, kwargs, out) if hook.with_kwargs else (args, out)
-                        call_after_failure(delivery.run, (self, FORWARD, hook, given, out), _always(hook))
+                        self._call_after_failure(delivery, hook, given, out)
             raise
-        if boundary is not None:
-            boundary.end()
         return values.on_outputs(self, out, pre=True) if table.backward_pre else out
+
+    def _call_after_failure(self, delivery, hook, given, out):
+        """Run a forward hook that was registered with always_call=True after the call failed; its own failure is a warning."""
+        try:
+            delivery.run(self, FORWARD, hook, given, out)
+        except Exception as error:
+            warnings.warn(
+                f"The forward hook {hook.name} (always_call=True){where()} raised {error!r}, after the call had failed already.",
+                stacklevel=4,
+            )
 
     # ---- in the backward pass
 
@@ -221,14 +217,3 @@ class CallFrame(Frame):
             given = (grad_output, grads) if last else (grads, grad_output)
             grads = self.run_backward(BACKWARD, hook, given, int(last), number)
         return list(grads[: self.n_inputs])
-
-
-def _may_fail(boundary, hooks, frame, args, kwargs, out):
-    """From here on, those of the hooks run if an event fails that have always_call=True, and are not declared part of the program."""
-    hooks = [hook for hook in hooks if hook.always_call and not hook.traced]
-    given = [(args, kwargs, out) if hook.with_kwargs else (args, out) for hook in hooks]
-    boundary.pending([hook.fn for hook in hooks], frame.head(), given, [*map(_always, hooks)])
-
-
-def _always(hook):
-    return f"The forward hook {hook.name} (always_call=True){where()}"

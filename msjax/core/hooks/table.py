@@ -129,11 +129,6 @@ class HookTable:
         return tuple([(kind, hook.key) for kind in _KINDS_IN_CALLS for hook in getattr(self, kind)])
 
     @functools.cached_property
-    def always_called(self) -> bool:
-        """Whether a forward hook runs even if the call fails."""
-        return any(hook.always_call for hook in self.forward)
-
-    @functools.cached_property
     def of_programs(self) -> list[Hook]:
         """The hooks that are part of programs, as observers, which stand in slots, are not."""
         return [hook for kind in _KINDS_IN_CALLS for hook in getattr(self, kind) if not hook.in_slot]

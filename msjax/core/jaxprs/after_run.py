@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -93,7 +92,6 @@ class _Code:
         self._known: dict[int, str] = {}
         self._present: dict[Any, str] = {}
         self._begin: list[str] = []
-        self._bounds = True in {e.bounds for e in everything}
         # Those in loops and conds, and those whose values come by callbacks, stand in a dict.
         others = [e for e in events if not isinstance(e, Happens) or e.count is not None or e.lanes]
         inside = [*dict.fromkeys(_events_of(others))]
@@ -101,8 +99,6 @@ class _Code:
             self._begin.append(f"p = {{e: e.present() for e in {self.name(changing)}}}")
         elif others:
             self._begin.append("p = {}")
-        if bounding := [e for e in inside if e.bounds]:
-            self._begin.append(f"p |= {{e: {self.name(functools.partial)}(e.happen, failed) for e in {self.name(bounding)}}}")
         for event in sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0):
             if event not in others:
                 event.event.write(self, [f"o[{n if numbers is None else numbers[n]}]" for n in event.values])
@@ -133,12 +129,7 @@ class _Code:
         return name
 
     def function(self) -> Callable[[Sequence[JaxArray]], Any]:
-        lines = [*self._begin, *self._lines, f"return {self._result}"]
-        if self._bounds:
-            # The innermost call fails first.
-            failed = ["except Exception:", "    for call in reversed(failed.values()): call()", "    raise"]
-            lines = ["failed = {}", "try:", *[f"    {line}" for line in lines], *failed]
-        source = "\n    ".join(["def after_run(o):", *lines])
+        source = "\n    ".join(["def after_run(o):", *self._begin, *self._lines, f"return {self._result}"])
         exec(compile(source, "<after a compiled program>", "exec"), self._names)
         return self._names["after_run"]
 

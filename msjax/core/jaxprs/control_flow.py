@@ -19,7 +19,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec, Sharding
 
 from msjax.core.base import jax_slots
 from msjax.core.base.typing import JaxArray
-from msjax.core.jaxprs import closed_rules, custom_rules
+from msjax.core.jaxprs import custom_rules
 from msjax.core.jaxprs.plan import close
 
 if TYPE_CHECKING:
@@ -65,8 +65,6 @@ class Rule:
         run: ``run(interpreter, step, ins, index, probes)`` evaluates the equation and returns (outs, the values of its places).
         found: from an equation and the lists of Found of its bodies to that of the equation.
         has_own_derivative: True if the user's rule gives its derivative.
-        closed: evaluates, as `run` does, an equation whose rule closes over traced values, so that the new equation's does not.
-        always: tells if an equation is evaluated by `run` even where it has no places.
         groups: True if the equations of its only body can stand in its place, where nobody differentiates the program any more.
     """
 
@@ -74,8 +72,6 @@ class Rule:
     run: Callable[..., Any]
     found: Callable[..., Any] = _as_it_is
     has_own_derivative: bool = False
-    closed: Callable[..., Any] | None = None
-    always: Callable[[jex.JaxprEqn], bool] | None = None
     groups: bool = False
 
 
@@ -335,8 +331,7 @@ def _shard_map(interpreter, step, ins, index, probes):
 
 
 def _custom(name):
-    bodies = one_body("call_jaxpr", name)
-    return Rule(bodies, getattr(custom_rules, name), has_own_derivative=True, closed=getattr(closed_rules, name))
+    return Rule(one_body("call_jaxpr", name), getattr(custom_rules, name), has_own_derivative=True)
 
 
 def inline(interpreter: Interpreter, step: Any, ins: Sequence[JaxArray], index: tuple[Any, ...], probes: tuple[Any, ...]) -> Any:

@@ -7,19 +7,15 @@ of the steps of a while_loop, and leaves the forms of control flow to the rules 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.extend.core as jex
 import jax.numpy as jnp
 
-from msjax.core.base import jax_slots
 from msjax.core.base.typing import JaxArray, PyTree, PyTreeDef
 from msjax.core.hooks.places import Edits, Tracing, WholeEdit, edited, is_array, is_tracing, place_p, tap_p
-from msjax.core.jaxprs.closed_rules import refers_to_trace, without_unused
 from msjax.core.jaxprs.control_flow import wide
-from msjax.core.jaxprs.evaluate import Plain, bind, walk
+from msjax.core.jaxprs.evaluate import bind, walk
 from msjax.core.jaxprs.plan import Counter, Inside, Planner
 
 if TYPE_CHECKING:
@@ -41,7 +37,6 @@ class Interpreter:
         self.edits = edits
         self.max_steps = max_steps
         self.jitted = {}
-        self.again: dict[jex.Var, Any] = {}  # of a program that is evaluated while it is traced: {variable: its new value}
 
     def run(
         self, block: Block, args: Sequence[JaxArray], index: tuple[Any, ...] = (), probes: tuple[Any, ...] = ()
@@ -79,18 +74,6 @@ class Interpreter:
             return outs
 
         return walk(block.closed, block.steps, args, visit), got
-
-    def run_again(self, block: Block, args: Sequence[JaxArray]) -> list[Any]:
-        """The results of a Block without places, equation by equation, so that each variable's new value is known."""
-        inside = {id(step.eqn): step for step in block.steps if not isinstance(step, Plain)}
-
-        def visit(step, ins):
-            return step.rule.run(self, step, ins, (), [])[0] if isinstance(step, Inside) else bind(step.eqn, ins)
-
-        steps = [inside.get(id(eqn), Counter(eqn)) for eqn in block.closed.jaxpr.eqns]
-        outs = walk(block.closed, steps, args, visit, self.again)
-        self.again = {}
-        return outs
 
     def first_step(self, block: Block) -> JaxArray:
         """The number of the first step of a while_loop with this body."""
@@ -144,7 +127,7 @@ class Interpreter:
         """``fn(*args)``, which calls code of the user's; its sites are edited, with `index` for the loops around it."""
         if not self.edits.rows:
             return fn(*args)
-        program = Program(fn, args, {}, Tracing(self.edits), self.rules)
+        program = Program(fn, args, {}, Tracing(self.edits))
         block = Planner(self.rules, lambda *names: False, self.edits).block(program.closed)
         return program.result(self.run(block, program.inputs, index)[0])
 
@@ -154,8 +137,6 @@ class Program:
 
     Args:
         context: a context manager, in which the function is called.
-        rules (dict, optional): {name of a primitive: Rule}. With it, rules of derivation in the program refer to no traced values, so
-            that it can be differentiated.
 
     Attributes:
         closed: the ClosedJaxpr.
@@ -167,7 +148,7 @@ class Program:
     _leaves: list[Any]
     _at: list[int]
 
-    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], context: Any, rules: Any = None):
+    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], context: Any):
         leaves, treedef = jax.tree.flatten((args, kwargs))
         at = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
         self.inputs = [leaves[i] for i in at]
@@ -182,26 +163,10 @@ class Program:
             out = [self._leaves[i] for i in self._at]
             for i in self._at:
                 self._leaves[i] = None
-            return out if rules is None else self._with_closed_rules(arrays, out, rules)
+            return out
 
-        self._replaced: set[Any] = set()
         with context:
             self.closed = jax.make_jaxpr(traced)(*self.inputs)
-        if self._replaced:
-            self.closed = without_unused(self.closed, self._replaced)
-
-    def _with_closed_rules(self, arrays, out, rules):
-        """`out`, computed once more from `arrays` if rules of derivation refer to traced values."""
-        refers = refers_to_trace()
-        rules = {
-            name: rule if rule.closed is None else replace(rule, run=rule.closed, always=refers) for name, rule in rules.items()
-        }
-        closed = jax_slots.traced_so_far(arrays, out)
-        block = Planner(rules, lambda *names: False).block(closed)
-        if not block.steps:
-            return out
-        self._replaced = {id(eqn.params) for eqn in closed.jaxpr.eqns}
-        return Interpreter(rules, Edits()).run_again(block, arrays)
 
     def result(self, outs: Sequence[JaxArray]) -> PyTree:
         """The function's result, from those of the jaxpr."""

@@ -346,7 +346,7 @@ class Planner:
         here, self.functions, self.module = None, functions, module
         if self.operations and "name" in eqn.params and eqn.outvars and not hidden and len(blocks) == 1:
             here = self._operation(eqn, eqn.params["name"], "function", line, path, barrier)
-        touched = any(block.steps for block in blocks) or (rule.always is not None and rule.always(eqn))
+        touched = any(block.steps for block in blocks)
         if not touched and rule.has_own_derivative and self.edits is not None and self.edits.rows:
             # jax would call the user's rule of derivation when the edits are forgotten.
             touched = any(_has_edited(e) for block in blocks for e in block.closed.jaxpr.eqns)

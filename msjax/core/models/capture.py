@@ -202,7 +202,7 @@ def _capturing(fn, options):
         patterns = options.patterns
         scopes = any(pattern.operations for pattern in patterns)
         table = rules(options.max_steps)
-        program = Program(fn, args, kwargs, Tracing(options.edits, options.parts, scopes), table)
+        program = Program(fn, args, kwargs, Tracing(options.edits, options.parts, scopes))
         planner = Planner(
             table,
             options.select,
@@ -240,10 +240,18 @@ def _capturing(fn, options):
             return total, (result, got)
 
         probes = [shape.zeros() for found in block.found for shape in found.probes]
-        grads, (result, got) = jax.grad(probed, has_aux=True)(probes)
+        try:
+            grads, (result, got) = jax.grad(probed, has_aux=True)(probes)
+        except jax.errors.UnexpectedTracerError as error:
+            raise ValueError(_CLOSED_OVER.format(who=called("capture"))) from error
         return result, _captured(block.found, got, grads)
 
     return run
+
+
+_CLOSED_OVER = """For '{who}', a rule of jax.custom_jvp or jax.custom_vjp uses a traced value of the function around it, which is
+gone when the captured program is differentiated. Pass the value to the custom function as an argument; a rule of jax.custom_vjp gets it by the
+residuals."""
 
 
 def _until(stop, listed):

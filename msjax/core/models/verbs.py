@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.arrays import is_tracer
+from msjax.core.base.checks import check_value
 from msjax.core.base.errors import called, describe, on_behalf_of
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept_programs import pure_of
@@ -36,14 +37,14 @@ def ablate(
         n_heads (int, optional): of a value whose last axis holds all heads one after the other, how many there are; `axis` does not count
             then.
         value: what stands there instead: a number or an array that is broadcast, or "mean" for the mean over all axes but those of heads and
-            features. Default: 0.
+            features, within jax.vmap those of one example. Default: 0.
 
     Returns:
         A function, called like the model, that returns what the model would. The model's state stays. It may be used in jax.jit, jax.vmap
         and the like; jax.jit compiles it.
 
     Raises:
-        ValueError: no place, or no head, is selected; a head or the axis is out of range.
+        ValueError: no place, or no head, is selected; a head or the axis is out of range; there is no axis for "mean".
         TypeError: `heads` are no integers.
 
     Example:
@@ -74,6 +75,8 @@ def _is_mean(value):
 
 
 def _mean(value, kept):
+    should = f"be an array, since a value of shape {value.shape} has no axes before those of heads and features (within jax.vmap, it is that of one example)"
+    check_value("mean", value.ndim > kept, should, "value", "ablate")
     return value.mean(tuple(range(value.ndim - kept)), keepdims=True)
 
 

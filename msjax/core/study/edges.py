@@ -102,7 +102,7 @@ class Graph:
         entrance = tape.places[tape.entered[0]]
         if self.last in self.values or not _is_stream(node, entrance):
             return value
-        if any(path.startswith(f"{other}.") and self.values[other] is value for other in self.values):
+        if any(_is_inside(path, other) and self.values[other] is value for other in self.values):
             return value  # the module around it has read it
 
         def parts():
@@ -117,6 +117,12 @@ class Graph:
         self.parts = parts()
         self.present[path] = tuple(self.parts)
         return value
+
+
+def _is_inside(path, other):
+    """Whether a module is within another one, of the same steps of loops."""
+    (inner, _, steps), (outer, _, around) = path.partition("["), other.partition("[")
+    return inner.startswith(f"{outer}.") and steps.startswith(around)
 
 
 def passing(tape: Tape) -> set[str]:

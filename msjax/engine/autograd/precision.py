@@ -1,10 +1,10 @@
-"""Mixed precision: while a cell set with `to_float` runs, operators compute in its type."""
+"""Mixed precision: while a cell set with `to_float` runs, operators compute in its type, or each in the type that suits it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 
@@ -26,30 +26,129 @@ _ANY_TYPE = frozenset(
 _FIRST_ONLY = frozenset(("BatchNorm",))
 
 
+# Of `ByOperator`: operators that compute in 16 bits, those that need Float32, and those that take the widest type of their operands.
+_LOW = frozenset(
+    (
+        "Conv",
+        "Conv1d",
+        "ConvTranspose",
+        "Conv1dTranspose",
+        "MatMul",
+        "BatchMatMul",
+        "mm",
+        "mv",
+        "inner",
+        "dot",
+        "tensor_dot",
+        "prelu",
+    )
+    + ("Einsum", "Dense")
+)
+_FULL = frozenset(
+    (
+        "Pow",
+        "acos",
+        "asin",
+        "arcsin",
+        "cosh",
+        "erfinv",
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "reciprocal",
+        "rsqrt",
+    )
+    + (
+        "sinh",
+        "tan",
+        "softplus",
+        "softmax",
+        "softmin",
+        "log_softmax",
+        "logsumexp",
+        "cumprod",
+        "cumsum",
+        "ReduceProd",
+        "prod",
+        "sum",
+    )
+    + (
+        "LayerNorm",
+        "BatchNorm",
+        "GroupNorm",
+        "KLDivLoss",
+        "SmoothL1Loss",
+        "MultilabelMarginLoss",
+        "MultiMarginLoss",
+        "BCEWithLogitsLoss",
+    )
+    + ("_soft_margin_loss", "_triplet_margin_loss", "_nll_loss", "_cross_entropy", "pdist", "cdist", "renorm")
+)
+_WIDEST = frozenset(("addcdiv", "addcmul", "cross", "_grid_sample", "BiasAdd", "Concat"))
+
+
+class ByOperator(NamedTuple):
+    """Each operator computes in the type that suits it.
+
+    Attributes:
+        low: the type of products and convolutions, ms.float16 or ms.bfloat16.
+    """
+
+    low: Type
+
+
+Precision: TypeAlias = Type | ByOperator
+
+
+def _converted(operand: Any, dtype: Any) -> Any:
+    """An operand, in another floating type if it is a Tensor of one."""
+    own = operand._value.dtype if isinstance(operand, Tensor) else dtype
+    return operand if own == dtype or not jnp.issubdtype(own, jnp.floating) else apply(_CAST, (operand,), (dtype,))
+
+
 def _caster(dtype: DTypeLike) -> Callable[[Op, Sequence[Any]], Sequence[Any]]:
     """A function that converts the floating operands of an operator to one type."""
     target = mstype.to_jax(dtype)
-
-    def converted(operand):
-        own = operand._value.dtype if isinstance(operand, Tensor) else target
-        return operand if own == target or not jnp.issubdtype(own, jnp.floating) else apply(_CAST, (operand,), (target,))
 
     def cast(op, operands):
         if op.name in _ANY_TYPE:
             return operands
         if op.name in _FIRST_ONLY:
-            return converted(operands[0]), *operands[1:]
-        return [*map(converted, operands)]
+            return _converted(operands[0], target), *operands[1:]
+        return [_converted(operand, target) for operand in operands]
+
+    return cast
+
+
+def _caster_by_operator(low: DTypeLike) -> Callable[[Op, Sequence[Any]], Sequence[Any]]:
+    """A function that converts the floating operands of an operator to the type that suits it."""
+    low = mstype.to_jax(low)
+
+    def cast(op, operands):
+        if op.name in _LOW:
+            target = low
+        elif op.name in _FULL:
+            target = jnp.dtype("float32")
+        elif op.name in _WIDEST:
+            types = [t._value.dtype for t in operands if isinstance(t, Tensor)]
+            target = jnp.result_type(*(t for t in types if jnp.issubdtype(t, jnp.floating))) if types else None
+        else:
+            return operands
+        return [_converted(operand, target) for operand in operands]
 
     return cast
 
 
 @contextmanager
-def computing_in(dtype: Type) -> Iterator[None]:
-    """Make the operators of this thread convert their floating operands to `dtype`."""
+def computing_in(precision: Precision) -> Iterator[None]:
+    """Make the operators of this thread convert their floating operands."""
     ACTIVITY.add(casts=1)
     try:
-        with STATE.swap(cast=_caster(dtype)):
+        with STATE.swap(cast=_caster_by_operator(precision.low) if isinstance(precision, ByOperator) else _caster(precision)):
             yield
     finally:
         ACTIVITY.add(casts=-1)

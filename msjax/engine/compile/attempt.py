@@ -10,7 +10,7 @@ import gc
 import sys
 import types
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, MappingView, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -172,7 +172,9 @@ class _TraceOfBody:
             self.in_body = True
             with nullcontext() if self.wanted_of is None else GradientScope() as scope:
                 marks = [] if scope is None else self._mark(scope, leaves)
-                out = _collected(self.body(self.subject, args, kwargs))
+                out = self.body(self.subject, args, kwargs)
+                if any(map(_is_lazy, jax.tree.leaves(out, is_leaf=lambda value: is_leaf(value) or _is_lazy(value)))):
+                    trace.refuse("it returns an iterator, or a view of a dict; return a list of its items")
                 if scope is not None:
                     self._make_tape(scope, marks, leaves, values[n:], out)
             trace.finish()
@@ -346,24 +348,9 @@ class _TraceOfBody:
         return compile_program(program, self.jaxpr.jaxpr, donated)
 
 
-# Compiled functions return the items of iterators and views: these can be read only while the program is traced.
-_COLLECTED = {
-    **dict.fromkeys((range, zip, enumerate, type({}.keys()), type({}.values())), tuple),
-    **dict.fromkeys((map, filter, type({}.items()), types.GeneratorType), list),
-}
-_MAY_HOLD = frozenset((*_COLLECTED, tuple, list, dict))
-
-
-def _collected(value):
-    """A result in which iterators and views are tuples or lists."""
-    kind = type(value)
-    if kind in _COLLECTED:
-        return _COLLECTED[kind](map(_collected, value))
-    if kind in (tuple, list) and any(type(v) in _MAY_HOLD for v in value):
-        return kind(map(_collected, value))
-    if kind is dict and any(type(v) in _MAY_HOLD for v in value.values()):
-        return {key: _collected(v) for key, v in value.items()}
-    return value
+def _is_lazy(value):
+    """Whether something gives its items when it is asked for them: those of a program could be read only while it is traced."""
+    return isinstance(value, (Iterator, MappingView))
 
 
 _KEPT = """{hook} returns a value, and so is part of the compiled program; but it also keeps a Tensor, whose

@@ -27,9 +27,11 @@ from msjax.core.base.flax_slots import MODULE_STATE
 from msjax.core.base.libraries import is_library, of_library
 from msjax.core.base.weak import identity
 from msjax.core.door import Hook, HookSite, HookTable
-from msjax.engine.compile.attributes import BY_COMPUTED_NAMES, CALLED_BY_PYTHON, Unread
 from msjax.engine.compile.code_names import (
+    BY_COMPUTED_NAMES,
+    CALLED_BY_PYTHON,
     WRAPPERS,
+    Unread,
     class_attribute,
     holds_user_data,
     is_plain,

@@ -10,8 +10,8 @@ from flax import nnx
 from msjax.common.bases import CellBase
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
     from msjax.core.door import HookTable
+    from msjax.engine.autograd.precision import Precision
 
     _Module = nnx.Module
 else:
@@ -27,7 +27,7 @@ class CellPart(CellBase, _Module):
         requires_grad: bool
         _hooks: HookTable
         _special: bool
-        _to_float: Type | None
+        _to_float: Precision | None
         _recompute: dict[str, Callable[..., Any] | None] | None
         _param_prefix: str
         _auto_prefix: bool

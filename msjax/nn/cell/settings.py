@@ -14,7 +14,14 @@ from msjax.core.door import VERSION
 from msjax.nn.cell.tree import CellTree
 
 if TYPE_CHECKING:
+    from msjax.engine.autograd.precision import Precision
     from msjax.engine.compile.noop import JitConfig
+
+
+def compute_in(cell: CellTree, precision: Precision) -> None:
+    """Make a cell, and what it calls, convert the operands of operators when it is called."""
+    vars(cell)["_to_float"] = precision
+    cell._refresh_special()
 
 
 class CellSettings(CellTree):
@@ -48,8 +55,7 @@ class CellSettings(CellTree):
         if dst_type not in (mstype.float16, mstype.bfloat16, mstype.float32):
             raise ValueError(f"For 'to_float', the type should be ms.float16, ms.bfloat16 or ms.float32, but got {dst_type!r}.")
         for _, cell in self.cells_and_names():
-            vars(cell)["_to_float"] = dst_type
-            cell._refresh_special()
+            compute_in(cell, dst_type)
         return self
 
     def set_jit_config(self, jit_config: JitConfig) -> None:

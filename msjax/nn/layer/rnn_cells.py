@@ -22,35 +22,39 @@ __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 
 
 def _affine(x, weight, bias):
-    out = jnp.matmul(x, weight.T.astype(x.dtype))
+    return _times_turned(x, weight.T.astype(x.dtype), bias)
+
+
+def _times_turned(x, turned, bias):
+    out = jnp.matmul(x, turned)
     return out if bias is None else out + bias.astype(x.dtype)
 
 
 def _simple_step(activation):
-    def step(projected, states, weight, bias):
-        (h,) = states
-        return (activation(projected + _affine(h, weight, bias)),)
+    def step(projected, hidden, states):
+        return (activation(projected + hidden),)
 
     return step
 
 
-def _gru_step(projected, states, weight, bias):
+def _gru_step(projected, hidden, states):
     (h,) = states
     r, z, n = jnp.split(projected, 3, -1)
-    hr, hz, hn = jnp.split(_affine(h, weight, bias), 3, -1)
+    hr, hz, hn = jnp.split(hidden, 3, -1)
     reset, update = jax.nn.sigmoid(r + hr), jax.nn.sigmoid(z + hz)
     new = jnp.tanh(n + reset * hn)
     return (new + update * (h - new),)
 
 
-def _lstm_step(projected, states, weight, bias):
-    h, c = states
-    i, f, g, o = jnp.split(projected + _affine(h, weight, bias), 4, -1)
+def _lstm_step(projected, hidden, states):
+    _, c = states
+    i, f, g, o = jnp.split(projected + hidden, 4, -1)
     c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
     return jax.nn.sigmoid(o) * jnp.tanh(c), c
 
 
-# For each kind: the step function, and how many blocks of rows (gates) the weights have.
+# For each kind: the new states of what the products with the input and with h are, and the old ones; and how many blocks of rows (gates)
+# the weights have.
 STEPS = {
     "tanh": (_simple_step(jnp.tanh), 1),
     "relu": (_simple_step(jax.nn.relu), 1),
@@ -61,7 +65,7 @@ STEPS = {
 
 def _cell(x, h, c, w_ih, w_hh, b_ih, b_hh, kind):
     states = (h,) if c is None else (h, c)
-    states = STEPS[kind][0](_affine(x, w_ih, b_ih), states, w_hh, b_hh)
+    states = STEPS[kind][0](_affine(x, w_ih, b_ih), _affine(h, w_hh, b_hh), states)
     return states[0] if c is None else states
 
 
@@ -76,29 +80,76 @@ def _layer(x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, reverse):
     Returns:
         (steps, batch, hidden) the outputs, and h and, for LSTM, c after the last step.
     """
-    step = STEPS[kind][0]
     # One matrix product covers the inputs of all steps.
-    projected = _affine(x, w_ih, b_ih)
-    zeros = jnp.zeros((x.shape[1], w_hh.shape[1]), x.dtype)
-    states = tuple(zeros if s is None else s for s in ((h, c) if kind == "lstm" else (h,)))
-    if lengths is None:
+    projected, states = _affine(x, w_ih, b_ih), _first_states(x, h, c, w_hh, kind)
+    turned = w_hh.T.astype(x.dtype)  # once, not at each step
 
-        def advance(states, projected):
-            states = step(projected, states, w_hh, b_hh)
-            return states, states[0]
+    def advance(states, given):
+        states, out = _advance(kind, *given, _times_turned(states[0], turned, b_hh), states)
+        return states, out
 
-        states, out = jax.lax.scan(advance, states, projected, reverse=reverse)
-    else:
-        there = jnp.arange(x.shape[0])[:, None, None] < lengths[None, :, None]
-
-        def advance(states, given):
-            projected, there = given
-            new = step(projected, states, w_hh, b_hh)
-            states = tuple(jnp.where(there, n, s) for n, s in zip(new, states))
-            return states, jnp.where(there, new[0], 0)
-
-        states, out = jax.lax.scan(advance, states, (projected, there), reverse=reverse)
+    states, out = jax.lax.scan(advance, states, (projected, _there(x, lengths)), reverse=reverse)
     return out, *states
+
+
+def _first_states(x, h, c, w_hh, kind):
+    zeros = jnp.zeros((x.shape[1], w_hh.shape[1]), x.dtype)
+    return tuple(zeros if s is None else s for s in ((h, c) if kind == "lstm" else (h,)))
+
+
+def _there(x, lengths):
+    """(steps, batch, 1) whether a step counts; None where all do."""
+    return None if lengths is None else jnp.arange(x.shape[0])[:, None, None] < lengths[None, :, None]
+
+
+def _advance(kind, projected, there, hidden, states):
+    """(the states after a step, its output)."""
+    new = STEPS[kind][0](projected, hidden, states)
+    if there is None:
+        return new, new[0]
+    return tuple(jnp.where(there, n, s) for n, s in zip(new, states)), jnp.where(there, new[0], 0)
+
+
+def _layer_gradient(slots, x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, reverse):
+    """The outputs and their gradient (see `TracedVJP`): the weights' are products over all steps after the loop back through these, where
+    jax's derivative adds one up at each step, which takes as long as the loop.
+    """
+    added = kind != "gru"  # the two products are only added up, so that one gradient is that of both
+    projected, project = jax.vjp(_affine, x, w_ih, b_ih)
+    first, turned = _first_states(x, h, c, w_hh, kind), w_hh.T.astype(x.dtype)
+
+    def advance(states, given):
+        projected, there = given
+        hidden = _times_turned(states[0], turned, b_hh)
+        if added:
+            (new, out), pull = jax.vjp(lambda total, states: _advance(kind, total, there, 0, states), projected + hidden, states)
+        else:
+            (new, out), pull = jax.vjp(lambda *a: _advance(kind, a[0], there, *a[1:]), projected, hidden, states)
+        return new, (out, states[0], pull)
+
+    last, (out, before, pulls) = jax.lax.scan(advance, first, (projected, _there(x, lengths)), reverse=reverse)
+
+    def pull(project, pulls, before, w_hh, b_hh, cts):
+        ct, *ct_last = cts
+
+        def back(ct_states, given):
+            ct, pull = given
+            *d_products, d_states = pull((ct_states, ct))
+            d_h = d_states[0] + jnp.matmul(d_products[-1], w_hh.astype(d_products[-1].dtype))
+            return (d_h, *d_states[1:]), d_products
+
+        d_states, d_products = jax.lax.scan(back, tuple(ct_last), (ct, pulls), reverse=not reverse)
+        d_x, d_w_ih, d_b_ih = project(d_products[0])
+        # The products with the states that the loop has gone through: only their weights' gradients are left.
+        d_w_hh, d_b_hh = jax.vjp(lambda w_hh, b_hh: _affine(before, w_hh, b_hh), w_hh, b_hh)[1](d_products[-1])
+        d_c = d_states[1] if kind == "lstm" else None
+        found = (d_x, d_states[0], d_c, None, d_w_ih, d_w_hh, d_b_ih, d_b_hh)
+        return tuple(g if i in slots else None for i, g in enumerate(found))
+
+    return (out, *last), jax.tree_util.Partial(pull, project, pulls, before, w_hh, b_hh)
+
+
+_layer.gradient = _layer_gradient
 
 
 CELL_OPS = {

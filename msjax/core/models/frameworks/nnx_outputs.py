@@ -47,9 +47,9 @@ def pure_call(
     """
 
     def call(state, args, kwargs):
-        # Read now: the copy's variables may be the state's own.
         before = _arrays(state)
-        copy = nnx.merge(graphdef, state)
+        # The state's own variables would be those of another trace, where somebody differentiates or maps over the call.
+        copy = nnx.merge(graphdef, state, copy=True)
         callables = [(path, inner) for path, inner in _modules(copy) if callable(inner)]
         if names is not None:
             names[:] = [path for path, _ in callables]

@@ -28,6 +28,8 @@ from msjax.core.tools.watching.rules import Broken, Rule
 from msjax.core.tools.watching.sinks import STATISTICS, WatchRow, sink_of
 from msjax.core.tools.watching.statistics import rows_of
 
+# The statistics of so many steps, or twice as many, are on the device at most.
+_ON_DEVICE = 64
 KINDS = ("activation", "gradient", "parameter", "update")
 
 
@@ -356,8 +358,14 @@ class Watch(WatchReport):
         """Write the statistics of earlier steps: all of them, or, not to wait for the device, those that have been computed."""
         while self._unwritten:
             step, found = self._unwritten[0]
-            if not wait and (not (self._sink or self._rules) or not all(_is_ready(table) for _, table in found)):
-                return  # without a destination, rows are made when somebody asks for them
+            if not wait and not (self._sink or self._rules):
+                # Rows are made when somebody asks for them. Until then, what is on the device must not get more and more.
+                if len(self._unwritten) % _ON_DEVICE == 0:
+                    latest = self._unwritten[-2 * _ON_DEVICE :]
+                    self._unwritten[-2 * _ON_DEVICE :] = [(step, [_on_host(*each) for each in found]) for step, found in latest]
+                return
+            if not wait and not all(_is_ready(table) for _, table in found):
+                return
             del self._unwritten[0]
             names = [name for names, _ in found for name in names]
             rows = rows_of(step, names, np.concatenate([np.atleast_2d(np.asarray(table)) for _, table in found]), self.statistics)
@@ -388,6 +396,10 @@ class Watch(WatchReport):
 
 
 _copied = jax.jit(lambda values: jax.tree.map(jnp.copy, values))
+
+
+def _on_host(names: Names, table: Any) -> tuple[Names, Any]:
+    return names, np.array(table) if _is_ready(table) else table  # a view would keep the array
 
 
 def _is_ready(table: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 from flax import nnx
 
+from msjax.core.base.flax_slots import RAW_VALUE
 from msjax.core.base.weak import identity
 from msjax.core.hooks.values import ARRAYS, Values
 from msjax.core.models.frameworks.registry import registry_of
@@ -98,8 +99,10 @@ class ModulePlaces:
             named = [
                 (".".join(map(str, at)), v) for at, v in nnx.iter_graph(model) if isinstance(v, nnx.Param) and not self._hooked
             ]
-            self._variables = [(name, v) for name, v in named if any(name.startswith(prefix) for prefix in self._inside)]
-        return {name: v[...] for name, v in self._variables}
+            named = [(name, v) for name, v in named if any(name.startswith(prefix) for prefix in self._inside)]
+            # Nearly all hold what they give: nnx takes as long to give it as to run a small program.
+            self._variables = [(name, v, v[...] is RAW_VALUE.__get__(v)) for name, v in named]
+        return {name: RAW_VALUE.__get__(v) if plain else v[...] for name, v, plain in self._variables}
 
     def _of_output(self, module, args, output):
         self._take("activation", self._name(module), self.kind.arrays(output))

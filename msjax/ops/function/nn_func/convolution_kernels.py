@@ -235,7 +235,7 @@ def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
     channels = x_shape[1]
     if channels < 4 and channels * taps <= _FEW_ROWS:
         return _few_columns
-    return _rows if 4 <= channels <= 16 and channels * taps <= 256 else None
+    return _rows if 4 <= channels <= 8 and channels * taps <= 256 else None
 
 
 def _tiles(x, weight, stride, padding, dilation, group):

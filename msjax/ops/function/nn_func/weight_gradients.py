@@ -10,12 +10,13 @@ import jax.numpy as jnp
 from msjax.engine.settings.precision import conv_precision
 from msjax.ops.function.nn_func.sliding import out_sizes
 
-# From how many elements of windows on the gradient is computed in pieces, of so many pixels of the output and elements of windows, and how
-# many elements windows of eight examples have where fewer are read slowly.
+# From how many elements of windows on the gradient is computed in pieces, of so many pixels of the output or examples, and elements of windows;
+# and how many channels of the output, which are the columns of the product, are so few that windows out of the cache cost less than short rows.
 _MANY = 1 << 20
 _PIXELS = 1 << 11
-_IN_THE_CACHE = 3 << 18
-_AT_ONCE = 1 << 18
+_IN_THE_CACHE = 5 << 18
+_LEAST = 8
+_FEW_COLUMNS = 16
 
 
 def elements_of_windows(x_shape, weight_shape, stride, padding, dilation, group):
@@ -35,8 +36,11 @@ def examples_in_a_piece(x, weight, stride, padding, dilation, group):
     if group > 1 or split or x.dtype not in (jnp.float32, jnp.float64) or len(x) * one <= _MANY:
         return 0
     pixels = math.prod(out_sizes(x.shape[2:], weight.shape[2:], stride, padding, dilation))
-    # The examples lie beside each other in memory: less than eight are read slowly, where their windows are small.
-    count = max(1, min(_PIXELS // pixels, _IN_THE_CACHE // one), min(8, _AT_ONCE // one))
+    # The examples lie beside each other in memory: five or ten at a time take twice as long as four or eight.
+    count = min(max(1, _IN_THE_CACHE // one), max(_LEAST, _PIXELS // pixels))
+    count = 1 << (count.bit_length() - 1)
+    if weight.shape[0] <= _FEW_COLUMNS:
+        count = max(count, 16 if len(x) >= 32 else 8)
     return count if len(x) >= 2 * count else 0
 
 
