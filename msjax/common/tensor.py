@@ -401,8 +401,15 @@ def renewed(value: PyTree) -> PyTree:
 
 
 def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
-    """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
-    return STATE.trace is not None or has_tracers(args, kwargs)
+    """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments.
+
+    Raises:
+        RuntimeError: a list or dict among the arguments holds itself.
+    """
+    try:
+        return STATE.trace is not None or has_tracers(args, kwargs)
+    except RecursionError:
+        raise RuntimeError("A list or dict among the arguments holds itself, or they are nested too deeply.") from None
 
 
 def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
@@ -415,7 +422,8 @@ def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) ->
         elif arg.__class__ is tuple:
             pending += arg
         elif arg is not None and not isinstance(arg, (float, int, str)) and not callable(arg):
-            if has_tracers(arg if arg.__class__ is list else tensors_in(arg)):
+            # What holds itself must not reach jax's C++ code, which leaves Python's count of nested calls wrong.
+            if has_tracers(arg if arg.__class__ is list else arg.values() if arg.__class__ is dict else tensors_in(arg)):
                 return True
     return False
 

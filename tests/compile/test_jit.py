@@ -343,3 +343,14 @@ def test_a_function_that_returns_an_iterator_runs_in_pynative_mode(lazy):
     with pytest.warns(UserWarning, match="it returns an iterator, or a view of a dict; return a list of its items"):
         assert [float(v) for v in compiled(ms.Tensor(1.0))] == [1, 2]
     assert [float(v) for v in compiled(ms.Tensor(1.0))] == [1, 2]
+
+
+def test_arguments_that_hold_themselves():
+    held, table = [1], {"a": 1}
+    held.append(held)
+    table["b"] = [table]
+    run = ms.jit(lambda x: x)
+    for argument in (held, table, (held, 2)):
+        with pytest.raises(RuntimeError, match="holds itself"):
+            run(argument)
+    assert run([1, {"a": 2}]) == [1, {"a": 2}]
