@@ -7,6 +7,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
+from msjax.core.jaxprs import observers
 from msjax.engine.programs import compiler_options
 from msjax.engine.programs.compiler_options import large_options, quick_options
 from msjax.ops.dispatch.platforms import on_cpu
@@ -138,3 +139,23 @@ def test_a_large_program_writes_small_arrays_into_new_memory(asked):
     run()
     kept = [p._value.unsafe_buffer_pointer() == place for p, place in zip((net.weight, net.bias), places)]
     assert kept == [True, False]
+
+
+def test_jax_is_given_the_equations_of_a_large_program_as_they_are(monkeypatch):
+    evaluated, original = [], jax.extend.core.jaxpr_as_fun
+    monkeypatch.setattr(observers, "_MANY", 0)
+    monkeypatch.setattr(jax.extend.core, "jaxpr_as_fun", lambda closed: evaluated.append(closed) or original(closed))
+    constant, seen = np.asarray([5.0, 6.0], np.float32), []
+    dense = nn.Dense(2, 2, weight_init="ones", bias_init="zeros")
+    dense.register_forward_hook(lambda cell, inputs, output: seen.append(output.asnumpy()))
+
+    @ms.jit
+    def run(x, y):
+        twice = x * 2 + ms.Tensor(constant)
+        return y, twice, twice, ms.Tensor(1.5), dense(y), x
+
+    x, y = ms.Tensor([1.0, 2.0]), ms.Tensor([[3.0, 4.0]])
+    for _ in range(2):
+        found = [v.asnumpy().tolist() for v in run(x, y)]
+        assert found == [[[3, 4]], [7, 10], [7, 10], 1.5, [[7, 7]], [1, 2]]
+    assert not evaluated and [v.tolist() for v in seen] == [[[7, 7]]] * 2

@@ -92,8 +92,8 @@ def test_what_they_refuse():
         audio.MelScale()(np.zeros(3, np.float32))
     with pytest.raises(ValueError, match="For 'RiaaBiquad', 'sample_rate' should be one of"):
         audio.RiaaBiquad(8000)
-    with pytest.raises(NotImplementedError, match="GriffinLim"):
-        audio.GriffinLim()
+    with pytest.raises(NotImplementedError, match="InverseMelScale"):
+        getattr(audio, "InverseMelScale")(9)  # noqa: B009
 
 
 RISING = np.sin(np.arange(300) * 0.3) * np.linspace(0, 1, 300)
@@ -115,12 +115,97 @@ PARTS = np.random.default_rng(0).normal(size=(33, 7, 2))
             [-1.93983, 0.26775, 1.01229, 1.67617],
             37.5273,
         ),
+        (audio.DeemphBiquad(44100), RISING, 100, [-0.276191, -0.28337, -0.265086, -0.222485], 80.6551),
+        (audio.DeemphBiquad(48000), RISING, 100, [-0.26757, -0.27645, -0.26053, -0.220752], 78.51862),
+        (audio.Filtfilt([0.5, 0.2, 0.1], [0.3, 0.2, 0.1]), RISING, 100, [-0.184908, -0.16978, -0.139, -0.095045], 53.56739),
+        (
+            audio.Filtfilt([0.5, 0.2, 0.1], [0.9, 0.8, 0.1], False),
+            RISING,
+            100,
+            [-1.694595, -1.556566, -1.275042, -0.872676],
+            491.31792,
+        ),
+        (audio.Overdrive(), RISING, 100, [-0.676091, -0.660037, -0.630008, -0.588217], 181.78394),
+        (audio.Overdrive(35.0, 5.0), RISING, 100, [-0.674636, -0.658589, -0.628568, -0.586784], 194.66843),
+        (audio.Phaser(8000), RISING, 100, [-0.156411, -0.152384, -0.134501, -0.104105], 44.83136),
+        (audio.Phaser(8000, 0.5, 0.8, 2.0, 0.3, 1.0, False), RISING, 100, [-0.185284, -0.176963, -0.152477, -0.113722], 50.16602),
     ],
 )
 def test_numbers_that_mindspore_gives(made, given, at, expected, total):
     found = made(given)
     np.testing.assert_allclose(found[at : at + 4], expected, atol=1e-5)
     assert np.abs(found).sum() == pytest.approx(total, abs=1e-3)
+
+
+SPECTRUM = np.abs(np.random.default_rng(0).normal(size=(33, 7)))
+
+
+def flanger(modulation, interpolation):
+    return audio.Flanger(8000, 2.0, 3.0, 20.0, 71.0, 2.0, 25.0, modulation, interpolation)
+
+
+@pytest.mark.parametrize(
+    "made, given, at, expected, total",
+    [
+        (
+            flanger(audio.Modulation.SINUSOIDAL, audio.Interpolation.LINEAR),
+            np.stack([RISING, RISING[::-1]]),
+            100,
+            [-0.176041, -0.132017, -0.075065, -0.010102],
+            102.32599,
+        ),
+        (
+            flanger(audio.Modulation.TRIANGULAR, audio.Interpolation.QUADRATIC),
+            np.stack([RISING, RISING[::-1]]),
+            100,
+            [-0.209599, -0.163781, -0.102056, -0.029654],
+            118.51808,
+        ),
+        (audio.Flanger(8000), RISING[None], 100, [-0.330438, -0.303516, -0.248617, -0.17016], 95.81829),
+        (
+            audio.LFCC(8000, 20, 10, speckwargs={"n_fft": 64}),
+            RISING.astype(np.float32),
+            10,
+            [55.38887, 64.64406, 70.21422, 74.15163],
+            3913.906,
+        ),
+        (
+            audio.LFCC(8000, 20, 10, log_lf=True, speckwargs={"n_fft": 64}),
+            RISING.astype(np.float32),
+            10,
+            [14.652737, 16.804794, 18.133556, 19.05127],
+            936.1727,
+        ),
+        (audio.GriffinLim(64, rand_init=False), SPECTRUM, 20, [-0.375878, -0.023168, -0.207543, 0.254282], 27.26951),
+        (
+            audio.GriffinLim(64, n_iter=5, hop_length=20, rand_init=False),
+            SPECTRUM,
+            20,
+            [0.149214, 0.052308, -0.200013, -0.018802],
+            16.5756,
+        ),
+        (audio.DetectPitchFrequency(8000), np.sin(np.arange(4000) * 0.3), 0, [380.9524] * 4, 13333.3333),
+        (audio.DetectPitchFrequency(8000, 0.02, 5, 100, 2000), np.sin(np.arange(4000) * 0.3), 5, [380.9524] * 4, 8761.9033),
+        (audio.MaskAlongAxis(1, 2, 5.0, 1), SPECTRUM, 0, [0.12573, 0.132105, 0.640423, 0.1049], 241.53313),
+        (audio.MaskAlongAxis(1, 2, 5.0, 2), SPECTRUM[None], 0, [0.12573, 5.0, 5.0, 0.1049], 460.84161),
+    ],
+)
+def test_numbers_of_channels_and_spectra_that_mindspore_gives(made, given, at, expected, total):
+    found = made(given)
+    np.testing.assert_allclose(found.ravel()[at : at + 4], expected, rtol=1e-5, atol=1e-5)
+    assert np.abs(found).sum() == pytest.approx(total, rel=1e-5)
+
+
+def test_a_random_mask_and_random_phases():
+    masked = audio.MaskAlongAxisIID(3, 5.0, 2)(SPECTRUM[None])
+    hidden = (masked == 5).all((0, 1))
+    assert hidden.sum() <= 3 and (masked[..., ~hidden] == SPECTRUM[None][..., ~hidden]).all()
+    sound = audio.GriffinLim(64, power=1.0, length=100)(SPECTRUM)
+    assert sound.shape == (100,) and np.isfinite(sound).all()
+    with pytest.raises(ValueError, match=r"Input axis is not within the required interval of \[1, 2\]"):
+        audio.MaskAlongAxis(0, 1, 0.0, 3)
+    with pytest.raises(ValueError, match=r"num_parallel_workers exceeds the boundary between 1 and"):
+        ds.NumpySlicesDataset([1], num_parallel_workers=2**20)
 
 
 def test_stretching_keeps_frequencies():

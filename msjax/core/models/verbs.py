@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.arrays import is_tracer
+from msjax.core.base.checks import check_value
 from msjax.core.base.errors import called, describe, on_behalf_of
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept_programs import pure_of
@@ -74,11 +75,8 @@ def _is_mean(value):
 
 
 def _mean(value, kept):
-    if value.ndim == kept:
-        raise ValueError(
-            f"For 'ablate', value='mean' is over the axes before those of heads and features, but a value of shape {value.shape} has none: "
-            "within jax.vmap, it is that of one example. Give the mean itself, as an array."
-        )
+    should = f"be an array, since a value of shape {value.shape} has no axes before those of heads and features (within jax.vmap, it is that of one example)"
+    check_value("mean", value.ndim > kept, should, "value", "ablate")
     return value.mean(tuple(range(value.ndim - kept)), keepdims=True)
 
 

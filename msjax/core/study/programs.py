@@ -12,7 +12,6 @@ import jax.numpy as jnp
 from msjax.core.base.errors import called, describe, near
 from msjax.core.hooks.place_names import matches_place
 from msjax.core.hooks.places import Edits, Tracing
-from msjax.core.jaxprs.control_flow import rules
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.jaxprs.plan import Patterns
 from msjax.core.models.capture import CaptureOptions
@@ -36,7 +35,7 @@ class TapeOptions(CaptureOptions):
 
     def _run(self, fn, chosen):
         def run(*args, **kwargs):
-            program = Program(fn, args, kwargs, Tracing(Edits(), self.parts, scopes=True), rules())
+            program = Program(fn, args, kwargs, Tracing(Edits(), self.parts, scopes=True))
             return None, self.work(OnTape(program, chosen))
 
         return run

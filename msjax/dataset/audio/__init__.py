@@ -8,6 +8,7 @@ from msjax.dataset.audio.effects import *
 from msjax.dataset.audio.enums import *
 from msjax.dataset.audio.filter_banks import *
 from msjax.dataset.audio.filters import *
+from msjax.dataset.audio.modulations import *
 from msjax.dataset.audio.phases import *
 from msjax.dataset.audio.spectra import *
 

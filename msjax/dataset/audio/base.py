@@ -16,6 +16,7 @@ class AudioTransform(Transform):
 
     # The number of dimensions that an input has at least.
     _least = 1
+    _always_float32 = False
 
     def _apply(self, *arrays: np.ndarray):
         results = tuple(self._one(array) for array in arrays)
@@ -27,7 +28,7 @@ class AudioTransform(Transform):
             raise RuntimeError(
                 f"{type(self).__name__}: the input should hold numbers, of shape {shape}, but is {array.dtype} of shape {array.shape}."
             )
-        kind = np.float64 if array.dtype == np.float64 else np.float32
+        kind = np.float64 if array.dtype == np.float64 and not self._always_float32 else np.float32
         result = self._sound(array.astype(np.float64))
         return tuple(r.astype(kind) for r in result) if isinstance(result, tuple) else _typed(result, kind)
 

@@ -12,7 +12,7 @@ from msjax.dataset.checks import check_enum, check_real, check_whole
 from msjax.dataset.run import row_rng
 
 __all__ = [
-    "ComputeDeltas", "Contrast", "DCShift", "Fade", "FrequencyMasking", "Gain", "MuLawDecoding", "MuLawEncoding", "Resample",
+    "ComputeDeltas", "Contrast", "DCShift", "Fade", "FrequencyMasking", "Gain", "MaskAlongAxis", "MaskAlongAxisIID", "MuLawDecoding", "MuLawEncoding", "Resample",
     "SlidingWindowCmn", "TimeMasking", "Vol",
 ]  # fmt: skip
 
@@ -23,8 +23,8 @@ class Gain(AudioTransform):
     Example:
         >>> import numpy as np
         >>> from msjax.dataset import audio
-        >>> audio.Gain(20.0)(np.array([0.01], np.float32))
-        array([0.1], dtype=float32)
+        >>> audio.Gain(20.0)(np.array([0.5], np.float32))
+        array([5.], dtype=float32)
     """
 
     def __init__(self, gain_db: float = 1.0):
@@ -252,6 +252,47 @@ class TimeMasking(_Masking):
 
     def __init__(self, iid_masks: bool = False, time_mask_param: int = 0, mask_start: int = 0, mask_value: float = 0.0):
         super().__init__(iid_masks, time_mask_param, mask_start, mask_value)
+
+
+class MaskAlongAxis(_Masking):
+    """Masks a range of frequencies or of times of a spectrogram.
+
+    Args:
+        mask_start (int): where it begins.
+        mask_width (int): how long it is, at least 1.
+        mask_value (float): what is put there.
+        axis (int): 1 for frequencies, 2 for times.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.MaskAlongAxis(0, 2, 5.0, 2)(np.ones((1, 1, 3), np.float32))
+        array([[[5., 5., 1.]]], dtype=float32)
+    """
+
+    def __init__(self, mask_start: int, mask_width: int, mask_value: float, axis: int):
+        super().__init__(False, check_whole(mask_width, "mask_width", "MaskAlongAxis"), mask_start, mask_value)
+        self._axis = check_whole(axis, "axis", "MaskAlongAxis", 1, 2) - 3
+
+
+class MaskAlongAxisIID(_Masking):
+    """Masks a random range of frequencies or of times in each channel of a spectrogram.
+
+    Args:
+        mask_param (int): how long it is at most.
+        mask_value (float): what is put there.
+        axis (int): 1 for frequencies, 2 for times.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.MaskAlongAxisIID(0, 5.0, 1)(np.ones((1, 1, 3), np.float32))
+        array([[[1., 1., 1.]]], dtype=float32)
+    """
+
+    def __init__(self, mask_param: int, mask_value: float, axis: int):
+        super().__init__(True, mask_param, 0, mask_value)
+        self._axis = check_whole(axis, "axis", "MaskAlongAxisIID", 1, 2) - 3
 
 
 class ComputeDeltas(AudioTransform):

@@ -2,7 +2,10 @@
 
 from msjax.dataset.enums import Named
 
-__all__ = ["BorderType", "FadeShape", "GainType", "MelType", "NormMode", "NormType", "ResampleMethod", "ScaleType", "WindowType"]
+__all__ = [
+    "BorderType", "FadeShape", "GainType", "Interpolation", "MelType", "Modulation", "NormMode", "NormType", "ResampleMethod", "ScaleType",
+    "WindowType",
+]  # fmt: skip
 
 
 class BorderType(Named):
@@ -30,6 +33,20 @@ class GainType(Named):
     AMPLITUDE = "amplitude"
     POWER = "power"
     DB = "db"
+
+
+class Interpolation(Named):
+    """What stands between samples: LINEAR or QUADRATIC."""
+
+    LINEAR = "linear"
+    QUADRATIC = "quadratic"
+
+
+class Modulation(Named):
+    """The wave by which a delay varies: SINUSOIDAL or TRIANGULAR."""
+
+    SINUSOIDAL = "sinusoidal"
+    TRIANGULAR = "triangular"
 
 
 class MelType(Named):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +13,15 @@ from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.checks import check_numbers, check_real, check_whole
 
 __all__ = [
-    "AllpassBiquad", "BandBiquad", "BandpassBiquad", "BandrejectBiquad", "BassBiquad", "Biquad", "EqualizerBiquad",
-    "HighpassBiquad", "LFilter", "LowpassBiquad", "RiaaBiquad", "TrebleBiquad",
+    "AllpassBiquad", "BandBiquad", "BandpassBiquad", "BandrejectBiquad", "BassBiquad", "Biquad", "DeemphBiquad", "EqualizerBiquad",
+    "Filtfilt", "HighpassBiquad", "LFilter", "LowpassBiquad", "RiaaBiquad", "TrebleBiquad",
 ]  # fmt: skip
 
 
 def _filtered(sound, b, a, clamp=True):
     from scipy.signal import lfilter
 
-    result = lfilter(np.asarray(b, float) / a[0], np.asarray(a, float) / a[0], sound)
+    result: Any = lfilter(np.asarray(b, float) / a[0], np.asarray(a, float) / a[0], sound)
     return np.clip(result, -1.0, 1.0) if clamp else result
 
 
@@ -45,6 +46,21 @@ class LFilter(AudioTransform):
 
     def _sound(self, sound):
         return _filtered(sound, self.b_coeffs, self.a_coeffs, self.clamp)
+
+
+class Filtfilt(LFilter):
+    """A filter that runs forward and then backward, so that no phase changes; for the arguments, see :class:`LFilter`.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.Filtfilt([1.0, 0.0], [0.5, 0.5])(np.array([0.0, 1.0, 0.0], np.float32))
+        array([0.25, 0.5 , 0.25], dtype=float32)
+    """
+
+    def _sound(self, sound):
+        forward = _filtered(sound, self.b_coeffs, self.a_coeffs, clamp=False)
+        return _filtered(forward[..., ::-1], self.b_coeffs, self.a_coeffs, self.clamp)[..., ::-1]
 
 
 class Biquad(AudioTransform):
@@ -242,6 +258,25 @@ class TrebleBiquad(BassBiquad, shown="8000, 3.0"):
 
     def __init__(self, sample_rate: int, gain: float, central_freq: float = 3000, Q: float = 0.707):
         super().__init__(sample_rate, gain, central_freq, Q)
+
+
+# For each sample rate, the frequency, the slope and the gain of the shelf that compact discs are recorded against.
+_DEEMPHASIS = {44100: (5283.0, 0.4845, -9.477), 48000: (5356.0, 0.479, -9.62)}
+
+
+class DeemphBiquad(TrebleBiquad, shown="44100"):
+    """Undoes the emphasis of compact discs.
+
+    Args:
+        sample_rate (int): 44100 or 48000.
+    """
+
+    def __init__(self, sample_rate: int):
+        check_value(sample_rate, sample_rate in _DEEMPHASIS, f"be one of {list(_DEEMPHASIS)}", "sample_rate", "DeemphBiquad")
+        frequency, slope, gain = _DEEMPHASIS[sample_rate]
+        super().__init__(sample_rate, gain, frequency)
+        a = 10.0 ** (gain / 40)
+        self._alpha = np.sin(self._w) / 2 * np.sqrt((a + 1 / a) * (1 / slope - 1) + 2)
 
 
 # For each sample rate, the zeros and the poles of the curve that records are cut with.

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_type, check_value
+from msjax.core.base.checks import check_bool, check_int, check_type, check_value
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.audio.effects import Resample
 from msjax.dataset.audio.enums import BorderType, WindowType
 from msjax.dataset.audio.spectra import Spectrogram
 from msjax.dataset.checks import check_real, check_whole
+from msjax.dataset.run import row_rng
 
-__all__ = ["InverseSpectrogram", "PhaseVocoder", "PitchShift", "TimeStretch"]
+__all__ = ["GriffinLim", "InverseSpectrogram", "PhaseVocoder", "PitchShift", "TimeStretch"]
 
 
 def _stretched(spectrum: np.ndarray, rate: float, advance: np.ndarray) -> np.ndarray:
@@ -174,3 +175,47 @@ class PitchShift(AudioTransform):
         stretched = form.sound_of(spectrum, round(length / self._rate))
         shifted = Resample(int(self.sample_rate / self._rate), self.sample_rate)._sound(stretched)[..., :length]
         return np.pad(shifted, [(0, 0)] * (sound.ndim - 1) + [(0, length - shifted.shape[-1])])
+
+
+class GriffinLim(AudioTransform):
+    """A sound with a spectrogram, whose phases are found step by step: (..., frequency, frames) to (..., time).
+
+    Args:
+        n_fft (int): points of a Fourier transform. Default: 400.
+        n_iter (int): the number of steps. Default: 32.
+        win_length, hop_length (int, optional), window_type (WindowType): as of :class:`Spectrogram`.
+        power (float): the exponent of the magnitudes. Default: 2.0.
+        momentum (float): of the steps. Default: 0.99.
+        length (int, optional): the length of the sound. Default: as long as the frames are.
+        rand_init (bool): True begins with random phases, False with zeros. Default: True.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.GriffinLim(16, n_iter=2)(np.ones((9, 5), np.float32)).shape
+        (32,)
+    """
+
+    _least = 2
+
+    def __init__(
+        self, n_fft: int = 400, n_iter: int = 32, win_length: int | None = None, hop_length: int | None = None,
+        window_type: WindowType = WindowType.HANN, power: float = 2.0, momentum: float = 0.99, length: int | None = None,
+        rand_init: bool = True,
+    ):  # fmt: skip
+        self._n_iter = check_whole(n_iter, "n_iter", "GriffinLim")
+        self._power = check_real(power, "power", "GriffinLim", above=0)
+        self._momentum = check_real(momentum, "momentum", "GriffinLim", low=0)
+        self._length = 0 if length is None else check_whole(length, "length", "GriffinLim", low=0)
+        self._rand_init = check_bool(rand_init, "rand_init", "GriffinLim")
+        self._form = Spectrogram(n_fft, win_length, hop_length, window=window_type, power=0)
+
+    def _sound(self, sound):
+        magnitudes, form = sound ** (1 / self._power), self._form
+        turns = np.exp(2j * np.pi * row_rng().uniform(size=sound.shape)) if self._rand_init else np.ones(sound.shape, complex)
+        before: Any = 0.0
+        for _ in range(self._n_iter):
+            found = form.spectrum(form.sound_of(magnitudes * turns, 0))
+            ahead = found + self._momentum / (1 + self._momentum) * (found - before)
+            turns, before = ahead / (np.abs(ahead) + 1e-16), found
+        return form.sound_of(magnitudes * turns, self._length)

@@ -9,11 +9,11 @@ import numpy as np
 from msjax.core.base.checks import check_bool, check_float, check_value
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.audio.enums import BorderType, MelType, NormMode, NormType, ScaleType, WindowType
-from msjax.dataset.audio.filter_banks import create_dct, melscale_fbanks
+from msjax.dataset.audio.filter_banks import create_dct, linear_fbanks, melscale_fbanks
 from msjax.dataset.checks import check_enum, check_real, check_whole
 
 __all__ = [
-    "AmplitudeToDB", "Angle", "ComplexNorm", "DBToAmplitude", "MFCC", "Magphase", "MelScale", "MelSpectrogram",
+    "AmplitudeToDB", "Angle", "ComplexNorm", "DBToAmplitude", "LFCC", "MFCC", "Magphase", "MelScale", "MelSpectrogram",
     "SpectralCentroid", "Spectrogram",
 ]  # fmt: skip
 
@@ -324,12 +324,50 @@ class MFCC(AudioTransform):
         check_value(n_mfcc, n_mfcc <= mels, f"not be above the number of mels, {mels}", "n_mfcc", "MFCC")
         self._spectrogram = MelSpectrogram(sample_rate, **arguments)
         self._dct = create_dct(n_mfcc, mels, norm).astype(np.float64)
-        self._decibels = AmplitudeToDB()
 
     def _sound(self, sound):
-        mels = self._spectrogram._sound(sound)
-        mels = np.log(mels + 1e-6) if self.log_mels else self._decibels._sound(mels)
-        return np.einsum("...mt,mc->...ct", mels, self._dct)
+        return _cepstrum(self._spectrogram._sound(sound), self.log_mels, self._dct)
+
+
+class LFCC(AudioTransform):
+    """Cepstral coefficients of linear filters of a sound: (..., time) to (..., coefficients, frames).
+
+    Args:
+        sample_rate (int): samples a second. Default: 16000.
+        n_filter (int): the number of filters. Default: 128.
+        n_lfcc (int): the number of coefficients. Default: 40.
+        f_min, f_max (float): the range, in Hz; without `f_max` to half the sample rate. Default: 0.0, None.
+        dct_type (int): 2.
+        norm (NormMode): of the cosine transform. Default: ORTHO.
+        log_lf (bool): True takes logarithms in the place of decibels. Default: False.
+        speckwargs (dict, optional): arguments of :class:`Spectrogram`.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import audio
+        >>> audio.LFCC(n_filter=8, n_lfcc=3, speckwargs={"n_fft": 16})(np.ones(64, np.float32)).shape
+        (3, 9)
+    """
+
+    def __init__(
+        self, sample_rate: int = 16000, n_filter: int = 128, n_lfcc: int = 40, f_min: float = 0.0, f_max: float | None = None,
+        dct_type: int = 2, norm: NormMode = NormMode.ORTHO, log_lf: bool = False, speckwargs: dict | None = None,
+    ):  # fmt: skip
+        check_whole(n_lfcc, "n_lfcc", "LFCC")
+        check_value(dct_type, dct_type == 2, "be 2", "dct_type", "LFCC")
+        self._log_lf = check_bool(log_lf, "log_lf", "LFCC")
+        self._spectrogram = Spectrogram(**(speckwargs or {}))
+        top = float(sample_rate // 2 if f_max is None else f_max)
+        self._bank = linear_fbanks(self._spectrogram.n_fft // 2 + 1, f_min, top, n_filter, sample_rate).astype(np.float64)
+        self._dct = create_dct(n_lfcc, n_filter, norm).astype(np.float64)
+
+    def _sound(self, sound):
+        return _cepstrum(np.einsum("...ft,fm->...mt", self._spectrogram._sound(sound), self._bank), self._log_lf, self._dct)
+
+
+def _cepstrum(bands, logarithms, dct):
+    bands = np.log(bands + 1e-6) if logarithms else AmplitudeToDB()._sound(bands)
+    return np.einsum("...mt,mc->...ct", bands, dct)
 
 
 class ComplexNorm(AudioTransform):

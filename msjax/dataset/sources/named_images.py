@@ -295,29 +295,29 @@ def _sbd(o):
     return rows
 
 
-Caltech101Dataset = listed(
+Caltech101Dataset: Any = listed(
     "Caltech101Dataset", "Images of 101 kinds of things, with outlines.",
     Layout(_caltech_columns, _caltech101, f"dataset_dir target_type {IMAGES.removesuffix(' cache')}"),
     "`image`, and by `target_type` (category, annotation or all) `category`, `annotation`",
 )  # fmt: skip
-Flowers102Dataset = listed(
+Flowers102Dataset: Any = listed(
     "Flowers102Dataset", "Images of 102 kinds of flowers.",
     Layout(
         _flowers_columns, _flowers102, f"dataset_dir task=Classification usage {IMAGES.removesuffix(' cache')}", ("train", "valid", "test", "all")
     ),
     "`image`, with `task=\"Segmentation\"` `segmentation`, and `label`",
 )  # fmt: skip
-LFWDataset = listed(
+LFWDataset: Any = listed(
     "LFWDataset", "Faces, or pairs of them.",
     Layout(_lfw_columns, _lfw, f"dataset_dir task usage image_set {IMAGES}", ("10fold", "train", "test", "all")),
     '`image`, `label`; with `task="pairs"` `image1`, `image2`, `label`, 1 for the same person',
 )  # fmt: skip
-PhotoTourDataset = listed(
+PhotoTourDataset: Any = listed(
     "PhotoTourDataset", "Patches of 64 x 64 pixels of photographs, or pairs of them.",
     Layout(_photo_tour_columns, _photo_tour, f"dataset_dir name usage {OTHERS}", ("test", "train")),
     "for training `image`; for testing `image1`, `image2`, `matches`, 1 for the same point",
 )  # fmt: skip
-SBDataset = listed(
+SBDataset: Any = listed(
     "SBDataset", "Photographs with the boundaries or the masks of things.",
     Layout(
         ("image", "task"), _sbd, f"dataset_dir task=Boundaries usage {IMAGES.removesuffix(' cache')}", ("train", "val", "train_noval", "all")

@@ -61,7 +61,7 @@ class NumpySlicesDataset(MappableDataset):
             raise ValueError(
                 f"For '{who}', there should be a name for each of the {len(columns)} columns, but got {describe(column_names)}."
             )
-        super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, None)
+        super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
         self._workers, self._processes = 1, False  # slicing costs less than handing it to a worker
         self._arrays = [_column(column, name) for column, name in zip(columns, self._names)]
         lengths = [len(array) for array in self._arrays]
