@@ -11,7 +11,7 @@ import numpy as np
 
 import msjax as ms
 from tests.bench import cells, handwritten
-from tests.bench.data import EVERY, batch, weight
+from tests.bench.data import EVERY, SHORT, batch, weight
 
 
 class Contender:
@@ -196,10 +196,13 @@ class _Watched(Contender):
 
 
 def watched(case):
-    """Statistics of all activations, gradients, Parameters and updates at each hundredth step, handed to a function."""
+    """Statistics of all activations, gradients, Parameters and updates at each hundredth step, handed to a function.
+
+    In a case that runs for its losses only, at each step: that is one program, not two.
+    """
     net, inputs, labels = network(case)
     step = cells.training_step(ms, net)
-    ms.tools.watch(net, every=100, to=lambda data, step: None)
+    ms.tools.watch(net, every=1 if case in SHORT else 100, to=lambda data, step: None)
     return _Watched(lambda: step(inputs, labels)._value, lambda: [p._value for p in net.get_parameters()], True)
 
 

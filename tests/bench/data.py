@@ -25,7 +25,7 @@ COMPILED = {
 SHORT = {
     "LeNet-5, 2x1x32x32": ("lenet", (2, 1, 32, 32)),
     "ResNet of one block, 2x3x32x32": ("resnet of one block", (2, 3, 32, 32)),
-    "MobileNetV3 of three blocks, 2x3x32x32": ("mobilenet of three blocks", (2, 3, 32, 32)),
+    "MobileNetV3 of one block, 2x3x32x32": ("mobilenet of one block", (2, 3, 32, 32)),
     "Transformer of one layer, 2x8 tokens": ("transformer of one layer", (2, 8)),
 }
 EVERY = {**CASES, **NAMED, **COMPILED, **SHORT}
@@ -43,7 +43,7 @@ MOBILENET = (
     (5, 240, 40, True, True, 1), (5, 240, 40, True, True, 1), (5, 120, 48, True, True, 1), (5, 144, 48, True, True, 1),
     (5, 288, 96, True, True, 2), (5, 576, 96, True, True, 1), (5, 576, 96, True, True, 1),
 )  # fmt: skip
-MOBILENET_SHORT = (MOBILENET[1], *MOBILENET[3:5])
+MOBILENET_SHORT = ((3, 24, 16, True, True, 1),)
 
 
 def squeezed(width):

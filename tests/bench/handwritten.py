@@ -185,7 +185,7 @@ NETWORKS = {
     "mobilenet": mobilenet,
     "transformer": transformer,
     "resnet of one block": functools.partial(resnet18, blocks=RESNET_SHORT),
-    "mobilenet of three blocks": functools.partial(mobilenet, blocks=MOBILENET_SHORT),
+    "mobilenet of one block": functools.partial(mobilenet, blocks=MOBILENET_SHORT),
     "transformer of one layer": functools.partial(transformer, layers=1),
 }
 

@@ -132,7 +132,7 @@ NETWORKS = {
     "mobilenet": MobileNetV3,
     "transformer": Transformer,
     "resnet of one block": lambda: ResNet18(RESNET_SHORT),
-    "mobilenet of three blocks": lambda: MobileNetV3(MOBILENET_SHORT),
+    "mobilenet of one block": lambda: MobileNetV3(MOBILENET_SHORT),
     "transformer of one layer": lambda: Transformer(1),
 }
 

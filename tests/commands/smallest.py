@@ -25,7 +25,7 @@ class Command:
 
 
 COMMANDS = {
-    "tests.bench": Command("--quick --cases LeNet ResNet Transformer --rows /", "the same losses"),  # a slash: all rows of steps
+    "tests.bench": Command("--quick --rows /", "the same losses"),  # a slash: all rows of steps
     "tests.bench.first_capture": Command("--repeat 1 --layers 1", "captured"),
     "tests.bench.growth": Command("--quick --only parameters", "exponent"),
     "tests.bench.kernels": Command("--batches 1 --networks lenet --repeat 1", "of them take more than", ends=(0, 1)),
