@@ -22,6 +22,7 @@ from msjax.common.arrays import as_array, concrete, value_now
 from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
 from msjax.core.base.arrays import CONCRETE, is_tracer
+from msjax.core.base.checks import check_no_cycle
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.door import STATE
 
@@ -406,14 +407,17 @@ def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -
     Raises:
         RuntimeError: a list or dict among the arguments holds itself.
     """
-    try:
-        return STATE.trace is not None or has_tracers(args, kwargs)
-    except RecursionError:
-        raise RuntimeError("A list or dict among the arguments holds itself, or they are nested too deeply.") from None
+    return STATE.trace is not None or has_tracers(args, kwargs)
 
 
-def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
-    """Whether jax traces a Tensor among the arguments of a call."""
+def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None, depth: int = 0) -> bool:
+    """Whether jax traces a Tensor among the arguments of a call; `depth` is of the container that holds them.
+
+    Raises:
+        RuntimeError: a list or dict among them holds itself.
+    """
+    if depth == 50:
+        check_no_cycle(args)
     pending = [*args, *kwargs.values()] if kwargs else [*args]
     for arg in pending:
         if isinstance(arg, Tensor):
@@ -423,7 +427,8 @@ def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) ->
             pending += arg
         elif arg is not None and not isinstance(arg, (float, int, str)) and not callable(arg):
             # What holds itself must not reach jax's C++ code, which leaves Python's count of nested calls wrong.
-            if has_tracers(arg if arg.__class__ is list else arg.values() if arg.__class__ is dict else tensors_in(arg)):
+            inside = arg if arg.__class__ is list else arg.values() if arg.__class__ is dict else tensors_in(arg)
+            if has_tracers(inside, None, depth + 1):
                 return True
     return False
 

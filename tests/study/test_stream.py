@@ -120,7 +120,7 @@ def test_functions_name_where_the_stream_begins():
     def fn(x):
         x = hooks.site("start", x)
         for i in range(2):
-            x = hooks.site(f"block{i}", x * 0.5 + hooks.site(f"mlp{i}", jnp.tanh(x)))
+            x = hooks.site(f"block{i}", hooks.site(f"mlp{i}", jnp.tanh(x)) + x * 0.5)
         return jnp.tanh(x)
 
     x = jnp.array([[1.0, -2.0]])

@@ -261,6 +261,13 @@ def check_axis_of(x: Any, axis: int, who: str | None = None) -> int:
     return axis % x.ndim
 
 
+def check_no_cycle(values: Iterable[Any]) -> None:
+    """Raise RuntimeError if one of the values is a list or dict that is found within itself."""
+    for value in values:
+        if isinstance(value, (list, tuple, dict)) and _holds_itself(value):
+            raise RuntimeError(f"a {type(value).__name__} among the arguments holds itself, so there is no end of what is in it.")
+
+
 def _named(name, who):
     argument = name if " " in name else f"'{name}'"
     return argument if who is None else f"For '{who}', {argument}"
@@ -326,3 +333,24 @@ def check_index_fits(x: Any, axis: Any, dtype: Any, who: str) -> None:
             f"For '{who}', the index of one of {count} elements does not fit {np.dtype(dtype).name}: ask for that of a part, or along an axis with "
             "fewer elements; Int64 holds it where jax's 64-bit types are on."
         )
+
+
+def _holds_itself(container):
+    above, pending = {id(container)}, [(container, iter(_items(container)))]
+    while pending:
+        current, items = pending[-1]
+        for item in items:
+            if isinstance(item, (list, tuple, dict)):
+                if id(item) in above:
+                    return True
+                above.add(id(item))
+                pending.append((item, iter(_items(item))))
+                break
+        else:
+            above.discard(id(current))
+            pending.pop()
+    return False
+
+
+def _items(container):
+    return container.values() if isinstance(container, dict) else container

@@ -118,7 +118,8 @@ class Carried:
             own = found[node.ins[at[0]].number]
             return own.map(_with_input(node, at[0])) if own.names else own
         names, pieces = (), ()
-        for i, each in enumerate(node.ins):
+        # In program order, whichever way round a model adds: first what came along the stream.
+        for i, each in sorted(enumerate(node.ins), key=lambda one: (one[0] not in at, one[1].number)):
             if i == 0 and node.made == "select_n":
                 continue
             parts = found[each.number] if i in at else Parts.of(components(each)) if affine else Parts((), ())
