@@ -15,7 +15,7 @@ from msjax.ops.function.nn_func.sliding import out_sizes
 _MANY = 1 << 20
 _PIXELS = 1 << 11
 _IN_THE_CACHE = 5 << 18
-_LEAST = 8
+_LEAST = 4
 _FEW_COLUMNS = 16
 
 
