@@ -1,5 +1,7 @@
 """Cells with a bprop of their own."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -233,3 +235,30 @@ def test_none_is_no_gradient():
 
     dx, dy = ms.grad(Net(), (0, 1))(Tensor(2.0), Tensor(3.0))
     assert (float(dx), float(dy)) == (3, 0)
+
+
+# What its construct writes to its argument, a part or a view of x, where x is [1, 2] and is read as said.
+WRITES = {
+    "detached": (lambda x, cell: (cell(ops.stop_gradient(x)), x)[1], [2.0, 4.0], [1.0, 1.0]),
+    "view": (lambda x, cell: (cell(x.view(2, 1)), x * 1)[1], [2.0, 4.0], [1.0, 1.0]),
+    "part": (lambda x, cell: (cell(x[1:]), x * 3)[1], [3.0, 12.0], [3.0, 3.0]),
+    "read by a view": (lambda x, cell: (view := x[1:], cell(x), view * 1)[2], [4.0], [0.0, 1.0]),
+    "written by another view": (lambda x, cell: (view := x[1:], cell(x.view(2, 1)), view * 1)[2], [4.0], [0.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("program, result, gradient", WRITES.values(), ids=WRITES)
+def test_what_it_writes_to_a_view_its_root_and_other_views_show_under_jax(program, result, gradient):
+    def double(self, a):
+        a.add_(a)
+        return a
+
+    cell = with_bprop(lambda self, a, out, dout: (dout,), double)
+    net = type("Net", (nn.Cell,), {"construct": lambda self, x: program(x, self.cell)})()
+    net.cell = cell
+    apply, params, buffers = ms.functionalize(net)
+    run = lambda v: apply(params, buffers, v)[0]  # noqa: E731
+    assert net(Tensor([1.0, 2.0])).tolist() == result
+    np.testing.assert_array_equal(jax.jit(run)(jnp.array([1.0, 2.0])), result)
+    np.testing.assert_array_equal(ms.grad(lambda x: net(x * 1).sum())(Tensor([1.0, 2.0])), gradient)
+    np.testing.assert_array_equal(jax.grad(lambda v: run(v).sum())(jnp.array([1.0, 2.0])), gradient)
