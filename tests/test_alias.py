@@ -93,7 +93,7 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
     from mindspore.dataset.vision import Inter
     from mindspore.mindrecord import MindPage
 
-    class Own(ds.LFWDataset):
+    class Own(ds.FakeImageDataset):
         def __init__(self):
             pass
 
@@ -107,7 +107,7 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
         vision.MixUp,
         Own,
     ):
-        name = make.__name__ if make is not Own else "LFWDataset"
+        name = make.__name__ if make is not Own else "FakeImageDataset"
         with pytest.raises(NotImplementedError, match=rf"^msjax doesn't offer mindspore\..*{name}: "):
             make("somewhere")
     with pytest.raises(AttributeError, match=r"doesn't offer mindspore\.dataset\.Nothing: .* So it has no 'GLOBAL'"):
