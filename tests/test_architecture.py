@@ -325,7 +325,6 @@ def test_arrays_of_tensors_are_assigned_in_few_files():
         "msjax.engine.autograd.tensor_api",
         "msjax.engine.autograd.traced_tape",
         "msjax.engine.autograd.views",
-        "msjax.nn.cell.custom_bprop",
         "msjax.ops.methods.operators",
     }
     assignment = re.compile(r"\._value(, [\w.]+)* = ")

@@ -27,68 +27,20 @@ _FIRST_ONLY = frozenset(("BatchNorm",))
 
 
 # Of `ByOperator`: operators that compute in 16 bits, those that need Float32, and those that take the widest type of their operands.
-_LOW = frozenset(
-    (
-        "Conv",
-        "Conv1d",
-        "ConvTranspose",
-        "Conv1dTranspose",
-        "MatMul",
-        "BatchMatMul",
-        "mm",
-        "mv",
-        "inner",
-        "dot",
-        "tensor_dot",
-        "prelu",
-    )
-    + ("Einsum", "Dense")
-)
-_FULL = frozenset(
-    (
-        "Pow",
-        "acos",
-        "asin",
-        "arcsin",
-        "cosh",
-        "erfinv",
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "reciprocal",
-        "rsqrt",
-    )
-    + (
-        "sinh",
-        "tan",
-        "softplus",
-        "softmax",
-        "softmin",
-        "log_softmax",
-        "logsumexp",
-        "cumprod",
-        "cumsum",
-        "ReduceProd",
-        "prod",
-        "sum",
-    )
-    + (
-        "LayerNorm",
-        "BatchNorm",
-        "GroupNorm",
-        "KLDivLoss",
-        "SmoothL1Loss",
-        "MultilabelMarginLoss",
-        "MultiMarginLoss",
-        "BCEWithLogitsLoss",
-    )
-    + ("_soft_margin_loss", "_triplet_margin_loss", "_nll_loss", "_cross_entropy", "pdist", "cdist", "renorm")
-)
-_WIDEST = frozenset(("addcdiv", "addcmul", "cross", "_grid_sample", "BiasAdd", "Concat"))
+_LOW = frozenset((
+    "Conv", "Conv1d", "ConvTranspose", "Conv1dTranspose", "MatMul", "BatchMatMul", "mm", "mv", "inner", "dot", "tensor_dot",
+    "prelu", "Einsum", "Dense",
+))  # fmt: skip
+_FULL = frozenset((
+    "_soft_margin_loss", "_triplet_margin_loss", "_nll_loss", "_cross_entropy", "pdist", "cdist", "renorm", "LayerNorm",
+    "BatchNorm", "GroupNorm", "KLDivLoss", "SmoothL1Loss", "MultilabelMarginLoss", "MultiMarginLoss", "BCEWithLogitsLoss",
+    "Pow", "acos", "asin", "arcsin", "cosh", "erfinv", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "reciprocal",
+    "rsqrt", "sinh", "tan", "softplus", "softmax", "softmin", "log_softmax", "logsumexp", "cumprod", "cumsum", "ReduceProd",
+    "prod", "sum",
+))  # fmt: skip
+_WIDEST = frozenset((
+    "addcdiv", "addcmul", "cross", "_grid_sample", "BiasAdd", "Concat",
+))  # fmt: skip
 
 
 class ByOperator(NamedTuple):

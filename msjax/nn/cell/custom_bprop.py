@@ -114,22 +114,12 @@ def _call_under_jax_transform(cell, args, kwargs, tensors):
         tensor = given[key]
         while tensor is not None:
             # A write that is not recorded leaves the Tensor where it was on the tape: its gradient goes on to what it was.
-            _set(tensor, _written(tensor._value, value))
+            with STATE.swap(recording=False):
+                tensor._set_value(_written(tensor._value, value))
             # What was computed before still counts: a later hook would miss the gradient of the call.
             mark_used([tensor])
             tensor = tensor.__dict__.get("_stands_for")
     return _unflatten(treedef, leaves, at, list(map(wrap, tied)))
-
-
-def _set(tensor, value):
-    own = tensor.__dict__
-    if "_view" in own:
-        with STATE.swap(recording=False):
-            own["_view"].write(tensor, wrap(value))
-        return
-    tensor._value = value
-    if "_views" in own:
-        own["_views"].changed()
 
 
 @jax.custom_vjp
