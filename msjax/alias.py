@@ -54,6 +54,7 @@ _TARGETS = {
     "msjax.compat.np_dtype": {"mindspore.common": "np_dtype"},
     "msjax.compat.hook_handle": {"mindspore.common": "hook_handle"},
     "msjax.engine.compile.noop": {"mindspore.common": "lazy_inline jit_config"},
+    "msjax.common.containers": {"mindspore.common": "mutable"},
     "msjax.engine.autograd.recompute": {"mindspore.common": "recompute"},
     "msjax.nn.wrap.derivatives": {"mindspore.nn": "grad", "mindspore.nn.grad": "cell_grad"},
     "multiprocessing": {"mindspore": "multiprocessing"},

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     )
     from msjax.alias import install_as_mindspore as install_as_mindspore
     from msjax.check import run_check as run_check
-    from msjax.common.mutable import mutable as mutable
+    from msjax.common.containers import mutable as mutable
     from msjax.common.random import (
         get_rng_state as get_rng_state,
         initial_seed as initial_seed,

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.bases import CellBase, SparseBase, is_cell
-from msjax.common.mutable import MUTABLE
+from msjax.common.containers import MUTABLE
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import COMPILER, STATE
 from msjax.common.tensor import Tensor, filled_like, is_tensor, wrap

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.bases import SparseBase
+from msjax.common.containers import MUTABLE, MutableDict, MutableList, MutableTuple
 from msjax.common.dtype import Type
-from msjax.common.mutable import MUTABLE, MutableDict, MutableList, MutableTuple
 from msjax.common.node import Leaf, place_on_tape
 from msjax.common.run_state import LOCK, STATE, Node, Scope
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
