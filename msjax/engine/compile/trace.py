@@ -168,7 +168,6 @@ class Trace(ProgramUnderWay):
 
     Args:
         variables: the Tensors that it is known to read or write from outside.
-        draws: the states of its random operators, where the code was traced before.
 
     Attributes:
         cells: {id: (cell, {name: Tensor} of its attributes before the call)} of those that were called.
@@ -180,9 +179,8 @@ class Trace(ProgramUnderWay):
 
     falls_back = True
 
-    def __init__(self, variables: list[Buffer], draws: list[tuple[Any, Any]]):
+    def __init__(self, variables: list[Buffer]):
         super().__init__()
-        self.draws = draws
         self.variables = {id(v): v for v in variables}
         self.may_be_rejected: bool = False
         self.missing = {}
