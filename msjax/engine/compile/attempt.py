@@ -31,7 +31,6 @@ from msjax.core.base.typing import PyTreeDef
 from msjax.core.door import STATE, CallsAsOutputs, HookNeedsValue, Observing, Template
 from msjax.engine.autograd.recording import GradientScope, wait_for
 from msjax.engine.autograd.traced_tape import Held, TracedTape
-from msjax.engine.compile.code_names import stored_globals
 from msjax.engine.compile.environment import Snapshot
 from msjax.engine.compile.program import VALUE, Layout, Program, SignatureChanged, aliases, is_input, raw, results
 from msjax.engine.compile.trace import NeedsPyNative, Trace
@@ -165,7 +164,6 @@ class _TraceOfBody:
             for i, other in self.aliases:
                 leaves[i] = leaves[other] if other >= 0 else self.variables[-1 - other]
             args, kwargs = (tuple(leaves), {}) if self.treedef is None else jax.tree.unflatten(self.treedef, leaves)
-            stored = stored_globals(self.subject)
             self.in_body = True
             with nullcontext() if self.wanted_of is None else GradientScope() as scope:
                 marks = [] if scope is None else self._mark(scope, leaves)
@@ -194,7 +192,6 @@ class _TraceOfBody:
                 if self._is_written(leaves, i, value)
             ]
             self.attributes = self._attributes()
-            self._write_globals(*stored)
             if self.tape is not None:
                 self.kept = [self._output(value) for value in self.tape.take_values()]
         outputs, self.outputs = self.outputs, None
@@ -261,15 +258,6 @@ class _TraceOfBody:
                     found.append((weakref.ref(cell), name, wrap(None), output))
                     object.__delattr__(cell, name)
         return found
-
-    def _write_globals(self, namespace, before):
-        """Write to the Tensors whose globals the function has given new ones, so that the next run finds these there."""
-        known = {id(v) for v in self.variables}
-        for name, old in before.items():
-            value = namespace.get(name)
-            if value is not old and id(old) in known and isinstance(value, Tensor) and is_tracer(value._value):
-                self.writes.append((old, self._output(value._value)))
-                namespace[name] = old
 
     def _check_escaped(self):
         """Refuse code that keeps Tensors after the call: there are no values for them."""

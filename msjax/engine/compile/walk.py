@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 import functools
-import os
 import sys
 import types
 from collections.abc import Collection
@@ -22,7 +21,7 @@ from msjax.common.bases import CellBase
 from msjax.common.global_hooks import GLOBAL
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, root_of
-from msjax.core.base.code import globals_in, imported_modules, module_attributes, names_in, names_read_in
+from msjax.core.base.code import globals_in, imported_modules, names_in, names_read_in
 from msjax.core.base.flax_slots import MODULE_STATE
 from msjax.core.base.libraries import is_library, of_library
 from msjax.core.base.weak import identity
@@ -54,7 +53,6 @@ from msjax.engine.compile.guards import (
     Hooks,
     InClass,
     Name,
-    ProcessEnvironment,
     ReadAttributes,
     Variable,
     bytes_of,
@@ -64,16 +62,7 @@ from msjax.engine.compile.guards import (
     size_of,
     static_key,
 )
-from msjax.engine.compile.places import (
-    held_by,
-    names_of_library,
-    put_in_cell,
-    put_in_class,
-    put_nothing_back,
-    read_cell,
-    read_in_class,
-    read_slot,
-)
+from msjax.engine.compile.places import held_by, put_in_cell, put_in_class, put_nothing_back, read_cell, read_in_class, read_slot
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
 # data that it doesn't use: settings lie closer, and are fewer and smaller.
@@ -326,8 +315,6 @@ class Walk:
         elif isinstance(value, types.ModuleType):
             if not is_library(value.__name__):
                 self._namespaces.append((vars(value), depth))
-        elif value is os.environ or value is os.getenv:
-            self.found.append(ProcessEnvironment(tuple(os.environ.items()), self._within))
         elif isinstance(value, types.FunctionType):
             self._function(value, depth)
         elif hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial and its like
@@ -439,13 +426,6 @@ class Walk:
             module = sys.modules.get(name)
             if module is not None and not is_library(name):
                 self._namespaces.append((vars(module), depth))
-        for first, *rest in module_attributes(function.__code__):
-            for held, name, value, seen in names_of_library(namespace.get(first), rest):
-                if (id(held), name) not in self._visited:
-                    self._visited[id(held), name] = None
-                    self.found.append(Name((name, seen), self._within, dict.get, dict.__setitem__, held, name, value))
-                    if type(value) is list or value is os.environ or value is os.getenv:
-                        self._visit(value, depth)
 
     def _visit_namespaces(self):
         """Of modules and of attributes of functions, what some code names; that code may name more."""
