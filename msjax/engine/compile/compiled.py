@@ -36,13 +36,10 @@ from msjax.engine.compile.program import (
 from msjax.engine.compile.recompilations import Recompilations
 from msjax.engine.compile.trace import NeedsPyNative, RunRejected
 from msjax.engine.compile.walk import Walk
-from msjax.engine.programs.limits import CACHE_LIMIT, warn_of_shapes
+from msjax.engine.programs.limits import MANY_SIGNATURES, warn_of_shapes
 
 # So many programs are kept for one function: those used last. A network with a few sizes of batches in a few states has tens.
 KEPT = 256
-
-# So many compilations for other shapes, and nothing else, lead to a warning: the number at which operators warn.
-_MANY_SHAPES = 64
 
 # After so many programs in a row that changed what they were compiled for, the function runs in PyNative mode. A first call may set
 # up state, and a second one may settle it.
@@ -90,8 +87,6 @@ class Compiled:
         self._recompilations = Recompilations(name)
         self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
         self.compilations: int = 0
-        self._unused = set()  # the programs that have not been used since the last call of `evict_unused`
-        CACHE_LIMIT.register(self)
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run the program for these arguments; it is compiled if it is not there yet. No gradient is recorded."""
@@ -168,9 +163,6 @@ class Compiled:
         elif program is not self._latest:
             self._used[program] = self._used.pop(program)
             self._latest = program
-            if program in self._unused:
-                self._unused.discard(program)
-                CACHE_LIMIT.count()
         if program.by_identity and isinstance(program, Program):
             # It matters which arguments are the same object.
             pattern = aliases(leaves, program.variables)
@@ -292,7 +284,7 @@ class Compiled:
         self._keep(environment, key, made)
         if treedef is None:
             environment.shapes += 1
-            if environment.shapes == _MANY_SHAPES:
+            if environment.shapes == MANY_SIGNATURES:
                 warn_of_shapes(self.name)
         return made
 
@@ -330,7 +322,6 @@ class Compiled:
             return Fallback(error)
 
     def _keep(self, environment, key, program):
-        CACHE_LIMIT.count()
         environment.programs[key] = program
         self._used[program] = environment, key
         self._latest = program
@@ -352,13 +343,6 @@ class Compiled:
         environment, key = self._used.pop(program)
         environment.programs.pop(key, None)
         return environment
-
-    def evict_unused(self) -> None:
-        """Drop the programs that were not used since the last time."""
-        for program in self._unused.intersection(self._used):
-            self._drop(program)
-        self._unused = set(self._used)
-        self._latest = None
 
 
 class Fallback:

@@ -122,8 +122,8 @@ def set_context(**kwargs: Any) -> None:
         hook_dialect (str): where hooks sit and what they get: "tutorial", "mindspore-2.10" or "mindspore-1".
         hook_queue_bytes (int): how many bytes of values may wait for hooks of programs under ``jax.jit``; 256 MiB by default.
             A program that has more to hand over waits until hooks have been called.
-        program_cache_size (int): how many compiled programs are kept, of operators and of compiled functions; 8192 by default. Those
-            that were not used for longest are dropped, and compiled again if they are needed. Each takes up to 1.4 MiB of memory.
+        program_cache_size (int): how many compiled programs of operators there are at most; 8192 by default. When half as many have been
+            compiled, all are dropped, and compiled again as they are needed. Each takes up to 1.4 MiB of memory.
         gpu_config (dict): "matmul_allow_tf32" and "conv_allow_tf32": whether operands of float32 may be rounded to TF32 on GPUs (and to
             bfloat16 on TPUs). The first is jax's own setting, `jax_default_matmul_precision`, for all of this process. By default,
             jax rounds both; programs of `msjax run` and `install_as_mindspore` round those of convolutions only, as MindSpore does.
