@@ -38,7 +38,7 @@ from msjax.engine.compile.trace import NeedsPyNative, RunRejected
 from msjax.engine.compile.walk import Walk
 from msjax.engine.programs.limits import MANY_SIGNATURES, warn_of_shapes
 
-# So many programs are kept for one function: those used last. A network with a few sizes of batches in a few states has tens.
+# So many programs are kept for one function; where there are more, it begins anew. A network with a few sizes of batches in a few states has tens.
 KEPT = 256
 
 # After so many programs in a row that changed what they were compiled for, the function runs in PyNative mode. A first call may set
@@ -82,8 +82,7 @@ class Compiled:
         self.subject = subject
         self.roots: tuple[Any, ...] = tuple(roots)
         self._environments = Environments(subject, self.roots)
-        self._used = {}  # {program: (environment, key)}, the one used last at the end
-        self._latest = None
+        self._kept = 0  # how many programs there are
         self._recompilations = Recompilations(name)
         self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
         self.compilations: int = 0
@@ -160,9 +159,6 @@ class Compiled:
         program = environment.programs.get(key)
         if program is None:
             program = self._make(environment, key, body, leaves, treedef, objects, walk)
-        elif program is not self._latest:
-            self._used[program] = self._used.pop(program)
-            self._latest = program
         if program.by_identity and isinstance(program, Program):
             # It matters which arguments are the same object.
             pattern = aliases(leaves, program.variables)
@@ -255,10 +251,7 @@ class Compiled:
 
     def forget(self, program: Program) -> None:
         """Drop a program: a variable has another shape or dtype than when it was made."""
-        program = program.of or program
-        if program in self._used:
-            self._take_out(program)
-        self._latest = None
+        self._environments.now.drop(program.of or program)
 
     def after_run(self, first: bool = False) -> bool:
         """Notice what a run has changed of what programs are made for; returns whether it has. See `Environments.after_run`."""
@@ -268,7 +261,7 @@ class Compiled:
 
     def _make(self, environment, key, body, leaves, treedef, objects, walk):
         if not environment.programs:
-            self._drop_stale()
+            self._environments.drop_stale()
         if key in self._never:
             return self._never[key]
         body = body or Body(self.body, self.subject(), self.name)
@@ -322,27 +315,11 @@ class Compiled:
             return Fallback(error)
 
     def _keep(self, environment, key, program):
+        self._kept += 1
+        if self._kept > KEPT:
+            self._environments.drop_all()
+            self._kept = 1
         environment.programs[key] = program
-        self._used[program] = environment, key
-        self._latest = program
-        while len(self._used) > KEPT:
-            self._drop(next(iter(self._used)))
-
-    def _drop(self, program):
-        environment = self._take_out(program)
-        if not environment.programs:
-            self._environments.forget(environment)
-
-    def _drop_stale(self):
-        for environment in self._environments.take_stale():
-            for program in [*environment.programs.values()]:
-                self._take_out(program)
-            self._latest = None
-
-    def _take_out(self, program):
-        environment, key = self._used.pop(program)
-        environment.programs.pop(key, None)
-        return environment
 
 
 class Fallback:
