@@ -91,9 +91,9 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
             name=name or f"Parameter#{next(_ANONYMOUS)}",
             named=bool(name),
             requires_grad=requires_grad,
-            layerwise_parallel=layerwise_parallel,
-            parallel_optimizer=parallel_optimizer,
         )
+        if layerwise_parallel or not parallel_optimizer:
+            vars(self).update(layerwise_parallel=layerwise_parallel, parallel_optimizer=parallel_optimizer)
 
     # ---- name and training
 
@@ -126,24 +126,6 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         VERSION.changed()
         vars(self).pop("_node", None)
 
-    @property
-    def layerwise_parallel(self) -> bool:
-        """Accepted for compatibility with MindSpore, without effect."""
-        return self._metadata["layerwise_parallel"]
-
-    @layerwise_parallel.setter
-    def layerwise_parallel(self, value: bool) -> None:
-        self._metadata["layerwise_parallel"] = bool(value)
-
-    @property
-    def parallel_optimizer(self) -> bool:
-        """Accepted for compatibility with MindSpore, without effect."""
-        return self._metadata["parallel_optimizer"]
-
-    @parallel_optimizer.setter
-    def parallel_optimizer(self, value: bool) -> None:
-        self._metadata["parallel_optimizer"] = bool(value)
-
     # Settings of MindSpore's distributed training, with the values that they have without it.
     is_init = False
     init_mode = None
@@ -151,6 +133,8 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
     comm_fusion = 1
     is_param_ps = False
     cache_enable = False
+    layerwise_parallel = False
+    parallel_optimizer = True
 
     @property
     def inited_param(self) -> None:

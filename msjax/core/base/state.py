@@ -250,7 +250,6 @@ class Activity:
         casts: the number of running calls of cells that were set with `to_float`.
         synchronize: the setting pynative_synchronize: operators wait for their results.
         monitors: the number of threads that have a monitor, see `State.monitor`.
-        detect_anomaly: the setting of this name: threads without a monitor of their own have one that looks for NaN gradients.
         slow_dispatch: whether any of these is on. Operators read only this.
         callbacks: whether PyNative code has run a jax loop or transformation whose hooks are called by callbacks; the next hook
             has to wait for them.
@@ -263,7 +262,6 @@ class Activity:
         "casts",
         "synchronize",
         "monitors",
-        "detect_anomaly",
         "slow_dispatch",
         "callbacks",
         "late_slots",
@@ -272,7 +270,7 @@ class Activity:
 
     def __init__(self):
         self.traces = self.casts = self.monitors = self.drops = 0
-        self.synchronize = self.detect_anomaly = self.slow_dispatch = self.callbacks = self.late_slots = False
+        self.synchronize = self.slow_dispatch = self.callbacks = self.late_slots = False
 
     def add(self, traces: int = 0, casts: int = 0, monitors: int = 0) -> None:
         """Count a trace, cast or monitor that begins (1) or ends (-1)."""
@@ -285,14 +283,8 @@ class Activity:
         self.synchronize: bool = value
         self._update()
 
-    def set_detect_anomaly(self, value: bool) -> None:
-        self.detect_anomaly: bool = value
-        self._update()
-
     def _update(self):
-        self.slow_dispatch: bool = (
-            self.traces > 0 or self.casts > 0 or self.synchronize or self.monitors > 0 or self.detect_anomaly
-        )
+        self.slow_dispatch: bool = self.traces > 0 or self.casts > 0 or self.synchronize or self.monitors > 0
 
 
 ACTIVITY = Activity()

@@ -114,8 +114,6 @@ def set_context(**kwargs: Any) -> None:
             started again does not compile again.
         compile_cache_path (str): the folder for that; by default ``msjax`` in the user's cache directory.
         compile_cache_bytes (int): how large the folder may be after the program; 1 GiB by default. The oldest files are deleted.
-        detect_anomaly (bool): True makes an error or a NaN in a backward pass name the line and cell of the forward pass that it
-            belongs to. Everything runs in PyNative mode meanwhile, and slower. See `tools.detect_anomaly`.
         deterministic (str): "ON" has large compiled programs run on CPUs with all optimizations from the first call on. "OFF", the default, has
             the first calls run sooner without them, so that the last bits of results depend on when the optimized program is ready.
             On GPUs, the environment variable ``XLA_FLAGS=--xla_gpu_deterministic_ops=true`` has results be the same in each run.
@@ -295,7 +293,6 @@ _SETTERS = {
     "deterministic": _checked(
         "deterministic", _one_of(("ON", "OFF")), lambda value: TieredProgram.set_deterministic(value == "ON")
     ),
-    "detect_anomaly": _checked("detect_anomaly", check_bool, ACTIVITY.set_detect_anomaly),
     "hook_dialect": _checked("hook_dialect", _one_of(tuple(DIALECTS)), lambda _: VERSION.changed()),
     "hook_queue_bytes": _checked("hook_queue_bytes", check_positive_int),
     "program_cache_size": _checked("program_cache_size", check_positive_int),

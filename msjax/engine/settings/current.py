@@ -62,7 +62,6 @@ class _Settings:
         self.device_target: str | None = None
         self.device_id = 0
         self.pynative_synchronize = False
-        self.detect_anomaly = False
         self.deterministic = "OFF"
         self.dialect: Dialect
         self.enable_compile_cache = False
