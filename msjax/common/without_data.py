@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializers import InitLike, initial_array, sizes_of
@@ -87,8 +85,7 @@ def make_without_data(tensor: Tensor, init: InitLike | None, shape: Shape | None
         own = tuple([-1 if no else size for size, no in zip(known, unknown)])
         tensor.__dict__.update(_sizes=own, _type=mstype.from_np(mstype.to_jax(dtype)))
         return
-    with jax.ensure_compile_time_eval():  # it belongs to no program that is being traced
-        tensor._value, tensor._node = initial_array("zeros" if init is None else init, sizes, dtype), None
+    tensor._value, tensor._node = initial_array("zeros" if init is None else init, sizes, dtype), None
     of_numpy(tensor)
 
 
