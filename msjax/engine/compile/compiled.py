@@ -299,7 +299,10 @@ class Compiled:
         try:
             if changes:
                 raise NeedsPyNative("each run changes a Python value that it was compiled for")
-            before = Snapshot(walk or Walk([*self._environments.roots(), *objects]))
+            walk = walk or Walk([*self._environments.roots(), *objects])
+            if walk.refused is not None:
+                raise NeedsPyNative(walk.refused)
+            before = Snapshot(walk)
             return build(body, variables, leaves, treedef, before)
         except (HookNeedsValue, BackwardError):
             raise

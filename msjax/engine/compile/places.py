@@ -5,33 +5,10 @@ Each reader is called as ``read(owner, name)`` and each writer as ``write(owner,
 
 from __future__ import annotations
 
-import collections
-import contextvars
-import threading
 import types
-from collections.abc import Callable
 from typing import Any
 
 from msjax.core.base.code import cell_contents
-
-
-def held_by(value: object) -> list[tuple[Callable[[Any, Any], Any], Callable[[Any, Any, Any], None], str]]:
-    """What an object of Python's own holds besides items and attributes that any thread sees: a (read, write, name) for each thing."""
-    if isinstance(value, contextvars.ContextVar):
-        return [(in_context, put_in_context, value.name)]
-    if isinstance(value, threading.local):
-        return [(read_slot, setattr, name) for name in vars(value)]
-    return [(getattr, setattr, "default_factory")] if isinstance(value, collections.defaultdict) else []
-
-
-def in_context(variable: contextvars.ContextVar[Any], _name: str) -> Any:
-    """The value of a context variable; None if it has none."""
-    return variable.get(None)
-
-
-def put_in_context(variable: contextvars.ContextVar[Any], _name: str, value: Any) -> None:
-    """Set a context variable."""
-    variable.set(value)
 
 
 def read_in_class(owner: type, name: str) -> Any:
