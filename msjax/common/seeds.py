@@ -7,7 +7,7 @@ By default these are MindSpore's numbers: each draw takes a seed from numpy's gl
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +18,6 @@ from msjax.core.base.weak import LiveSet
 _LARGEST = 2**31 - 1
 _IN_PLACE_OF_ZERO = 87654321  # the seed of the program where `set_seed(0)` was called
 _STEP = 0xD2511F53 ^ 0xCD9E8D57
-
-
-class Restarted(Protocol):
-    """What begins anew when the program's seed is set."""
-
-    def restart(self) -> None: ...
 
 
 class Seeds:
@@ -47,7 +41,7 @@ class Seeds:
         self.generator = np.random.default_rng()
         self.seeded_alone = False
         self._counts: dict[tuple[str, int], int] = {}
-        self._others: LiveSet[Restarted] = LiveSet()
+        self._others: LiveSet[Any] = LiveSet()
 
     def start(self, seed: int) -> None:
         """Set the program's seed; the operators begin anew, and so does what was registered."""
@@ -60,8 +54,8 @@ class Seeds:
         """Make initializers draw from a new generator with this seed."""
         self.generator, self.seeded_alone = np.random.default_rng(seed), True
 
-    def register(self, other: Restarted) -> None:
-        """Let something begin anew whenever the program's seed is set."""
+    def register(self, other: Any) -> None:
+        """Have the method ``restart()`` of an object called whenever the program's seed is set."""
         self._others.add(other)
 
     def following(self) -> bool:
