@@ -122,7 +122,7 @@ default_generator: Generator = _DefaultGenerator()
 def set_seed(seed: int) -> None:
     """Seed every source of randomness: initializers, random operators and Dropout, data pipelines, numpy's and Python's global generators.
 
-    The same seed gives MindSpore's initial weights, orders of rows, dropout masks, and normal, uniform and integer numbers; see ``ms.set_context(random_numbers=...)``.
+    The same seed gives MindSpore's initial weights, orders of rows, dropout masks, and normal, uniform and integer numbers.
 
     Args:
         seed (int): a non-negative int.

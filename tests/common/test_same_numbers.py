@@ -188,23 +188,6 @@ def test_orders_of_rows():
     assert found == RECORDED["orders"]
 
 
-def test_jax_s_own_numbers_are_an_option():
-    ms.set_seed(SEED)
-    own = [nn.Dense(4, 3).weight.tolist(), rows(numbers(13)), ops.rand(3).tolist()]
-    ms.set_context(random_numbers="jax")
-    try:
-        ms.set_seed(SEED)
-        others = [nn.Dense(4, 3).weight.tolist(), rows(numbers(13)), ops.rand(3).tolist()]
-        assert nn.Dropout(p=0.5)._masks is None
-        ms.set_seed(SEED)
-        assert [nn.Dense(4, 3).weight.tolist(), rows(numbers(13)), ops.rand(3).tolist()] == others
-    finally:
-        ms.set_context(random_numbers="mindspore")
-    assert all(a != b for a, b in zip(own, others))
-    with pytest.raises(ValueError, match="'random_numbers' should be 'mindspore' or 'jax', but got 'numpy'"):
-        ms.set_context(random_numbers="numpy")
-
-
 def test_the_generator_that_was_seeded_last_counts():
     ms.set_seed(1)
     ms.manual_seed(5)
