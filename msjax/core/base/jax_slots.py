@@ -109,14 +109,6 @@ def current_trace() -> Any:
         return trace
 
 
-def traces_under_way() -> list[Any]:
-    """jax's objects for the innermost transformation that is under way and for those around it, as far as it knows them."""
-    traces = [current_trace()]
-    while (trace := getattr(traces[-1], "parent_trace", None)) is not None:
-        traces.append(trace)
-    return traces
-
-
 def enclosing_traces() -> list[Any]:
     """jax's objects for the transformations that are under way, from the innermost outward to the first that records a program: code
     may use the values of all of these."""
