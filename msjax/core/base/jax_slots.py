@@ -308,8 +308,6 @@ def emit_callback(
     on_host: Callable[..., tuple[Any, ...]],
     operands: Sequence[Any],
     avals: Sequence[Any],
-    *,
-    has_side_effect: bool,
     sharding: tuple[str, str] | None = None,
 ) -> Sequence[Any]:
     """Emit the operation that calls a Python function with numpy arrays, and return its results.
@@ -327,7 +325,7 @@ def emit_callback(
         list(operands),
         avals,
         ctx.avals_out,
-        has_side_effect=has_side_effect,
+        has_side_effect=True,
         returns_token=False,
     )
     if sharding is not None and results:
@@ -335,13 +333,6 @@ def emit_callback(
         operation: Any = results[0]
         operation.owner.attributes[name] = mlir.ir.Attribute.parse(text)
     return results
-
-
-def emit_sharding_group(values: Sequence[Any], number: int) -> None:
-    """Emit that values have one sharding, in a program that Shardy partitions; `number` is the group's own."""
-    group = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), number)
-    for value in values:
-        mlir.ir.Operation.create("sdy.sharding_group", operands=[value], attributes={"group_id": group})
 
 
 def lowering_notes(ctx: mlir.LoweringRuleContext) -> dict[Hashable, Any]:

@@ -57,7 +57,7 @@ ad.primitive_jvps[hook_p] = _jvp
 
 def _lower(ctx, *operands, bound, kept):
     if bound[0].event.collected:
-        return CallbackSite(ctx).emit(functools.partial(_collect, bound), operands, ctx.avals_in, has_side_effect=True)
+        return CallbackSite(ctx).emit(functools.partial(_collect, bound), operands, ctx.avals_in)
     from_hook = IN_HOOK.value
     WORKER.nested = WORKER.nested or from_hook
     WORKER.look_for_other_threads()
@@ -83,7 +83,7 @@ def _lower(ctx, *operands, bound, kept):
     if site.here:
         WORKER.sharded = WORKER.sharded or sharded
         WORKER.platforms.add(site.platform)
-    (call,) = site.emit(on_host, operands, avals, has_side_effect=True)
+    (call,) = site.emit(on_host, operands, avals)
     # The callback may move to a later place; its result, which later operations use, is an operation of its own.
     done = mlir.lower_fun(lambda d: [jax.lax.bitwise_not(jax.lax.bitwise_not(d))], multiple_results=True)(
         site.ctx.replace(avals_in=ctx.avals_out), call

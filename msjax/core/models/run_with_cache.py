@@ -28,7 +28,8 @@ def run_with_cache(
         args, kwargs: what it is called with; jax arrays, also of a Cell.
         where (str, list of str, or callable): which places, as `capture` selects them. Default: all but single operations.
         edit (dict, optional): {pattern: ``fn(value, index)``}, as for `capture`.
-        stop_after (str, optional): the name of the last place that is computed.
+        stop_after (str, optional): the name of the last place that is computed. The program of a model is kept; that of a plain function, which
+            may close over other values each time, is compiled anew.
 
     Returns:
         (out, cache): what the model returns, as jax arrays (None with `stop_after`), and {name: value} in program order. The
@@ -50,7 +51,7 @@ def run_with_cache(
     """
     framework = framework_of_function(model)
     if stop_after is not None and (framework is not None or unhooked(model) is not None):
-        # What isn't needed, the compiler leaves out; the program is kept. A plain function, which may close over other values each time, is traced.
+        # What isn't needed, the compiler leaves out.
         return None, compile(model, where, edit=edit, stop_after=stop_after)(*args, **kwargs)[1].activations
     out, found = pure_of(model).once(capture_options(where, edit=edit, stop_after=stop_after), args, kwargs)
     return out, found.activations
