@@ -404,5 +404,5 @@ def test_a_vmap_calls_hooks_once_an_example_where_the_value_depends_on_it():
 
 
 def test_large_values_dont_wait_for_the_end_of_the_network(monkeypatch):
-    monkeypatch.setattr("msjax.core.hooks.primitive.LARGE", 1)
+    monkeypatch.setattr("msjax.core.hooks.batching.LARGE", 1)
     assert callbacks_and_calls() == (3, ["fc", "relu", ""])

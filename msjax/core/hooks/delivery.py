@@ -64,11 +64,11 @@ class Delivery:
     Attributes:
         outputs: whether events are outputs of the program that is traced.
         dropped: whether there are no events: of code that a program computes again.
-        batch, tied, suspended: see `msjax.core.hooks.batching.Callbacks`.
+        batch: see `msjax.core.hooks.batching.Callbacks`.
     """
 
     outputs = dropped = False
-    batch = tied = suspended = None
+    batch = None
 
     def __enter__(self) -> Self:
         self.around, STATE.delivery = STATE.delivery, self
