@@ -281,7 +281,7 @@ def _no_cell_around(owner, way):
 
 
 def _values_unknown(owner, way):
-    traced = way.by in ("jit", "hooks.jit") or (way.by == "msjax" and not owner.is_cell)
+    traced = way.by in ("jit", "hooks.jit") or (not owner.hooks_cells and (owner.is_cell or way.by == "msjax"))
     return "a backward modifier can't read values in a program that jax compiles" if traced else None
 
 

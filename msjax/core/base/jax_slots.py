@@ -316,9 +316,10 @@ def emit_callback(
         operands: what it is called with.
         sharding: (attribute, its text) that say on which devices it is called.
     """
+    avals: Any = ctx.avals_in
     results: Any  # values of MLIR, one for each output
     results, _, _ = mlir.emit_python_callback(
-        ctx, on_host, None, list(operands), ctx.avals_in, ctx.avals_out, has_side_effect=True, returns_token=False
+        ctx, on_host, None, list(operands), avals, ctx.avals_out, has_side_effect=True, returns_token=False
     )
     if sharding is not None and results:
         name, text = sharding
