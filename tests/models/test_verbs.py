@@ -260,6 +260,25 @@ def test_a_model_that_stops_early_is_compiled_once(framework, compiled):
     assert counts[1] == 0  # the first one may find the program of an equal model
 
 
+def test_a_function_that_stops_early_is_compiled_once_for_what_it_closes_over(compiled):
+    weights, factor, counts = list(W), 1, []
+
+    def model(x):
+        return hooks.site("a", jnp.tanh(x @ weights[0]) * factor) @ weights[1]
+
+    for w in (W[0], W[0] + 1):  # an array that it closes over comes in, a number is part of the program
+        weights[0] = w
+        for x in (CLEAN, CORRUPT):
+            (_, cache), count = compiled(hooks.run_with_cache, model, x, stop_after="a")
+            close(cache, jnp.tanh(x @ w))
+            counts.append(count)
+    assert counts[0] > 0 and not any(counts[1:])
+    factor = 2
+    (_, cache), count = compiled(hooks.run_with_cache, model, CLEAN, stop_after="a")
+    close(cache, jnp.tanh(CLEAN @ w) * 2)
+    assert count > 0
+
+
 def test_trained_weights_are_inputs_of_a_kept_program(compiled):
     model = NnxNet()
     hooks.run_with_cache(model, CLEAN, stop_after="a")

@@ -21,6 +21,7 @@ from msjax.core.jaxprs.plan import Patterns, Planner
 from msjax.core.models.frameworks.framework import framework_of_function
 from msjax.core.models.hooked import as_function
 from msjax.core.models.leaves import has_own_class
+from msjax.core.models.same_program import run_same_program
 from msjax.core.page.studies import graph_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 
@@ -86,7 +87,7 @@ def capture(
         max_steps (int, optional): of places in a while_loop, the values of so many first steps, stacked. Default: the last
             step's value.
         stop_after (str, optional): the name of a place after which nothing is computed any more: the result is None, and places
-            behind it are not there. A loop is computed as a whole. Outside of jax.jit, each call compiles.
+            behind it are not there. A loop is computed as a whole.
 
     Returns:
         A function. Of a function or an nnx module `fn`: ``run(*args, **kwargs)`` returns (result, Captured); the module's state
@@ -222,7 +223,7 @@ def _capturing(fn, options):
                 own = replace(block, closed=block.closed.replace(consts=consts))
                 return [interpreter.run(own, inputs)[1][i] for i in before]
 
-            got = jax.jit(first)(block.closed.consts, program.inputs)
+            got = run_same_program(first, block.closed.consts, program.inputs)
             return None, _captured([block.found[i] for i in before], got)
         if not options.gradients:
             outs, got = interpreter.run(block, program.inputs)

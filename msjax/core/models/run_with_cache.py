@@ -33,8 +33,7 @@ def run_with_cache(
         args, kwargs: what it is called with; jax arrays, also of a Cell.
         where (str, list of str, or callable): which places, as `capture` selects them. Default: all but single operations.
         edit (dict, optional): {pattern: ``fn(value, index)``}, as for `capture`.
-        stop_after (str, optional): the name of the last place that is computed. The program of a model is kept; that of a plain function, which
-            may close over other values each time, is compiled anew.
+        stop_after (str, optional): the name of the last place that is computed.
 
     Returns:
         (out, cache): what the model returns, as jax arrays (None with `stop_after`), and {name: value} in program order. The
@@ -57,7 +56,7 @@ def run_with_cache(
     """
     args, kwargs = call_of(args, kwargs)
     where = where if isinstance(where, str) or callable(where) else tuple(where)
-    # A plain function may close over other values each time.
+    # A plain function, which may close over other values each time, is traced.
     is_model = framework_of_function(model) is not None or unhooked(model) is not None
     if is_model and (stop_after is not None or _is_found_again(model, where, edit, (args, kwargs))):
         out, found = compile(model, where, edit=edit, stop_after=stop_after)(*args, **kwargs)
