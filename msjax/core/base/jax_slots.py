@@ -299,65 +299,25 @@ def emit_callback(
     ctx: mlir.LoweringRuleContext,
     on_host: Callable[..., tuple[Any, ...]],
     operands: Sequence[Any],
-    avals: Sequence[Any],
-    *,
-    has_side_effect: bool,
     sharding: tuple[str, str] | None = None,
 ) -> Sequence[Any]:
     """Emit the operation that calls a Python function with numpy arrays, and return its results.
 
     Args:
         on_host: a function from numpy arrays to a tuple of them, of the types that the rule's `avals_out` say.
-        operands, avals: what it is called with.
+        operands: what it is called with.
         sharding: (attribute, its text) that say on which devices it is called.
     """
+    avals: Any = ctx.avals_in
     results: Any  # values of MLIR, one for each output
     results, _, _ = mlir.emit_python_callback(
-        ctx.replace(avals_in=avals),
-        on_host,
-        None,
-        list(operands),
-        avals,
-        ctx.avals_out,
-        has_side_effect=has_side_effect,
-        returns_token=False,
+        ctx, on_host, None, list(operands), avals, ctx.avals_out, has_side_effect=True, returns_token=False
     )
     if sharding is not None and results:
         name, text = sharding
         operation: Any = results[0]
         operation.owner.attributes[name] = mlir.ir.Attribute.parse(text)
     return results
-
-
-def emit_sharding_group(values: Sequence[Any], number: int) -> None:
-    """Emit that values have one sharding, in a program that Shardy partitions; `number` is the group's own."""
-    group = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), number)
-    for value in values:
-        mlir.ir.Operation.create("sdy.sharding_group", operands=[value], attributes={"group_id": group})
-
-
-def lowering_notes(ctx: mlir.LoweringRuleContext) -> dict[Hashable, Any]:
-    """A dict of the module that is being lowered, which lives as long as the lowering; jax's own keys are primitives and the like."""
-    return ctx.module_context.cached_primitive_lowerings
-
-
-def current_block() -> Any:
-    """The block of operations into which operations are emitted at the moment."""
-    point: Any = mlir.ir.InsertionPoint.current
-    return point.block
-
-
-def users_of(value: Any) -> list[str]:
-    """The names of the operations that use an operation's result."""
-    return [use.owner.operation.name for use in value.uses]
-
-
-def replace_by_constant(result: Any, constant: Any) -> None:
-    """Remove the operation of a result from the program; what used the result uses a numpy array instead."""
-    operation = result.owner.operation
-    with mlir.ir.InsertionPoint(operation):
-        result.replace_all_uses_with(mlir.ir_constant(constant))
-    operation.erase()
 
 
 # ---- executables

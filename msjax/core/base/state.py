@@ -111,7 +111,7 @@ class State(threading.local):
 
     def in_program(self) -> bool:
         """Whether the code becomes part of a program: msjax compiles it, or it is that of a functionalized network."""
-        return self.trace is not None and not self.trace.on_host
+        return self.trace is not None
 
     def in_functional_run(self) -> bool:
         """Whether it is the code of a functionalized network."""
@@ -120,10 +120,6 @@ class State(threading.local):
     def msjax_compiles(self) -> bool:
         """Whether msjax compiles it."""
         return self.trace is not None and self.trace.falls_back
-
-    def on_host(self) -> bool:
-        """Whether it is a hook that runs within a callback of XLA, where new Tensors have numpy arrays."""
-        return self.trace is not None and self.trace.on_host
 
     def nothing_is_traced(self) -> bool:
         """Whether this thread traces nothing."""
@@ -191,13 +187,11 @@ STATE = State()
 
 
 class ProgramUnderWay:
-    """A trace under way in this thread, `STATE.trace`: Python code runs to become part of a program that msjax compiles, or as a
-    hook on the host within one.
+    """A trace under way in this thread, `STATE.trace`: Python code runs to become part of a program that msjax compiles.
 
     Attributes:
         uses_callbacks: True once the program contains host callbacks.
         falls_back: whether code that can't become part of the program runs in PyNative mode instead.
-        on_host: whether the code runs within a callback of XLA, so that new Tensors have numpy arrays.
         stops_gradients: True once `ops.stop_gradient` was called.
         forward_hooks: (hook, weak reference to a Tensor that it was given, sentence that names it) of the traced forward hooks.
         groups: the groups of processes over which the program communicates.
@@ -206,7 +200,7 @@ class ProgramUnderWay:
 
     uses_callbacks = stops_gradients = False
     falls_back = False
-    on_host = functional = False
+    functional = False
 
     def __init__(self):
         self.forward_hooks: list[tuple[Callable[..., Any], weakref.ref[Any], str]] = []

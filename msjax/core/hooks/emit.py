@@ -33,14 +33,7 @@ class CallbackSite:
         self._manual = axes is not None
         self.sharded: bool = self._manual or jax_slots.device_count(ctx) > 1
 
-    def emit(
-        self,
-        on_host: Callable[..., tuple[Any, ...]],
-        operands: Sequence[Any],
-        avals: Sequence[Any],
-        *,
-        has_side_effect: bool,
-    ) -> Sequence[Any]:
+    def emit(self, on_host: Callable[..., tuple[Any, ...]], operands: Sequence[Any]) -> Sequence[Any]:
         """Emit a call of `on_host` with numpy arrays.
 
         In a program for several devices, the first one calls it, once, with whole values; under jax.shard_map, each device
@@ -48,7 +41,7 @@ class CallbackSite:
 
         Args:
             on_host: a function from numpy arrays to a tuple of them, of the types that the rule's `avals_out` say.
-            operands, avals: what it is called with.
+            operands: what it is called with.
 
         Returns:
             The results.
@@ -65,7 +58,7 @@ class CallbackSite:
             rule = mlir.lower_fun(through_jax, multiple_results=True)
             return [r for rs in rule(ctx.replace(avals_in=ctx.avals_in), *operands) for r in _flat(rs)]
         sharding = self._sharding() if self.sharded else None
-        return jax_slots.emit_callback(ctx, on_host, operands, avals, has_side_effect=has_side_effect, sharding=sharding)
+        return jax_slots.emit_callback(ctx, on_host, operands, sharding)
 
     def _sharding(self):
         """(attribute, its text) that say where the callback runs."""

@@ -225,7 +225,3 @@ class BoundEvent:
             return self
         happens = self.event.present()
         return lambda operands: happens([operands[i] for i in self.at])
-
-    def renumbered(self, numbers: Sequence[int]) -> BoundEvent:
-        """The same in an equation that has operand number i at ``numbers[i]``."""
-        return BoundEvent(self.event, tuple(numbers[i] for i in self.at), self.lanes)

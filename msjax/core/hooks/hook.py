@@ -77,7 +77,6 @@ class Hook:
         with_kwargs: True if it also gets the keyword arguments of the call.
         always_call: a forward hook that runs even if the call fails.
         observe, traced: whether the user declared the hook an observer, or part of compiled programs; None if not declared.
-        cast: a forward hook whose result gets the dtypes of the output.
         removed: whether `remove()` was called: no program that runs the hook is used again.
         fixed: whether it belongs to the program that is traced when it is registered, so that it is no observer in a slot.
     """
@@ -88,7 +87,6 @@ class Hook:
     always_call: bool = False
     observe: bool | None = None
     traced: bool | None = None
-    cast: bool = False
     removed: bool = False
     fixed: bool = False
 
@@ -117,7 +115,7 @@ class Hook:
         when it is registered, and options. Functions of the same code that hold nothing are the same."""
         if self.in_slot:
             return "observer", self.with_kwargs, self.always_call
-        return _function_key(self.fn), self.with_kwargs, self.always_call, self.observe, self.traced, self.cast
+        return _function_key(self.fn), self.with_kwargs, self.always_call, self.observe, self.traced
 
 
 def _function_key(fn):

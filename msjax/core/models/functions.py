@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from msjax.core.base.errors import check_function, check_hook, describe
 from msjax.core.hooks.hook import Adapter, Hook
 from msjax.core.hooks.nodes import through_custom_vjp
+from msjax.core.hooks.places import Measure, tap_p
 from msjax.core.hooks.protocol import CallFrame, Frame
 from msjax.core.hooks.returns import HookKind
 from msjax.core.hooks.table import EMPTY, HookTable
@@ -218,18 +219,5 @@ def probe(x: Any, p: Any, statistic: Callable[..., Any] | None = None) -> Any:
         >>> print(jax.jit(jax.grad(loss, 1))(jax.numpy.array([1.0, 2.0]), 0.0))
         80.0
     """
-    statistic = statistic or (lambda gradient: jnp.sum(gradient * gradient))
-
-    @jax.custom_vjp
-    def identity(x, p):
-        return x
-
-    def forward(x, p):
-        return x, jnp.asarray(p)
-
-    def back(p, gradient):
-        found = statistic(gradient)
-        return gradient, jnp.broadcast_to(jnp.asarray(found, p.dtype), p.shape)
-
-    identity.defvjp(forward, back)
-    return identity(jnp.asarray(x), jnp.asarray(p))
+    measure = Measure(statistic or (lambda gradient: jnp.sum(gradient * gradient)))
+    return tap_p.bind(jnp.asarray(x), jnp.asarray(p), measure=measure)

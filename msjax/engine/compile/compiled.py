@@ -16,7 +16,7 @@ from msjax.common.node import place_on_tape
 from msjax.common.run_state import ROOT, STATE
 from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import TracedValueError
-from msjax.core.door import HookNeedsValue, HostNeeded
+from msjax.core.door import GradientNeedsValue, HookNeedsValue
 from msjax.engine.autograd.imperative import BackwardError
 from msjax.engine.autograd.traced_tape import Held
 from msjax.engine.compile.attempt import Body, FailedInBody, build
@@ -47,7 +47,7 @@ _PATIENCE = 3
 
 # What is raised where code can't be traced, but may run.
 _CANT_BE_TRACED = (
-    NeedsPyNative, HostNeeded, TracedValueError, NotImplementedError, jax.errors.JAXTypeError, jax.errors.JAXIndexError,
+    NeedsPyNative, GradientNeedsValue, TracedValueError, NotImplementedError, jax.errors.JAXTypeError, jax.errors.JAXIndexError,
 )  # fmt: skip
 
 
