@@ -321,7 +321,6 @@ def test_arrays_of_tensors_are_assigned_in_few_files():
         "msjax.dataset.iterators",  # no Tensor
         "msjax.engine.autograd.inplace",
         "msjax.engine.autograd.memory",
-        "msjax.engine.autograd.recompute",
         "msjax.engine.autograd.tensor_api",
         "msjax.engine.autograd.traced_tape",
         "msjax.engine.autograd.views",
