@@ -55,7 +55,7 @@ def _difference(guards, found, before, now):
         if old is None or new is None or type(old) is not type(new) or old.seen != new.seen:
             name = getattr(new, "name", "")
             about = f"{_ABOUT.get(type(new or old), 'a value or an object that it uses')} {name}".rstrip()
-            if not name or getattr(old, "name", "") != name:
+            if old is None or new is None or not name or getattr(old, "name", "") != name:
                 return f"{about} has changed"
             return f"{about} is {_shown(new.seen[-1])}, and was {_shown(old.seen[-1])}"
     for number, (old, new) in enumerate(zip_longest(before, now)):

@@ -215,7 +215,8 @@ def _checked(name: str, check: Callable[[Any, str, str], Any], tell: Callable[[A
     """The setter of a setting; `tell` is called with the new value afterwards."""
 
     def set_it(value):
-        setattr(*_ELSEWHERE.get(name, (SETTINGS, name)), check(value, name, "set_context"))
+        owner, attribute = _ELSEWHERE.get(name, (SETTINGS, name))
+        setattr(owner, attribute, check(value, name, "set_context"))
         tell(value)
 
     return set_it
