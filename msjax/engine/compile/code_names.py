@@ -6,7 +6,9 @@ import collections
 import functools
 import itertools
 import types
+import weakref
 from collections.abc import Collection, Iterator
+from operator import is_
 from typing import Any, NamedTuple
 
 from flax import nnx
@@ -16,6 +18,7 @@ from msjax.common.parameter import Buffer, Parameter, ParameterTuple
 from msjax.core.base.code import names_in, names_read_in
 from msjax.core.base.flax_slots import is_module_state
 from msjax.core.base.libraries import FRAMEWORKS, is_library
+from msjax.core.door import VERSION
 from msjax.engine.compile.guards import Contents
 
 # Those of the standard library that keep what they hold in an attribute which only their own methods name.
@@ -45,6 +48,7 @@ class ClassNames(NamedTuple):
         libraries: those in the code of methods that a library has written, which reads attributes of the class's own instances only.
         methods: those of the user's methods.
         data: those of what the user's classes hold besides methods and properties; the user's descriptors count.
+        bodies: the code of the user's methods, which tools that reload modules exchange in place.
         own: all names in the user's classes, but for ``__init__``, which has run.
     """
 
@@ -52,7 +56,12 @@ class ClassNames(NamedTuple):
     libraries: frozenset[str]
     methods: tuple[str, ...]
     data: tuple[str, ...]
+    bodies: tuple[types.CodeType, ...]
     own: frozenset[str]
+
+
+# {class of cells: (count of changes of such classes, its ClassNames)}.
+_OF_CELLS: weakref.WeakKeyDictionary[type, tuple[int, ClassNames]] = weakref.WeakKeyDictionary()
 
 
 @functools.cache
@@ -96,7 +105,16 @@ def names_of_class(cls: type) -> ClassNames:
     """What the instances of a class may read in it; of a cell, by the methods that its call may reach."""
     if not issubclass(cls, CellBase):
         return _names_of(cls, [name for owner in _user_classes(cls) for name in vars(owner).copy()])
-    return _names_of(cls, _ENTRIES)
+    known = _OF_CELLS.get(cls)
+    if known is not None and known[0] == VERSION.classes:
+        bodies = [getattr(method_of(cls, name), "__code__", None) for name in known[1].methods]
+        if all(map(is_, bodies, known[1].bodies)):
+            return known[1]
+    found = _names_of(cls, _ENTRIES)
+    # Classes of cells tell when an attribute changes; other classes that they inherit from don't.
+    if not silent_owners(cls):
+        _OF_CELLS[cls] = VERSION.classes, found
+    return found
 
 
 def is_plain(cls: type) -> bool:
@@ -113,7 +131,7 @@ def silent_owners(cls: type) -> list[type]:
 
 
 def _names_of(cls, start):
-    pending, in_code, libraries, methods = list(dict.fromkeys(start)), set(), set(), []
+    pending, in_code, libraries, methods, bodies = list(dict.fromkeys(start)), set(), set(), [], []
     queued = set(pending)
     for name in pending:
         function = method_of(cls, name)
@@ -122,6 +140,7 @@ def _names_of(cls, start):
         users = not is_library(function.__module__ or "")
         if users:
             methods.append(name)
+            bodies.append(function.__code__)
         for each in (function, getattr(function, "__wrapped__", None)):
             if isinstance(each, types.FunctionType):
                 named = names_read_in(each.__code__)
@@ -135,7 +154,7 @@ def _names_of(cls, start):
                 if isinstance(method, types.FunctionType):
                     libraries.update(names_in(method.__code__))
     own = frozenset().union(*map(vars, _user_classes(cls))) - {"__init__"}
-    return ClassNames(frozenset(in_code), frozenset(libraries), tuple(methods), _data_of(cls), own)
+    return ClassNames(frozenset(in_code), frozenset(libraries), tuple(methods), _data_of(cls), tuple(bodies), own)
 
 
 def _data_of(cls):
