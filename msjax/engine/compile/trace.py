@@ -77,14 +77,6 @@ class Text(Event):
     def __call__(self, arrays: Sequence[Any]) -> None:
         sys.stdout.write("".join(p if isinstance(p, str) else value_text(arrays[p[0]], p[1], p[2]) for p in self._parts))
 
-    def write(self, code: Any, outputs: Sequence[str]) -> None:
-        texts = [
-            repr(p) if isinstance(p, str) else f"{code.name(value_text)}({outputs[p[0]]}, {p[1]!r}, {p[2]!r})"
-            for p in self._parts
-            if p != ""
-        ]
-        code.line(f"{code.name(sys)}.stdout.write({' + '.join(texts)})")
-
 
 class RefuseDebuggers:
     """A context manager in which `breakpoint()`, and debuggers built on `bdb` such as pdb, call a function instead of starting.
