@@ -20,36 +20,28 @@ _STEP = 0xD2511F53 ^ 0xCD9E8D57
 
 
 class Seeds:
-    """The seeds of the program, how often each operator has drawn, and numpy's generator that initializers may draw from.
+    """The seeds of the program, and how often each operator has drawn.
 
     Attributes:
         last (int, optional): what `set_seed` was given last.
         program (int, optional): the same for operators: None before, and after `manual_seed`, which leaves the drawing to the default
             generator.
         data (int, optional): the seed of data pipelines.
-        generator: numpy's; seeding puts a new one in its place.
-        seeded_alone: whether that was seeded by itself, without numpy's global generator.
     """
 
     def __init__(self):
         self.last: int | None = None
         self.program: int | None = None
         self.data: int | None = None
-        self.generator = np.random.default_rng()
-        self.seeded_alone = False
         self._counts: dict[tuple[str, int], int] = {}
         self._others: LiveSet[Any] = LiveSet()
 
-    def start(self, seed: int) -> None:
-        """Set the program's seed; the operators begin anew, and so does what was registered."""
+    def start(self, seed: int | None) -> None:
+        """Set the program's seed, or leave the drawing to the default generator; operators begin anew, and so does what was registered."""
         self.program = seed
         self._counts.clear()
         for other in self._others:
             other.restart()
-
-    def start_generator(self, seed: int) -> None:
-        """Make initializers draw from a new generator with this seed."""
-        self.generator, self.seeded_alone = np.random.default_rng(seed), True
 
     def register(self, other: Any) -> None:
         """Have the method ``restart()`` of an object called whenever the program's seed is set."""
@@ -87,8 +79,6 @@ _SEED_END = 2**63 - 1
 
 def _next_seed():
     """The seed of the next draw, as MindSpore takes it from numpy's global generator."""
-    if SEEDS.seeded_alone:
-        return int(SEEDS.generator.integers(1, _SEED_END, endpoint=True))
     return int(np.random.randint(1, _SEED_END + 1, dtype=np.int64))
 
 
@@ -119,17 +109,14 @@ def truncated_normal(sigma: float, mean: float, low: float, high: float, shape: 
 
 def global_uniform(limit: float, shape: tuple[int, ...]) -> np.ndarray:
     """Float32 numbers, uniform in [-limit, limit), of numpy's global generator itself, from which MindSpore's recurrent layers draw."""
-    if not SEEDS.seeded_alone:
-        return np.random.uniform(-limit, limit, shape).astype(np.float32)
-    return uniform(limit, shape)
+    return np.random.uniform(-limit, limit, shape).astype(np.float32)
 
 
 def skip_global_normals(shape: tuple[int, ...]) -> None:
     """Draw normal numbers from numpy's global generator for nothing, where MindSpore does so."""
-    if not SEEDS.seeded_alone:
-        np.random.standard_normal(shape)
+    np.random.standard_normal(shape)
 
 
 def permutation(count: int) -> np.ndarray:
     """The numbers below `count`, mixed."""
-    return np.random.permutation(count) if not SEEDS.seeded_alone else SEEDS.generator.permutation(count)
+    return np.random.permutation(count)
