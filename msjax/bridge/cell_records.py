@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.bridge.pynative_nan import kept_state
+from msjax.bridge.pynative_search import kept_state
 from msjax.common.tensor import Tensor, tensors_in, wrap
 from msjax.core.models.capture import capture
 from msjax.core.tools.model_tools import as_arrays

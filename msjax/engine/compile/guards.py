@@ -20,6 +20,7 @@ import numpy as np
 
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.core.base.code import cell_contents
 from msjax.core.door import Hook
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
 from msjax.engine.settings.current import SETTINGS
@@ -178,6 +179,41 @@ class Name(Guard):
         """Write what stood there, if something else does now."""
         if self.read(self.owner, self.name) is not self.value:
             self.write(self.owner, self.name, self.value)
+
+
+# How names are read and written, as `Name` has it: in a class, as a slot, in a variable of a closure.
+
+
+def read_in_class(owner: type, name: str) -> Any:
+    """What a class itself holds under a name, descriptors themselves; None if there is nothing."""
+    return vars(owner).get(name)
+
+
+def put_in_class(owner: type, name: str, value: Any) -> None:
+    """Write it; None takes it away."""
+    if value is None:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, value)
+
+
+def put_nothing_back(_owner: Any, _name: str, _value: Any) -> None:
+    """Leave what can't be written."""
+
+
+def read_slot(owner: Any, name: str) -> Any:
+    """An attribute; None if it isn't there."""
+    return getattr(owner, name, None)
+
+
+def read_cell(variable: types.CellType, _name: str) -> Any:
+    """The value of a variable of a closure; None before it is assigned."""
+    return cell_contents(variable)
+
+
+def put_in_cell(variable: types.CellType, _name: str, value: Any) -> None:
+    """Assign a variable of a closure."""
+    variable.cell_contents = value
 
 
 @dataclass(eq=False, slots=True)

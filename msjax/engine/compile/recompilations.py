@@ -54,13 +54,14 @@ def _difference(guards, found, before, now):
     for old, new in zip_longest(guards, found):
         if old is None or new is None or type(old) is not type(new) or old.seen != new.seen:
             name = getattr(new, "name", "")
-            seen: Any = (new or old).seen
+            guard: Any = new or old
+            seen = guard.seen
             other = (
                 "a cell, or an attribute of it,"
                 if isinstance(seen, tuple) and seen[:1] == ("module",)
                 else "a value or an object that it uses"
             )
-            about = f"{_ABOUT.get(type(new or old), other)} {name}".rstrip()
+            about = f"{_ABOUT.get(type(guard), other)} {name}".rstrip()
             if old is None or new is None or not name or getattr(old, "name", "") != name:
                 return f"{about} has changed"
             return f"{about} is {_shown(new.seen[-1])}, and was {_shown(old.seen[-1])}"

@@ -60,11 +60,16 @@ from msjax.engine.compile.guards import (
     bytes_of,
     log_key,
     outline,
+    put_in_cell,
+    put_in_class,
+    put_nothing_back,
+    read_cell,
+    read_in_class,
+    read_slot,
     settings_key,
     size_of,
     static_key,
 )
-from msjax.engine.compile.places import put_in_cell, put_in_class, put_nothing_back, read_cell, read_in_class, read_slot
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
 # data that it doesn't use: settings lie closer, and are fewer and smaller.
