@@ -109,14 +109,6 @@ def current_trace() -> Any:
         return trace
 
 
-def traces_under_way() -> list[Any]:
-    """jax's objects for the innermost transformation that is under way and for those around it, as far as it knows them."""
-    traces = [current_trace()]
-    while (trace := getattr(traces[-1], "parent_trace", None)) is not None:
-        traces.append(trace)
-    return traces
-
-
 def enclosing_traces() -> list[Any]:
     """jax's objects for the transformations that are under way, from the innermost outward to the first that records a program: code
     may use the values of all of these."""
@@ -163,6 +155,17 @@ def jaxpr_of(invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[Any],
     info = DebugInfo(name, name, ("",) * len(invars), ("",) * len(outvars))
     effects = frozenset().union(*[eqn.effects for eqn in eqns])
     return jax.extend.core.Jaxpr((), list(invars), list(outvars), list(eqns), effects, info)
+
+
+def inlined(closed: jax.extend.core.ClosedJaxpr) -> Callable[..., Any]:
+    """A function of a jaxpr's operands; where jax traces it, the equations are copied, as those of a function of `jax.jit(inline=True)`."""
+    sample = jax.make_jaxpr(jax.jit(lambda x: x + 1))(0.0).eqns[0]
+    # True, or from jax 0.12 on, a member of an enumeration.
+    at_once = getattr(type(sample.params["inline"]), "JAX_EARLY", True)
+    params = {**sample.params, "jaxpr": closed, "name": "program", "inline": at_once}
+    params |= {key: params[key] * len(closed.in_avals) for key in ("in_shardings", "in_layouts", "donated_invars")}
+    params |= {key: params[key] * len(closed.out_avals) for key in ("out_shardings", "out_layouts")}
+    return functools.partial(sample.primitive.bind, **params)
 
 
 def with_constants_as_inputs(jaxpr: jax.extend.core.Jaxpr) -> jax.extend.core.Jaxpr:
