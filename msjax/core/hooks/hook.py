@@ -136,7 +136,7 @@ def observes(fn: Callable[..., Any], observe: bool | None = None, traced: bool |
         return bool(observe)
     if traced is not None:
         return not traced
-    return code.only_returns_none(users_hook(fn))
+    return only_observes(fn)
 
 
 class Adapter:
@@ -152,6 +152,11 @@ class Adapter:
 def users_hook(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The hook that the user wrote."""
     return fn.fn if isinstance(fn, Adapter) else fn
+
+
+def only_observes(fn: Callable[..., Any]) -> bool:
+    """True if a call of a hook can only return None, as far as its code tells."""
+    return code.only_returns_none(users_hook(fn))
 
 
 def computes(fn: Callable[..., Any]) -> bool:
