@@ -378,23 +378,21 @@ def _unpickler():
     """jax's own unpickler of executables, without the calls of any functions that pickles allow."""
     from jax.experimental import serialize_executable
 
+    allowed: dict[tuple[str, str], Any] = {}
+
     class Unpickler(serialize_executable._JaxPjrtUnpickler):
         def find_class(self, module, name):
-            found = _ALLOWED.get((module, name))
+            found = allowed.get((module, name))
             if found is None:
                 found = super().find_class(module, name)
                 of = str(getattr(found, "__module__", "")).partition(".")[0]
                 is_class = isinstance(found, type) and of in ("jax", "jaxlib")
                 if not (is_class or found is np.dtype or (of == "jax" and name.lstrip("_").startswith("unpickle_"))):
                     raise pickle.UnpicklingError(f"an executable should not need {module}.{name}")
-                _ALLOWED[module, name] = found
+                allowed[module, name] = found
             return found
 
     return Unpickler
-
-
-# What the pickles of executables refer to.
-_ALLOWED: dict[tuple[str, str], Any] = {}
 
 
 class CheckedExecutable:
