@@ -124,7 +124,7 @@ class Slot:
     """A position in one list of hooks.
 
     Args:
-        present: returns the owner's current hook table, see `SlotOwner`.
+        present: returns the owner's current hook table, or another object with a tuple of hooks as attribute for each kind.
         kind: "forward" and the like.
         number: the index in the list of hooks of this kind.
         hook: the hook at this index while the program is traced.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import array
 import collections
-import os
 import types
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
@@ -191,15 +190,6 @@ class InClass(Name):
 
 
 @dataclass(eq=False, slots=True)
-class ProcessEnvironment(Guard):
-    """The environment variables, of code that names ``os.environ`` or ``os.getenv``. `seen` has all of them."""
-
-    def check(self) -> Check:
-        """It holds if they are the same."""
-        return _same_variables, os.environ, self.seen, True
-
-
-@dataclass(eq=False, slots=True)
 class Contents(Guard):
     """What a list, deque, set, dict or array holds, or an object's attributes. Nobody counts changes.
 
@@ -305,10 +295,6 @@ def _same_bytes(container, held):
     return bytes_of(container) == held
 
 
-def _same_variables(environment, held):
-    return tuple(environment.items()) == held
-
-
 def _read_by_code(contents: list[Contents], names: Collection[str]) -> list[Contents]:
     """Those that code which uses these names may read: what no code names, such as a list in which hooks keep values, no code reads."""
     read, before = set(), -1
@@ -340,7 +326,7 @@ class Guards:
         self.key: tuple[Any, ...] = self.key_with_logs(())
         contents, checks, self._hooked = [], [], []
         for guard in found:
-            if isinstance(guard, (Name, ProcessEnvironment)):
+            if isinstance(guard, Name):
                 checks.append(guard.check())
             elif isinstance(guard, Contents):
                 contents.append(guard)

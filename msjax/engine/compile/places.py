@@ -5,39 +5,10 @@ Each reader is called as ``read(owner, name)`` and each writer as ``write(owner,
 
 from __future__ import annotations
 
-import collections
-import contextvars
-import threading
 import types
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from msjax.core.base.code import cell_contents
-from msjax.core.base.libraries import is_library
-
-_MISSING = object()
-
-# {(full name of a library's module, name): what a walk found there first}.
-_AT_FIRST: dict[tuple[str, str], Any] = {}
-
-
-def held_by(value: object) -> list[tuple[Callable[[Any, Any], Any], Callable[[Any, Any, Any], None], str]]:
-    """What an object of Python's own holds besides items and attributes that any thread sees: a (read, write, name) for each thing."""
-    if isinstance(value, contextvars.ContextVar):
-        return [(in_context, put_in_context, value.name)]
-    if isinstance(value, threading.local):
-        return [(read_slot, setattr, name) for name in vars(value)]
-    return [(getattr, setattr, "default_factory")] if isinstance(value, collections.defaultdict) else []
-
-
-def in_context(variable: contextvars.ContextVar[Any], _name: str) -> Any:
-    """The value of a context variable; None if it has none."""
-    return variable.get(None)
-
-
-def put_in_context(variable: contextvars.ContextVar[Any], _name: str, value: Any) -> None:
-    """Set a context variable."""
-    variable.set(value)
 
 
 def read_in_class(owner: type, name: str) -> Any:
@@ -70,27 +41,3 @@ def read_cell(variable: types.CellType, _name: str) -> Any:
 def put_in_cell(variable: types.CellType, _name: str, value: Any) -> None:
     """Assign a variable of a closure."""
     variable.cell_contents = value
-
-
-def names_of_library(module: Any, names: list[str]) -> Iterator[tuple[dict[str, Any], str, Any, Any]]:
-    """What a library's modules hold under the names by which code reads it, such as a function that a test replaces.
-
-    Args:
-        module: what the first name of the code stands for.
-        names: those behind it.
-
-    Yields:
-        (namespace of a module, name, what it holds, what makes a difference: None where it is what was found there first).
-    """
-    for name in names:
-        if not isinstance(module, types.ModuleType):
-            return
-        held = vars(module)
-        value = held.get(name, _MISSING)
-        if value is _MISSING and module.__name__.partition(".")[0] == "msjax":  # made when it is first asked for
-            value = getattr(module, name, _MISSING)
-        if name in held and is_library(module.__name__):
-            # A name that was not there yet at another walk leaves the key as it was.
-            first = _AT_FIRST.setdefault((module.__name__, name), value)
-            yield held, name, value, None if value is first else id(value)
-        module = value
