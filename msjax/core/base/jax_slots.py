@@ -157,6 +157,17 @@ def jaxpr_of(invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[Any],
     return jax.extend.core.Jaxpr((), list(invars), list(outvars), list(eqns), effects, info)
 
 
+def inlined(closed: jax.extend.core.ClosedJaxpr) -> Callable[..., Any]:
+    """A function of a jaxpr's operands; where jax traces it, the equations are copied, as those of a function of `jax.jit(inline=True)`."""
+    sample = jax.make_jaxpr(jax.jit(lambda x: x + 1))(0.0).eqns[0]
+    # True, or from jax 0.12 on, a member of an enumeration.
+    at_once = getattr(type(sample.params["inline"]), "JAX_EARLY", True)
+    params = {**sample.params, "jaxpr": closed, "name": "program", "inline": at_once}
+    params |= {key: params[key] * len(closed.in_avals) for key in ("in_shardings", "in_layouts", "donated_invars")}
+    params |= {key: params[key] * len(closed.out_avals) for key in ("out_shardings", "out_layouts")}
+    return functools.partial(sample.primitive.bind, **params)
+
+
 def with_constants_as_inputs(jaxpr: jax.extend.core.Jaxpr) -> jax.extend.core.Jaxpr:
     """A jaxpr that takes the constants of another one before its inputs."""
     given = [*jaxpr.constvars, *jaxpr.invars]
@@ -367,23 +378,21 @@ def _unpickler():
     """jax's own unpickler of executables, without the calls of any functions that pickles allow."""
     from jax.experimental import serialize_executable
 
+    allowed: dict[tuple[str, str], Any] = {}
+
     class Unpickler(serialize_executable._JaxPjrtUnpickler):
         def find_class(self, module, name):
-            found = _ALLOWED.get((module, name))
+            found = allowed.get((module, name))
             if found is None:
                 found = super().find_class(module, name)
                 of = str(getattr(found, "__module__", "")).partition(".")[0]
                 is_class = isinstance(found, type) and of in ("jax", "jaxlib")
                 if not (is_class or found is np.dtype or (of == "jax" and name.lstrip("_").startswith("unpickle_"))):
                     raise pickle.UnpicklingError(f"an executable should not need {module}.{name}")
-                _ALLOWED[module, name] = found
+                allowed[module, name] = found
             return found
 
     return Unpickler
-
-
-# What the pickles of executables refer to.
-_ALLOWED: dict[tuple[str, str], Any] = {}
 
 
 class CheckedExecutable:

@@ -57,16 +57,6 @@ class RemovableHandle:
         self.remove()
 
 
-def new_hook_id() -> int:
-    """A number for a hook, unique in the process."""
-    return new_number()
-
-
-def is_traced_now() -> bool:
-    """Whether a hook that is registered now is registered by code that jax traces: it belongs to that program alone."""
-    return jax_slots.trace_state() != jax_slots.NO_TRACE
-
-
 @dataclass(eq=False)
 class Hook:
     """One registered function and how to call it.
@@ -93,12 +83,12 @@ class Hook:
     @classmethod
     def new(cls, fn: Any, **options: Any) -> Hook:
         """A hook with a number of its own."""
-        return cls(new_hook_id(), fn, **options)
+        return cls(new_number(), fn, **options)
 
     @classmethod
     def registered(cls, fn: Any, **options: Any) -> Hook:
         """One that the user registers now: what jax traces registers hooks of that program alone."""
-        return cls(new_hook_id(), fn, fixed=is_traced_now(), **options)
+        return cls(new_number(), fn, fixed=jax_slots.trace_state() != jax_slots.NO_TRACE, **options)
 
     @property
     def name(self) -> str:

@@ -16,7 +16,6 @@ from jax.interpreters import ad, mlir
 
 from msjax.core.base import jax_slots
 from msjax.core.base.state import ACTIVITY
-from msjax.core.hooks.emit import CallbackSite
 from msjax.core.hooks.events import each_lane
 from msjax.core.hooks.worker import IN_HOOK, WORKER, barrier
 
@@ -53,13 +52,39 @@ ad.primitive_jvps[hook_p] = _jvp
 
 
 def _lower(ctx, *operands, bound, kept):
+    """Emit a callback. In a program for several devices, the first one calls it, once, with whole values; under jax.shard_map, each device
+    does, with its own part."""
+    # A platform that this machine lacks is lowered for to be looked at, or exported.
+    ctx, here = jax_slots.lowering_here(ctx)
+    platform, axes = jax_slots.platform_of(ctx), jax_slots.manual_axes(ctx)
+    if axes is not None and set(axes[0]) != set(axes[1]):
+        raise NotImplementedError(
+            f"Hooks under jax.shard_map need all axes of the mesh to be manual: {axes[1]}, but only {axes[0]} are."
+        )
+    sharded = axes is not None or jax_slots.device_count(ctx) > 1
     if bound[0].event.collected:
-        return CallbackSite(ctx).emit(functools.partial(_collect, bound), operands)
+        on_host = functools.partial(_collect, bound)
+    else:
+        on_host = _queueing(bound, sharded)
+        if here:
+            WORKER.sharded = WORKER.sharded or sharded
+            WORKER.platforms.add(platform)
+    if sharded and platform == "tpu":
+        # There, a callback is several operations, to which only jax can give a sharding.
+        shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in ctx.avals_out]
+
+        def through_jax(*values):
+            return jax.pure_callback(lambda *v: list(on_host(*map(np.asarray, v))), shapes, *values)
+
+        # A context takes the tokens of one rule; the caller's is for its own.
+        return mlir.lower_fun(through_jax, multiple_results=True)(ctx.replace(avals_in=ctx.avals_in), *operands)
+    return jax_slots.emit_callback(ctx, on_host, operands, _sharding(ctx, axes is not None) if sharded else None)
+
+
+def _queueing(bound, sharded):
     from_hook = IN_HOOK.value
     WORKER.nested = WORKER.nested or from_hook
     WORKER.look_for_other_threads()
-    site = CallbackSite(ctx)
-    sharded = site.sharded
 
     def on_host(*values):
         try:
@@ -68,10 +93,18 @@ def _lower(ctx, *operands, bound, kept):
             WORKER.interrupted_in_callback(sys._getframe(1))
         return (_DONE,)
 
-    if site.here:
-        WORKER.sharded = WORKER.sharded or sharded
-        WORKER.platforms.add(site.platform)
-    return site.emit(on_host, operands)
+    return on_host
+
+
+def _sharding(ctx, manual):
+    """(attribute, its text) that say where the callback runs."""
+    if not jax_slots.setting("jax_use_shardy_partitioner"):
+        return "mhlo.sharding", '"{manual}"' if manual else '"{maximal device=0}"'
+    if manual:
+        shardings = [f"<mesh<[]>, [{', '.join(['{}'] * aval.ndim)}]>" for aval in ctx.avals_out]
+    else:
+        shardings = ["<mesh<[], device_ids=[0]>, []>"] * len(ctx.avals_out)
+    return "sdy.sharding", f"#sdy.sharding_per_value<[{', '.join(shardings)}]>"
 
 
 def _collect(bound, *values):

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import check_function, check_hook, describe
+from msjax.core.base.errors import check_function, check_hook
 from msjax.core.hooks.hook import Adapter, Hook
 from msjax.core.hooks.nodes import through_custom_vjp
 from msjax.core.hooks.places import Measure, tap_p
@@ -55,14 +55,10 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
         def back(grads):
             # jax has no gradient where none arrives; the function sees zeros there.
             grads = tuple(jnp.zeros(*aval) if g is None else g for g, aval in zip(grads, avals))
-            return list(Frame(ARRAYS).run_backward(kind, hook, (grads,)))
+            return list(Frame(ARRAYS).run_backward(_GRADIENT, hook, (grads,)))
 
         return jax.tree.unflatten(treedef, through_custom_vjp(ARRAYS, arrays, back))
 
-    def check(_values, _adapter, _text, result, given, _owners):
-        return given if result is None else _fitting(fn, result, given)
-
-    kind = HookKind("", "gradient hook", check)
     return identity
 
 
@@ -95,15 +91,6 @@ class _OnLeaves(Adapter):
 
 def _joined(arrays, treedef):
     return jax.tree.unflatten(treedef, [None if a is None else jnp.asarray(a) for a in arrays])
-
-
-def _fitting(fn, result, given):
-    for new, old in zip(result, given):
-        if old is not None and (new.shape != old.shape or new.dtype != old.dtype):
-            raise ValueError(
-                f"The gradient hook {getattr(fn, '__qualname__', fn)} returned {describe(new)}, but expected is {describe(old)}."
-            )
-    return result
 
 
 def with_hooks(
@@ -194,6 +181,7 @@ def _as_it_is(_values, _fn, _text, result, _given, _owners):
     return result
 
 
+_GRADIENT = HookKind("", "gradient hook", HookKind.check_gradients)
 _PRE = HookKind("", "pre hook", _as_it_is)
 _POST = HookKind("", "post hook", _as_it_is)
 
