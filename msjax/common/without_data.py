@@ -10,8 +10,6 @@ from msjax.common.initializers import InitLike, initial_array, sizes_of
 from msjax.common.tensor import Shape, Tensor, of_numpy
 from msjax.core.base.checks import is_int
 
-__all__: list[str] = []
-
 # How MindSpore shows the shape of a Tensor of which not even the number of axes is known.
 _ANY_SHAPE = (-2,)
 
