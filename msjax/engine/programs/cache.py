@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.core
 
+from msjax.core.door import STATE
 from msjax.engine.programs import limits
 from msjax.engine.programs.ahead import AHEAD
 from msjax.engine.programs.compilation import PROGRESS
@@ -103,7 +104,7 @@ _ARRAYS = ProgramCache(lambda key: functools.partial(key[0], *key[1:]), name="ar
 
 def make_array(fn: Callable[..., Any], *settings: Hashable) -> Any:
     """The array that a function of jax makes of settings only, such as `jnp.zeros`; jax itself would keep its program for good."""
-    return run_cached(_ARRAYS, (fn, *settings), ())
+    return run_cached(_ARRAYS, (fn, *settings), ()) if STATE.nothing_is_traced() else fn(*settings)
 
 
 class PendingProgram:
