@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from msjax.core.models.capture import Captured as Captured, capture as capture
     from msjax.core.models.functions import hook_gradient as hook_gradient, probe as probe, with_hooks as with_hooks
     from msjax.core.models.hooked import hooked as hooked, paths as paths
+    from msjax.core.models.inputs import Inputs as Inputs
     from msjax.core.models.jit import jit as jit
     from msjax.core.models.kept_programs import compile as compile
     from msjax.core.models.module_hooks import (

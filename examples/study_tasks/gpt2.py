@@ -33,3 +33,7 @@ def saved(model):
     PreTrainedTokenizerFast(tokenizer_object=Tokenizer(words), **special).save_pretrained(folder.name)
     model.save_pretrained(folder.name)
     return folder
+
+
+def batches(tokens):
+    return [(tokens * k + k) % 100 for k in range(1, 9)]

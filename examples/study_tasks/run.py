@@ -11,7 +11,8 @@ import time
 import numpy as np
 
 TASKS = (
-    "cache", "parts", "heads", "lens", "patterns", "ablate", "steer", "splice", "sweep", "attribute", "integrated", "paths", "features"
+    "cache", "parts", "heads", "lens", "patterns", "ablate", "steer", "splice", "sweep", "attribute", "integrated", "paths", "features",
+    "collect", "probe", "circuit", "occlusion", "conductance", "shap", "smoothed",
 )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """With msjax: the same model in flax nnx. Functions that a user would compile once are kept."""
 
 import functools
+import tempfile
 
 import jax
 import jax.numpy as jnp
@@ -43,7 +44,10 @@ class GPT2(nnx.Module):
         self.h, self.ln_f = nnx.List([Block(rngs) for _ in range(4)]), nnx.LayerNorm(64, epsilon=1e-5, rngs=rngs)
 
     def __call__(self, tokens):
-        x = self.wte(tokens) + self.wpe(jnp.arange(16))
+        return self.of_embeddings(self.wte(tokens))
+
+    def of_embeddings(self, x):
+        x = x + self.wpe(jnp.arange(16))
         for block in self.h:
             x = block(x)
         return self.wte.attend(self.ln_f(x))
@@ -133,3 +137,46 @@ def sweep(model, tokens, encoder, decoder):
 
 def attribute(model, tokens, encoder, decoder):
     return list(hooks.attribute(model, tokens, at="h.?", metric=metric).values())
+
+
+def batches(tokens):
+    return [(tokens * k + k) % 100 for k in range(1, 9)]
+
+
+def collect(model, tokens, encoder, decoder):
+    with tempfile.TemporaryDirectory() as folder:
+        return hooks.collect(model, "h.1", batches(tokens), to=folder)[np.arange(256)]["h.1"]
+
+
+def probe(model, tokens, encoder, decoder):
+    pairs = (
+        (hooks.run_with_cache(model, each, where="h.1")[1]["h.1"].reshape(-1, 64), each.ravel() % 2) for each in batches(tokens)
+    )
+    return hooks.linear_probe(pairs, classes=2, ridge=0).kernel
+
+
+def circuit(model, tokens, encoder, decoder):
+    stream = hooks.stream(model, "h.*")
+    edges = stream.edges(tokens, tokens[::-1], metric=metric, heads=True)
+    return hooks.Circuit.strongest(edges, 16, heads=True).run(stream, tokens, tokens[::-1])
+
+
+def of_each(logits):
+    return logits[:, -1, 3]
+
+
+def occlusion(model, tokens, encoder, decoder):
+    return hooks.occlusion(model.of_embeddings, model.wte(tokens), metric=of_each, window=(1, 64))
+
+
+def conductance(model, tokens, encoder, decoder):
+    return hooks.conductance(model.of_embeddings, model.wte(tokens), at="h.1", metric=of_each)["h.1"]
+
+
+def shap(model, tokens, encoder, decoder):
+    zeros, key = jnp.zeros((1, 16, 64)), jax.random.key(0)
+    return hooks.gradient_shap(model.of_embeddings, model.wte(tokens), metric=of_each, key=key, baselines=zeros).values
+
+
+def smoothed(model, tokens, encoder, decoder):
+    return hooks.noise_tunnel(model.of_embeddings, model.wte(tokens), metric=of_each, key=jax.random.key(0))

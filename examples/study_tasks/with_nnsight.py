@@ -1,7 +1,10 @@
 """With nnsight 0.8.1."""
 
+import tempfile
+
 import gpt2
 import nnsight
+import numpy as np
 import torch
 
 
@@ -46,3 +49,12 @@ def splice(model, tokens, encoder, decoder):
         model.transformer.h[2].input = value + (steered - features) @ decoder
         logits = model.output.logits.save()
     return logits
+
+
+def collect(model, tokens, encoder, decoder):
+    with tempfile.TemporaryDirectory() as folder:
+        for number, batch in enumerate(gpt2.batches(tokens)):
+            with model.trace(batch):
+                value = model.transformer.h[2].input.save()
+            np.save(f"{folder}/{number}.npy", value.reshape(-1, 64).numpy())
+        return np.concatenate([np.load(f"{folder}/{number}.npy") for number in range(8)])

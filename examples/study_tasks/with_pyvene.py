@@ -1,6 +1,9 @@
 """With pyvene 0.1.8."""
 
+import tempfile
+
 import gpt2
+import numpy as np
 import pyvene
 import torch
 
@@ -36,3 +39,13 @@ def splice(model, tokens, encoder, decoder):
 
     place = "transformer.h[2].input"
     return pyvene.IntervenableModel({"component": place, "intervention": edit}, model=model)({"input_ids": tokens})[1].logits
+
+
+def collect(model, tokens, encoder, decoder):
+    place = {"component": "transformer.h[2].input", "intervention": pyvene.CollectIntervention()}
+    collecting = pyvene.IntervenableModel(place, model=model)
+    with tempfile.TemporaryDirectory() as folder:
+        for number, batch in enumerate(gpt2.batches(tokens)):
+            (_, values), _ = collecting({"input_ids": batch})
+            np.save(f"{folder}/{number}.npy", torch.stack(list(values)).reshape(-1, 64).numpy())
+        return np.concatenate([np.load(f"{folder}/{number}.npy") for number in range(8)])

@@ -1,6 +1,9 @@
 """With TransformerLens 4.3, whose bridge takes a model of transformers from memory, and a tokenizer from a folder."""
 
+import tempfile
+
 import gpt2
+import numpy as np
 import torch
 from transformer_lens import patching
 from transformer_lens.model_bridge import TransformerBridge
@@ -75,3 +78,11 @@ def attribute(model, tokens, encoder, decoder):
     with torch.enable_grad(), model.hooks(forward, backward):
         model(tokens)[:, -1, 3].sum().backward()
     return [value * slope for value, slope in zip(values, slopes[::-1])]
+
+
+def collect(model, tokens, encoder, decoder):
+    with tempfile.TemporaryDirectory() as folder:
+        for number, batch in enumerate(gpt2.batches(tokens)):
+            _, cache = model.run_with_cache(batch, names_filter="blocks.1.hook_resid_post")
+            np.save(f"{folder}/{number}.npy", cache["blocks.1.hook_resid_post"].reshape(-1, 64).numpy())
+        return np.concatenate([np.load(f"{folder}/{number}.npy") for number in range(8)])

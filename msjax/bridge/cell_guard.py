@@ -1,4 +1,4 @@
-"""The guard of a Cell: by flags of the programs that msjax compiles, by looking at each operator in PyNative mode."""
+"""The guard of a Cell: by flags and checks of the programs that msjax compiles, by looking at each operator in PyNative mode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.bridge.cell_checks import CellChecks
 from msjax.bridge.cell_hooks import CellHookSet
 from msjax.bridge.cell_steps import bundle_of_cells
 from msjax.bridge.pynative_search import PyNativeSearch
@@ -21,14 +20,19 @@ from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import shorten
-from msjax.core.door import VERSION
+from msjax.core.door import VERSION, CallsAsOutputs, OwnCall, Template, Values
 from msjax.core.tools.checking import Check
+from msjax.core.tools.checks.finding import find_in, not_again
+from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import tell_bundle
 from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.guarding.implied import implied
 from msjax.core.tools.guarding.module_guards import ModuleGuard
-from msjax.engine.compile.trace import RunRejected, program_here
+from msjax.core.tools.hook_set import ModuleHookSet
+from msjax.core.tools.scopes import Scopes
+from msjax.engine.compile.trace import RunRejected, program_here, program_under_way
+from msjax.engine.processes.groups import PROCESSES
 from msjax.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.control.gradient import HookBackward
@@ -256,3 +260,64 @@ class _Rejected(RunRejected):
 
     def again(self, run: Callable[[], Any]) -> Any:
         return self._guard.explain(self._find, self, run)
+
+
+# The record is looked at before the flags of NaN: what was read from a wrong place may be one.
+_BEFORE_FLAGS = 2
+
+
+class CellChecks:
+    """The checks of the programs that call a Cell.
+
+    Args:
+        kinds: what is checked.
+        reject: called with a function that finds the fault, when a run was wrong; it raises `RunRejected`, or lets the run pass.
+    """
+
+    def __init__(self, kinds: Sequence[str], reject: Callable[[Callable[[], Fault]], None]):
+        self.kinds, self._reject = tuple(kinds), reject
+        self._scopes = Scopes()
+        self._traces: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def add_hooks(self, hooks: ModuleHookSet, name: Callable[[Any], str]) -> None:
+        """Add the hooks that tell, while a program is traced, which cell of a network is called; `name` tells its path."""
+        hooks.add("forward_pre", functools.partial(self._entered, name))
+        hooks.add("forward", self._left, always_call=True)
+
+    def _entered(self, name, cell, args):
+        trace = program_under_way()
+        if trace is None:
+            return
+        if trace not in self._traces:
+            self._traces.add(trace)
+            self._scopes.begin()
+            trace.may_be_rejected = True
+            trace.rewrites.append(self._with_record)
+        self._scopes.enter(name(cell), type(cell).__name__)
+
+    def _left(self, cell, args, output):
+        if program_under_way() is not None:
+            self._scopes.leave()
+
+    def _with_record(self, closed):
+        checks = Checks(closed, self.kinds)
+        if not checks.sources:
+            return closed
+
+        def program(*inputs):
+            outs, (record,) = checks.run(inputs)
+            values = Template((record, list(inputs)), Values.of_arrays)
+            CallsAsOutputs.put_event(
+                OwnCall(functools.partial(self._look, closed), values, "guard", _BEFORE_FLAGS), values.taken()
+            )
+            return outs
+
+        inputs = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.in_avals]
+        return jax.make_jaxpr(program, axis_env=PROCESSES.axes())(*inputs)
+
+    def _look(self, closed, record, inputs):
+        if record.any():
+            self._reject(functools.partial(self._found, closed, inputs))
+
+    def _found(self, closed, inputs):
+        return find_in(closed, inputs, self.kinds, self._scopes) or not_again(self.kinds)

@@ -72,7 +72,7 @@ class CellModels(Framework):
             result, found = self.capture(model, options)(*state, *args, **kwargs)
             return (None, found, None) if result is None else (result[0], found, result[1])
 
-        return Pure(Same(model), functionalize(model)[1:], run, lambda new: write_back(model, buffers=new))
+        return Pure(Same(model), functionalize(model)[1:], run, lambda new: write_back(model, buffers=new), changes=True)
 
     def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return functionalize(model)[0], ()

@@ -8,14 +8,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.common.parameter import Buffer
+from msjax.bridge.pynative_search import kept_state
 from msjax.common.tensor import Tensor, tensors_in, wrap
 from msjax.core.models.capture import capture
 from msjax.core.tools.model_tools import as_arrays
 from msjax.core.tools.recording import Record, keep_captured, sum_of_floats
 from msjax.engine.autograd.grad import value_and_grad
 from msjax.engine.settings.current import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
-from msjax.functional.functionalize import RANDOM, functionalize
+from msjax.functional.functionalize import RANDOM, functionalize, state_of
 from msjax.nn.cell.base import Cell
 
 
@@ -32,8 +32,7 @@ def record_cell(
 def _run(found, net, inputs, gradients, loss, mode):
     inputs = [wrap(jnp.asarray(x)) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x for x in inputs]
     handles, before = [], SETTINGS.mode
-    buffers = _buffers(net)
-    values = [(tensor, tensor._value) for tensor in buffers.values()]
+    weights, rest = state_of(net)
 
     def keep(name, cell, output):
         found.call(name, type(cell).__name__, tensors_in([output]))
@@ -43,33 +42,25 @@ def _run(found, net, inputs, gradients, loss, mode):
         if gradients:
             back = lambda _, grads, name=name: found.gradients(name, list(grads))  # noqa: E731
             handles.append(cell.register_backward_pre_hook(back, observe=True))
-    weights = {name: p for name, p in net.parameters_and_names() if p.requires_grad}
-    try:
-        SETTINGS.mode = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}.get(mode, before)
-        if gradients:
-            floats = tuple(i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.is_floating_point())
-            run = net if loss is None else lambda *inputs: loss(net(*inputs))
-            _, grads = value_and_grad(run, floats or None, list(weights.values()) or None)(*inputs)
-            if weights:
-                grads = grads[1] if floats else grads
-                found.values("parameter_gradient", dict(zip(weights, grads if isinstance(grads, (tuple, list)) else [grads])))
-        else:
-            net(*inputs)
-        found.values("buffer", {name: tensor for name, tensor in buffers.items() if tensor.is_floating_point()})
-    finally:
-        SETTINGS.mode = before
-        for handle in handles:
-            handle.remove()
-        for tensor, value in values:
-            tensor._set_value(value)
+    with kept_state([net]):
+        try:
+            SETTINGS.mode = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}.get(mode, before)
+            if gradients:
+                floats = tuple(i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.is_floating_point())
+                run = net if loss is None else lambda *inputs: loss(net(*inputs))
+                _, grads = value_and_grad(run, floats or None, list(weights.values()) or None)(*inputs)
+                if weights:
+                    grads = grads[1] if floats else grads
+                    grads = grads if isinstance(grads, (tuple, list)) else [grads]
+                    found.values("parameter_gradient", dict(zip(weights, grads)))
+            else:
+                net(*inputs)
+            found.values("buffer", {name: t for name, t in rest.items() if name != RANDOM and t.is_floating_point()})
+        finally:
+            SETTINGS.mode = before
+            for handle in handles:
+                handle.remove()
     found.values("parameter", weights)
-
-
-def _buffers(net):
-    found = {name: p for name, p in net.parameters_and_names() if not p.requires_grad}
-    for prefix, cell in net.cells_and_names():
-        found.update({f"{prefix}.{n}" if prefix else n: v for n, v in vars(cell).items() if isinstance(v, Buffer)})
-    return found
 
 
 def _capture(found, net, inputs, gradients, total):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.bridge.pynative_nan import kept_state
+from msjax.bridge.pynative_search import kept_state
 from msjax.core.models.found import models_of
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault

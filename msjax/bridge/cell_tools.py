@@ -47,7 +47,7 @@ class CellTools(ModelTools):
         _bridge("cell_records").record_cell(found, model, inputs, gradients, loss, mode)
 
     def find_nan(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], check: Any, gradients: bool | None) -> Any:
-        return _bridge("pynative_nan").find_in_pynative_mode(fn, args, kwargs, check, gradients)
+        return _bridge("pynative_search").find_in_pynative_mode(fn, args, kwargs, check, gradients)
 
     def guard(self, model: Any, *options: Any) -> AbstractContextManager[Any]:
         return _bridge("cell_guard").CellGuard(model, *options)

@@ -98,9 +98,6 @@ def in_native_order(array: Any) -> Any:
 
 
 def _made(data, dtype) -> JaxArray:
-    if STATE.on_host():
-        # Within a callback of XLA even a copy by jax may wait for ever for a thread. numpy's array has the methods that are used there.
-        return np.array(data, dtype)  # pyright: ignore[reportReturnType]
     if not isinstance(data, np.ndarray):
         return jnp.array(data, dtype)
     # jnp.array would compile a program for each shape. The copy is for jax, which may use numpy's memory for its array.

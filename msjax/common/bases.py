@@ -75,16 +75,6 @@ class CellBase:
         return f"{around[-1]._named_in(around[:-1])[0]}.{name}", cls
 
 
-class SlotOwner:
-    """Base of owners of slots beside cells."""
-
-    __slots__ = ()
-
-    def _hooks_around(self) -> Any:
-        """The current hook table, or another object with a tuple of hooks as attribute for each kind."""
-        raise NotImplementedError
-
-
 def is_cell(value: object) -> TypeIs[CellBase]:
     """True for a Cell; False for anything else, a class of cells included."""
     return isinstance(value, CellBase)

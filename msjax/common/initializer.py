@@ -31,7 +31,7 @@ from msjax.common.initializers import (
 )
 from msjax.common.seeds import normal, truncated_normal, uniform_between as _init_random_uniform  # noqa: F401
 from msjax.common.tensor import Shape, Tensor, wrap
-from msjax.common.uninitialized import uninitialized
+from msjax.common.without_data import make_without_data
 from msjax.core.base.checks import check_one_of
 
 __all__ = [
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def initializer(init: InitLike, shape: Shape | None = None, dtype: DTypeLike = mstype.float32) -> Tensor:
-    """A Tensor made by an initializer: its numbers are drawn when a Parameter is made of it, or anything else asks for them.
+    """A Tensor made by an initializer.
 
     Args:
         init: an Initializer, its name ("normal", "ones", ...), a number, or a Tensor of the right shape.
@@ -55,11 +55,7 @@ def initializer(init: InitLike, shape: Shape | None = None, dtype: DTypeLike = m
     Example:
         >>> import msjax as ms
         >>> from msjax.common.initializer import initializer
-        >>> zeros = initializer("zeros", (2, 2), ms.float32)
-        >>> print(zeros)
-        Tensor(shape=[2, 2], dtype=Float32, value=
-        <uninitialized>)
-        >>> print(zeros.init_data())
+        >>> print(initializer("zeros", (2, 2), ms.float32))
         [[0. 0.]
          [0. 0.]]
     """
@@ -71,7 +67,9 @@ def initializer(init: InitLike, shape: Shape | None = None, dtype: DTypeLike = m
         return wrap(as_array(init, dtype))
     if sizes is None:
         raise ValueError("For 'initializer', 'shape' is missing.")
-    return uninitialized(as_initializer(init), sizes_of(sizes), mstype.as_dtype(dtype))
+    made = wrap(None)
+    make_without_data(made, as_initializer(init), sizes_of(sizes), mstype.as_dtype(dtype))
+    return made
 
 
 def _calculate_correct_fan(shape, mode):

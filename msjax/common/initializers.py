@@ -1,6 +1,6 @@
 """The classes of initializers: each makes the data of a Parameter from its shape.
 
-Random ones draw from one numpy generator, which ``ms.set_seed`` seeds.
+Random ones draw by seeds from numpy's global generator, which ``ms.set_seed`` seeds.
 """
 
 from __future__ import annotations

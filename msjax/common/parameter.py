@@ -40,7 +40,21 @@ class Kind(type(nnx.Param)):
         __instancecheck__ = type.__instancecheck__
 
 
-class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
+class _OfTensor(Tensor if TYPE_CHECKING else object):
+    """What a Tensor that is one of nnx's variables, too, has as a Tensor has it."""
+
+    if not TYPE_CHECKING:
+        # nnx restricts attributes; a Tensor accepts any.
+        __setattr__ = object.__setattr__
+        __delattr__ = object.__delattr__
+        __getattr__ = Tensor.__getattr__
+        __hash__ = Tensor.__hash__
+        __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = defer_to_tensor
+        __iand__ = __ior__ = __ixor__ = defer_to_tensor
+        __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = defer_to_tensor
+
+
+class Parameter(_OfTensor, Tensor, nnx.Param[Any], metaclass=Kind):
     """A Tensor that a Cell owns and an optimizer updates.
 
     It is a Tensor for operators and an ``nnx.Param`` for flax, so that nnx.state, nnx.Optimizer or orbax find it.
@@ -67,10 +81,6 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
     _value = RAW_VALUE
     _metadata = METADATA
     _node = _LazyLeaf()  # pyright: ignore[reportAssignmentType]  (it gives a Node or None)
-    # nnx restricts attributes; a Parameter accepts any, like a Tensor.
-    if not TYPE_CHECKING:
-        __setattr__ = object.__setattr__
-        __delattr__ = object.__delattr__
 
     def __init__(
         self,
@@ -91,9 +101,9 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
             name=name or f"Parameter#{next(_ANONYMOUS)}",
             named=bool(name),
             requires_grad=requires_grad,
-            layerwise_parallel=layerwise_parallel,
-            parallel_optimizer=parallel_optimizer,
         )
+        if layerwise_parallel or not parallel_optimizer:
+            vars(self).update(layerwise_parallel=layerwise_parallel, parallel_optimizer=parallel_optimizer)
 
     # ---- name and training
 
@@ -126,24 +136,6 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         VERSION.changed()
         vars(self).pop("_node", None)
 
-    @property
-    def layerwise_parallel(self) -> bool:
-        """Accepted for compatibility with MindSpore, without effect."""
-        return self._metadata["layerwise_parallel"]
-
-    @layerwise_parallel.setter
-    def layerwise_parallel(self, value: bool) -> None:
-        self._metadata["layerwise_parallel"] = bool(value)
-
-    @property
-    def parallel_optimizer(self) -> bool:
-        """Accepted for compatibility with MindSpore, without effect."""
-        return self._metadata["parallel_optimizer"]
-
-    @parallel_optimizer.setter
-    def parallel_optimizer(self, value: bool) -> None:
-        self._metadata["parallel_optimizer"] = bool(value)
-
     # Settings of MindSpore's distributed training, with the values that they have without it.
     is_init = False
     init_mode = None
@@ -151,6 +143,8 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
     comm_fusion = 1
     is_param_ps = False
     cache_enable = False
+    layerwise_parallel = False
+    parallel_optimizer = True
 
     @property
     def inited_param(self) -> None:
@@ -231,13 +225,6 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         return f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
 
     __repr__ = __str__
-    if not TYPE_CHECKING:
-        __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = defer_to_tensor
-        __iand__ = __ior__ = __ixor__ = defer_to_tensor
-        __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = defer_to_tensor
-    if not TYPE_CHECKING:
-        __getattr__ = Tensor.__getattr__
-        __hash__ = Tensor.__hash__
 
 
 def _rebuild(array, name, requires_grad):
@@ -301,15 +288,12 @@ jax.tree_util.register_pytree_with_keys(
 )
 
 
-class Buffer(Tensor, nnx.BatchStat[Any], metaclass=Kind):
+class Buffer(_OfTensor, Tensor, nnx.BatchStat[Any], metaclass=Kind):
     """A Tensor that a cell keeps with `Cell.register_buffer`; for flax, a BatchStat variable."""
 
     _value = RAW_VALUE
     _node = None
     _metadata = METADATA
-    if not TYPE_CHECKING:
-        __setattr__ = object.__setattr__
-        __delattr__ = object.__delattr__
 
     def __init__(self, data: TensorLike, persistent: bool = True):
         nnx.BatchStat.__init__(self, as_array(data), persistent=persistent)
@@ -330,10 +314,5 @@ class Buffer(Tensor, nnx.BatchStat[Any], metaclass=Kind):
         return wrap(self._value)
 
     if not TYPE_CHECKING:
-        __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = defer_to_tensor
-        __iand__ = __ior__ = __ixor__ = defer_to_tensor
-        __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = defer_to_tensor
         __repr__ = Tensor.__repr__
         __str__ = Tensor.__str__
-        __getattr__ = Tensor.__getattr__
-        __hash__ = Tensor.__hash__

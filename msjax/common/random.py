@@ -107,12 +107,10 @@ def _compiled_split(platform):
 
 
 class _DefaultGenerator(Generator):
-    """The generator of the whole program, whose seed also seeds the initializers."""
+    """The generator of the whole program."""
 
     def manual_seed(self, seed: int) -> Self:
-        SEEDS.start_generator(seed)
-        # What was seeded last counts.
-        SEEDS.program = None
+        SEEDS.start(None)  # what was seeded last counts
         return super().manual_seed(seed)
 
 
@@ -122,7 +120,7 @@ default_generator: Generator = _DefaultGenerator()
 def set_seed(seed: int) -> None:
     """Seed every source of randomness: initializers, random operators and Dropout, data pipelines, numpy's and Python's global generators.
 
-    The same seed gives MindSpore's initial weights, orders of rows, dropout masks, and normal, uniform and integer numbers; see ``ms.set_context(random_numbers=...)``.
+    The same seed gives MindSpore's initial weights, orders of rows, dropout masks, and normal, uniform and integer numbers.
 
     Args:
         seed (int): a non-negative int.
@@ -151,7 +149,6 @@ def get_seed() -> int | None:
 def set_data_seed(seed: int) -> None:
     """Seed data pipelines, and the global generators of numpy and Python, from which their functions draw; `set_seed` does so, too."""
     SEEDS.data = seed
-    SEEDS.seeded_alone = False  # initializers draw their seeds from numpy's global generator
     random.seed(seed)
     np.random.seed(seed)
 

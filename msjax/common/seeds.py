@@ -1,13 +1,12 @@
 """What initializers draw from, its seed, and its distributions; the two seeds of each call of a random operator.
 
-By default these are MindSpore's numbers: each draw takes a seed from numpy's global generator and its numbers from Philox. With
-``ms.set_context(random_numbers="jax")``, they come from a generator of numpy.
+These are MindSpore's numbers: each draw takes a seed from numpy's global generator and its numbers from Philox.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,53 +19,37 @@ _IN_PLACE_OF_ZERO = 87654321  # the seed of the program where `set_seed(0)` was 
 _STEP = 0xD2511F53 ^ 0xCD9E8D57
 
 
-class Restarted(Protocol):
-    """What begins anew when the program's seed is set."""
-
-    def restart(self) -> None: ...
-
-
 class Seeds:
-    """The seeds of the program, how often each operator has drawn, and numpy's generator that initializers may draw from.
+    """The seeds of the program, and how often each operator has drawn.
 
     Attributes:
         last (int, optional): what `set_seed` was given last.
         program (int, optional): the same for operators: None before, and after `manual_seed`, which leaves the drawing to the default
             generator.
         data (int, optional): the seed of data pipelines.
-        random_numbers (str): whose numbers are drawn, the setting of this name.
-        generator: numpy's; seeding puts a new one in its place.
-        seeded_alone: whether that was seeded by itself, without numpy's global generator.
     """
 
     def __init__(self):
         self.last: int | None = None
         self.program: int | None = None
         self.data: int | None = None
-        self.random_numbers = "mindspore"
-        self.generator = np.random.default_rng()
-        self.seeded_alone = False
         self._counts: dict[tuple[str, int], int] = {}
-        self._others: LiveSet[Restarted] = LiveSet()
+        self._others: LiveSet[Any] = LiveSet()
 
-    def start(self, seed: int) -> None:
-        """Set the program's seed; the operators begin anew, and so does what was registered."""
+    def start(self, seed: int | None) -> None:
+        """Set the program's seed, or leave the drawing to the default generator; operators begin anew, and so does what was registered."""
         self.program = seed
         self._counts.clear()
         for other in self._others:
             other.restart()
 
-    def start_generator(self, seed: int) -> None:
-        """Make initializers draw from a new generator with this seed."""
-        self.generator, self.seeded_alone = np.random.default_rng(seed), True
-
-    def register(self, other: Restarted) -> None:
-        """Let something begin anew whenever the program's seed is set."""
+    def register(self, other: Any) -> None:
+        """Have the method ``restart()`` of an object called whenever the program's seed is set."""
         self._others.add(other)
 
     def following(self) -> bool:
         """Whether operators draw MindSpore's numbers."""
-        return self.program is not None and self.random_numbers == "mindspore"
+        return self.program is not None
 
     def snapshot(self) -> tuple[int | None, dict[tuple[str, int], int]]:
         """What `put_back` takes."""
@@ -96,13 +79,7 @@ _SEED_END = 2**63 - 1
 
 def _next_seed():
     """The seed of the next draw, as MindSpore takes it from numpy's global generator."""
-    if SEEDS.seeded_alone:
-        return int(SEEDS.generator.integers(1, _SEED_END, endpoint=True))
     return int(np.random.randint(1, _SEED_END + 1, dtype=np.int64))
-
-
-def _mindspores():
-    return SEEDS.random_numbers == "mindspore"
 
 
 def random_seed() -> int:
@@ -112,51 +89,34 @@ def random_seed() -> int:
 
 def uniform(limit: float, shape: tuple[int, ...]) -> np.ndarray:
     """Float32 numbers, uniform in [-limit, limit)."""
-    if _mindspores():
-        return philox.uniform(_next_seed(), math.prod(shape), -limit, limit).reshape(shape)
-    return (SEEDS.generator.random(shape, np.float32) * 2 - 1) * np.float32(limit)
+    return uniform_between(-limit, limit, shape)
 
 
 def uniform_between(low: float, high: float, shape: tuple[int, ...]) -> np.ndarray:
     """Float32 numbers, uniform in [low, high)."""
-    if _mindspores():
-        return philox.uniform(_next_seed(), math.prod(shape), low, high).reshape(shape)
-    return SEEDS.generator.random(shape, np.float32) * np.float32(high - low) + np.float32(low)
+    return philox.uniform(_next_seed(), math.prod(shape), low, high).reshape(shape)
 
 
 def normal(sigma: float, shape: tuple[int, ...], mean: float = 0.0) -> np.ndarray:
     """Float32 numbers of a normal distribution."""
-    if _mindspores():
-        return philox.normal(_next_seed(), math.prod(shape), mean, sigma).reshape(shape)
-    return SEEDS.generator.standard_normal(shape, np.float32) * np.float32(sigma) + np.float32(mean)
+    return philox.normal(_next_seed(), math.prod(shape), mean, sigma).reshape(shape)
 
 
 def truncated_normal(sigma: float, mean: float, low: float, high: float, shape: tuple[int, ...]) -> np.ndarray:
     """Normal numbers in [low, high] by the inverse of their distribution, which works for intervals far from the mean, too."""
-    if _mindspores():
-        return philox.truncated_normal(_next_seed(), math.prod(shape), mean, sigma, low, high).reshape(shape)
-    from scipy.special import ndtr, ndtri
-
-    # The upper tail is mirrored, since probabilities near one have few digits.
-    flip = (low + high) / 2 > mean
-    first, last = ((mean - high) / sigma, (mean - low) / sigma) if flip else ((low - mean) / sigma, (high - mean) / sigma)
-    values = ndtri(SEEDS.generator.uniform(ndtr(first), ndtr(last), shape))
-    return np.clip((-values if flip else values) * sigma + mean, low, high)
+    return philox.truncated_normal(_next_seed(), math.prod(shape), mean, sigma, low, high).reshape(shape)
 
 
 def global_uniform(limit: float, shape: tuple[int, ...]) -> np.ndarray:
     """Float32 numbers, uniform in [-limit, limit), of numpy's global generator itself, from which MindSpore's recurrent layers draw."""
-    if _mindspores() and not SEEDS.seeded_alone:
-        return np.random.uniform(-limit, limit, shape).astype(np.float32)
-    return uniform(limit, shape)
+    return np.random.uniform(-limit, limit, shape).astype(np.float32)
 
 
 def skip_global_normals(shape: tuple[int, ...]) -> None:
     """Draw normal numbers from numpy's global generator for nothing, where MindSpore does so."""
-    if _mindspores() and not SEEDS.seeded_alone:
-        np.random.standard_normal(shape)
+    np.random.standard_normal(shape)
 
 
 def permutation(count: int) -> np.ndarray:
     """The numbers below `count`, mixed."""
-    return np.random.permutation(count) if _mindspores() and not SEEDS.seeded_alone else SEEDS.generator.permutation(count)
+    return np.random.permutation(count)

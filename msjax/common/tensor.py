@@ -73,8 +73,8 @@ class Tensor(TensorMethods):
     _stopped: bool = False
     # A weak reference to the tracer that the value was when something was computed from it; see `used`.
     _used: Callable[[], Any] | None = None
-    _leave_without_data: Any  # makes it one of `msjax.common.uninitialized`, which puts it here
-    # Whether an initializer's numbers have not been drawn yet, and the initializer.
+    _make_without_data: Any  # `msjax.common.without_data` puts it here
+    # MindSpore's names: whether an initializer's numbers have not been drawn yet, and the initializer. They are drawn at once here.
     has_init: bool = False
     init: Any = None
     init_flag: bool = False
@@ -98,7 +98,7 @@ class Tensor(TensorMethods):
         if input_data is None:
             if dtype is None:
                 raise TypeError("For 'Tensor', 'input_data' should be numbers or a Tensor, but got None.")
-            return self._leave_without_data(init, shape, dtype)
+            return self._make_without_data(init, shape, dtype)
         if isinstance(input_data, Tensor) and type(self) is Tensor:
             # As in MindSpore, it shares the other one's memory; gradients flow through it.
             made = input_data.astype(input_data.dtype if dtype is None else dtype)
@@ -169,7 +169,7 @@ class Tensor(TensorMethods):
         return self.dtype.kind in "ifc"
 
     def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: str | None = None) -> Tensor:
-        """The Tensor with its numbers, which are drawn now if they weren't before. The arguments are without effect."""
+        """The Tensor itself: its numbers are there from the start. The arguments are without effect."""
         return self
 
     def value(self) -> Tensor:

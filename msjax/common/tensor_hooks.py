@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.common.bases import SlotOwner
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import STATE
@@ -27,7 +26,7 @@ class LateHookError(RuntimeError):
     """A hook came too late to see the whole gradient of its Tensor."""
 
 
-class HookList(SlotOwner):
+class HookList:
     """The hooks of one Tensor value, in the order of registration.
 
     Attributes:

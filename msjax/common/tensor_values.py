@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import jax
 
-from msjax.common.bases import CellBase, SlotOwner
+from msjax.common.bases import CellBase
 from msjax.common.node import FunctionNode, place_on_tape, through_node
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import STATE
@@ -71,7 +71,7 @@ class TensorValues(Values):
         return weakref.ref(subject) if weakly else lambda: subject
 
     def slot(self, subject: Any, kind: str, number: int, hook: Hook) -> Slot | None:
-        if not hook.in_slot or not isinstance(subject, (CellBase, SlotOwner)):
+        if not hook.in_slot or not hasattr(subject, "_hooks_around"):
             return None
         # A program that the network keeps must not keep the network.
         return Slot(partial(_present_hooks, weakref.ref(subject)), kind, number, hook)

@@ -14,7 +14,7 @@ from msjax.core.base.state import (
     State as State,
 )
 from msjax.core.hooks.batching import CallbackBatch as CallbackBatch, CallsAsOutputs as CallsAsOutputs
-from msjax.core.hooks.delivery import HookNeedsValue as HookNeedsValue, HostNeeded as HostNeeded
+from msjax.core.hooks.delivery import GradientNeedsValue as GradientNeedsValue, HookNeedsValue as HookNeedsValue
 from msjax.core.hooks.events import Event as Event, OwnCall as OwnCall, Slot as Slot
 from msjax.core.hooks.hook import Hook as Hook, RemovableHandle as RemovableHandle
 from msjax.core.hooks.protocol import CallFrame as CallFrame, Frame as Frame

@@ -11,7 +11,6 @@ import numpy as np
 from msjax.dataset import config
 from msjax.dataset.draws import Draws, MindSporeDraws, NumpyDraws, RecordDraws
 from msjax.dataset.pools import Pools
-from msjax.engine.settings.current import SETTINGS
 
 # {the place of a dataset: what it keeps from pass to pass}
 _Kept = dict[tuple[int, ...], dict[str, Any]]
@@ -66,15 +65,13 @@ class Run:
     def draws(self) -> Draws:
         """What this dataset draws in this run: MindSpore's numbers where a seed was set."""
         seed = config.get_seed()
-        if seed == config.DEFAULT_SEED or SETTINGS.random_numbers != "mindspore":
+        if seed == config.DEFAULT_SEED:
             return NumpyDraws(self.rng())
         kept = self.kept.setdefault(self.place, {})
         return RecordDraws(seed, kept) if self.of_records else MindSporeDraws(seed, kept)
 
     def shared_draws(self) -> Draws:
         """`draws` that shards in other processes have, too, even when no seed was set."""
-        if SETTINGS.random_numbers != "mindspore":
-            return NumpyDraws(self.shared_rng())
         seed, kept = config.get_seed(), self.kept.setdefault(self.place, {})
         return RecordDraws(seed, kept, shared=True) if self.of_records else MindSporeDraws(seed + 1, kept)
 

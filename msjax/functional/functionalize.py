@@ -8,6 +8,7 @@ the forward rule as residuals, and is put back into the nodes in the backward ru
 
 from __future__ import annotations
 
+import functools
 import types
 import weakref
 from collections.abc import Callable, Sequence
@@ -395,18 +396,17 @@ def _needs_tape(net, variables):
 _GRADIENT_HOOKS = HookBackward, InsertGradientOf
 _NAMES = {"register_hook", "HookBackward", "InsertGradientOf"}
 
-# {class: (count of changes of cells' classes, what `_registers_hooks` has found)}
-_REGISTERS: weakref.WeakKeyDictionary[type, tuple[int, bool]] = weakref.WeakKeyDictionary()
-
 
 def _registers_hooks(cls):
     """Whether the code of a class of cells says that it puts hooks on gradients. An identity at that place would not see all of the
     gradient of a Tensor that was used before, and none where only the tape has one."""
-    known = _REGISTERS.get(cls)
-    if known is None or known[0] != VERSION.classes:
-        methods = [value for base in cls.__mro__ if not is_library(base.__module__) for value in vars(base).values()]
-        known = _REGISTERS[cls] = VERSION.classes, _name_register_hook(list(filter(_is_users, methods)))
-    return known[1]
+    return _found_in_class(cls, VERSION.classes)
+
+
+@functools.lru_cache(256)
+def _found_in_class(cls, _version):
+    methods = [value for base in cls.__mro__ if not is_library(base.__module__) for value in vars(base).values()]
+    return _name_register_hook(list(filter(_is_users, methods)))
 
 
 def _name_register_hook(functions):

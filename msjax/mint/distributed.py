@@ -292,6 +292,8 @@ def broadcast_object_list(object_list: list[Any], src: int = 0, group: str | Non
 
 def _objects(obj, group):
     """The objects of all processes, which are sent as ints: first their lengths in bytes, then their bytes, filled up to the longest."""
+    if PROCESSES.group(group).size == 1:
+        return [obj]
     data = packed(obj)
     lengths = collectives.all_gather(Tensor(np.array([len(data)], np.int32)), _name(group)).asnumpy()
     padded = data + bytes(-int(lengths.max()) % 4 + int(lengths.max()) - len(data))

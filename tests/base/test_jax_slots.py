@@ -248,7 +248,7 @@ def test_callbacks_and_platforms_that_are_not_here(lowered):
     def rule(ctx, x):
         ctx, is_here = jax_slots.lowering_here(ctx)
         here.append(is_here)
-        return jax_slots.emit_callback(ctx, lambda v: (v + 1,), [x], ctx.avals_in, has_side_effect=False)
+        return jax_slots.emit_callback(ctx, lambda v: (v + 1,), [x])
 
     _, f = lowered(rule)
     assert f(X).tolist() == [1.0, 2.0, 3.0]
@@ -281,36 +281,11 @@ def test_a_callback_runs_on_the_device_that_its_sharding_says(lowered):
     def rule(ctx, x):
         ctx, _ = jax_slots.lowering_here(ctx)
         run = lambda v: calls.append(v.shape) or (v,)  # noqa: E731
-        return jax_slots.emit_callback(ctx, run, [x], ctx.avals_in, has_side_effect=True, sharding=(attribute, text))
+        return jax_slots.emit_callback(ctx, run, [x], (attribute, text))
 
     _, f = lowered(rule)
     jax.block_until_ready(f(jax.device_put(jnp.ones(2), NamedSharding(MESH, PartitionSpec("x")))))
     assert calls == [(2,)]
-
-
-def test_notes_blocks_and_users_of_operations(lowered):
-    def rule(ctx, x):
-        notes = jax_slots.lowering_notes(ctx)
-        if "first" in notes:
-            block, done = notes["first"]
-            assert block == jax_slots.current_block() and jax_slots.users_of(done) == ["stablehlo.negate"]
-            jax_slots.replace_by_constant(done, np.asarray([7.0, 8.0, 9.0], X.dtype))
-            return [x]
-        (done,) = mlir.lower_fun(lambda v: [jnp.sin(v)], multiple_results=True)(ctx.replace(), x)
-        notes["first"] = jax_slots.current_block(), done
-        return mlir.lower_fun(lambda v: [-v], multiple_results=True)(ctx, done)
-
-    contexts, f = lowered(rule, twice=True)
-    text = f.lower(X).as_text()
-    assert len(contexts) == 2 and "sine" not in text and f(X).tolist() == [-7.0, -8.0, -9.0]
-
-
-def test_values_of_one_sharding_group(lowered):
-    if not jax.config.jax_use_shardy_partitioner:
-        pytest.skip("Shardy does not partition programs here")
-    _, f = lowered(lambda ctx, x: jax_slots.emit_sharding_group((x, x), 17) or [x])
-    x = jax.device_put(jnp.ones(2), NamedSharding(MESH, PartitionSpec("x")))
-    assert f.lower(x).as_text().count("sdy.sharding_group") == 2 and f(x).tolist() == [1.0, 1.0]
 
 
 # ---- executables

@@ -91,7 +91,6 @@ def test_init():
     assert Tensor(shape=(2, 3), dtype=ms.float32, init=One()).asnumpy().tolist() == [[1.0] * 3] * 2
     assert Tensor(shape=2, dtype=ms.float16, init="zeros").dtype is ms.float16
     assert Tensor(shape=(2,), dtype=ms.float32, init="ones").init_data().asnumpy().tolist() == [1.0, 1.0]
-    assert Tensor(shape=(2,), dtype=ms.float32, init="ones").has_init
 
 
 def test_tensor_function_and_from_numpy():

@@ -123,7 +123,7 @@ def test_what_a_modifier_prints_is_printed_at_each_run(capsys):
     assert capsys.readouterr().out == "before [1.]\nbefore [2.]\n"
 
 
-def test_a_backward_modifier_that_needs_values_runs_on_the_host():
+def test_a_backward_modifier_that_needs_values_runs_in_pynative_mode():
     net = nn.ReLU()
 
     def clip(cell, gi, go):

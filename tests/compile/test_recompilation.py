@@ -78,22 +78,16 @@ def test_an_error_of_msjax_itself_is_raised(monkeypatch):
     assert f(f32(1)).tolist() == [2]
 
 
-def test_the_programs_used_last_are_kept(monkeypatch):
+def test_a_function_with_too_many_programs_begins_anew(monkeypatch):
     from msjax.engine.compile import compiled as compileds
 
     monkeypatch.setattr(compileds, "KEPT", 4)
     net = Calls(lambda self, x, n: x * n * self.k, k=1)
     f = ms.jit(net)
-    for n in (0, 1, 2, 3, 0, 4):  # 1 is the one used longest ago
-        f(f32(1), n)
-    before = f.compilations()
-    for n in (0, 2, 3, 4):
-        f(f32(1), n)
-    assert f.compilations() == before == 5
-    f(f32(1), 1)
-    assert f.compilations() == 6
-    for net.k in (2, 3, 4):
-        f(f32(1), 1)
+    for n in (0, 1, 2, 3, 0, 1):
+        assert f(f32(1), n).tolist() == [n]
+    assert f.compilations() == 4
+    net.k = 2
+    assert [f(f32(1), n).tolist() for n in (4, 4)] == [[8], [8]] and f.compilations() == 5
     net.k = 1
-    f(f32(1), 1)
-    assert f.compilations() == 9
+    assert f(f32(1), 3).tolist() == [3] and f.compilations() == 6

@@ -124,9 +124,9 @@ def count(x):
 
 
 def test_a_global_that_is_assigned_to_has_its_new_value_after_each_run():
-    seen = warned(lambda: [count(f32(1)).tolist() for _ in range(3)])
-    assert seen == ([[4, 6], [6, 8], [8, 10]], []) and TOTAL.tolist() == [4, 5]
-    assert count.compilations() == 1
+    seen, messages = warned(lambda: [count(f32(1)).tolist() for _ in range(3)])
+    assert seen == [[4, 6], [6, 8], [8, 10]] and TOTAL.tolist() == [4, 5]
+    assert len(messages) == 1 and "runs in PyNative mode" in messages[0]
 
 
 def test_nothing_of_the_trace_is_left_when_it_ends(capsys):

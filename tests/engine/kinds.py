@@ -129,7 +129,7 @@ def _kwargs_modified(owner):
     return [owner.register("forward_pre", "body", triple, with_kwargs=True), *_with_kwargs(owner)]
 
 
-def _on_host(owner):
+def _reading(owner):
     """Backward modifiers that read values: numpy computes what they return."""
 
     def changing(label):
@@ -280,6 +280,11 @@ def _no_cell_around(owner, way):
     return None if owner.hooks_cells or owner.is_cell else "there is no Cell"
 
 
+def _values_unknown(owner, way):
+    traced = way.by in ("jit", "hooks.jit") or (not owner.hooks_cells and (owner.is_cell or way.by == "msjax"))
+    return "a backward modifier can't read values in a program that jax compiles" if traced else None
+
+
 def _no_arrays(owner, way):
     return "it stands in a function of arrays" if owner.hooks_cells else None
 
@@ -303,7 +308,7 @@ KINDS = {
     "prepend": Kind(_prepended, _no_functions),
     "with_kwargs": Kind(_with_kwargs, _no_functions),
     "kwargs_modify": Kind(_kwargs_modified, _no_functions, factors={"body_out": 3.0}),
-    "host_modify": Kind(_on_host, factors=None, compiles=False),
+    "reading_modify": Kind(_reading, _values_unknown, factors=None, compiles=False),
     "all_cells": Kind(_of_all_cells, _no_cell_around, everywhere=True),
     "parameter": Kind(_of_parameter, _no_parameter, factors=None),
     "tap": Kind(observing(*REGISTER), _no_cells, inside="tap", stays=True, factors=_TRIPLED),

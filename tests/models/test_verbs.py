@@ -394,3 +394,29 @@ def test_values_of_other_dtypes():
 def test_an_array_has_no_elements_to_be_named():
     with pytest.raises(ValueError, match=r"no place 'a:out\[1\]': the output of the module: array\("):
         hooks.run_with_cache(NnxNet(), CLEAN, where="a:out[1]")
+
+
+class Scaled(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.drop, self.factor = nn.Dropout(p=0.5), 2.0
+
+    def construct(self, x):
+        return self.drop(x) * self.factor
+
+
+def test_kept_programs_see_attributes_of_cells_that_change():
+    net, x = Scaled().set_train(False), jnp.ones((1, 8))
+    verbs = (
+        lambda: hooks.run_with_cache(net, x)[1]["drop"] * net.factor,
+        lambda: hooks.compile(net)(x)[0],
+        lambda: hooks.attribute(net, x, at="drop")["drop"],
+    )
+    for verb in verbs:
+        net.factor = 2.0
+        assert (verb() == 2).all()
+        net.factor = 3.0
+        assert (verb() == 3).all()
+    net.set_train(True)
+    dropped = hooks.run_with_cache(net, x)[1]["drop"]
+    assert set(dropped.ravel().tolist()) <= {0.0, 2.0} and (dropped != 1).all()

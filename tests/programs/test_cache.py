@@ -37,35 +37,27 @@ def small_cache():
     ms.set_context(program_cache_size=before)
 
 
-def test_programs_that_were_not_used_for_longest_are_dropped(small_cache):
+def test_caches_are_emptied_when_there_are_too_many_programs(small_cache):
     made = []
     cache = ProgramCache(lambda key: made.append(key) or doubled(key))
     x = jnp.ones(2)
     for key in range(12):
         assert cache[key](x)[0] == 2 + key
-        assert cache[0](x)[0] == 2  # 0 is used all the time
-        assert len(cache) + len(cache._unused) <= 9
-    assert made == list(range(12))
-    assert cache[11](x)[0] == 13 and made == list(range(12))
-    assert cache[1](x)[0] == 3 and made[-1] == 1
-
-
-def test_programs_of_arrays_without_operands_are_dropped(small_cache):
+        assert cache[0](x)[0] == 2
+        assert len(cache) <= 9
+    assert {*range(12)} == {*made} and len(made) <= 16
     for n in range(31, 41):
         assert ms.ops.zeros(n).shape == (n,)
-        assert len(_ARRAYS) + len(_ARRAYS._unused) <= 9
+        assert len(_ARRAYS) <= 9
     assert jax.jit(lambda x: x + jnp.asarray(ms.ops.ones(2)))(jnp.ones(2)).tolist() == [2.0, 2.0]
 
 
 def test_sequences_of_seeds_are_dropped(monkeypatch):
     monkeypatch.setattr(random_keys, "_SEQUENCES", type(random_keys._SEQUENCES)())
     monkeypatch.setattr(random_keys, "_LARGEST_NUMBER_OF_SEQUENCES", 2)
-    ms.set_context(random_numbers="jax")
-    try:
-        for seed in (1, 2, 1, 3):
-            ms.ops.standard_normal((1,), seed)
-    finally:
-        ms.set_context(random_numbers="mindspore")
+    ms.manual_seed(0)
+    for seed in (1, 2, 1, 3):
+        ms.ops.standard_normal((1,), seed)
     assert list(random_keys._SEQUENCES) == [1, 3]
 
 
@@ -81,16 +73,6 @@ def test_what_fails_is_not_kept():
     with pytest.raises(TypeError, match="reshape"):
         cache[5](jnp.ones(3))
     assert not cache
-
-
-def test_a_function_of_many_signatures_finds_its_programs_by_signature(monkeypatch):
-    monkeypatch.setattr(limits, "MANY_SIGNATURES", 2)
-    traced = []
-    cache = ProgramCache(lambda key: lambda x: traced.append(x.shape) or x + 1)
-    for n in (1, 2, 3, 1, 2, 3):
-        assert cache[()](jnp.ones(n)).tolist() == [2.0] * n
-    assert traced == [(1,), (2,), (3,)]
-    assert cache[()](2.5) == 3.5 and cache[()](2) == 3
 
 
 def test_one_warning_names_the_cell_that_is_compiled_for_many_shapes(monkeypatch):
@@ -230,7 +212,7 @@ def test_a_number_is_an_operand_and_gives_what_a_constant_gives(name, monkeypatc
     run = ms.value_and_grad(function)
     run(x, 0.45)
     compiled = []
-    monkeypatch.setattr(limits.CACHE_LIMIT, "count", lambda number=1: compiled.append(number))
+    monkeypatch.setattr(limits.CACHE_LIMIT, "count", lambda: compiled.append(1))
     for number in numbers:
         run(x, number)
     assert not compiled

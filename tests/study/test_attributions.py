@@ -94,7 +94,9 @@ def test_conductance():
 
 
 def test_errors_of_attributions():
-    with pytest.raises(ValueError, match=r"wrt=-1 should be the number of an argument that is an array of floats. For tokens"):
+    with pytest.raises(
+        ValueError, match=r"wrt=-1 should be the number, or the keyword, of an argument that is an array of floats. For tokens"
+    ):
         hooks.integrated_gradients(NET, jnp.arange(3), metric=metric)
     with pytest.raises(ValueError, match="The metric should return a number for each of 2 examples, but returned"):
         hooks.integrated_gradients(NET, X, metric=jnp.sum)
@@ -104,5 +106,5 @@ def test_errors_of_attributions():
         hooks.noise_tunnel(NET, X, metric=metric, key=jax.random.key(0), samples=0)
     with pytest.raises(ValueError, match=r"the baselines should be of shape \('baselines', 3\), but got"):
         hooks.gradient_shap(NET, X, metric=metric, key=jax.random.key(0), baselines=BASE)
-    with pytest.raises(ValueError, match="For 'conductance', wrt=-1 should be the number of an argument"):
+    with pytest.raises(ValueError, match="For 'conductance', wrt=-1 should be the number, or the keyword, of an argument"):
         hooks.conductance(NET, jnp.arange(3), at="first", metric=metric)

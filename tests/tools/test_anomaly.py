@@ -21,13 +21,6 @@ class Raises(nn.Cell):
         raise KeyError("planted")
 
 
-@pytest.fixture
-def setting():
-    ms.set_context(detect_anomaly=True)
-    yield
-    ms.set_context(detect_anomaly=False)
-
-
 def step(cell):
     net = nn.SequentialCell(nn.Dense(2, 2), cell)
     return lambda x: ms.value_and_grad(net, None, net.trainable_params())(x)
@@ -47,14 +40,6 @@ def test_nan(compiled):
     run(X)
 
 
-def test_setting(setting):
-    assert ms.get_context("detect_anomaly") is True
-    with pytest.raises(FloatingPointError, match=r"in cell SequentialCell\.1"):
-        step(Root())(X)
-    ms.set_context(detect_anomaly=False)
-    assert np.isnan(step(Root())(X)[1][0].asnumpy()).any()
-
-
 def test_error_in_a_backward_pass():
     with detect_anomaly(), pytest.raises(KeyError, match="planted") as raised:
         step(Raises())(X)
@@ -72,8 +57,3 @@ def test_backward_of_tensors():
 def test_nothing_wrong():
     with detect_anomaly():
         step(nn.ReLU())(X)
-
-
-def test_wrong_setting():
-    with pytest.raises(TypeError, match="'detect_anomaly' should be a bool"):
-        ms.set_context(detect_anomaly=1)

@@ -11,16 +11,11 @@ import operator
 import os
 import types
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from msjax.compat.program_check.members import ProgramNames, bindings, bound_once, has_member, sets_by_text
-from msjax.compat.program_check.mindspore_members import lacking
 from msjax.compat.program_check.mindspore_names import MissingName, member, module_of
 from msjax.core.base.lazy import is_placeholder
-from msjax.dataset.dataset import Dataset
-from msjax.nn.cell.base import Cell
 
 _PACKAGE = "mindspore"
 _IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
@@ -33,9 +28,6 @@ _COMPARED = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
-_SAME_DATASET = ("get_", "create_", "output_", "num_", "save", "close")  # methods of Datasets that return none begin so
-_SAME_CELL = ("set_train", "set_grad", "to_float")  # methods of Cells that return the cell
-_OBJECT_ADVICE = "msjax has no such member; the page 'Run your MindSpore program' says what there is."
 
 
 class Lack(NamedTuple):
@@ -91,8 +83,7 @@ def check_programs(paths: Iterable[str]) -> Checked:
             if path in named:
                 raise
             unread.append((path, error))
-    names = ProgramNames(trees.values())
-    return Checked([lack for path, tree in trees.items() for lack in _check(path, tree, names)], len(trees), unread)
+    return Checked([lack for path, tree in trees.items() for lack in _check(path, tree)], len(trees), unread)
 
 
 def check_program(path: str) -> list[Lack]:
@@ -101,8 +92,7 @@ def check_program(path: str) -> list[Lack]:
     Names that a program imports within ``try`` and an ``except`` for the missing ones, and names in branches, are marked as
     apart. Names that it only imports and that can be imported are left out.
     """
-    tree = _parsed(path)
-    return _check(path, tree, ProgramNames([tree]))
+    return _check(path, _parsed(path))
 
 
 def _parsed(path):
@@ -113,8 +103,8 @@ def _parsed(path):
         return ast.parse(text, path)  # bytes: their encoding is what the file says, as where it runs
 
 
-def _check(path, tree, names):
-    reader = _Reader(path, names, bindings(tree))
+def _check(path, tree):
+    reader = _Reader(path)
     reader.visit(tree)
     return sorted(set(reader.lacks), key=lambda lack: (lack.apart, lack.line, lack.name))
 
@@ -131,31 +121,11 @@ def _files(paths) -> Iterator[str]:
             yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".py"))
 
 
-class _Instance(NamedTuple):
-    """An object of a class of msjax, or of one that the program derives.
-
-    Attributes:
-        kind: the class of msjax.
-        own: the names that the program's class defines.
-    """
-
-    kind: type
-    own: frozenset[str] = frozenset()
-
-
-class _Class(NamedTuple):
-    """A class of the program that derives from one of msjax; the attributes are those of its instances."""
-
-    kind: type
-    own: frozenset[str]
-
-
 class _Reader(ast.NodeVisitor):
     """Follows imports of mindspore, and attributes of what they bind, through the scopes of a file."""
 
-    def __init__(self, path: str, names: ProgramNames, bound: Counter[str]):
+    def __init__(self, path: str):
         self.path: str = path
-        self.names, self.bound = names, bound
         self.lacks: list[Lack] = []
         # For each scope, what its names stand for: (object, its name under mindspore), or _OTHER.
         self.scopes: list[dict[str, Any]] = [{}]
@@ -277,17 +247,10 @@ class _Reader(ast.NodeVisitor):
         """(object, name) that an expression stands for, as far as it names things of mindspore; None otherwise."""
         if isinstance(node, ast.Name):
             return self._look_up(node.id)
-        if isinstance(node, ast.Call):
-            return self._called(node)
         if not isinstance(node, ast.Attribute):
             self.visit(node)
             return None
-        bound = self._look_up(ast.unparse(node)) if isinstance(node.value, ast.Name) else None
-        if bound is not None:
-            return bound
         holder = self._resolve(node.value)
-        if holder is not None and isinstance(holder[0], _Instance):
-            return self._member(node, *holder)
         if holder is None or not isinstance(holder[0], types.ModuleType):
             self._used(node, holder)
             return None
@@ -299,53 +262,9 @@ class _Reader(ast.NodeVisitor):
         self._used(node, found)
         return found
 
-    # ---- objects
-
-    def visit_Call(self, node: ast.Call) -> None:
-        self._called(node)
-
-    def _called(self, node):
-        """(object, name) for what a call makes, if it is an object of a class of msjax."""
-        function = self._resolve(node.func)
-        if isinstance(node.func, ast.Name):
-            self.visit(node.func)
-        for child in (*node.args, *node.keywords):
-            self.visit(child)
-        if function is None:
-            return None
-        made, shown = function
-        if isinstance(made, _Class):
-            return _Instance(*made), shown
-        if isinstance(made, _Instance):  # a method that returns such an object; what a called cell returns is not known
-            method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            return function if issubclass(made.kind, Dataset) or method in _SAME_CELL else None
-        return (_Instance(made), shown) if isinstance(made, type) and not is_placeholder(made) else None
-
-    def _member(self, node, instance, shown):
-        """Look at a member of an object; a method of a Dataset that returns a Dataset stands for that."""
-        if isinstance(node.ctx, ast.Load) and node.attr not in instance.own:
-            base = lacking(instance.kind, node.attr) or self._without(node, instance)
-            if base is not None:
-                self._report(node, MissingName(f"mindspore.{_package_of(base)}{base.__name__}.{node.attr}", _OBJECT_ADVICE))
-        if issubclass(instance.kind, Dataset) and not node.attr.startswith(_SAME_DATASET):
-            return _Instance(Dataset), shown
-        return (instance, shown) if issubclass(instance.kind, Cell) and node.attr in _SAME_CELL else None
-
-    def _without(self, node, instance):
-        """The class of an object that has no such member, as far as the program's files show; None otherwise."""
-        name = node.attr
-        if (
-            name.startswith("__")
-            or name in self.names.members
-            or "__getattr__" in instance.own
-            or not bound_once(node.value, self.bound)
-        ):
-            return None
-        return None if not issubclass(instance.kind, (Cell, Dataset)) or has_member(instance.kind, name) else instance.kind
-
     def _used(self, node, found):
         """Report a placeholder that is used, not only imported."""
-        if found is not None and not isinstance(found[0], (_Instance, _Class)) and is_placeholder(found[0]):
+        if found is not None and is_placeholder(found[0]):
             self._report(node, MissingName(found[1], found[0].__doc__.partition(": ")[2]))
 
     # ---- scopes
@@ -366,11 +285,7 @@ class _Reader(ast.NodeVisitor):
             self._bind(node.name, _OTHER)
         arguments = node.args
         names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-        scope: dict[str, Any] = {argument.arg: _OTHER for argument in names if argument is not None}
-        own = self.scopes[-1].get("self")
-        if own is not None and not isinstance(node, ast.Lambda):
-            scope["self"] = own
-        self.scopes.append(scope)
+        self.scopes.append({argument.arg: _OTHER for argument in names if argument is not None})
         for child in node.body if isinstance(node.body, list) else [node.body]:
             self.visit(child)
         self.scopes.pop()
@@ -380,35 +295,11 @@ class _Reader(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for child in (*node.decorator_list, *node.bases, *node.keywords):
             self.visit(child)
-        derived = self._derived(node)
-        self._bind(node.name, _OTHER if derived is None else (derived, node.name))
-        # What `self` is, and what methods have put into it.
-        self.scopes.append({} if derived is None else {"self": (_Instance(*derived), node.name)})
+        self._bind(node.name, _OTHER)
+        self.scopes.append({})
         for child in node.body:
             self.visit(child)
         self.scopes.pop()
-
-    def _derived(self, node):
-        """The class of msjax that a class derives from, with the names that the program defines; None for others."""
-        self.silent += 1
-        bases = [found[0] for found in map(self._resolve, node.bases) if found is not None]
-        self.silent -= 1
-        if len(bases) != len(node.bases):
-            return None  # a base from elsewhere may define anything
-        kinds = [base.kind if isinstance(base, _Class) else base for base in bases]
-        if not kinds or not all(isinstance(kind, type) and not is_placeholder(kind) for kind in kinds):
-            return None
-        own = {name for base in bases if isinstance(base, _Class) for name in base.own}
-        for child in ast.walk(node):
-            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                own.add(child.name)
-            elif isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
-                own.add(child.id)
-            elif isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Store):
-                own.add(child.attr)
-        if sets_by_text(node):
-            own.add("__getattr__")
-        return _Class(kinds[0], frozenset(own))
 
     def generic_visit(self, node: ast.AST) -> None:
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value is not None:
@@ -423,16 +314,12 @@ class _Reader(ast.NodeVisitor):
         """Bind names; one that is assigned a name of mindspore stands for the same."""
         if isinstance(target, ast.Name):
             self._bind(target.id, self._standing_for(value))
-        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-            # Of the class, so that its other methods see it.
-            place = next((scope for scope in reversed(self.scopes[:-1]) if "self" in scope), self.scopes[-1])
-            place[f"self.{target.attr}"] = self._standing_for(value)
         else:
             self.visit(target)
 
     def _standing_for(self, value):
         self.silent += 1  # what is missing in the value has been reported
-        found = self._resolve(value) if isinstance(value, (ast.Name, ast.Attribute, ast.Call)) else None
+        found = self._resolve(value) if isinstance(value, (ast.Name, ast.Attribute)) else None
         self.silent -= 1
         return _OTHER if found is None else found
 
@@ -443,9 +330,3 @@ def _names_of(node) -> Iterator[str]:
     for child in ast.walk(node):
         if isinstance(child, ast.Name) and hasattr(builtins, child.id):
             yield child.id
-
-
-def _package_of(kind):
-    """The package of a class under mindspore, with a dot; nothing for what mindspore itself offers."""
-    package = kind.__module__.split(".")[1]
-    return "" if package == "common" else f"{package}."

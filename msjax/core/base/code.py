@@ -111,30 +111,10 @@ def cell_contents(cell: types.CellType) -> Any:
 
 
 @functools.lru_cache(4096)
-def module_attributes(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
-    """What a piece of code and the functions that it defines read by points of their globals, such as ``("np", "linalg", "norm")``."""
-    found, chain = {}, []
-    for instruction in itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code))):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            chain = [instruction.argval]
-        elif chain and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            chain.append(instruction.argval)
-            found[tuple(chain)] = None
-        else:
-            chain = []
-    return tuple(found)
-
-
-@functools.lru_cache(4096)
 def imported_modules(code: types.CodeType) -> tuple[str, ...]:
     """The full names of the modules that a piece of code and the functions that it defines import when they run."""
     instructions = itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code)))
     return tuple(dict.fromkeys(i.argval for i in instructions if i.opname == "IMPORT_NAME" and i.argval))
-
-
-def assigned_globals(code: types.CodeType) -> set[str]:
-    """The names of the globals that a piece of code assigns to."""
-    return {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
 
 
 def imports_from(frame: types.FrameType) -> bool:

@@ -109,14 +109,6 @@ def current_trace() -> Any:
         return trace
 
 
-def traces_under_way() -> list[Any]:
-    """jax's objects for the innermost transformation that is under way and for those around it, as far as it knows them."""
-    traces = [current_trace()]
-    while (trace := getattr(traces[-1], "parent_trace", None)) is not None:
-        traces.append(trace)
-    return traces
-
-
 def enclosing_traces() -> list[Any]:
     """jax's objects for the transformations that are under way, from the innermost outward to the first that records a program: code
     may use the values of all of these."""
@@ -163,6 +155,17 @@ def jaxpr_of(invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[Any],
     info = DebugInfo(name, name, ("",) * len(invars), ("",) * len(outvars))
     effects = frozenset().union(*[eqn.effects for eqn in eqns])
     return jax.extend.core.Jaxpr((), list(invars), list(outvars), list(eqns), effects, info)
+
+
+def inlined(closed: jax.extend.core.ClosedJaxpr) -> Callable[..., Any]:
+    """A function of a jaxpr's operands; where jax traces it, the equations are copied, as those of a function of `jax.jit(inline=True)`."""
+    sample = jax.make_jaxpr(jax.jit(lambda x: x + 1))(0.0).eqns[0]
+    # True, or from jax 0.12 on, a member of an enumeration.
+    at_once = getattr(type(sample.params["inline"]), "JAX_EARLY", True)
+    params = {**sample.params, "jaxpr": closed, "name": "program", "inline": at_once}
+    params |= {key: params[key] * len(closed.in_avals) for key in ("in_shardings", "in_layouts", "donated_invars")}
+    params |= {key: params[key] * len(closed.out_avals) for key in ("out_shardings", "out_layouts")}
+    return functools.partial(sample.primitive.bind, **params)
 
 
 def with_constants_as_inputs(jaxpr: jax.extend.core.Jaxpr) -> jax.extend.core.Jaxpr:
@@ -307,65 +310,25 @@ def emit_callback(
     ctx: mlir.LoweringRuleContext,
     on_host: Callable[..., tuple[Any, ...]],
     operands: Sequence[Any],
-    avals: Sequence[Any],
-    *,
-    has_side_effect: bool,
     sharding: tuple[str, str] | None = None,
 ) -> Sequence[Any]:
     """Emit the operation that calls a Python function with numpy arrays, and return its results.
 
     Args:
         on_host: a function from numpy arrays to a tuple of them, of the types that the rule's `avals_out` say.
-        operands, avals: what it is called with.
+        operands: what it is called with.
         sharding: (attribute, its text) that say on which devices it is called.
     """
+    avals: Any = ctx.avals_in
     results: Any  # values of MLIR, one for each output
     results, _, _ = mlir.emit_python_callback(
-        ctx.replace(avals_in=avals),
-        on_host,
-        None,
-        list(operands),
-        avals,
-        ctx.avals_out,
-        has_side_effect=has_side_effect,
-        returns_token=False,
+        ctx, on_host, None, list(operands), avals, ctx.avals_out, has_side_effect=True, returns_token=False
     )
     if sharding is not None and results:
         name, text = sharding
         operation: Any = results[0]
         operation.owner.attributes[name] = mlir.ir.Attribute.parse(text)
     return results
-
-
-def emit_sharding_group(values: Sequence[Any], number: int) -> None:
-    """Emit that values have one sharding, in a program that Shardy partitions; `number` is the group's own."""
-    group = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), number)
-    for value in values:
-        mlir.ir.Operation.create("sdy.sharding_group", operands=[value], attributes={"group_id": group})
-
-
-def lowering_notes(ctx: mlir.LoweringRuleContext) -> dict[Hashable, Any]:
-    """A dict of the module that is being lowered, which lives as long as the lowering; jax's own keys are primitives and the like."""
-    return ctx.module_context.cached_primitive_lowerings
-
-
-def current_block() -> Any:
-    """The block of operations into which operations are emitted at the moment."""
-    point: Any = mlir.ir.InsertionPoint.current
-    return point.block
-
-
-def users_of(value: Any) -> list[str]:
-    """The names of the operations that use an operation's result."""
-    return [use.owner.operation.name for use in value.uses]
-
-
-def replace_by_constant(result: Any, constant: Any) -> None:
-    """Remove the operation of a result from the program; what used the result uses a numpy array instead."""
-    operation = result.owner.operation
-    with mlir.ir.InsertionPoint(operation):
-        result.replace_all_uses_with(mlir.ir_constant(constant))
-    operation.erase()
 
 
 # ---- executables
@@ -415,23 +378,21 @@ def _unpickler():
     """jax's own unpickler of executables, without the calls of any functions that pickles allow."""
     from jax.experimental import serialize_executable
 
+    allowed: dict[tuple[str, str], Any] = {}
+
     class Unpickler(serialize_executable._JaxPjrtUnpickler):
         def find_class(self, module, name):
-            found = _ALLOWED.get((module, name))
+            found = allowed.get((module, name))
             if found is None:
                 found = super().find_class(module, name)
                 of = str(getattr(found, "__module__", "")).partition(".")[0]
                 is_class = isinstance(found, type) and of in ("jax", "jaxlib")
                 if not (is_class or found is np.dtype or (of == "jax" and name.lstrip("_").startswith("unpickle_"))):
                     raise pickle.UnpicklingError(f"an executable should not need {module}.{name}")
-                _ALLOWED[module, name] = found
+                allowed[module, name] = found
             return found
 
     return Unpickler
-
-
-# What the pickles of executables refer to.
-_ALLOWED: dict[tuple[str, str], Any] = {}
 
 
 class CheckedExecutable:

@@ -111,7 +111,7 @@ class State(threading.local):
 
     def in_program(self) -> bool:
         """Whether the code becomes part of a program: msjax compiles it, or it is that of a functionalized network."""
-        return self.trace is not None and not self.trace.on_host
+        return self.trace is not None
 
     def in_functional_run(self) -> bool:
         """Whether it is the code of a functionalized network."""
@@ -120,10 +120,6 @@ class State(threading.local):
     def msjax_compiles(self) -> bool:
         """Whether msjax compiles it."""
         return self.trace is not None and self.trace.falls_back
-
-    def on_host(self) -> bool:
-        """Whether it is a hook that runs within a callback of XLA, where new Tensors have numpy arrays."""
-        return self.trace is not None and self.trace.on_host
 
     def nothing_is_traced(self) -> bool:
         """Whether this thread traces nothing."""
@@ -191,37 +187,24 @@ STATE = State()
 
 
 class ProgramUnderWay:
-    """A trace under way in this thread, `STATE.trace`: Python code runs to become part of a program that msjax compiles, or as a
-    hook on the host within one.
+    """A trace under way in this thread, `STATE.trace`: Python code runs to become part of a program that msjax compiles.
 
     Attributes:
         uses_callbacks: True once the program contains host callbacks.
         falls_back: whether code that can't become part of the program runs in PyNative mode instead.
-        on_host: whether the code runs within a callback of XLA, so that new Tensors have numpy arrays.
         stops_gradients: True once `ops.stop_gradient` was called.
         forward_hooks: (hook, weak reference to a Tensor that it was given, sentence that names it) of the traced forward hooks.
         groups: the groups of processes over which the program communicates.
         functional: whether it is a functionalized network that runs, under any jax transformation or none.
-        draws: [(operator and its seed, state)] of the random operators that the code calls, in their order. Code that is traced again
-            finds its states there.
     """
 
     uses_callbacks = stops_gradients = False
     falls_back = False
-    on_host = functional = False
+    functional = False
 
     def __init__(self):
         self.forward_hooks: list[tuple[Callable[..., Any], weakref.ref[Any], str]] = []
         self.groups: set[Any] = set()
-        self.draws: list[tuple[Any, Any]] = []
-        self._drawn = 0
-
-    def state_of_draw(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The state of the random operator that the code calls next, which `make` makes where there is none."""
-        if self._drawn == len(self.draws) or self.draws[self._drawn][0] != key:
-            self.draws[self._drawn :] = [(key, make())]
-        self._drawn += 1
-        return self.draws[self._drawn - 1][1]
 
     def here(self) -> bool:
         """Whether values now belong to this program itself, not to a loop or transformation within it."""
@@ -261,7 +244,6 @@ class Activity:
         casts: the number of running calls of cells that were set with `to_float`.
         synchronize: the setting pynative_synchronize: operators wait for their results.
         monitors: the number of threads that have a monitor, see `State.monitor`.
-        detect_anomaly: the setting of this name: threads without a monitor of their own have one that looks for NaN gradients.
         slow_dispatch: whether any of these is on. Operators read only this.
         callbacks: whether PyNative code has run a jax loop or transformation whose hooks are called by callbacks; the next hook
             has to wait for them.
@@ -274,7 +256,6 @@ class Activity:
         "casts",
         "synchronize",
         "monitors",
-        "detect_anomaly",
         "slow_dispatch",
         "callbacks",
         "late_slots",
@@ -283,7 +264,7 @@ class Activity:
 
     def __init__(self):
         self.traces = self.casts = self.monitors = self.drops = 0
-        self.synchronize = self.detect_anomaly = self.slow_dispatch = self.callbacks = self.late_slots = False
+        self.synchronize = self.slow_dispatch = self.callbacks = self.late_slots = False
 
     def add(self, traces: int = 0, casts: int = 0, monitors: int = 0) -> None:
         """Count a trace, cast or monitor that begins (1) or ends (-1)."""
@@ -296,14 +277,8 @@ class Activity:
         self.synchronize: bool = value
         self._update()
 
-    def set_detect_anomaly(self, value: bool) -> None:
-        self.detect_anomaly: bool = value
-        self._update()
-
     def _update(self):
-        self.slow_dispatch: bool = (
-            self.traces > 0 or self.casts > 0 or self.synchronize or self.monitors > 0 or self.detect_anomaly
-        )
+        self.slow_dispatch: bool = self.traces > 0 or self.casts > 0 or self.synchronize or self.monitors > 0
 
 
 ACTIVITY = Activity()

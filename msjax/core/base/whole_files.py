@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import secrets
 from collections.abc import Iterator
 from typing import Any
 
-try:
-    import fcntl
-except ImportError:  # not on Windows, where what a killed process has left beside a file stays
-    fcntl = None
-
-_NAME = ".{}.msjax-{}.tmp"
-_PATTERN = re.compile(r"\..*\.msjax-[0-9a-f]{16}\.tmp")
-
 
 class FileBeside:
-    """A file beside another one, which it replaces once it is complete.
-
-    While it is written, this process holds a lock on it. What a killed process has left is not locked, and goes when another file is
-    written in the folder.
+    """A file beside another one, which it replaces once it is complete. It has a name of its own; a killed process leaves it there.
 
     Args:
         path (str): the file that is going to be replaced, or made. Through a symbolic link, the file that it names is written, and the link
@@ -38,14 +26,9 @@ class FileBeside:
     def __init__(self, path: str | os.PathLike[str]):
         self._target = os.path.realpath(path)
         folder, name = os.path.split(self._target)
-        _remove_left_over(folder)
-        while True:
-            self._path = os.path.join(folder, _NAME.format(name[:100], secrets.token_hex(8)))
-            # Mode "x" takes the permissions that the process's umask allows, and refuses a file that is there.
-            self.file: Any = open(self._path, "xb")
-            if _lock(self.file) and os.path.exists(self._path):
-                return
-            self.file.close()  # another process took it for left over before it was locked, and has removed it
+        self._path = os.path.join(folder, f".{name[:100]}.msjax-{secrets.token_hex(8)}.tmp")
+        # Mode "x" takes the permissions that the process's umask allows, and refuses a file that is there.
+        self.file: Any = open(self._path, "xb")
 
     def complete(self) -> None:
         """Bring what was written to the disk."""
@@ -99,31 +82,3 @@ def sync_folder(folder: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _lock(file):
-    """Whether nobody else has locked the file; True where files can't be locked."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def _remove_left_over(folder):
-    if fcntl is None:
-        return
-    try:
-        names = [entry.name for entry in os.scandir(folder) if _PATTERN.fullmatch(entry.name)]
-    except OSError:
-        return  # opening the new file says what is wrong
-    for name in names:
-        path = os.path.join(folder, name)
-        # Of a file that goes meanwhile, or that can't be opened or locked, nobody knows that it is left over.
-        with contextlib.suppress(OSError), open(path, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(path)

@@ -14,7 +14,6 @@ from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
-from msjax.core.hooks import primitive
 from msjax.core.hooks.delivery import NOW, TracedDelivery
 from msjax.core.hooks.events import BoundEvent, Event
 from msjax.core.hooks.primitive import hook_p
@@ -73,19 +72,18 @@ def _alone(event, arrays):
 
 # ---- by host callbacks
 
+# A program keeps the values of calls that share a callback until the last of them is there: so many bytes at most.
+LARGE = 1 << 24
+
 
 class Callbacks(TracedDelivery):
     """Each event is a host callback of its own.
 
     Attributes:
         batch: the `CallbackBatch` under way, or None.
-        tied: the `_Tied` under way, or None.
-        suspended: in a `_Tied`, the batch around it.
     """
 
     batch: Any = None
-    tied: Any = None
-    suspended: Any = None
 
     def put(self, values: ValueKind, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
         arrays = [jax.lax.stop_gradient(array) for array in arrays]
@@ -94,20 +92,16 @@ class Callbacks(TracedDelivery):
         if batch is not None and batch.add(event, arrays):
             return carried
         leaves, _, at = values.find(carried)
-        tied = self.tied if self.tied is not None and self.tied.trace is jax_slots.current_trace() else None
-        uses = tied is None and any(is_tracer(values.raw(leaves[i])) for i in at)
-        # jax drops what no result depends on, unless it has an effect; but programs with effects start more slowly.
-        kept = not uses and tied is None
+        uses = any(is_tracer(values.raw(leaves[i])) for i in at)
         before = STATE.latest_call
-        done = _bind(arrays, _alone(event, arrays), None if batch is None else batch.done, kept)
+        # jax drops what no result depends on, unless it has an effect; but programs with effects start more slowly.
+        done = _bind(arrays, _alone(event, arrays), None if batch is None else batch.done, kept=not uses)
         if batch is not None and jax_slots.trace_of(done) is batch.trace:
             # Only what jax differentiates belongs to another trace: whatever depends on the batch depends on this call.
             batch.done = done
         if uses:
             return _depend(values, carried, done)
-        if tied is not None:
-            tied.done = done
-        elif batch is not None:
+        if batch is not None:
             batch.kept = done
         else:
             STATE.latest_call = before  # nothing holds `done`: later calls come after the one before it
@@ -157,7 +151,6 @@ class CallbackBatch(Callbacks):
         self.around: Any = STATE.delivery
         self.before = STATE.latest_call
         if not self.around.outputs and self.world != jax_slots.NO_TRACE:
-            self.tied = getattr(self.around, "tied", None)
             STATE.delivery = self
         return self
 
@@ -173,7 +166,7 @@ class CallbackBatch(Callbacks):
             self.flush()
             return False
         self.events.append(BoundEvent(event, tuple(map(self._number, values))))
-        if self.bytes > primitive.LARGE:
+        if self.bytes > LARGE:
             self.flush()
         return True
 
@@ -202,24 +195,6 @@ class CallbackBatch(Callbacks):
         return tree if jax_slots.trace_state() != self.world else self.add_dependency(values, tree)
 
 
-class _Tied(Callbacks):
-    """The calls in the backward pass of one node, which depend on none of another trace: where jax transposes a loop, its body can't use
-    values from outside.
-
-    Attributes:
-        done: the result of the latest call on which nothing depends yet, which comes after the others.
-    """
-
-    def __init__(self, suspended: CallbackBatch | None):
-        self.trace = jax_slots.current_trace()
-        self.done: JaxArray | None = None
-        self.suspended = suspended
-
-    @property
-    def tied(self) -> _Tied:
-        return self
-
-
 class tie_calls_to:
     """A context manager around the hooks of a node in its backward pass: values depend on the calls within, whatever else becomes of what
     the calls were given. Their places in the list get new ones.
@@ -234,23 +209,23 @@ class tie_calls_to:
 
     def __enter__(self) -> None:
         self.around = around = STATE.delivery
-        self.tied = None
+        # Apart from the batch around: where jax transposes a loop, its body can't use values from outside.
+        self.calls = None
         if around.outputs:
             return
         if any(is_tracer(self.values.raw(value)) for value in self.group if value is not None):
-            STATE.delivery = self.tied = _Tied(around.batch or around.suspended)
+            STATE.delivery = self.calls = CallbackBatch()
         else:
             # Without a traced gradient, nothing else tells the hooks whether they are called when a program runs.
             STATE.delivery = CALLBACKS if staged() else NOW
 
     def __exit__(self, *exception: Any) -> None:
-        STATE.delivery, tied = self.around, self.tied
-        if tied is None or tied.done is None:
+        STATE.delivery, calls, batch = self.around, self.calls, self.around.batch
+        if calls is None or exception[0] is not None:
             return
-        self.group[:] = _depend(self.values, self.group, tied.done)
-        batch = tied.suspended
-        if batch is not None and jax_slots.trace_of(tied.done) is batch.trace:
-            batch.done = tied.done  # a later hook may drop what the group becomes
+        self.group[:] = calls.add_dependency(self.values, self.group)
+        if batch is not None and calls.done is not None and jax_slots.trace_of(calls.done) is batch.trace:
+            batch.done = calls.done  # a later hook may drop what the group becomes
 
 
 def after_latest_call(values: ValueKind, tree: PyTree) -> PyTree:

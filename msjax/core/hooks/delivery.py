@@ -22,7 +22,6 @@ from msjax.core.base.state import ACTIVITY, STATE, State
 from msjax.core.base.typing import PyTree
 from msjax.core.hooks.events import Event, HookCall, SlotCall
 from msjax.core.hooks.hook import computes, observes
-from msjax.core.hooks.host import call_on_host
 from msjax.core.hooks.returns import HookKind, HookLabel, check_observer_result, gradients_result
 from msjax.core.hooks.template import Template
 from msjax.core.hooks.trial_run import TrialRun
@@ -41,8 +40,8 @@ class HookNeedsValue(TypeError):
     """A hook that is part of a compiled program needs values that the program has yet to compute."""
 
 
-class HostNeeded(Exception):
-    """A backward hook that returns a value needs concrete values to compute it.
+class GradientNeedsValue(Exception):
+    """A backward hook that returns a value needs concrete values to compute it, in a function that can run in PyNative mode instead.
 
     Attributes:
         why: a sentence.
@@ -65,11 +64,11 @@ class Delivery:
     Attributes:
         outputs: whether events are outputs of the program that is traced.
         dropped: whether there are no events: of code that a program computes again.
-        batch, tied, suspended: see `msjax.core.hooks.batching.Callbacks`.
+        batch: see `msjax.core.hooks.batching.Callbacks`.
     """
 
     outputs = dropped = False
-    batch = tied = suspended = None
+    batch = None
 
     def __enter__(self) -> Self:
         self.around, STATE.delivery = STATE.delivery, self
@@ -199,16 +198,14 @@ class TracedDelivery(Delivery):
         except _NEEDS_VALUE as error:
             if attempt is not None:
                 attempt.undo()
-            if kind.check is None:
-                if attempt is not None and not computes(fn):
-                    # It reads the values, and as far as its code tells returns none.
-                    return None, self.observe(values, fn, given, what, carried, frame)
-                raise HookNeedsValue(
-                    _SPLIT.format(what=_sentence(what), error=str(error).split("\n", 1)[0], values=values)
-                ) from error
-            if trace is not None and trace.falls_back and trace.here():
-                raise HostNeeded(what, error) from error
-            return None, call_on_host(frame, kind, fn, given, carried, what)
+            if kind.check is None and attempt is not None and not computes(fn):
+                # It reads the values, and as far as its code tells returns none.
+                return None, self.observe(values, fn, given, what, carried, frame)
+            if kind.check is not None and trace is not None and trace.falls_back:
+                raise GradientNeedsValue(what, error) from error
+            raise HookNeedsValue(
+                _SPLIT.format(what=_sentence(what), error=str(error).split("\n", 1)[0], values=values)
+            ) from error
         if attempt is not None:
             nothing = values.is_nothing(result)
             changed = (nothing or result is carried) and attempt.undo()

@@ -124,7 +124,7 @@ class Slot:
     """A position in one list of hooks.
 
     Args:
-        present: returns the owner's current hook table, see `SlotOwner`.
+        present: returns the owner's current hook table, or another object with a tuple of hooks as attribute for each kind.
         kind: "forward" and the like.
         number: the index in the list of hooks of this kind.
         hook: the hook at this index while the program is traced.
@@ -225,7 +225,3 @@ class BoundEvent:
             return self
         happens = self.event.present()
         return lambda operands: happens([operands[i] for i in self.at])
-
-    def renumbered(self, numbers: Sequence[int]) -> BoundEvent:
-        """The same in an equation that has operand number i at ``numbers[i]``."""
-        return BoundEvent(self.event, tuple(numbers[i] for i in self.at), self.lanes)

@@ -57,16 +57,6 @@ class RemovableHandle:
         self.remove()
 
 
-def new_hook_id() -> int:
-    """A number for a hook, unique in the process."""
-    return new_number()
-
-
-def is_traced_now() -> bool:
-    """Whether a hook that is registered now is registered by code that jax traces: it belongs to that program alone."""
-    return jax_slots.trace_state() != jax_slots.NO_TRACE
-
-
 @dataclass(eq=False)
 class Hook:
     """One registered function and how to call it.
@@ -77,7 +67,6 @@ class Hook:
         with_kwargs: True if it also gets the keyword arguments of the call.
         always_call: a forward hook that runs even if the call fails.
         observe, traced: whether the user declared the hook an observer, or part of compiled programs; None if not declared.
-        cast: a forward hook whose result gets the dtypes of the output.
         removed: whether `remove()` was called: no program that runs the hook is used again.
         fixed: whether it belongs to the program that is traced when it is registered, so that it is no observer in a slot.
     """
@@ -88,19 +77,18 @@ class Hook:
     always_call: bool = False
     observe: bool | None = None
     traced: bool | None = None
-    cast: bool = False
     removed: bool = False
     fixed: bool = False
 
     @classmethod
     def new(cls, fn: Any, **options: Any) -> Hook:
         """A hook with a number of its own."""
-        return cls(new_hook_id(), fn, **options)
+        return cls(new_number(), fn, **options)
 
     @classmethod
     def registered(cls, fn: Any, **options: Any) -> Hook:
         """One that the user registers now: what jax traces registers hooks of that program alone."""
-        return cls(new_hook_id(), fn, fixed=is_traced_now(), **options)
+        return cls(new_number(), fn, fixed=jax_slots.trace_state() != jax_slots.NO_TRACE, **options)
 
     @property
     def name(self) -> str:
@@ -117,7 +105,7 @@ class Hook:
         when it is registered, and options. Functions of the same code that hold nothing are the same."""
         if self.in_slot:
             return "observer", self.with_kwargs, self.always_call
-        return _function_key(self.fn), self.with_kwargs, self.always_call, self.observe, self.traced, self.cast
+        return _function_key(self.fn), self.with_kwargs, self.always_call, self.observe, self.traced
 
 
 def _function_key(fn):

@@ -16,7 +16,7 @@ from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import CALLBACKS, tie_calls_to
 from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery
 from msjax.core.hooks.hook import Hook
-from msjax.core.hooks.returns import HookKind, HookLabel, forward_pre_result, forward_result
+from msjax.core.hooks.returns import HookKind, HookLabel, check_forward_result, forward_pre_result
 from msjax.core.hooks.settings import HOOK_SETTINGS
 from msjax.core.hooks.table import HookTable
 from msjax.core.hooks.values import ARRAYS, ModuleSubject, Values
@@ -159,7 +159,7 @@ class CallFrame(Frame):
                 result, out = delivery.run(self, FORWARD, hook, given, out, len(table.forward) - len(pending) - 1)
                 if result is not None and not values.is_nothing(result):
                     if values is ARRAYS:
-                        result = forward_result(hook, result, out, self.owners)
+                        check_forward_result(hook, result, out, self.owners)
                     out = delivery.after(values, result)
             if table.backward and around:
                 out = values.on_outputs(self, out, pre=False)

@@ -37,16 +37,16 @@ def forward_pre_result(
     return tuple(new_args), new_kwargs
 
 
-def forward_result(hook: Hook, result: Any, output: Any, owners: Sequence[Any] | None) -> Any:
-    """What a forward hook of a module puts in the place of its output, `hook.cast` to the output's dtypes.
+def check_forward_result(hook: Hook, result: Any, output: Any, owners: Sequence[Any] | None) -> None:
+    """Check what a forward hook of a module puts in the place of its output; an array of another dtype is warned of.
 
     Raises:
         ValueError: an array has another shape, which broadcasts to the output's or from it, so that nothing behind would notice.
     """
     (new, structure), (old, expected) = jax.tree.flatten(result), jax.tree.flatten(output)
     if structure != expected:
-        return result
-    for i, (one, other) in enumerate(zip(new, old)):
+        return
+    for one, other in zip(new, old):
         if not hasattr(one, "dtype") or not hasattr(other, "dtype"):
             continue
         if one.shape != other.shape and all(1 in (a, b) or a == b for a, b in zip(one.shape[::-1], other.shape[::-1])):
@@ -54,15 +54,12 @@ def forward_result(hook: Hook, result: Any, output: Any, owners: Sequence[Any] |
                 f"{_who(hook.fn, 'forward hook', owners)} returned {describe(one)} in the place of {describe(other)}, to which it would "
                 "broadcast in silence. If that is meant, return jnp.broadcast_to(value, output.shape)."
             )
-        if one.dtype != other.dtype and hook.cast:
-            new[i] = one.astype(other.dtype)
-        elif one.dtype != other.dtype:
+        if one.dtype != other.dtype:
             warnings.warn(
                 f"{_who(hook.fn, 'forward hook', owners)} returned {one.dtype} in the place of {other.dtype}, with which the model goes on; "
-                "registered with cast=True, it gets the output's dtype.",
+                "value.astype(output.dtype) has the output's dtype.",
                 stacklevel=2,
             )
-    return jax.tree.unflatten(structure, new) if hook.cast else result
 
 
 def gradients_result(

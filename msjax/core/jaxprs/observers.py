@@ -212,21 +212,6 @@ def _computed(eqn):
         return object()
 
 
-def _inlined(closed):
-    """A function of a jaxpr's operands; where jax traces it, the equations are copied, as those of a function of `jax.jit(inline=True)`."""
-
-    def fn(*operands):
-        sample = jax.make_jaxpr(jax.jit(lambda x: x + 1))(0.0).eqns[0]
-        # True, or from jax 0.12 on, a member of an enumeration.
-        at_once = getattr(type(sample.params["inline"]), "JAX_EARLY", True)
-        params = {**sample.params, "jaxpr": closed, "name": "program", "inline": at_once}
-        params |= {key: params[key] * len(closed.in_avals) for key in ("in_shardings", "in_layouts", "donated_invars")}
-        params |= {key: params[key] * len(closed.out_avals) for key in ("out_shardings", "out_layouts")}
-        return sample.primitive.bind(*operands, **params)
-
-    return fn
-
-
 def _is_replaced(eqn):
     """Whether an equation, or one in it, is of a high-level primitive, which jax replaces where it evaluates it."""
     return eqn.primitive.is_high(*[v.aval for v in eqn.invars], **eqn.params) or any(map(_is_replaced, inner_equations(eqn)))
@@ -288,7 +273,7 @@ class Observing:
             eqns, outvars = _without_repetitions(eqns, outvars)
         flat = jax_slots.jaxpr_of([*jaxpr.constvars, *jaxpr.invars], outvars, eqns, "program")
         closed, consts = jex.ClosedJaxpr(flat, ()), self.closed.consts
-        fn = _inlined(closed) if many else jex.jaxpr_as_fun(closed)
+        fn = jax_slots.inlined(closed) if many else jex.jaxpr_as_fun(closed)
         n = len(jaxpr.outvars)
 
         def run(inputs):

@@ -9,9 +9,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import check_function, check_hook, describe
+from msjax.core.base.errors import check_function, check_hook
 from msjax.core.hooks.hook import Adapter, Hook
 from msjax.core.hooks.nodes import through_custom_vjp
+from msjax.core.hooks.places import Measure, tap_p
 from msjax.core.hooks.protocol import CallFrame, Frame
 from msjax.core.hooks.returns import HookKind
 from msjax.core.hooks.table import EMPTY, HookTable
@@ -54,14 +55,10 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
         def back(grads):
             # jax has no gradient where none arrives; the function sees zeros there.
             grads = tuple(jnp.zeros(*aval) if g is None else g for g, aval in zip(grads, avals))
-            return list(Frame(ARRAYS).run_backward(kind, hook, (grads,)))
+            return list(Frame(ARRAYS).run_backward(_GRADIENT, hook, (grads,)))
 
         return jax.tree.unflatten(treedef, through_custom_vjp(ARRAYS, arrays, back))
 
-    def check(_values, _adapter, _text, result, given, _owners):
-        return given if result is None else _fitting(fn, result, given)
-
-    kind = HookKind("", "gradient hook", check)
     return identity
 
 
@@ -94,15 +91,6 @@ class _OnLeaves(Adapter):
 
 def _joined(arrays, treedef):
     return jax.tree.unflatten(treedef, [None if a is None else jnp.asarray(a) for a in arrays])
-
-
-def _fitting(fn, result, given):
-    for new, old in zip(result, given):
-        if old is not None and (new.shape != old.shape or new.dtype != old.dtype):
-            raise ValueError(
-                f"The gradient hook {getattr(fn, '__qualname__', fn)} returned {describe(new)}, but expected is {describe(old)}."
-            )
-    return result
 
 
 def with_hooks(
@@ -193,6 +181,7 @@ def _as_it_is(_values, _fn, _text, result, _given, _owners):
     return result
 
 
+_GRADIENT = HookKind("", "gradient hook", HookKind.check_gradients)
 _PRE = HookKind("", "pre hook", _as_it_is)
 _POST = HookKind("", "post hook", _as_it_is)
 
@@ -218,18 +207,5 @@ def probe(x: Any, p: Any, statistic: Callable[..., Any] | None = None) -> Any:
         >>> print(jax.jit(jax.grad(loss, 1))(jax.numpy.array([1.0, 2.0]), 0.0))
         80.0
     """
-    statistic = statistic or (lambda gradient: jnp.sum(gradient * gradient))
-
-    @jax.custom_vjp
-    def identity(x, p):
-        return x
-
-    def forward(x, p):
-        return x, jnp.asarray(p)
-
-    def back(p, gradient):
-        found = statistic(gradient)
-        return gradient, jnp.broadcast_to(jnp.asarray(found, p.dtype), p.shape)
-
-    identity.defvjp(forward, back)
-    return identity(jnp.asarray(x), jnp.asarray(p))
+    measure = Measure(statistic or (lambda gradient: jnp.sum(gradient * gradient)))
+    return tap_p.bind(jnp.asarray(x), jnp.asarray(p), measure=measure)

@@ -16,6 +16,7 @@ from msjax.core.base.weak import Same, identity
 from msjax.core.models.capture import capture_options
 from msjax.core.models.frameworks.framework import Pure, framework_of_function
 from msjax.core.models.hooked import as_function
+from msjax.core.models.same_program import run_same_program
 from msjax.core.models.static_leaves import Split
 from msjax.core.models.where import where_key
 
@@ -38,7 +39,8 @@ def compile(
 
     Args:
         model: an nnx module, a Cell, or another model or function, as for `capture`. Its weights are inputs of the program, so that a
-            trained or edited model needs no new one; those that a plain function closes over are part of it, as for jax.jit.
+            trained or edited model needs no new one; those that a plain function closes over are part of it, as for jax.jit. A Cell is traced
+            at each call, since its attributes may have changed, and its program is found by what it computes.
         where, edit, stop_after, gradients, statistic, loss: see `capture`; functions are told apart by identity.
 
     Returns:
@@ -112,6 +114,13 @@ def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any, qui
     """
     pure = pure_of(model)
     split = Split.of((pure.state, *given))
+    without_state = pure._replace(state=None, done=_nothing, owner=None)
+
+    def run(split):
+        return Split.of(program(without_state, *split.joined()))
+
+    if pure.changes:
+        return run_same_program(lambda _, arrays: run(Split(list(arrays), split.rest)), (), split.arrays).joined()
     options = options_for(split.arrays) if quick and not any(map(is_tracer, split.arrays)) else {}
 
     owner = None if pure.owner is None else identity(pure.owner)
@@ -120,8 +129,7 @@ def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any, qui
     def jitted():
         if pure.owner is not None:
             weakref.finalize(pure.owner, _KEPT.pop, found_by, None).atexit = False
-        without_state = pure._replace(state=None, done=_nothing, owner=None)
-        return jax.jit(lambda split: Split.of(program(without_state, *split.joined())), compiler_options=options or None)
+        return jax.jit(run, compiler_options=options or None)
 
     return _KEPT.of(found_by, jitted, _MOST)(split).joined()
 

@@ -53,18 +53,16 @@ def register_forward_pre_hook(
 
 def register_forward_hook(
     model: Any, hook: Callable[..., Any], where: Where = "", *, prepend: bool = False, with_kwargs: bool = False,
-    always_call: bool = False, observe: bool | None = None, traced: bool | None = None, cast: bool = False,
+    always_call: bool = False, observe: bool | None = None, traced: bool | None = None,
 ) -> RemovableHandle:  # fmt: skip
     """Register a hook that runs after modules of a model, selected by their paths.
 
     Args:
         model: see `register_forward_pre_hook`.
-        hook (callable): ``hook(module, args, output)``; None keeps the output, anything else replaces it. With `with_kwargs`,
-            ``hook(module, args, kwargs, output)``.
+        hook (callable): ``hook(module, args, output)``; None keeps the output, anything else replaces it (what is of another
+            dtype is warned of, and a shape that would broadcast is a ValueError). With `with_kwargs`, ``hook(module, args, kwargs, output)``.
         where, prepend, with_kwargs, observe, traced: see `register_forward_pre_hook`.
         always_call (bool): True runs the hook even if the call raised; it then gets the output so far, or None.
-        cast (bool): True gives what the hook returns the output's dtypes; otherwise a dtype of its own is warned of. A run raises
-            ValueError if its shape is another one that would broadcast.
 
     Returns:
         A handle; see `register_forward_pre_hook`.
@@ -88,7 +86,6 @@ def register_forward_hook(
         "always_call": bool(always_call),
         "observe": observe,
         "traced": traced,
-        "cast": cast,
     }
     return _register(model, "forward", hook, where, prepend, options)
 

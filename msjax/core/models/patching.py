@@ -14,6 +14,7 @@ from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.hooks.places import WholeEdit
 from msjax.core.models.capture import capture_options
+from msjax.core.models.inputs import call_of, inputs_of
 from msjax.core.models.kept_programs import run_kept
 from msjax.core.models.leaves import on_leaf, only_leaf
 from msjax.core.models.verbs import axis_of
@@ -77,7 +78,7 @@ def patch_sweep(
 
     Args:
         model: an nnx module, a Cell, or another model or function, as for `capture`.
-        clean, corrupt: the inputs of the two runs: an array, or a tuple of the arguments (for a linen model, ``(params, x)``).
+        clean, corrupt: the inputs of the two runs: an array, a tuple of the arguments (for a linen model, ``(params, x)``), or an `Inputs`.
         at (str or list of str): the places that are patched, such as ``"blocks.*"``. Their values are arrays.
         metric (callable): from the model's result to an array, for most a number.
         over (tuple of str): what is patched one at a time: "layer" (a place, or a step of a place in a scan), "position", "head", "neuron".
@@ -113,7 +114,7 @@ def patch_sweep(
     layers: list[str] = []
 
     def program(pure, state, clean, corrupt):
-        out, found, _ = pure.run(state, capture_options(at), clean, {})
+        out, found, _ = pure.run(state, capture_options(at), *clean)
         values = {name: only_leaf(name, value) for name, value in found.activations.items()}
         depths = _depths(pure, state, corrupt, values)
         rows = [(name, step) for name in values for step in (range(values[name].shape[0]) if depths[name] else [None])]
@@ -123,16 +124,16 @@ def patch_sweep(
         def patched(numbers):
             chosen = dict(zip(over, numbers))
             edit = {name: WholeEdit(on_leaf(name, _patch(name, values, depths, rows, chosen, axes))) for name in values}
-            return metric(pure.run(state, capture_options([], edit=edit), corrupt, {})[0])
+            return metric(pure.run(state, capture_options([], edit=edit), *corrupt)[0])
 
         grid = jnp.asarray(np.array(list(itertools.product(*map(range, sizes))), np.int32))
         swept = _in_chunks(patched, grid, chunk, memory, progress)
-        plain, _, _ = pure.run(state, capture_options(at), corrupt, {})
+        plain, _, _ = pure.run(state, capture_options(at), *corrupt)
         names = [name if step is None else f"{name}[{step}]" for name, step in rows]
         return swept.reshape(*sizes, *swept.shape[1:]), names, metric(out), metric(plain)
 
     key = ("patch_sweep", at, over, Same(metric), *axes.values(), chunk, memory, Same(progress))
-    values, layers, before, after = run_kept(model, key, program, _arguments(clean), _arguments(corrupt))
+    values, layers, before, after = run_kept(model, key, program, inputs_of(clean), inputs_of(corrupt))
     return PatchSweep(values, over, layers, before, after)
 
 
@@ -167,11 +168,7 @@ def _size(shapes, axis, name):
     return next(iter(sizes.values()))
 
 
-def _arguments(given):
-    return given if isinstance(given, tuple) else (given,)
-
-
-def _depths(pure, state, args, values):
+def _depths(pure, state, call, values):
     """{place: how many loops are around it}, of which a capture stacks the values."""
     depths = {}
 
@@ -187,11 +184,8 @@ def _depths(pure, state, args, values):
 
         return edit
 
-    jax.eval_shape(
-        lambda: pure.run(
-            state, capture_options([], edit={name: WholeEdit(on_leaf(name, noted(name))) for name in values}), args, {}
-        )[0]
-    )
+    options = capture_options([], edit={name: WholeEdit(on_leaf(name, noted(name))) for name in values})
+    jax.eval_shape(lambda: pure.run(state, options, *call)[0])
     return depths
 
 
@@ -227,18 +221,19 @@ def attribute(
     method: str = "gradient x activation",
     corrupt: Any = None,
     steps: int = 32,
+    **kwargs: Any,
 ) -> dict[str, jax.Array]:
     """How much each value of some places contributes to a number, to first order or along a line.
 
     Args:
         model: an nnx module, a Cell, or another model or function, as for `capture`.
-        args: what it is called with.
+        args, kwargs: what it is called with.
         at (str or list of str): the places.
         metric (callable, optional): from the model's result to a scalar. Default: its sum.
         method (str): "gradient x activation"; "integrated gradients", along the line from the values on `corrupt` (zeros by default) to those
             on `args`, for each place by itself; or "attribution patching", what patching the value on `args` into the run on `corrupt` would
             change, to first order.
-        corrupt: other inputs: an array, or a tuple of arguments.
+        corrupt: other inputs: an array, a tuple of arguments, or an `Inputs`.
         steps (int): of the integral, at midpoints. Default: 32.
 
     Returns:
@@ -267,11 +262,11 @@ def attribute(
     if metric is not None:
         check_function(metric, "attribute")
 
-    def program(pure, state, args, corrupt):
-        return _METHODS[method](_Runs(pure, state, at, metric), args, corrupt, steps)
+    def program(pure, state, call, corrupt):
+        return _METHODS[method](_Runs(pure, state, at, metric), call, corrupt, steps)
 
     key = ("attribute", at, Same(metric), method, steps)
-    return dict(run_kept(model, key, program, args, None if corrupt is None else _arguments(corrupt)))
+    return dict(run_kept(model, key, program, call_of(args, kwargs), None if corrupt is None else inputs_of(corrupt)))
 
 
 class _Runs:
@@ -280,13 +275,13 @@ class _Runs:
     def __init__(self, pure, state, at, metric):
         self.pure, self.state, self.at, self.metric = pure, state, at, metric
 
-    def values(self, args):
+    def values(self, call):
         """{place: its value} of those that have gradients."""
-        return _with_gradients(self.pure.run(self.state, capture_options(self.at), args, {})[1].activations)
+        return _with_gradients(self.pure.run(self.state, capture_options(self.at), *call)[1].activations)
 
-    def gradients(self, args, at=None, edit=None):
+    def gradients(self, call, at=None, edit=None):
         options = capture_options(self.at if at is None else at, True, loss=self.metric, edit=edit)
-        return self.pure.run(self.state, options, args, {})[1]
+        return self.pure.run(self.state, options, *call)[1]
 
 
 def _with_gradients(found):
@@ -304,19 +299,19 @@ def _product(gradient, value):
     return jax.tree.map(lambda g, v: g * v, gradient, value)
 
 
-def _gradient_x_activation(runs, args, corrupt, steps):
-    found = runs.gradients(args)
+def _gradient_x_activation(runs, call, corrupt, steps):
+    found = runs.gradients(call)
     return {name: _product(found.gradients[name], value) for name, value in _with_gradients(found.activations).items()}
 
 
-def _attribution_patching(runs, args, corrupt, steps):
-    clean, found = runs.values(args), runs.gradients(corrupt)
+def _attribution_patching(runs, call, corrupt, steps):
+    clean, found = runs.values(call), runs.gradients(corrupt)
     change = {name: jax.tree.map(jnp.subtract, value, found.activations[name]) for name, value in clean.items()}
     return {name: _product(found.gradients[name], change[name]) for name in change}
 
 
-def _integrated_gradients(runs, args, corrupt, steps):
-    ends = runs.values(args)
+def _integrated_gradients(runs, call, corrupt, steps):
+    ends = runs.values(call)
     starts = jax.tree.map(jnp.zeros_like, ends) if corrupt is None else runs.values(corrupt)
 
     def of(name):
@@ -329,7 +324,7 @@ def _integrated_gradients(runs, args, corrupt, steps):
                     between = jax.lax.dynamic_index_in_dim(between, index[0], keepdims=False)
                 return between
 
-            found = runs.gradients(args, [name], {name: WholeEdit(on_leaf(name, edit))})
+            found = runs.gradients(call, [name], {name: WholeEdit(on_leaf(name, edit))})
             return only_leaf(name, found.gradients[name])
 
         parts = (jnp.arange(steps, dtype=jnp.float32) + 0.5) / steps

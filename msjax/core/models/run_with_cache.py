@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import jax
+
+from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import on_behalf_of
+from msjax.core.hooks.table import WITH_HOOKS
 from msjax.core.models.capture import capture_options
-from msjax.core.models.frameworks.framework import framework_of_function
+from msjax.core.models.frameworks.framework import framework_of, framework_of_function
 from msjax.core.models.hooked import unhooked
+from msjax.core.models.inputs import call_of
 from msjax.core.models.kept_programs import compile, pure_of
 
 
@@ -32,7 +37,8 @@ def run_with_cache(
 
     Returns:
         (out, cache): what the model returns, as jax arrays (None with `stop_after`), and {name: value} in program order. The
-        model's state (statistics of BatchNorm, random keys) changes as by a plain call; with `stop_after` it stays.
+        model's state (statistics of BatchNorm, random keys) changes as by a plain call; with `stop_after` it stays. The program of a model is
+        compiled, and kept, unless it has hooks, or `where` or `edit` are functions; what is no array among its arguments is static then.
 
     Raises:
         TypeError, ValueError: as `capture`.
@@ -48,9 +54,22 @@ def run_with_cache(
         >>> print(out, list(cache))
         None ['0']
     """
-    framework = framework_of_function(model)
-    if stop_after is not None and (framework is not None or unhooked(model) is not None):
-        # What isn't needed, the compiler leaves out; the program is kept. A plain function, which may close over other values each time, is traced.
-        return None, compile(model, where, edit=edit, stop_after=stop_after)(*args, **kwargs)[1].activations
-    out, found = pure_of(model).once(capture_options(where, edit=edit, stop_after=stop_after), args, kwargs)
+    args, kwargs = call_of(args, kwargs)
+    where = where if isinstance(where, str) or callable(where) else tuple(where)
+    # A plain function, which may close over other values each time, is traced.
+    is_model = framework_of_function(model) is not None or unhooked(model) is not None
+    if is_model and (stop_after is not None or _is_found_again(model, where, edit, (args, kwargs))):
+        out, found = compile(model, where, edit=edit, stop_after=stop_after)(*args, **kwargs)
+    else:
+        out, found = pure_of(model).once(capture_options(where, edit=edit, stop_after=stop_after), args, kwargs)
     return out, found.activations
+
+
+def _is_found_again(model, where, edit, given):
+    """Whether a compiled program would be found again by later calls like this one, and does what the model does when it runs by itself."""
+    if callable(where) or edit is not None or any(map(is_tracer, jax.tree.leaves((model, given)))):
+        return False
+    # Observers are called when their module runs, not after the program.
+    owner = getattr(model, "__self__", model)
+    framework = framework_of(owner)
+    return not any(WITH_HOOKS) and (framework is None or not framework.tables(owner))

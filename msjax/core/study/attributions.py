@@ -14,6 +14,7 @@ from msjax.core.base.checks import check_int
 from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.capture import capture_options
+from msjax.core.models.inputs import call_of
 from msjax.core.models.kept_programs import run_kept
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
@@ -47,42 +48,57 @@ def _each(metric, result, count):
     return numbers
 
 
-def _checked(who, args, wrt, metric, baseline=0.0, **counts):
-    """The number of the argument that is attributed to, from 0."""
+class _Input(NamedTuple):
+    """The argument of a call that is attributed to: its number from 0, or its name."""
+
+    at: int | str
+
+    def of(self, call):
+        """Its value."""
+        return call[isinstance(self.at, str)][self.at]
+
+    def replaced(self, call, value):
+        """The call with another value."""
+        args, kwargs = call
+        if isinstance(self.at, str):
+            return args, {**kwargs, self.at: value}
+        return (*args[: self.at], value, *args[self.at + 1 :]), kwargs
+
+
+def _checked(who, call, wrt, metric, baseline=0.0, **counts):
+    """The `_Input` that `wrt` says."""
     check_function(metric, who, "metric")
     for name, count in counts.items():
         check_int(count, name, who, low=1)
-    number = wrt % max(len(args), 1)
-    if not -len(args) <= wrt < len(args) or not jnp.issubdtype(jnp.result_type(args[number]), jnp.inexact):
+    args, kwargs = call
+    there = wrt in kwargs if isinstance(wrt, str) else -len(args) <= wrt < len(args)
+    found = _Input(wrt if isinstance(wrt, str) else wrt % max(len(args), 1))
+    if not there or not jnp.issubdtype(jnp.result_type(found.of(call)), jnp.inexact):
         raise ValueError(
-            f"For '{who}', wrt={wrt} should be the number of an argument that is an array of floats. For tokens, attribute to their embeddings: "
-            "hooks.attribute(model, tokens, at='embed', ...)."
+            f"For '{who}', wrt={wrt!r} should be the number, or the keyword, of an argument that is an array of floats. For tokens, attribute "
+            "to their embeddings: hooks.attribute(model, tokens, at='embed', ...)."
         )
+    shape = jnp.shape(found.of(call))
     try:
-        fits = np.broadcast_shapes(jnp.shape(baseline), jnp.shape(args[number])) == jnp.shape(args[number])
+        fits = np.broadcast_shapes(jnp.shape(baseline), shape) == shape
     except ValueError:
         fits = False
     if not fits:
         raise ValueError(
-            f"For '{who}', the baseline should broadcast to the input, of shape {jnp.shape(args[number])}, but got {describe(baseline)}."
+            f"For '{who}', the baseline should broadcast to the input, of shape {shape}, but got {describe(baseline)}."
         )
-    return number
+    return found
 
 
-def _on_input(who, model, args, wrt, metric, key, work, *given):
+def _on_input(who, model, call, wrt, metric, key, work, *given):
     """Run ``work(numbers, x, *given)``, where ``numbers(x)`` are the metrics of the examples, in a compiled program, which is kept."""
 
-    def program(pure, state, args, given):
-        x = jnp.asarray(args[wrt])
-
-        def numbers(x):
-            result = result_of(pure, state, (*args[:wrt], x, *args[wrt + 1 :]))
-            return _each(metric, result, x.shape[0])
-
-        return work(numbers, x, *given)
+    def program(pure, state, call, given):
+        x = jnp.asarray(wrt.of(call))
+        return work(lambda x: _each(metric, result_of(pure, state, wrt.replaced(call, x)), x.shape[0]), x, *given)
 
     with on_behalf_of(who):
-        return run_kept(model, (who, wrt, Same(metric), *key), program, args, given)
+        return run_kept(model, (who, wrt, Same(metric), *key), program, call, given)
 
 
 def _slope(numbers, x):
@@ -103,15 +119,21 @@ def _integrated(numbers, x, baseline, steps):
 
 
 def integrated_gradients(
-    model: Any, *args: Any, metric: Callable[[Any], jax.Array], wrt: int = -1, baseline: Any = 0.0, steps: int = 50
+    model: Any,
+    *args: Any,
+    metric: Callable[[Any], jax.Array],
+    wrt: int | str = -1,
+    baseline: Any = 0.0,
+    steps: int = 50,
+    **kwargs: Any,
 ) -> Attribution:
     """Integrated gradients (Sundararajan et al., 2017) with the error of convergence.
 
     Args:
         model: an nnx module, or another model or function, as for `capture`.
-        args: what it is called with.
+        args, kwargs: what it is called with.
         metric: from the model's result to a number for each example, such as ``lambda logits: logits[:, 3]``.
-        wrt: the number of the argument that is attributed to, whose first axis is that of examples; from the end if negative.
+        wrt: the number of the argument that is attributed to, from the end if negative, or its keyword. Its first axis is that of examples.
         baseline: an array that broadcasts to it. Default: zeros.
         steps: points of the Gauss-Legendre rule.
 
@@ -128,14 +150,14 @@ def integrated_gradients(
         >>> print(found.values.round(4), abs(found.delta) < 1e-5)
         [[3. 3.]] [ True]
     """
-
-    wrt = _checked("integrated_gradients", args, wrt, metric, baseline, steps=steps)
+    call = call_of(args, kwargs)
+    at = _checked("integrated_gradients", call, wrt, metric, baseline, steps=steps)
 
     def work(numbers, x, baseline):
         values = _integrated(numbers, x, baseline, steps)
         return Attribution(values, _delta(values, numbers, x, baseline))
 
-    return _on_input("integrated_gradients", model, args, wrt, metric, (steps,), work, baseline)
+    return _on_input("integrated_gradients", model, call, at, metric, (steps,), work, baseline)
 
 
 def noise_tunnel(
@@ -143,18 +165,19 @@ def noise_tunnel(
     *args: Any,
     metric: Callable[[Any], jax.Array],
     key: jax.Array,
-    wrt: int = -1,
+    wrt: int | str = -1,
     noise: float = 0.1,
     samples: int = 16,
     kind: str = "smoothgrad",
     method: str = "gradient",
     baseline: Any = 0.0,
     steps: int = 16,
+    **kwargs: Any,
 ) -> jax.Array:
     """Attributions averaged over noisy inputs: SmoothGrad (Smilkov et al., 2017), its square (Hooker et al., 2019) or variance (Adebayo et al., 2018).
 
     Args:
-        model, args, metric, wrt: see `integrated_gradients`.
+        model, args, kwargs, metric, wrt: see `integrated_gradients`.
         key: of jax.random.
         noise: the standard deviation of what is added to the input.
         samples: how many inputs.
@@ -169,8 +192,8 @@ def noise_tunnel(
         raise ValueError(
             f"For 'noise_tunnel', 'kind' should be one of {', '.join(kinds)}, and 'method' \"gradient\" or \"integrated gradients\", but got {kind!r} and {method!r}."
         )
-
-    wrt = _checked("noise_tunnel", args, wrt, metric, baseline, samples=samples, steps=steps)
+    call = call_of(args, kwargs)
+    at = _checked("noise_tunnel", call, wrt, metric, baseline, samples=samples, steps=steps)
 
     def work(numbers, x, key, noise, baseline):
         def of(key):
@@ -179,7 +202,7 @@ def noise_tunnel(
 
         return kinds[kind](jax.lax.map(of, jax.random.split(key, samples)))
 
-    return _on_input("noise_tunnel", model, args, wrt, metric, (samples, kind, method, steps), work, key, noise, baseline)
+    return _on_input("noise_tunnel", model, call, at, metric, (samples, kind, method, steps), work, key, noise, baseline)
 
 
 def gradient_shap(
@@ -188,14 +211,15 @@ def gradient_shap(
     metric: Callable[[Any], jax.Array],
     key: jax.Array,
     baselines: Any,
-    wrt: int = -1,
+    wrt: int | str = -1,
     noise: float = 0.0,
     samples: int = 32,
+    **kwargs: Any,
 ) -> Attribution:
     """Expected gradients, SHAP's gradient form (Lundberg and Lee, 2017; Erion et al., 2021).
 
     Args:
-        model, args, metric, wrt: see `integrated_gradients`.
+        model, args, kwargs, metric, wrt: see `integrated_gradients`.
         key: of jax.random.
         baselines: an array (baselines, ...) of inputs without the axis of examples; each sample takes one by chance.
         noise: the standard deviation of what is added to the input.
@@ -204,12 +228,12 @@ def gradient_shap(
     Returns:
         An `Attribution`; `delta` compares with the mean over all baselines.
     """
-
-    baselines = jnp.asarray(baselines)
-    wrt = _checked("gradient_shap", args, wrt, metric, samples=samples)
-    if not len(baselines.shape) or baselines.shape[1:] != jnp.shape(args[wrt])[1:] or not len(baselines):
+    baselines, call = jnp.asarray(baselines), call_of(args, kwargs)
+    at = _checked("gradient_shap", call, wrt, metric, samples=samples)
+    shape = jnp.shape(at.of(call))[1:]
+    if not len(baselines.shape) or baselines.shape[1:] != shape or not len(baselines):
         raise ValueError(
-            f"For 'gradient_shap', the baselines should be of shape {('baselines', *jnp.shape(args[wrt])[1:])}, but got {describe(baselines)}."
+            f"For 'gradient_shap', the baselines should be of shape {('baselines', *shape)}, but got {describe(baselines)}."
         )
 
     def work(numbers, x, key, baselines, noise):
@@ -224,7 +248,7 @@ def gradient_shap(
         low = jax.lax.map(lambda one: numbers(jnp.broadcast_to(one, x.shape)), baselines).mean(0)
         return Attribution(values, values.reshape(values.shape[0], -1).sum(-1) - (numbers(x) - low))
 
-    return _on_input("gradient_shap", model, args, wrt, metric, (samples,), work, key, baselines, noise)
+    return _on_input("gradient_shap", model, call, at, metric, (samples,), work, key, baselines, noise)
 
 
 def occlusion(
@@ -233,14 +257,15 @@ def occlusion(
     metric: Callable[[Any], jax.Array],
     window: Sequence[int],
     strides: Sequence[int] | None = None,
-    wrt: int = -1,
+    wrt: int | str = -1,
     baseline: Any = 0.0,
     chunk: int = 32,
+    **kwargs: Any,
 ) -> jax.Array:
     """How much the metric falls where a window of the input is covered (Zeiler and Fergus, 2014), averaged over the windows that cover a value.
 
     Args:
-        model, args, metric, wrt: see `integrated_gradients`.
+        model, args, kwargs, metric, wrt: see `integrated_gradients`.
         window: its size along each axis but that of examples.
         strides: how far it moves. Default: by its size. The last window along an axis ends with the axis.
         baseline: what covers the input.
@@ -249,7 +274,8 @@ def occlusion(
     Returns:
         An array of the input's shape.
     """
-    wrt, window = _checked("occlusion", args, wrt, metric, baseline, chunk=chunk), tuple(window)
+    call, window = call_of(args, kwargs), tuple(window)
+    at = _checked("occlusion", call, wrt, metric, baseline, chunk=chunk)
     strides = window if strides is None else tuple(strides)
 
     def work(numbers, x, baseline):
@@ -278,7 +304,7 @@ def occlusion(
         found, masks = jax.lax.map(of, starts, batch_size=min(chunk, len(starts)))
         return found.sum(0) / jnp.maximum(masks.sum(0), 1)
 
-    return _on_input("occlusion", model, args, wrt, metric, (window, strides, chunk), work, baseline)
+    return _on_input("occlusion", model, call, at, metric, (window, strides, chunk), work, baseline)
 
 
 def conductance(
@@ -286,33 +312,35 @@ def conductance(
     *args: Any,
     at: str | Sequence[str],
     metric: Callable[[Any], jax.Array],
-    wrt: int = -1,
+    wrt: int | str = -1,
     baseline: Any = 0.0,
     steps: int = 50,
+    **kwargs: Any,
 ) -> dict[str, jax.Array]:
     """Conductance of layers (Dhamdhere et al., 2019): how much of the integrated gradients of the input flows through each of their values.
 
     Args:
-        model, args, metric, wrt, baseline, steps: see `integrated_gradients`. The path from the baseline to the input has so many steps.
+        model, args, kwargs, metric, wrt, baseline, steps: see `integrated_gradients`. The path from the baseline to the input has so many steps.
         at: places, as for `capture`.
 
     Returns:
         {place: array of the value's shape}. All values of a layer through which everything flows add up to the difference of the metric.
     """
-    at, wrt = (at,) if isinstance(at, str) else tuple(at), _checked("conductance", args, wrt, metric, baseline, steps=steps)
+    at, call = (at,) if isinstance(at, str) else tuple(at), call_of(args, kwargs)
+    of_input = _checked("conductance", call, wrt, metric, baseline, steps=steps)
 
-    def program(pure, state, args, baseline):
-        x = jnp.asarray(args[wrt])
+    def program(pure, state, call, baseline):
+        x = jnp.asarray(of_input.of(call))
 
         def on(part):
-            return (*args[:wrt], baseline + part * (x - baseline), *args[wrt + 1 :])
+            return of_input.replaced(call, baseline + part * (x - baseline))
 
         def values(part):
-            return dict(pure.run(state, capture_options(at), on(part), {})[1].activations)
+            return dict(pure.run(state, capture_options(at), *on(part))[1].activations)
 
         def of(part):
             options = capture_options(at, True, loss=lambda result: _each(metric, result, x.shape[0]).sum())
-            slopes = pure.run(state, options, on(part), {})[1].gradients
+            slopes = pure.run(state, options, *on(part))[1].gradients
             _, moved = jax.jvp(values, (part,), (jnp.ones_like(part),))
             return {name: slopes[name] * move for name, move in moved.items()}
 
@@ -322,4 +350,4 @@ def conductance(
         return jax.tree.map(lambda v: v.sum(0), each)
 
     with on_behalf_of("conductance"):
-        return dict(run_kept(model, ("conductance", at, wrt, Same(metric), steps), program, args, baseline))
+        return dict(run_kept(model, ("conductance", at, of_input, Same(metric), steps), program, call, baseline))

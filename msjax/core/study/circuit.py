@@ -90,7 +90,7 @@ class Circuit:
 
         Args:
             stream: of the model.
-            args: what it is called with: an array, or a tuple.
+            args: what it is called with: an array, a tuple, or an `Inputs`.
             reference: what all other edges carry: {sender: value}, as `Stream.mean` returns it, or other inputs, whose values are taken
                 (resample ablation).
         """

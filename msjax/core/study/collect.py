@@ -17,6 +17,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_int
 from msjax.core.base.errors import describe, on_behalf_of
+from msjax.core.models.inputs import inputs_of
 from msjax.core.models.kept_programs import compile
 
 _INDEX = "index.json"
@@ -42,7 +43,7 @@ def collect(
     Args:
         model: an nnx module, or another model or function, as for `capture`.
         places: which places. Their values are arrays with the same number of rows.
-        batches: of arguments of the model: an array, or a tuple.
+        batches: of arguments of the model: arrays, tuples, or `Inputs`.
         to: the folder.
         dtype (optional): of the files, such as ``"bfloat16"``. Default: that of each value.
         row_axes: how many axes at the end make a row; all axes before them are rows. Default: 1, features; rows are positions of examples.
@@ -89,7 +90,8 @@ def collect(
             rows: dict[str, list[np.ndarray]] = {}
             for batch in group:
                 with on_behalf_of("collect"):
-                    _, found = run(*(batch if isinstance(batch, tuple) else (batch,)))
+                    args, kwargs = inputs_of(batch)
+                    _, found = run(*args, **kwargs)
                 for name, value in found.activations.items():
                     rows.setdefault(name, []).append(_rows(name, value, asked["dtype"], row_axes))
                 advance()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -47,76 +47,83 @@ class Graph:
     """A run of a model, as parts of a residual stream and what reads them.
 
     Args:
-        program: the model's program.
-        tape: one that knows the blocks, before its run.
+        tape, result: of the run, and what the model returned.
+        entrance: where the stream begins.
         is_block: says of a module's path whether it is a block.
         heads: whether parts are those of heads.
-        last: the place where the last block ends.
-        through: the paths of modules that return the stream: what is within them reads it, not they.
-        read: ``read(reader, value, parts)``, whose result the reader gets; ``parts()`` is {sender: its part of the value}.
-        enter: what the first block gets, of what would come in.
 
     Attributes:
-        result: what the model returns.
-        parts: {sender: what it has added}, at the end of the stream; of a run without `read`.
-        present: {reader: the senders before it}; of a run without `read`.
-        values: {reader: what it read}.
-        entered: what comes into the first block.
+        readers: {place: the module that reads the stream there}; the last block's output stands for what comes behind the blocks.
+        values: {reader: the node of what it read}.
+        present: {reader: the senders before it}.
+        parts: {sender: what it has added}, at the end of the stream.
     """
 
-    entered: Any
+    def __init__(self, tape: Tape, result: Any, entrance: Node, is_block: Callable[[str], bool], heads: bool):
+        self.tape, self.result, self.entrance = tape, result, entrance
+        self.readers: dict[str, str] = {}
+        self.values: dict[str, Node] = {}
+        last, through = tape.left[-1], _passing(tape)
+        for name, node in tape.places.items():
+            path, _, part = name.partition(":")
+            inner = part.partition("#")[0] == "in" and not is_block(path.partition("[")[0]) and path not in through
+            if (inner or name == last) and _is_stream(node, entrance) and not self._is_read_around(path, node):
+                self.readers[name], self.values[path] = path, node
+            if name == last:
+                break
+        if len(self.values) < 2:
+            raise ValueError(f"For '{called('stream')}', no module within the blocks is called with the residual stream alone.")
+        senders = Senders(heads)
+        found = {reader: senders.before(tape, node) for reader, node in self.values.items()}
+        self.present = {reader: tuple(dict.fromkeys(parts.names)) for reader, parts in found.items()}
+        self.parts = next(reversed(found.values())).merged()
 
-    def __init__(
+    def _is_read_around(self, path, node):
+        """Whether a module around this one has read the same value, in the same steps of loops."""
+        return any(_is_inside(path, other) and each.value is node.value for other, each in self.values.items())
+
+    def again(
         self,
         program: OnTape,
         tape: Tape,
-        is_block: Callable[[str], bool],
-        heads: bool,
-        last: str,
-        through: Collection[str],
-        read: Callable[[str, Any, Callable[[], dict[str, Any]]], Any] | None = None,
+        read: Callable[[str, Node, Tape], Any],
         enter: Callable[[Any], Any] | None = None,
-    ):
-        self.is_block, self.heads, self.last, self.through = is_block, heads, last, through
-        self.read, self.enter = read, enter
-        self.present: dict[str, tuple[str, ...]] = {}
-        self.values: dict[str, Any] = {}
-        self.parts: dict[str, Any] = {}
-        tape.edit = self._edit
-        _, self.result = program.run(tape)
-        if len(self.values) < 2:
-            raise ValueError(f"For '{called('stream')}', no module within the blocks is called with the residual stream alone.")
+    ) -> Any:
+        """What the model returns in another run.
 
-    def _edit(self, name, node, tape):
-        value = node.value
-        if not tape.entered:
-            return value
-        if name == tape.entered[0]:
-            self.entered = value if self.enter is None else self.enter(value)
-            return self.entered
-        path, _, part = name.partition(":")
-        if name != self.last and (
-            part.partition("#")[0] != "in" or self.is_block(path.partition("[")[0]) or path in self.through
-        ):
-            return value
-        entrance = tape.places[tape.entered[0]]
-        if self.last in self.values or not _is_stream(node, entrance):
-            return value
-        if any(_is_inside(path, other) and self.values[other] is value for other in self.values):
-            return value  # the module around it has read it
+        Args:
+            program: the model's program.
+            tape: one that knows the blocks, before its run.
+            read: ``read(reader, node, tape)`` is what the reader gets.
+            enter: from what comes into the first block to what it gets.
+        """
 
-        def parts():
-            given = {entrance.number: Parts.of(components(entrance))}
-            given |= head_parts(tape, entrance, required=False) if self.heads else {}
-            carried = Carried(tape.nodes, [entrance], [tape.nodes[n] for n in given if n != entrance.number])
-            return carried.parts(node, given, affine=True).merged()
+        def edit(name, node, tape):
+            if [name] == tape.entered[:1]:
+                return node.value if enter is None else enter(node.value)
+            return read(self.readers[name], node, tape) if name in self.readers else node.value
 
-        self.values[path] = value
-        if self.read is not None:
-            return self.read(path, value, parts)
-        self.parts = parts()
-        self.present[path] = tuple(self.parts)
-        return value
+        tape.edit = edit
+        return program.run(tape)[1]
+
+
+class Senders:
+    """What modules, or heads, have added to values of the residual stream, while a tape goes on."""
+
+    def __init__(self, heads: bool):
+        self._heads = heads
+        self._given: dict[int, Parts] = {}
+        self._found: dict[int, Parts] = {}
+
+    def before(self, tape: Tape, node: Node) -> Parts:
+        """The parts of a value."""
+        entrance, nodes = tape.places[tape.entered[0]], tape.nodes[: node.number + 1]
+        if not self._given:
+            self._given[entrance.number] = Parts.of(components(entrance))
+        if self._heads:
+            self._given |= head_parts(nodes, entrance, required=False, known=self._given)
+        splits = [tape.nodes[number] for number in self._given if number != entrance.number]
+        return Carried(nodes, [entrance], splits).parts(node, self._given, affine=True, found=self._found)
 
 
 def _is_inside(path, other):
@@ -125,7 +132,7 @@ def _is_inside(path, other):
     return inner.startswith(f"{outer}.") and steps.startswith(around)
 
 
-def passing(tape: Tape) -> set[str]:
+def _passing(tape):
     """The paths of modules that return what they were called with, and what they have added to it, such as dropout that is off."""
     found = set()
     for name, node in tape.places.items():
@@ -151,9 +158,9 @@ def _is_stream(node: Node, entrance: Node) -> bool:
 
 
 def scores(
-    clean: Graph,
+    graph: Graph,
     corrupt: dict[str, Any],
-    again: Callable[..., Graph],
+    again: Callable[..., Any],
     metric: Callable[[Any], jax.Array],
     method: str,
     steps: int,
@@ -163,42 +170,39 @@ def scores(
     """The scores of all edges.
 
     Args:
-        clean: a run on clean inputs.
+        graph: of a run on clean inputs.
         corrupt: the parts on corrupt ones.
-        again: ``again(read, enter)`` runs the model on the clean inputs once more.
+        again: ``again(read, enter)`` runs the model on the clean inputs once more, see `Graph.again`.
         end: what comes into the first block on the corrupt inputs.
     """
-    senders, readers = tuple(clean.parts), tuple(clean.present)
-    shapes = [{name: part.shape for name, part in parts.items()} for parts in (clean.parts, corrupt)]
+    senders, readers = tuple(graph.parts), tuple(graph.present)
+    shapes = [{name: part.shape for name, part in parts.items()} for parts in (graph.parts, corrupt)]
     if shapes[0] != shapes[1]:
         raise ValueError(
             f"For '{called('stream')}', clean and corrupt inputs should be of one shape: what modules add is of shapes {shapes[0]} and {shapes[1]}."
         )
-    changes = jnp.stack([corrupt[name] - clean.parts[name] for name in senders])
-    there = jnp.array([[sender in clean.present[reader] for reader in readers] for sender in senders])
+    changes = jnp.stack([corrupt[name] - graph.parts[name] for name in senders])
+    there = jnp.array([[sender in graph.present[reader] for reader in readers] for sender in senders])
     if method == "patching":
-        plain = number_of(metric, clean.result)
+        plain = number_of(metric, graph.result)
 
         def patched(edge):
-            def read(reader, value, _parts):
-                return value + jnp.where(edge[1] == readers.index(reader), changes[edge[0]], 0)
+            def read(reader, node, _tape):
+                return node.value + jnp.where(edge[1] == readers.index(reader), changes[edge[0]], 0)
 
-            return number_of(metric, again(read, None).result) - plain
+            return number_of(metric, again(read)) - plain
 
         grid = jnp.stack(jnp.meshgrid(jnp.arange(len(senders)), jnp.arange(len(readers)), indexing="ij"), -1).reshape(-1, 2)
         values = jax.lax.map(patched, grid, batch_size=min(chunk, len(grid))).reshape(len(senders), len(readers))
     else:
-        start = clean.entered
+        start = graph.entrance.value
 
         def slopes(part):
-            def of(deltas):
-                run = again(
-                    lambda reader, value, _parts: value + deltas[reader],
-                    None if part is None else lambda _: start + part * (end - start),
-                )
-                return number_of(metric, run.result)
-
-            return jax.grad(of)({reader: jnp.zeros_like(clean.values[reader]) for reader in readers})
+            enter = None if part is None else lambda _: start + part * (end - start)
+            nothing = {reader: jnp.zeros_like(node.value) for reader, node in graph.values.items()}
+            return jax.grad(
+                lambda deltas: number_of(metric, again(lambda reader, node, _tape: node.value + deltas[reader], enter))
+            )(nothing)
 
         if method == "attribution":
             found = slopes(None)
@@ -209,11 +213,14 @@ def scores(
     return jnp.where(there, values, jnp.nan)
 
 
-def kept_only(kept: jax.Array, senders: Sequence[str], readers: Sequence[str], reference: dict[str, Any]) -> Callable[..., Any]:
-    """A function ``read`` for `Graph`: what a reader gets if edges that aren't kept carry the parts of a reference."""
+def kept_only(
+    kept: jax.Array, senders: Sequence[str], readers: Sequence[str], reference: dict[str, Any], heads: bool
+) -> Callable[..., Any]:
+    """A function ``read`` for `Graph.again`: what a reader gets if edges that aren't kept carry the parts of a reference."""
+    now = Senders(heads)
 
-    def read(reader, value, parts):
-        found = parts()
+    def read(reader, node, tape):
+        found, value = now.before(tape, node).merged(), node.value
         for names, there, what in (([reader], readers, "readers"), (found, senders, "senders"), (found, reference, "reference")):
             if missing := set(names) - set(there):
                 raise ValueError(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
 from msjax.core.study.parts import Parts
-from msjax.core.study.tape import LIGHT, Node, Tape
+from msjax.core.study.tape import LIGHT, Node
 
 
 class Attention(NamedTuple):
@@ -36,17 +37,18 @@ class Attention(NamedTuple):
         return moved.reshape(*moved.shape[: len(batch)], -1, *moved.shape[-2:])
 
 
-def attention(tape: Tape, entrance: Node) -> dict[str, Attention]:
+def attention(nodes: Sequence[Node], entrance: Node) -> dict[str, Attention]:
     """{module: its Attention}, in program order; of several in one module, the later ones as "module#1".
 
     Args:
+        nodes: of a tape.
         entrance: where the residual stream begins: its axes are those of the batch, positions and features.
 
     Raises:
         ValueError: batch and heads share an axis, or heads can't be told from positions, since there are as many.
     """
     found: dict[str, Attention] = {}
-    for node in tape.nodes:
+    for node in nodes:
         if node.made == "dot_general":
             for i, each in enumerate(node.ins):
                 one = _attention(node, i, entrance.value.shape) if _from_softmax(each) else None
@@ -107,14 +109,16 @@ def _past_form(node):
     return node
 
 
-def head_parts(tape: Tape, entrance: Node, *, required: bool = True) -> dict[int, Parts]:
-    """{number of a node: its Parts}, one for each head, of the products of attention and values.
+def head_parts(nodes: Sequence[Node], entrance: Node, *, required: bool = True, known: Container[int] = ()) -> dict[int, Parts]:
+    """{number of a node: its Parts}, one for each head, of the products of attention and values, but for those that are known.
 
     Raises:
         ValueError: the axes of the heads aren't found, or no attention where it is `required`.
     """
     given = {}
-    for module, (_, product, _, axes, _, _) in attention(tape, entrance).items():
+    for module, (_, product, _, axes, _, _) in attention(nodes, entrance).items():
+        if product.number in known:
+            continue
         value, numbers, count = product.value, jnp.zeros((), jnp.int32), 1
         for axis in reversed(axes):
             numbers = numbers + count * _along(value.ndim, axis, jnp.arange(value.shape[axis]))

@@ -85,22 +85,23 @@ class Carried:
     def __contains__(self, node: Node) -> bool:
         return node.number in self.kind
 
-    def parts(self, target: Node, given: dict[int, Parts], affine: bool) -> Parts:
+    def parts(self, target: Node, given: dict[int, Parts], affine: bool, found: dict[int, Parts] | None = None) -> Parts:
         """The parts of a value.
 
         Args:
             given: those of the sources.
             affine: True to count as parts what is added on the way, the sources being all that there is where they stand; otherwise only
                 what the sources bring counts, through later sources, too.
+            found: of earlier values of the tape, for the same sources; those of this one and all before it are put in.
         """
+        found = {} if found is None else found
         ancestors, pending = {}, [target]
         while pending:
             node = pending.pop()
-            if node.number not in ancestors and node in self:
+            if node.number not in ancestors and node.number not in found and node in self:
                 ancestors[node.number] = node
                 if not (affine and node.number in self.sources):
                     pending += [node.ins[i] for i in self.inputs.get(node.number, ())]
-        found: dict[int, Parts] = {}
         for number in sorted(ancestors):
             node = ancestors[number]
             own = given.get(number, Parts((), ()))

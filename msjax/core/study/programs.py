@@ -15,6 +15,7 @@ from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.jaxprs.plan import Patterns
 from msjax.core.models.capture import CaptureOptions
+from msjax.core.models.inputs import Call
 from msjax.core.study.tape import Node, Tape
 
 
@@ -64,22 +65,22 @@ class _NoPlaces(CaptureOptions):
         return self.of_function(call)
 
 
-def result_of(pure: Any, state: Any, args: tuple[Any, ...]) -> Any:
+def result_of(pure: Any, state: Any, call: Call) -> Any:
     """What a model, as `run_kept` gives it, returns."""
-    return pure.run(state, _NoPlaces(Patterns([]), Edits(), False, None, jnp.sum, None), args, {})[0]
+    return pure.run(state, _NoPlaces(Patterns([]), Edits(), False, None, jnp.sum, None), *call)[0]
 
 
-def on_tape(pure: Any, state: Any, patterns: Iterable[str], args: tuple[Any, ...], work: Callable[[OnTape], Any]) -> Any:
+def on_tape(pure: Any, state: Any, patterns: Iterable[str], call: Call, work: Callable[[OnTape], Any]) -> Any:
     """Call ``work(program)`` with the program of a model.
 
     Args:
         pure, state: the model, as `run_kept` gives it.
         patterns: of places that the program is to have, beside the outputs of its modules.
-        args: what the model is called with.
+        call: what the model is called with.
     """
     options = TapeOptions(Patterns(["*", *patterns]), Edits(), False, None, jnp.sum, None)
     options.work = work
-    return pure.run(state, options, args, {})[1]
+    return pure.run(state, options, *call)[1]
 
 
 def matching(tape: Tape, patterns: Iterable[str], who: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import check_function, describe, on_behalf_of
+from msjax.core.base.errors import called, check_function, describe, on_behalf_of
+from msjax.core.models.inputs import inputs_of
 from msjax.core.models.kept_programs import pure_of
 from msjax.core.models.verbs import axis_of, selected_along, spoilt
 from msjax.core.study.programs import matching, on_tape
@@ -62,38 +64,60 @@ def splice(
     for fn in (*(fn for both in coders.values() for fn in both), *edit.values()):
         check_function(fn, "splice")
 
-    def run(*args):
-        def work(program):
-            seen = set()
-
-            def at_place(name, node, tape):
-                value = node.value
-                for key, (source, target) in pairs.items():
-                    if name == target or _without_step(name) == target:
-                        given = value if source == target else _read(tape, source, name)
-                        value = _through(name, value, given, coders[key], edit.get(key), error)
-                        seen.add(key)
-                return value
-
-            tape = Tape(at_place, derivatives=True)
-            result = program.run(tape)[1]
-            for key in pairs.keys() - seen:
-                there = ", ".join(map(repr, tape.places))
-                raise ValueError(f"For 'splice', there is no place {pairs[key][1]!r} with an array of floats; there are {there}.")
-            return result
+    def run(*args, **kwargs):
+        def changed(target, name, value, tape):
+            for key, (source, replaced) in pairs.items():
+                if replaced == target:
+                    given = value if source == target else _read(tape, source, name)
+                    value = _through(name, value, given, coders[key], edit.get(key), error)
+            return value
 
         with on_behalf_of("splice"):
-            pure = pure_of(model)
-            wanted = [place for both in pairs.values() for place in both if ":" in place]
-            return on_tape(pure, pure.state, wanted, args, work)
+            targets = [target for _, target in pairs.values()]
+            read = [source for source, _ in pairs.values()]
+            return _with_values(model, (args, kwargs), targets, read, changed, _is_step_of)
 
     return run
 
 
-def _without_step(name):
-    """The name of a place without the number of its step or call."""
+def _with_values(model, call, targets, read, changed, matches):
+    """What a model returns where ``changed(target, name, value, tape)`` stands for the values of some places.
+
+    Args:
+        targets: these places.
+        read: other places that are read from the tape.
+        matches: ``matches(target, name)`` says whether a place is meant.
+    """
+
+    def work(program):
+        seen = set()
+
+        def at_place(name, node, tape):
+            value = node.value
+            for target in dict.fromkeys(targets):
+                if matches(target, name):
+                    value = changed(target, name, value, tape)
+                    seen.add(target)
+            return value
+
+        tape = Tape(at_place, derivatives=True)
+        result = program.run(tape)[1]
+        for target in targets:
+            if target not in seen:
+                there = ", ".join(map(repr, tape.places))
+                raise ValueError(
+                    f"For '{called('splice')}', there is no place {target!r} with an array of floats; there are {there}."
+                )
+        return result
+
+    pure = pure_of(model)
+    return on_tape(pure, pure.state, [place for place in (*targets, *read) if ":" in place], call, work)
+
+
+def _is_step_of(target, name):
+    """Whether a place is the target, or one of its steps or calls."""
     path, mark, part = name.partition(":")
-    return path.partition("#")[0].partition("[")[0] + mark + part.partition("#")[0]
+    return target in (name, path.partition("#")[0].partition("[")[0] + mark + part.partition("#")[0])
 
 
 def _read(tape, source, target):
@@ -127,7 +151,7 @@ def transplant(
 
     Args:
         model: an nnx module, or another model or function, as for `capture`.
-        source: the other inputs: an array, or a tuple of arguments.
+        source: the other inputs: an array, a tuple of arguments, or an `Inputs`.
         places: {place that is replaced: place of the run on `source` that is read}.
         positions: (where it is replaced, where it is read): one position each; they may be traced. Default: the whole value.
         axis: of the positions. Default: the last but one.
@@ -147,38 +171,21 @@ def transplant(
         [2. 1.]
     """
 
-    def run(*args):
+    def run(*args, **kwargs):
+        def values_of(program):
+            tape = Tape()
+            program.run(tape)
+            return {name: tape.places[matching(tape, [name], "transplant")[0]].value for name in dict.fromkeys(places.values())}
+
         with on_behalf_of("transplant"):
             pure = pure_of(model)
-            wanted = [place for place in (*places, *places.values()) if ":" in place]
+            wanted = [place for place in places.values() if ":" in place]
+            values = on_tape(pure, pure.state, wanted, inputs_of(source), values_of)
 
-            def first(program):
-                tape = Tape()
-                program.run(tape)
-                return {
-                    name: tape.places[matching(tape, [name], "transplant")[0]].value for name in dict.fromkeys(places.values())
-                }
+            def changed(target, name, value, _tape):
+                return _moved(name, value, values[places[target]], positions, axis)
 
-            values = on_tape(pure, pure.state, wanted, source if isinstance(source, tuple) else (source,), first)
-
-            def second(program):
-                tape = Tape(derivatives=True)
-                seen = set()
-
-                def at_place(name, node, _tape):
-                    if name not in places:
-                        return node.value
-                    seen.add(name)
-                    return _moved(name, node.value, values[places[name]], positions, axis)
-
-                tape.edit = at_place
-                result = program.run(tape)[1]
-                if places.keys() - seen:
-                    there = ", ".join(map(repr, tape.places))
-                    raise ValueError(f"For 'transplant', there is no place {min(places.keys() - seen)!r}; there are {there}.")
-                return result
-
-            return on_tape(pure, pure.state, wanted, args, second)
+            return _with_values(model, (args, kwargs), list(places), (), changed, operator.eq)
 
     return run
 

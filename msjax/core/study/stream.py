@@ -11,10 +11,11 @@ import jax.numpy as jnp
 from msjax.core.base.checks import check_int, check_one_of, check_str
 from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
+from msjax.core.models.inputs import call_of, inputs_of
 from msjax.core.models.kept_programs import run_kept
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
-from msjax.core.study.edges import Edges, Graph, kept_only, passing, scores
+from msjax.core.study.edges import Edges, Graph, kept_only, scores
 from msjax.core.study.heads import attention, head_parts, split_parts
 from msjax.core.study.parts import Carried, Parts, components
 from msjax.core.study.programs import first_array, gradient_of, is_block, matching, on_tape
@@ -53,15 +54,15 @@ class Stream:
         self.model, self.blocks, self.start = model, blocks, start
         self._is_block = is_block(blocks)
 
-    def _kept(self, name, key, work, patterns, args, *given):
+    def _kept(self, name, key, work, patterns, call, *given):
         """Run ``work(program, *given)`` in a compiled program, which is kept."""
         wanted = [*([] if self.start else [f"{self.blocks}:in[0]"]), *patterns]
 
-        def program(pure, state, args, given):
-            return on_tape(pure, state, wanted, args, lambda program: work(program, *given))
+        def program(pure, state, call, given):
+            return on_tape(pure, state, wanted, call, lambda program: work(program, *given))
 
         with on_behalf_of(name):
-            return run_kept(self.model, (name, self.blocks, self.start, *key), program, args, given, quick=True)
+            return run_kept(self.model, (name, self.blocks, self.start, *key), program, call, given, quick=True)
 
     def _tape(self, edit=None, derivatives=False):
         def entrance(name):
@@ -100,12 +101,12 @@ class Stream:
         )
 
     def decompose(
-        self, *args: Any, at: str | None = None, heads: bool = False, split: dict[str, Any] | None = None
+        self, *args: Any, at: str | None = None, heads: bool = False, split: dict[str, Any] | None = None, **kwargs: Any
     ) -> Decomposed:
         """What the embeddings, every module and, if asked for, every head have added to a value.
 
         Args:
-            args: what the model is called with.
+            args, kwargs: what the model is called with.
             at: the place whose value is decomposed: a block, ``"blocks.3:in[0]"``, what comes behind the blocks, such as the last norm,
                 or "" for the model's result: norms and scales are frozen then, so that each part is a logit attribution. Default: the last
                 block's output.
@@ -127,7 +128,7 @@ class Stream:
         def work(program):
             tape, outs, _, entrance = self._walked(program)
             given = {entrance.number: Parts.of(components(entrance))}
-            given |= head_parts(tape, entrance) if heads else {}
+            given |= head_parts(tape.nodes, entrance) if heads else {}
             for pattern, how in split.items():
                 given |= {
                     tape.places[name].number: split_parts(name, tape.places[name], how)
@@ -142,15 +143,15 @@ class Stream:
 
         patterns = [p for p in (at, *split) if p and ":" in p]
         key = (at, heads, tuple((k, v if isinstance(v, tuple) else (v,)) for k, v in split.items()))
-        return Decomposed(*self._kept("decompose", key, work, patterns, args))
+        return Decomposed(*self._kept("decompose", key, work, patterns, call_of(args, kwargs)))
 
     def direct(
-        self, *args: Any, at: str | Iterable[str], metric: Callable[[Any], jax.Array] | None = None
+        self, *args: Any, at: str | Iterable[str], metric: Callable[[Any], jax.Array] | None = None, **kwargs: Any
     ) -> dict[str, jax.Array]:
         """How much each value of some places adds to a number directly: past no other block, with norms frozen.
 
         Args:
-            args: what the model is called with.
+            args, kwargs: what the model is called with.
             at: places: what modules put out, or within a block what stands before its last projection, for heads and neurons:
                 ``"blocks.*.attn.out:in"``, ``"blocks.*.mlp.down:in"``.
             metric (callable, optional): from the model's result to a number, such as the difference of two logits; to first order. Default: the sum.
@@ -179,19 +180,19 @@ class Stream:
             slopes = jax.grad(added)({name: jnp.zeros_like(node.value) for name, node in nodes.items()})
             return {name: slopes[name] * node.value for name, node in nodes.items()}
 
-        return dict(self._kept("direct", (at, Same(metric)), work, [p for p in at if ":" in p], args))
+        return dict(self._kept("direct", (at, Same(metric)), work, [p for p in at if ":" in p], call_of(args, kwargs)))
 
-    def lens(self, *args: Any, translators: Any = None) -> Any:
+    def lens(self, *args: Any, translators: Any = None, **kwargs: Any) -> Any:
         """What the model would return if it ended after each block: the logit lens (nostalgebraist, 2020).
 
         Args:
-            args: what the model is called with.
+            args, kwargs: what the model is called with.
             translators (optional): those that `tune` returns, for the tuned lens (Belrose et al., 2023).
 
         Returns:
             The model's result with an axis in front: what comes into the first block, then one for each block.
         """
-        return self._kept("lens", (), self._lenses, (), args, translators)
+        return self._kept("lens", (), self._lenses, (), call_of(args, kwargs), translators)
 
     def _lenses(self, program, translators):
         tape, _, _, entrance = self._walked(program)
@@ -217,7 +218,7 @@ class Stream:
         """Train the translators of the tuned lens: an affine map for each block, by the divergence of its logits from the model's.
 
         Args:
-            batches: of arguments of the model: an array, or a tuple. Each is one step.
+            batches: of arguments of the model: arrays, tuples, or `Inputs`. Each is one step.
             optimizer: of optax, such as ``optax.adam(1e-3)``.
 
         Returns:
@@ -233,20 +234,22 @@ class Stream:
             logits = jax.nn.log_softmax(first_array(self._lenses(program, translators)))
             return (jnp.exp(logits[-1]) * (logits[-1] - logits[:-1])).sum(-1).mean()
 
+        def first(program):
+            tape, _, _, entrance = self._walked(program)
+            shape = len(tape.left), entrance.value.shape[-1]
+            return jnp.zeros((*shape, shape[1])), jnp.zeros(shape)
+
         def work(program, translators, state):
             slopes = jax.grad(loss)(translators, program)
             updates, state = optimizer.update(slopes, state, translators)
             return jax.tree.map(jnp.add, translators, updates), state
 
         for batch in batches:
-            args = batch if isinstance(batch, tuple) else (batch,)
+            call = inputs_of(batch)
             if translators is None:
-                shape, count = self._kept(
-                    "tune", ("shape",), lambda p: (self._walked(p)[3].value, len(self._walked(p)[0].left)), (), args
-                )
-                translators = jnp.zeros((count, shape.shape[-1], shape.shape[-1])), jnp.zeros((count, shape.shape[-1]))
+                translators = self._kept("tune", ("first",), first, (), call)
                 state = optimizer.init(translators)
-            translators, state = self._kept("tune", (Same(optimizer.update),), work, (), args, translators, state)
+            translators, state = self._kept("tune", (Same(optimizer.update),), work, (), call, translators, state)
         if translators is None:
             raise ValueError("For 'tune', there should be at least one batch, but there is none.")
         return translators
@@ -265,7 +268,7 @@ class Stream:
         """How the metric on clean inputs changes if one module or head reaches one later module as on corrupt inputs.
 
         Args:
-            clean, corrupt: the inputs of the two runs: an array, or a tuple of the arguments.
+            clean, corrupt: the inputs of the two runs: an array, a tuple of the arguments, or an `Inputs`.
             metric: from the model's result to a number.
             method: "attribution" (edge attribution patching, Syed et al., 2023), which is of first order; "integrated gradients" (Hanna et al.,
                 2024), with gradients on the way from the clean to the corrupt inputs of the first block; or "patching" (path patching,
@@ -287,41 +290,34 @@ class Stream:
 
         def work(program, corrupt):
             parts, end = corrupt
-            again = self._graph(program, heads)
-            plain = again(None, None)
-            return tuple(plain.parts), tuple(plain.present), scores(plain, parts, again, metric, method, steps, chunk, end)
+            graph = self._graph(program, heads)
+
+            def again(read, enter=None):
+                return graph.again(program, self._tape(derivatives=True), read, enter)
+
+            return tuple(graph.parts), tuple(graph.present), scores(graph, parts, again, metric, method, steps, chunk, end)
 
         key = Same(metric), method, heads, steps, chunk
-        return Edges(*self._kept("edges", key, work, ("*:in",), _arguments(clean), self._parts_of(corrupt, heads)))
+        return Edges(*self._kept("edges", key, work, ("*:in",), inputs_of(clean), self._parts_of(corrupt, heads)))
 
-    def _graph(self, program, heads, derivatives=True):
-        """A function of ``(read, enter)`` that runs the model as a `Graph`."""
-        found: list[Tape] = []
-        # Nothing of this run is part of the compiled program.
-        jax.eval_shape(lambda: found.append(self._walked(program)[0]))
-        last, through = found[0].left[-1], passing(found[0])
+    def _graph(self, program, heads):
+        tape, _, result, entrance = self._walked(program)
+        return Graph(tape, result, entrance, self._is_block, heads)
 
-        def again(read, enter):
-            # Heads are found in the body of the softmax, which has a derivative of its own.
-            tape = self._tape(derivatives=derivatives and read is not None)
-            return Graph(program, tape, self._is_block, heads, last, through, read, enter)
-
-        return again
-
-    def _parts_of(self, args, heads):
+    def _parts_of(self, given, heads):
         """({sender: what it adds}, what comes into the first block) on some inputs."""
 
         def work(program):
-            graph = self._graph(program, heads)(None, None)
-            return dict(graph.parts), graph.entered
+            graph = self._graph(program, heads)
+            return dict(graph.parts), graph.entrance.value
 
-        return self._kept("parts", (heads,), work, ("*:in",), _arguments(args))
+        return self._kept("parts", (heads,), work, ("*:in",), inputs_of(given))
 
     def mean(self, batches: Iterable[Any], *, heads: bool = False) -> dict[str, jax.Array]:
         """What each module or head adds in the mean over a reference set, for mean ablation.
 
         Args:
-            batches: of arguments of the model: an array, or a tuple. One after the other is in memory.
+            batches: of arguments of the model: arrays, tuples, or `Inputs`. One after the other is in memory.
             heads: True for the heads of attention.
 
         Returns:
@@ -343,34 +339,34 @@ class Stream:
         """What the model returns if only some edges carry what they do on these inputs; see `Circuit.run`.
 
         Args:
-            args: what the model is called with: an array, or a tuple.
+            args: what the model is called with: an array, a tuple, or an `Inputs`.
             kept: a mask (senders, readers).
             reference: {sender: what the other edges carry}, or inputs on which it is computed.
         """
         reference = reference if isinstance(reference, dict) else self._parts_of(reference, heads)[0]
 
         def work(program, kept, reference):
-            return self._graph(program, heads, derivatives=False)(kept_only(kept, senders, readers, reference), None).result
+            found: list[Graph] = []
+            # Nothing of this run is part of the compiled program.
+            jax.eval_shape(lambda: found.append(self._graph(program, heads)))
+            # Heads are found in the body of the softmax, which has a derivative of its own.
+            return found[0].again(program, self._tape(), kept_only(kept, senders, readers, reference, heads))
 
-        return self._kept("circuit", (senders, readers, heads), work, ("*:in",), _arguments(args), jnp.asarray(kept), reference)
+        return self._kept("circuit", (senders, readers, heads), work, ("*:in",), inputs_of(args), jnp.asarray(kept), reference)
 
-    def patterns(self, *args: Any) -> dict[str, jax.Array]:
+    def patterns(self, *args: Any, **kwargs: Any) -> dict[str, jax.Array]:
         """The attention patterns, {path of a module: array (..., heads, queries, keys)}: softmaxes that are multiplied with values."""
 
         def work(program):
             tape, _, _, entrance = self._walked(program)
-            found = {module: each.pattern for module, each in attention(tape, entrance).items()}
+            found = {module: each.pattern for module, each in attention(tape.nodes, entrance).items()}
             if not found:
                 raise ValueError(
                     "For 'stream', no attention was found: there is no softmax whose result is multiplied with values."
                 )
             return found
 
-        return dict(self._kept("patterns", (), work, (), args))
-
-
-def _arguments(given):
-    return given if isinstance(given, tuple) else (given,)
+        return dict(self._kept("patterns", (), work, (), call_of(args, kwargs)))
 
 
 def stream(model: Any, blocks: str = "blocks.*", *, start: str | None = None) -> Stream:

@@ -14,7 +14,6 @@ from msjax.common.tensor import wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import JaxArray
 from msjax.core.door import ACTIVITY
-from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.programs.cache import run_cached
 from msjax.engine.settings.current import SETTINGS
@@ -61,7 +60,7 @@ def run_backward(
     order, needs, also_runs, pending = _plan([*map(_node, roots)], targets)
     grads = {}
     add = add_gradients if recorded else add_arrays
-    monitor = current() if ACTIVITY.slow_dispatch else None
+    monitor = STATE.monitor if ACTIVITY.slow_dispatch else None
     for node, i, grad in roots:
         if node in needs:
             cts = grads.setdefault(node, [None] * node.nout)

@@ -395,30 +395,20 @@ def get_grad(gradients: PyTree, identifier: int | Parameter) -> Tensor:
     is_parameter = isinstance(identifier, Parameter)
     check_kind(identifier, is_parameter or is_int(identifier), "be a position (int) or a Parameter", "identifier", "get_grad")
     key = identifier.name if is_parameter else identifier
-    found = _lookup(gradients, key)
-    if found is None:
-        raise RuntimeError(
-            f"For 'get_grad', there is no gradient for {key!r}; there are {', '.join(map(repr, _keys(gradients)))}."
-        )
-    return found
+    pairs = [*_pairs(gradients)]
+    for name, gradient in pairs:
+        if type(name) is type(key) and name == key:
+            return gradient
+    raise RuntimeError(
+        f"For 'get_grad', there is no gradient for {key!r}; there are {', '.join(repr(name) for name, _ in pairs)}."
+    )
 
 
-def _is_pair(item):
-    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], (int, str)) and not isinstance(item[1], (int, str))
-
-
-def _lookup(item, key):
-    if _is_pair(item):
-        return item[1] if type(item[0]) is type(key) and item[0] == key else None
+def _pairs(item):
+    """The (position or name, gradient) pairs in nested tuples."""
     if isinstance(item, tuple):
-        for inner in item:
-            found = _lookup(inner, key)
-            if found is not None:
-                return found
-    return None
-
-
-def _keys(item):
-    if _is_pair(item):
-        return [item[0]]
-    return [k for inner in item for k in _keys(inner)] if isinstance(item, tuple) else []
+        if len(item) == 2 and isinstance(item[0], (int, str)) and not isinstance(item[1], (int, str)):
+            yield item
+        else:
+            for inner in item:
+                yield from _pairs(inner)

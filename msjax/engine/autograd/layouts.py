@@ -35,10 +35,10 @@ def walked(x: Any, steps: Iterable[Any]) -> Any:
     """What steps make of an array; None if a reshape among them would copy."""
     for step, operands in steps:
         if step.rule.layout is None:
-            strides = _reshaped(x.shape, x.strides, step.shape, x.itemsize)
-            if strides is None:
+            try:
+                x = np.reshape(x, step.shape, copy=False)
+            except ValueError:
                 return None
-            x = as_strided(x, step.shape, strides, writeable=False)
         else:
             x = step.rule.layout(x, *operands, *step.static)
             x = x if step.output is None else x[step.output]
@@ -58,31 +58,6 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     for n in reversed(shape[1:]):
         strides.append(strides[-1] * max(n, 1))
     return tuple(reversed(strides)) if len(shape) else ()
-
-
-def _reshaped(shape, strides, new, itemsize):
-    """The strides of a reshaped view; None if its elements don't lie so that there are any."""
-    if 0 in shape:
-        return [step * itemsize for step in contiguous_strides(new)]
-    # Runs of axes along which memory goes on evenly: [number of elements, stride of the last axis].
-    runs = []
-    for n, stride in zip(shape, strides):
-        if n == 1:
-            continue
-        if runs and runs[-1][1] == n * stride:
-            runs[-1] = [runs[-1][0] * n, stride]
-        else:
-            runs.append([n, stride])
-    found, left, step = [], 1, itemsize
-    for n in reversed(new):
-        if n > 1:
-            if left == 1:
-                left, step = runs.pop()
-            if left % n:
-                return None
-        found.append(step)
-        left, step = left // n, step * n
-    return found[::-1]
 
 
 def overlaps(root: Any, steps: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar, overload
 
 from msjax.common.run_state import STATE
 from msjax.core.base import jax_slots
+from msjax.core.base.checks import check_kind
 
 __all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
@@ -36,23 +37,10 @@ class _Recording:
 
     def __call__(self, fn: _F) -> _F:
         """Decorate `fn` so that this setting holds whenever it runs."""
-        if not callable(fn):
-            raise TypeError(f"{type(self).__name__} decorates a function, but got {fn!r}.")
-        if inspect.isgeneratorfunction(fn):
-
-            @functools.wraps(fn)
-            def steps(*args, **kwargs):
-                # The setting holds inside the generator only, not in the code that iterates over it.
-                generator, value = fn(*args, **kwargs), None
-                while True:
-                    try:
-                        with type(self)(*self._arguments()):
-                            given = generator.send(value)
-                    except StopIteration as stop:
-                        return stop.value
-                    value = yield given
-
-            return steps  # pyright: ignore[reportReturnType]  (it has the signature of `fn`)
+        fits = callable(fn) and not inspect.isgeneratorfunction(fn)
+        check_kind(
+            fn, fits, "be a function that is no generator; within one, use `with`", "what it decorates", type(self).__name__
+        )
 
         @functools.wraps(fn)
         def call(*args, **kwargs):

@@ -1,7 +1,7 @@
 """Monitors of PyNative mode: they see each operator after it ran, and each node of a backward pass.
 
-`STATE.monitor` is that of this thread; with the setting detect_anomaly, threads that have none have an `Anomaly`. While there is one
-with `eager` set, compiled functions run in PyNative mode, so that it sees their operators.
+`STATE.monitor` is that of this thread. While there is one with `eager` set, compiled functions run in PyNative mode, so that it sees their
+operators.
 """
 
 from __future__ import annotations
@@ -142,20 +142,11 @@ class AnomalyError(FloatingPointError):
     """A gradient is NaN although the gradients that it was computed from are not; see `detect_anomaly`."""
 
 
-_ANOMALY = Anomaly()
-
-
-def current() -> Monitor | None:
-    """The monitor of this thread; None if there is none."""
-    monitor = STATE.monitor
-    return _ANOMALY if monitor is None and ACTIVITY.detect_anomaly else monitor
-
-
 class detect_anomaly:
     """A context manager in which an error or a NaN of a backward pass names the line of the forward pass that it belongs to.
 
     It looks at each gradient, which takes time: use it to find a fault. What msjax would compile runs in PyNative mode meanwhile. Only
-    what the forward pass computes within it is known. ``ms.set_context(detect_anomaly=True)`` does the same for the whole program.
+    what the forward pass computes within it is known.
 
     Raises:
         AnomalyError: in the block: a gradient is NaN although those that it was computed from are not. It is a FloatingPointError.

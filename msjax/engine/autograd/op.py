@@ -21,7 +21,6 @@ from msjax.core.base import jax_slots
 from msjax.core.base.arrays import CONCRETE, huge_ints_as_floats, is_tracer
 from msjax.core.base.errors import where
 from msjax.core.door import ACTIVITY, CallsAsOutputs, Values
-from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.op_errors import raise_op_error
 from msjax.engine.autograd.residuals import VJP, Bound, Forward, ResidualSpec, TracedVJP, used_operands
 from msjax.engine.programs.cache import ProgramCache
@@ -244,7 +243,7 @@ def _record(op, operands, values, static, traced):
     if ACTIVITY.slow_dispatch:
         if not traced:
             _after(op, operands, values, out, node, static)
-        elif node is not None and (monitor := current()) is not None:
+        elif node is not None and (monitor := STATE.monitor) is not None:
             monitor.recorded(node)
     if pull.single:
         return wrap(out[0], node)
@@ -435,7 +434,7 @@ def _after(op, operands, values, out, node, static):
     """Wait and tell the monitor, as settings ask, after an operator ran on concrete values."""
     if ACTIVITY.synchronize:
         _wait(out, op)
-    monitor = current()
+    monitor = STATE.monitor
     if monitor is not None:
         monitor.ran(op, operands, values, out, node, static)
 

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.common.typing import DTypeLike
 from msjax.core.door import ACTIVITY, STATE
 from msjax.engine.autograd.op import Op, apply
 
@@ -41,6 +40,7 @@ _FULL = frozenset((
 _WIDEST = frozenset((
     "addcdiv", "addcmul", "cross", "_grid_sample", "BiasAdd", "Concat",
 ))  # fmt: skip
+_BY_OPERATOR = _LOW | _FULL | _WIDEST
 
 
 class ByOperator(NamedTuple):
@@ -62,34 +62,22 @@ def _converted(operand: Any, dtype: Any) -> Any:
     return operand if own == dtype or not jnp.issubdtype(own, jnp.floating) else apply(_CAST, (operand,), (dtype,))
 
 
-def _caster(dtype: DTypeLike) -> Callable[[Op, Sequence[Any]], Sequence[Any]]:
-    """A function that converts the floating operands of an operator to one type."""
-    target = mstype.to_jax(dtype)
+def _caster(precision: Precision) -> Callable[[Op, Sequence[Any]], Sequence[Any]]:
+    """A function that converts the floating operands of an operator: to one type, or to the one that suits the operator."""
+    by_operator = isinstance(precision, ByOperator)
+    low = mstype.to_jax(precision.low if by_operator else precision)
 
     def cast(op, operands):
-        if op.name in _ANY_TYPE:
-            return operands
-        if op.name in _FIRST_ONLY:
+        target: Any = low
+        if not by_operator and op.name in _FIRST_ONLY:
             return _converted(operands[0], target), *operands[1:]
-        return [_converted(operand, target) for operand in operands]
-
-    return cast
-
-
-def _caster_by_operator(low: DTypeLike) -> Callable[[Op, Sequence[Any]], Sequence[Any]]:
-    """A function that converts the floating operands of an operator to the type that suits it."""
-    low = mstype.to_jax(low)
-
-    def cast(op, operands):
-        if op.name in _LOW:
-            target = low
-        elif op.name in _FULL:
+        if (by_operator and op.name not in _BY_OPERATOR) or (not by_operator and op.name in _ANY_TYPE):
+            return operands
+        if by_operator and op.name in _FULL:
             target = jnp.dtype("float32")
-        elif op.name in _WIDEST:
+        elif by_operator and op.name in _WIDEST:
             types = [t._value.dtype for t in operands if isinstance(t, Tensor)]
             target = jnp.result_type(*(t for t in types if jnp.issubdtype(t, jnp.floating))) if types else None
-        else:
-            return operands
         return [_converted(operand, target) for operand in operands]
 
     return cast
@@ -100,7 +88,7 @@ def computing_in(precision: Precision) -> Iterator[None]:
     """Make the operators of this thread convert their floating operands."""
     ACTIVITY.add(casts=1)
     try:
-        with STATE.swap(cast=_caster_by_operator(precision.low) if isinstance(precision, ByOperator) else _caster(precision)):
+        with STATE.swap(cast=_caster(precision)):
             yield
     finally:
         ACTIVITY.add(casts=-1)

@@ -27,6 +27,7 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import callable_name, check_function, describe
 from msjax.engine.autograd.op import OpNode
+from msjax.engine.autograd.traced_tape import Held
 
 __all__ = ["recompute", "saved_tensors_hooks"]
 
@@ -107,20 +108,18 @@ class _Region:
     ):
         self.block = block
         self.context = context
-        leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_tensor)
-        self.leaves = [_TensorState(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        # Tensors of the values that the arguments have now, at their places on the tape.
+        self.arguments = renewed((args, kwargs))
         self.given: Any = args, kwargs  # None after the first run
         self.scope = STATE.scope
         self.cells = tuple(STATE.owners)
-        self.outside: dict[
-            int, _TensorState
-        ] = {}  # id: _TensorState of each Tensor from outside the block that a recorded operator read
-        self.signature: list[
-            tuple[Any, ...]
-        ] = []  # (operator or what it is made of, static values, slots, name) of each recorded operator that keeps values
+        # {id: (Tensor, the same for it)} of each Tensor from outside the block that a recorded operator read.
+        self.outside: dict[int, tuple[Tensor, Tensor]] = {}
+        # (operator or what it is made of, static values, slots, name) of each recorded operator that keeps values.
+        self.signature: list[tuple[Any, ...]] = []
         self.store: Any = None  # after the second run: the residuals of each of those, until they are used
-        self.random = default_generator.state._value
-        self.buffers = [(buffer, buffer._value) for buffer in _buffers(block)]  # before the first run
+        # The random state and the buffers before the first run.
+        self.state = [(tensor, tensor._value) for tensor in (default_generator.state, *_buffers(block))]
         self.start = next(SEQUENCE)
         # Whether this is a second run, or in one: it registers no hooks.
         self.again = STATE.saving is not None and STATE.saving.again
@@ -139,7 +138,7 @@ class _Region:
         if first:
             for operand in operands:
                 if isinstance(operand, Tensor) and operand._node is not None and self._is_outside(operand._node):
-                    self.outside.setdefault(id(operand), _TensorState(operand))
+                    self.outside.setdefault(id(operand), (operand, renewed(operand)))
         spec = node.spec
         if spec is None or not spec.sources:
             return
@@ -170,21 +169,20 @@ class _Region:
         """The second run: computes the residuals again, with the Tensors, buffers and random state of the first run."""
         scopes = list(_chain(self.scope))
         were_open = [scope.open for scope in scopes]
-        random = default_generator.state._value
-        buffers = [(b, b._value) for b, _ in self.buffers]
-        now = [_TensorState(snapshot.tensor) for snapshot in self.outside.values()]
-        args, kwargs = jax.tree.unflatten(self.treedef, [x.copy() if isinstance(x, _TensorState) else x for x in self.leaves])
+        args, kwargs = renewed(self.arguments)
+        held = [*self.state, *((tensor, seen._value) for tensor, seen in self.outside.values())]
         for scope in scopes:
             scope.open = True
-        default_generator.state._set_value(self.random)
-        for buffer, value in self.buffers:
-            buffer._set_value(value)
         self.store = []
         again, self.again = self.again, True
         try:
-            for snapshot in self.outside.values():
-                snapshot.put_back()
-            with STATE.swap(scope=self.scope, recording=True, saving=self, owners=list(self.cells)), self.context:
+            with (
+                Held([tensor for tensor, _ in held], [value for _, value in held]),
+                STATE.swap(scope=self.scope, recording=True, saving=self, owners=list(self.cells)),
+                self.context,
+            ):
+                for tensor, seen in self.outside.values():
+                    tensor._node, tensor._oidx = seen._node, seen._oidx
                 self.block(*args, **kwargs)
             if len(self.store) != len(self.signature):
                 raise RuntimeError(
@@ -195,11 +193,6 @@ class _Region:
             self.again = again
             for scope, was in zip(scopes, were_open):
                 scope.open = was
-            default_generator.state._set_value(random)
-            for snapshot in now:
-                snapshot.put_back()
-            for buffer, value in buffers:
-                buffer._set_value(value)
 
     def take(self, i):
         """(residuals, operands) of an operator, removed from the store; another backward pass computes them again."""
@@ -223,24 +216,6 @@ class _Recomputed:
 
     def operands(self, node):
         return self.region.take(self.i)[1]
-
-
-class _TensorState:
-    """A Tensor's value and node at one moment."""
-
-    __slots__ = ("tensor", "value", "node", "oidx")
-
-    def __init__(self, tensor: Tensor):
-        self.tensor = tensor
-        self.value, self.node, self.oidx = tensor._value, tensor._node, tensor._oidx
-
-    def copy(self) -> Tensor:
-        """A new Tensor with the recorded value and node."""
-        return wrap(self.value, self.node, self.oidx)
-
-    def put_back(self):
-        """Restore the recorded value and node."""
-        self.tensor._value, self.tensor._node, self.tensor._oidx = self.value, self.node, self.oidx
 
 
 def _chain(scope):

@@ -84,26 +84,19 @@ class VJP:
         copy.__dict__.update({name: self.__dict__[name] for name in VJP.__annotations__})
         return copy
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> list[Any]:
         """The attributes as lists, texts, numbers, True and False."""
         shadow = [[list(shape), np.dtype(dtype).name] for shape, dtype in self.shadow]
-        return {
-            "slots": list(self.slots),
-            "in_dtypes": [np.dtype(d).name for d in self.in_dtypes],
-            "by_rule": self.by_rule,
-            "single": self.single,
-            "shadow": shadow,
-            "carries": list(map(bool, self.carries)),
-        }
+        dtypes = [np.dtype(d).name for d in self.in_dtypes]
+        return [list(self.slots), dtypes, self.by_rule, self.single, shadow, list(map(bool, self.carries))]
 
     @staticmethod
-    def of_data(data: dict[str, Any]) -> VJP:
+    def of_data(data: list[Any]) -> VJP:
         """The vjp whose attributes `as_data` has returned."""
         made = VJP()
-        made.slots, made.carries = tuple(data["slots"]), tuple(data["carries"])
-        made.in_dtypes = [jnp.dtype(name) for name in data["in_dtypes"]]
-        made.by_rule, made.single = data["by_rule"], data["single"]
-        made.shadow = [(tuple(shape), jnp.dtype(name)) for shape, name in data["shadow"]]
+        slots, dtypes, made.by_rule, made.single, shadow, carries = data
+        made.slots, made.carries, made.in_dtypes = tuple(slots), tuple(carries), list(map(jnp.dtype, dtypes))
+        made.shadow = [(tuple(shape), jnp.dtype(name)) for shape, name in shadow]
         return made
 
     def gradients(self, cts: Grads, need: Need, vjp: Callable[..., Any]) -> list[JaxArray | None]:

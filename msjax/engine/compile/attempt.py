@@ -31,7 +31,6 @@ from msjax.core.base.typing import PyTreeDef
 from msjax.core.door import STATE, CallsAsOutputs, HookNeedsValue, Observing, Template
 from msjax.engine.autograd.recording import GradientScope, wait_for
 from msjax.engine.autograd.traced_tape import Held, TracedTape
-from msjax.engine.compile.code_names import stored_globals
 from msjax.engine.compile.environment import Snapshot
 from msjax.engine.compile.program import VALUE, Layout, Program, SignatureChanged, aliases, is_input, raw, results
 from msjax.engine.compile.trace import NeedsPyNative, Trace
@@ -53,7 +52,6 @@ class Body:
         subject: the function or cell; None if there is none.
         name: as messages show it.
         again: True for code that has run before, and whose effects on Python's state have happened.
-        draws: the states of the random operators of such code; see `Trace.draws`.
         wanted: from a variable to whether its gradient is recorded; None where no gradient is.
         wanted_arguments: whether it is, for each Tensor among the arguments.
     """
@@ -62,7 +60,6 @@ class Body:
     subject: Any
     name: str
     again: bool = False
-    draws: Sequence[tuple[Any, Any]] = ()
     wanted: Callable[[Tensor], bool] | None = None
     wanted_arguments: Sequence[bool] = ()
 
@@ -81,12 +78,11 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
     """
     inputs = [i for i, leaf in enumerate(leaves) if is_input(leaf)]
     passed = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Parameter)}
-    draws = list(body.draws)  # what one trace makes, the next one finds there
     try:
         for _ in range(8):
             known = {id(v) for v in variables}
             variables += [v for k, v in passed.items() if k not in known]
-            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, draws, before.unread)
+            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, before.unread)
             missing = attempt.trace_it()
             if not missing:
                 if body.again:
@@ -103,7 +99,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
 class _TraceOfBody:
     """One try to trace a body with a set of variables."""
 
-    def __init__(self, body: Body, variables, leaves, treedef, inputs, draws, unread):
+    def __init__(self, body: Body, variables, leaves, treedef, inputs, unread):
         self.body: Any = body.call
         self.subject = body.subject
         self.variables = list(variables)
@@ -118,7 +114,7 @@ class _TraceOfBody:
         self.tape: TracedTape | None = None
         self.kept: list[int] = []
         self.wanted: list[bool] = []
-        self.trace = Trace(self.variables, draws, unread)
+        self.trace = Trace(self.variables, unread)
         self.in_body = False
 
     def trace_it(self):
@@ -168,7 +164,6 @@ class _TraceOfBody:
             for i, other in self.aliases:
                 leaves[i] = leaves[other] if other >= 0 else self.variables[-1 - other]
             args, kwargs = (tuple(leaves), {}) if self.treedef is None else jax.tree.unflatten(self.treedef, leaves)
-            stored = stored_globals(self.subject)
             self.in_body = True
             with nullcontext() if self.wanted_of is None else GradientScope() as scope:
                 marks = [] if scope is None else self._mark(scope, leaves)
@@ -197,7 +192,6 @@ class _TraceOfBody:
                 if self._is_written(leaves, i, value)
             ]
             self.attributes = self._attributes()
-            self._write_globals(*stored)
             if self.tape is not None:
                 self.kept = [self._output(value) for value in self.tape.take_values()]
         outputs, self.outputs = self.outputs, None
@@ -266,15 +260,6 @@ class _TraceOfBody:
                     object.__delattr__(cell, name)
         return found
 
-    def _write_globals(self, namespace, before):
-        """Write to the Tensors whose globals the function has given new ones, so that the next run finds these there."""
-        known = {id(v) for v in self.variables}
-        for name, old in before.items():
-            value = namespace.get(name)
-            if value is not old and id(old) in known and isinstance(value, Tensor) and is_tracer(value._value):
-                self.writes.append((old, self._output(value._value)))
-                namespace[name] = old
-
     def _check_escaped(self):
         """Refuse code that keeps Tensors after the call: there are no values for them."""
         left = tensors_kept(self.jax_trace, self.jaxpr.eqns)
@@ -333,7 +318,6 @@ class _TraceOfBody:
             stops_gradients=not self.carries,
             may_be_rejected=trace.may_be_rejected,
             uses_callbacks=trace.uses_callbacks,
-            draws=trace.draws,
             tape=self.tape,
             kept=self.kept,
             wanted=self.wanted,

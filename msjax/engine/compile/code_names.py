@@ -15,7 +15,7 @@ from flax import nnx
 
 from msjax.common.bases import CellBase
 from msjax.common.parameter import Buffer, Parameter, ParameterTuple
-from msjax.core.base.code import assigned_globals, names_in, names_read_in
+from msjax.core.base.code import names_in, names_read_in
 from msjax.core.base.flax_slots import is_module_state
 from msjax.core.base.libraries import FRAMEWORKS, is_library
 from msjax.core.door import VERSION
@@ -77,14 +77,6 @@ def _is_namespace(module, name):
 def holds_user_data(cls: type) -> bool:
     """Whether what the instances of a class hold is the user's."""
     return _is_namespace(cls.__module__, cls.__qualname__)
-
-
-def stored_globals(function: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A function's globals, and those among them that its code assigns to, by name; two empty dicts for anything but a function."""
-    if not isinstance(function, types.FunctionType):
-        return {}, {}
-    namespace = function.__globals__
-    return namespace, {name: namespace[name] for name in assigned_globals(function.__code__) if name in namespace}
 
 
 def slots_of(cls: type) -> list[str]:

@@ -16,7 +16,7 @@ from msjax.common.node import place_on_tape
 from msjax.common.run_state import ROOT, STATE
 from msjax.common.tensor import Tensor
 from msjax.core.base.arrays import TracedValueError
-from msjax.core.door import HookNeedsValue, HostNeeded
+from msjax.core.door import GradientNeedsValue, HookNeedsValue
 from msjax.engine.autograd.imperative import BackwardError
 from msjax.engine.autograd.traced_tape import Held
 from msjax.engine.compile.attempt import Body, FailedInBody, build
@@ -36,13 +36,10 @@ from msjax.engine.compile.program import (
 from msjax.engine.compile.recompilations import Recompilations
 from msjax.engine.compile.trace import NeedsPyNative, RunRejected
 from msjax.engine.compile.walk import Walk
-from msjax.engine.programs.limits import CACHE_LIMIT, warn_of_shapes
+from msjax.engine.programs.limits import MANY_SIGNATURES, warn_of_shapes
 
-# So many programs are kept for one function: those used last. A network with a few sizes of batches in a few states has tens.
+# So many programs are kept for one function; where there are more, it begins anew. A network with a few sizes of batches in a few states has tens.
 KEPT = 256
-
-# So many compilations for other shapes, and nothing else, lead to a warning: the number at which operators warn.
-_MANY_SHAPES = 64
 
 # After so many programs in a row that changed what they were compiled for, the function runs in PyNative mode. A first call may set
 # up state, and a second one may settle it.
@@ -50,7 +47,7 @@ _PATIENCE = 3
 
 # What is raised where code can't be traced, but may run.
 _CANT_BE_TRACED = (
-    NeedsPyNative, HostNeeded, TracedValueError, NotImplementedError, jax.errors.JAXTypeError, jax.errors.JAXIndexError,
+    NeedsPyNative, GradientNeedsValue, TracedValueError, NotImplementedError, jax.errors.JAXTypeError, jax.errors.JAXIndexError,
 )  # fmt: skip
 
 
@@ -85,13 +82,10 @@ class Compiled:
         self.subject = subject
         self.roots: tuple[Any, ...] = tuple(roots)
         self._environments = Environments(subject, self.roots)
-        self._used = {}  # {program: (environment, key)}, the one used last at the end
-        self._latest = None
+        self._kept = 0  # how many programs there are
         self._recompilations = Recompilations(name)
         self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
         self.compilations: int = 0
-        self._unused = set()  # the programs that have not been used since the last call of `evict_unused`
-        CACHE_LIMIT.register(self)
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run the program for these arguments; it is compiled if it is not there yet. No gradient is recorded."""
@@ -165,12 +159,6 @@ class Compiled:
         program = environment.programs.get(key)
         if program is None:
             program = self._make(environment, key, body, leaves, treedef, objects, walk)
-        elif program is not self._latest:
-            self._used[program] = self._used.pop(program)
-            self._latest = program
-            if program in self._unused:
-                self._unused.discard(program)
-                CACHE_LIMIT.count()
         if program.by_identity and isinstance(program, Program):
             # It matters which arguments are the same object.
             pattern = aliases(leaves, program.variables)
@@ -194,7 +182,7 @@ class Compiled:
         n = len(program.variables)
         wanted = [edge is not None for edge in edges]
         known = {id(v) for v, is_wanted in zip(program.variables, wanted) if is_wanted}
-        body = Body(self.body, self.subject(), self.name, True, program.draws, lambda v: id(v) in known, wanted[n:])
+        body = Body(self.body, self.subject(), self.name, True, lambda v: id(v) in known, wanted[n:])
         treedef = program.arguments
         found = self.derived(program, tuple(wanted), body, leaves, treedef, objects_among(leaves) if treedef is not None else ())
         if found.eager:
@@ -263,10 +251,7 @@ class Compiled:
 
     def forget(self, program: Program) -> None:
         """Drop a program: a variable has another shape or dtype than when it was made."""
-        program = program.of or program
-        if program in self._used:
-            self._take_out(program)
-        self._latest = None
+        self._environments.now.drop(program.of or program)
 
     def after_run(self, first: bool = False) -> bool:
         """Notice what a run has changed of what programs are made for; returns whether it has. See `Environments.after_run`."""
@@ -276,7 +261,7 @@ class Compiled:
 
     def _make(self, environment, key, body, leaves, treedef, objects, walk):
         if not environment.programs:
-            self._drop_stale()
+            self._environments.drop_stale()
         if key in self._never:
             return self._never[key]
         body = body or Body(self.body, self.subject(), self.name)
@@ -292,7 +277,7 @@ class Compiled:
         self._keep(environment, key, made)
         if treedef is None:
             environment.shapes += 1
-            if environment.shapes == _MANY_SHAPES:
+            if environment.shapes == MANY_SIGNATURES:
                 warn_of_shapes(self.name)
         return made
 
@@ -314,7 +299,10 @@ class Compiled:
         try:
             if changes:
                 raise NeedsPyNative("each run changes a Python value that it was compiled for")
-            before = Snapshot(walk or Walk([*self._environments.roots(), *objects]))
+            walk = walk or Walk([*self._environments.roots(), *objects])
+            if walk.refused is not None:
+                raise NeedsPyNative(walk.refused)
+            before = Snapshot(walk)
             return build(body, variables, leaves, treedef, before)
         except (HookNeedsValue, BackwardError):
             raise
@@ -330,35 +318,11 @@ class Compiled:
             return Fallback(error)
 
     def _keep(self, environment, key, program):
-        CACHE_LIMIT.count()
+        self._kept += 1
+        if self._kept > KEPT:
+            self._environments.drop_all()
+            self._kept = 1
         environment.programs[key] = program
-        self._used[program] = environment, key
-        self._latest = program
-        while len(self._used) > KEPT:
-            self._drop(next(iter(self._used)))
-
-    def _drop(self, program):
-        environment = self._take_out(program)
-        if not environment.programs:
-            self._environments.forget(environment)
-
-    def _drop_stale(self):
-        for environment in self._environments.take_stale():
-            for program in [*environment.programs.values()]:
-                self._take_out(program)
-            self._latest = None
-
-    def _take_out(self, program):
-        environment, key = self._used.pop(program)
-        environment.programs.pop(key, None)
-        return environment
-
-    def evict_unused(self) -> None:
-        """Drop the programs that were not used since the last time."""
-        for program in self._unused.intersection(self._used):
-            self._drop(program)
-        self._unused = set(self._used)
-        self._latest = None
 
 
 class Fallback:

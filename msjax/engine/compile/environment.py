@@ -45,6 +45,10 @@ class Environment:
         self.shapes = 0
         self.version = -1
 
+    def drop(self, program: Any) -> None:
+        """Drop a program."""
+        self.programs = {key: p for key, p in list(self.programs.items()) if p is not program}
+
 
 class Environments:
     """The environments of a compiled function.
@@ -130,18 +134,20 @@ class Environments:
         now.guards = guards
         return False
 
-    def forget(self, environment: Environment) -> None:
-        """Forget an environment, unless it is the present one."""
-        if environment is not self.now:
-            self._by_key = {key: e for key, e in list(self._by_key.items()) if e is not environment}
+    def drop_stale(self) -> None:
+        """Drop the environments that never come again, with their programs."""
+        self._drop([e for e in list(self._by_key.values()) if e.guards.stale()])
 
-    def take_stale(self) -> list[Environment]:
-        """Forget the environments that never come again; returns them."""
-        stale = [e for e in list(self._by_key.values()) if e.guards.stale()]
-        if stale:
-            self._by_key = {key: e for key, e in list(self._by_key.items()) if e not in stale}
-            self._recent = {version: e for version, e in list(self._recent.items()) if e not in stale}
-        return stale
+    def drop_all(self) -> None:
+        """Drop all environments but the present one, and the programs of all."""
+        self._drop([e for e in list(self._by_key.values()) if e is not self.now])
+        self.now.programs = {}
+
+    def _drop(self, environments):
+        for environment in environments:
+            environment.programs = {}
+        self._by_key = {key: e for key, e in list(self._by_key.items()) if e not in environments}
+        self._recent = {version: e for version, e in list(self._recent.items()) if e not in environments}
 
 
 def objects_among(leaves: Iterable[Any]) -> list[Any]:

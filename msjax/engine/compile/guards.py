@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import array
 import collections
-import os
 import types
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ import numpy as np
 
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.core.base.code import cell_contents
 from msjax.core.door import Hook
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
 from msjax.engine.settings.current import SETTINGS
@@ -181,6 +181,41 @@ class Name(Guard):
             self.write(self.owner, self.name, self.value)
 
 
+# How names are read and written, as `Name` has it: in a class, as a slot, in a variable of a closure.
+
+
+def read_in_class(owner: type, name: str) -> Any:
+    """What a class itself holds under a name, descriptors themselves; None if there is nothing."""
+    return vars(owner).get(name)
+
+
+def put_in_class(owner: type, name: str, value: Any) -> None:
+    """Write it; None takes it away."""
+    if value is None:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, value)
+
+
+def put_nothing_back(_owner: Any, _name: str, _value: Any) -> None:
+    """Leave what can't be written."""
+
+
+def read_slot(owner: Any, name: str) -> Any:
+    """An attribute; None if it isn't there."""
+    return getattr(owner, name, None)
+
+
+def read_cell(variable: types.CellType, _name: str) -> Any:
+    """The value of a variable of a closure; None before it is assigned."""
+    return cell_contents(variable)
+
+
+def put_in_cell(variable: types.CellType, _name: str, value: Any) -> None:
+    """Assign a variable of a closure."""
+    variable.cell_contents = value
+
+
 @dataclass(eq=False, slots=True)
 class InClass(Name):
     """A name in the user's class itself, not in its bases. `value` is None where it isn't there: it would hide what a base holds."""
@@ -188,15 +223,6 @@ class InClass(Name):
     def check(self) -> Check:
         """It holds if the same object stands there."""
         return types.MappingProxyType.get, vars(self.owner), self.name, self.value
-
-
-@dataclass(eq=False, slots=True)
-class ProcessEnvironment(Guard):
-    """The environment variables, of code that names ``os.environ`` or ``os.getenv``. `seen` has all of them."""
-
-    def check(self) -> Check:
-        """It holds if they are the same."""
-        return _same_variables, os.environ, self.seen, True
 
 
 @dataclass(eq=False, slots=True)
@@ -305,10 +331,6 @@ def _same_bytes(container, held):
     return bytes_of(container) == held
 
 
-def _same_variables(environment, held):
-    return tuple(environment.items()) == held
-
-
 def _read_by_code(contents: list[Contents], names: Collection[str]) -> list[Contents]:
     """Those that code which uses these names may read: what no code names, such as a list in which hooks keep values, no code reads."""
     read, before = set(), -1
@@ -340,7 +362,7 @@ class Guards:
         self.key: tuple[Any, ...] = self.key_with_logs(())
         contents, checks, self._hooked = [], [], []
         for guard in found:
-            if isinstance(guard, (Name, ProcessEnvironment)):
+            if isinstance(guard, Name):
                 checks.append(guard.check())
             elif isinstance(guard, Contents):
                 contents.append(guard)

@@ -19,7 +19,6 @@ from msjax.core.base.errors import shorten
 from msjax.core.base.typing import CompiledFunction
 from msjax.core.base.weak import LiveSet
 from msjax.core.door import ACTIVITY, WORKER
-from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.recording import check_function_or_cell
 from msjax.engine.compile.compiled import Compiled, compiled_for
 
@@ -148,7 +147,7 @@ def inlined(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def one_by_one() -> bool:
     """True where a monitor of this thread wants to see operators run one by one, in PyNative mode."""
-    monitor = current()
+    monitor = STATE.monitor
     return monitor is not None and monitor.eager
 
 

@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from msjax.common.tensor import Tensor
+import jax
+
+from msjax.common.tensor import Tensor, is_leaf
 from msjax.core.base.checks import check_kind, check_value
 
 _LEVELS = {
@@ -84,19 +86,10 @@ def mutable(input_data: _T, dynamic_len: bool = False) -> _T:
     Raises:
         TypeError: something else, also within a container.
     """
-    _check_mutable(input_data)
-    return input_data
-
-
-def _check_mutable(value):
-    if isinstance(value, (tuple, list)):
-        for item in value:
-            _check_mutable(item)
-    elif isinstance(value, dict):
-        _check_mutable(list(value.values()))
-    else:
-        should = "be a bool, int, float, Tensor, or a tuple, list or dict of these"
+    should = "be a bool, int, float, Tensor, or a tuple, list or dict of these"
+    for value in jax.tree.leaves(input_data, is_leaf=is_leaf):
         check_kind(value, isinstance(value, (bool, int, float, Tensor)), should, "input_data", "mutable")
+    return input_data
 
 
 def set_recursion_limit(recursion_limit: int = 1000) -> None:

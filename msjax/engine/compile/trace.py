@@ -77,14 +77,6 @@ class Text(Event):
     def __call__(self, arrays: Sequence[Any]) -> None:
         sys.stdout.write("".join(p if isinstance(p, str) else value_text(arrays[p[0]], p[1], p[2]) for p in self._parts))
 
-    def write(self, code: Any, outputs: Sequence[str]) -> None:
-        texts = [
-            repr(p) if isinstance(p, str) else f"{code.name(value_text)}({outputs[p[0]]}, {p[1]!r}, {p[2]!r})"
-            for p in self._parts
-            if p != ""
-        ]
-        code.line(f"{code.name(sys)}.stdout.write({' + '.join(texts)})")
-
 
 class RefuseDebuggers:
     """A context manager in which `breakpoint()`, and debuggers built on `bdb` such as pdb, call a function instead of starting.
@@ -168,7 +160,6 @@ class Trace(ProgramUnderWay):
 
     Args:
         variables: the Tensors that it is known to read or write from outside.
-        draws: the states of its random operators, where the code was traced before.
         unread: the names of attributes of cells that no code reads, by the id of the cell.
 
     Attributes:
@@ -181,9 +172,8 @@ class Trace(ProgramUnderWay):
 
     falls_back = True
 
-    def __init__(self, variables: list[Buffer], draws: list[tuple[Any, Any]], unread: Mapping[int, Collection[str]]):
+    def __init__(self, variables: list[Buffer], unread: Mapping[int, Collection[str]]):
         super().__init__()
-        self.draws = draws
         self._unread = unread
         self.variables = {id(v): v for v in variables}
         self.may_be_rejected: bool = False

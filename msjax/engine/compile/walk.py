@@ -7,9 +7,10 @@ Tensors that it overlooks are found when the program is traced.
 from __future__ import annotations
 
 import collections
+import contextvars
 import functools
-import os
 import sys
+import threading
 import types
 from collections.abc import Collection
 from typing import Any
@@ -22,7 +23,7 @@ from msjax.common.bases import CellBase
 from msjax.common.global_hooks import GLOBAL
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, root_of
-from msjax.core.base.code import globals_in, imported_modules, module_attributes, names_in, names_read_in
+from msjax.core.base.code import globals_in, imported_modules, names_in, names_read_in
 from msjax.core.base.flax_slots import MODULE_STATE
 from msjax.core.base.libraries import is_library, of_library
 from msjax.core.base.weak import identity
@@ -54,25 +55,20 @@ from msjax.engine.compile.guards import (
     Hooks,
     InClass,
     Name,
-    ProcessEnvironment,
     ReadAttributes,
     Variable,
     bytes_of,
     log_key,
     outline,
-    settings_key,
-    size_of,
-    static_key,
-)
-from msjax.engine.compile.places import (
-    held_by,
-    names_of_library,
     put_in_cell,
     put_in_class,
     put_nothing_back,
     read_cell,
     read_in_class,
     read_slot,
+    settings_key,
+    size_of,
+    static_key,
 )
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
@@ -102,6 +98,7 @@ class Walk:
         variables: Tensors, Parameters and Buffers.
         modules: cells and other modules of nnx.
         containers: lists, deques, sets and dicts, attributes of objects included.
+        refused: why the code can't be compiled, if something was found that no guard can tell of.
     """
 
     def __init__(self, roots: list[Any], logs: Collection[int] = ()):
@@ -109,6 +106,7 @@ class Walk:
         self.variables: list[Tensor] = []
         self.modules: list[nnx.Module] = []
         self.containers: list[Any] = []
+        self.refused: str | None = None
         self._logs = logs
         self._within = None
         self._visited = {}  # {id of an object, or (id of a namespace, name): its Contents or None}
@@ -207,7 +205,8 @@ class Walk:
         self._items(items, seen, depth, INSIDE)
         self._within = outer
         self._besides(container, depth)
-        self._held(container, depth)
+        if isinstance(container, collections.defaultdict):
+            self._name(getattr, setattr, container, "default_factory", depth)
 
     def _array(self, value, depth, attribute):
         is_numpys = isinstance(value, np.ndarray)
@@ -222,11 +221,6 @@ class Walk:
         if not is_library(type(value).__module__) and (id(value), None) not in self._visited:
             self._visited[id(value), None] = None
             self._attributes(value, depth)
-
-    def _held(self, value, depth):
-        """Look at what an object of Python's own holds out of sight."""
-        for read, write, name in held_by(value):
-            self._name(read, write, value, name, depth)
 
     def _contents(self, container, seen, attribute):
         guard = self._visited[id(container)] = Contents(seen, self._within, container, [(attribute, self._within)])
@@ -330,16 +324,14 @@ class Walk:
         elif isinstance(value, types.ModuleType):
             if not is_library(value.__name__):
                 self._namespaces.append((vars(value), depth))
-        elif value is os.environ or value is os.getenv:
-            self.found.append(ProcessEnvironment(tuple(os.environ.items()), self._within))
         elif isinstance(value, types.FunctionType):
             self._function(value, depth)
         elif hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial and its like
             self._visit((value.func, *value.args, *value.keywords.values()), depth)
             if isinstance(value.keywords, dict) and value.keywords:
                 self._container(value.keywords, depth, None)
-        elif held_by(value):
-            self._held(value, depth)
+        elif isinstance(value, (contextvars.ContextVar, threading.local)):
+            self.refused = "it reads a context variable, or attributes that each thread has for itself"
         elif holds_user_data(type(value)):
             self._attributes(value, depth)
             self._name(getattr, object.__setattr__, value, "__class__", depth)
@@ -443,13 +435,6 @@ class Walk:
             module = sys.modules.get(name)
             if module is not None and not is_library(name):
                 self._namespaces.append((vars(module), depth))
-        for first, *rest in module_attributes(function.__code__):
-            for held, name, value, seen in names_of_library(namespace.get(first), rest):
-                if (id(held), name) not in self._visited:
-                    self._visited[id(held), name] = None
-                    self.found.append(Name((name, seen), self._within, dict.get, dict.__setitem__, held, name, value))
-                    if type(value) is list or value is os.environ or value is os.getenv:
-                        self._visit(value, depth)
 
     def _visit_namespaces(self):
         """Of modules and of attributes of functions, what some code names; that code may name more."""

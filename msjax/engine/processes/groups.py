@@ -162,7 +162,6 @@ class _Processes:
         if place.size > 1:
             progress.advance(place.local_rank)
             join(place)
-            progress.tell_the_end(place.local_rank)
         self._set(place)
 
     def _set(self, place):

@@ -30,8 +30,7 @@ def launch(command: list[str], workers: int, timeout: float | None, host: Host =
     Args:
         command: what each process runs. Its environment says which one it is; see `msjax.engine.processes.joining`.
         workers: how many on this machine.
-        timeout: after so many seconds in which no process begins a collective, or comes to its end, while some wait for others, all are
-            ended. None waits forever. Processes of other machines are not seen.
+        timeout: after so many seconds in which no process begins a collective while some wait for others in one, all are ended. None waits forever. Processes of other machines are not seen.
         host: this machine among those on which this function is called for the same program, with as many workers each.
 
     Returns:
@@ -78,29 +77,21 @@ class _Launcher:
                 rank = self.ended.get(timeout=_LOOK)
             except queue.Empty:
                 rank = None
-            # Before the counts: whoever is gone now begins no collective that is not among these.
-            gone = self.progress.ended()
             counts = self.progress.counts()
             if rank is not None:
                 left.remove(rank)
                 status = self.workers[rank].process.returncode
                 if status:
                     return self._failed(rank, status, left)
-            gone |= set(range(len(self.workers))) - left
-            missing = [rank for rank in sorted(gone) if counts[rank] < max([0, *[counts[other] for other in left - gone]])]
+            most = max([counts[each] for each in left], default=0)
+            missing = [each for each, count in enumerate(counts) if each not in left and count < most]
             if missing:
-                return self._missing(missing, counts, left - gone)
-            if rank is not None:
-                continue
-            # At its end, a process waits for all others.
-            places = [count + (each in gone & left) for each, count in enumerate(counts)]
-            if places != seen:
-                seen, since = places, time.monotonic()
-            most = max(places)
-            late = [each for each in left if places[each] < most]
+                return self._missing(missing, counts, left)
+            if counts != seen or rank is not None:
+                seen, since = counts, time.monotonic()
+            late = [each for each in left if counts[each] < most]
             if timeout is not None and late and time.monotonic() - since > timeout:
-                waiting = [each for each, place in enumerate(places) if place == most]
-                return self._hung(late, waiting, f"collective {most}" if most <= max(counts) else "their ends", timeout)
+                return self._hung(late, [each for each in left if counts[each] == most], most, timeout)
         return 0
 
     def _missing(self, ranks, counts, left):
@@ -125,10 +116,10 @@ class _Launcher:
         self.say(f"process {worker.rank} {how}{others}{last}")
         return status if status > 0 else 1
 
-    def _hung(self, late, waiting, where, timeout):
+    def _hung(self, late, waiting, collective, timeout):
         self.say(
-            f"{self.listed(late)} hung: no sign within {timeout:g} s of coming to {where}, where {self.listed(waiting)} "
-            f"waited. The stacks of the threads that hung:"
+            f"{self.listed(late)} hung: no sign within {timeout:g} s of coming to collective {collective}, where "
+            f"{self.listed(waiting)} waited. The stacks of the threads that hung:"
         )
         for rank in late:
             # Workers print the stacks of their threads then.

@@ -8,7 +8,6 @@ compiled.
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ import jax
 import jax.core
 
 from msjax.core.door import STATE
-from msjax.engine.programs import limits
 from msjax.engine.programs.ahead import AHEAD
 from msjax.engine.programs.compilation import PROGRESS
 from msjax.engine.programs.compiler_options import compile_operator, is_nested, quick_options
@@ -29,7 +27,7 @@ from msjax.engine.programs.store import STORE
 class ProgramCache(dict):
     """The compiled programs of a family of functions, by key. An absent one is compiled when it is called.
 
-    Programs that were not used for long are dropped; see `CacheLimit`.
+    `CacheLimit` bounds how many there are.
 
     Args:
         function: from a key to the function of arrays that is compiled.
@@ -38,7 +36,7 @@ class ProgramCache(dict):
         description: if the keys are the signatures of one function, and its programs are stored on disk, that of the function.
     """
 
-    __slots__ = ("function", "jit", "name", "description", "_unused", "__weakref__")
+    __slots__ = ("function", "jit", "name", "description", "__weakref__")
 
     def __init__(
         self,
@@ -52,38 +50,21 @@ class ProgramCache(dict):
         self.jit = jit
         self.name: str = name
         self.description: str | None = description
-        # The programs that were not used since the last eviction; None until there is a program.
-        self._unused = None
 
     def __missing__(self, key: Any) -> Callable[..., Any]:
-        found = None if self._unused is None else self._unused.pop(key, None)
-        if found is None:
-            return PendingProgram(self, key)
-        self[key] = found
-        CACHE_LIMIT.count(getattr(getattr(found, "__wrapped__", None), "signatures", 1))
-        return found
-
-    def find(self, key: Any) -> Callable[..., Any] | None:
-        """The program of a key; None if there is none."""
-        return self.get(key) or (self._unused or {}).get(key)
+        return PendingProgram(self, key)
 
     def put(self, key: Any, program: Callable[..., Any]) -> None:
         """Make a program the one of a key."""
-        if self._unused is None:
-            self._unused = {}
+        if not self:
             CACHE_LIMIT.register(self)
         self[key] = program
 
     def compile_ahead(self, key: Any, values: Sequence[Any]) -> None:
         """Compile the program of a key for operands like `values` in a thread, if a core is idle."""
-        if self.jit is None and has_idle_core() and self.find(key) is None:
+        if self.jit is None and has_idle_core() and key not in self:
             shapes = [v if v.__class__ in NUMBERS else shape_of(v) for v in values]
             AHEAD.submit((id(self), key), lambda: PendingProgram(self, key).first_call(shapes, ahead=True))
-
-    def evict_unused(self) -> None:
-        """Drop the programs that were not used since the last call of this method."""
-        self._unused = dict(self)
-        self.clear()
 
     def __reduce__(self):
         raise TypeError("compiled programs can't be copied")
@@ -118,7 +99,7 @@ class PendingProgram:
 
     def __call__(self, *values: Any) -> Any:
         AHEAD.take((id(self.cache), self.key))
-        program = self.cache.find(self.key)
+        program = self.cache.get(self.key)
         # Another thread may have just compiled it.
         return self.first_call(values) if program is None else program(*values)
 
@@ -188,19 +169,13 @@ class TracedFunction:
 
     def __init__(self, fn: Callable[..., Any], cache: ProgramCache, key: Any):
         self.fn = fn
-        self.cache = weakref.ref(cache)
-        self.key = key
+        self._name, self._key = cache.name, key
         self.seen = set()
         self.metadata = []
         # The only signature of a program that is stored.
         self._only = None if cache.description is None else key
         # jax names programs after it.
         self.__name__ = getattr(fn, "__name__", "op")
-
-    @property
-    def signatures(self) -> int:
-        """The number of programs."""
-        return len(self.seen)
 
     def __call__(self, *values: Any) -> Any:
         signature = signature_of(values)
@@ -212,12 +187,7 @@ class TracedFunction:
                 with PROGRESS.of(self.__name__):
                     pass  # jax compiles afterwards
             CACHE_LIMIT.count()
-            cache = self.cache()
-            if cache is not None:
-                CACHE_LIMIT.count_shapes(cache.name, self.key)
-                program = cache.find(self.key)
-                if len(self.seen) >= max(2, min(limits.MANY_SIGNATURES, CACHE_LIMIT.programs // 16)) and program is not None:
-                    cache.put(self.key, SignatureCache(self.fn, cache, self.key, programs=dict.fromkeys(self.seen, program)))
+            CACHE_LIMIT.count_shapes(self._name, self._key)
         with_metadata = getattr(self.fn, "with_metadata", None)
         if with_metadata is None:
             return self.fn(*values)
@@ -229,7 +199,7 @@ class TracedFunction:
 class SignatureCache:
     """The cache of one function's programs by the signatures of their operands, as an entry of a `ProgramCache`.
 
-    Where a function needs none, jax itself finds the program of a signature; but it drops all of them or none.
+    Where a function needs none, jax itself finds the program of a signature.
 
     Args:
         fn: the function. Not a `TracedFunction`: jax keeps what it compiled for that as long as it lives.
@@ -250,8 +220,7 @@ class SignatureCache:
         programs: dict[Any, Any] | None = None,
     ):
         self._fn = fn
-        self._cache = weakref.ref(cache)
-        self._key = key
+        self._name, self._key = cache.name, key
         self.programs = ProgramCache(self._function, cache.jit, description=description)
         for signature, program in (programs or {}).items():
             self.programs.put(signature, program)
@@ -260,7 +229,6 @@ class SignatureCache:
         # Most functions are called for one signature only, and a stored program checks it faster than it is found.
         self._single = None
         self._has_several = description is None
-        CACHE_LIMIT.register(self)
 
     def _function(self, _):
         return self._fn
@@ -276,9 +244,7 @@ class SignatureCache:
         programs = self.programs
         program = programs[signature]
         if program.__class__ is PendingProgram and programs.description is not None:
-            cache = self._cache()
-            if cache is not None:
-                CACHE_LIMIT.count_shapes(cache.name, self._key)
+            CACHE_LIMIT.count_shapes(self._name, self._key)
         try:
             out = program(*values)
         except TypeError as error:
@@ -291,9 +257,5 @@ class SignatureCache:
             if len(programs) > 1:
                 self._has_several = True
             else:
-                self._single = programs.find(signature)
+                self._single = programs.get(signature)
         return out
-
-    def evict_unused(self) -> None:
-        """Find the program by its signature at the next call, so that `CacheLimit` sees that it is used."""
-        self._single = None

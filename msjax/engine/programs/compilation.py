@@ -10,8 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
-from typing import Any, Self
 
 import jax
 
@@ -112,12 +110,12 @@ class CompilationProgress:
         self._began = self._last = 0.0
         self._thread = None
 
-    def of(self, name: str) -> Any:
+    @contextlib.contextmanager
+    def of(self, name: str) -> Iterator[None]:
         """A context manager around one compilation; `name` is what the line shows of it."""
-        return _Compilation(self, name) if sys.stderr is not None and sys.stderr.isatty() else nullcontext()
-
-    def begin(self, name: str) -> None:
-        """Note that a compilation begins."""
+        if sys.stderr is None or not sys.stderr.isatty():
+            yield
+            return
         with self._lock:
             now = time.monotonic()
             if self._thread is None:
@@ -127,12 +125,12 @@ class CompilationProgress:
             self._running += 1
             self._count += 1
             self._name, self._last = name, now
-
-    def end(self) -> None:
-        """Note that a compilation has ended."""
-        with self._lock:
-            self._running -= 1
-            self._last = time.monotonic()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._last = time.monotonic()
 
     def _watch(self):
         shown = False
@@ -154,19 +152,6 @@ class CompilationProgress:
 def _write(text):
     sys.stderr.write(text)
     sys.stderr.flush()
-
-
-class _Compilation:
-    def __init__(self, progress, name):
-        self.progress = progress
-        self.name = name
-
-    def __enter__(self) -> Self:
-        self.progress.begin(self.name)
-        return self
-
-    def __exit__(self, *_exception: Any) -> None:
-        self.progress.end()
 
 
 PROGRESS = CompilationProgress()

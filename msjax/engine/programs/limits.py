@@ -6,51 +6,46 @@ import collections
 import warnings
 import weakref
 from collections.abc import Hashable
-from typing import Protocol
+from typing import Any
 
 from msjax.core.base.errors import where
 from msjax.core.base.weak import LiveSet
 from msjax.core.door import STATE
 
-# From so many signatures on, each program of a function is dropped alone, and the network in which that happens gets a warning.
+# So many signatures of one operator in a network lead to a warning.
 MANY_SIGNATURES = 64
 
 
-class Evicting(Protocol):
-    """A cache that `CacheLimit` can make drop programs."""
-
-    def evict_unused(self) -> None:
-        """Drop the programs that were not used since the last call of this method."""
-
-
 class CacheLimit:
-    """The limit on the programs that the caches of the process hold: the setting `program_cache_size`.
+    """The limit on the programs of operators that the process holds: the setting `program_cache_size`.
 
-    When half of that number has been compiled, or used again, since the last time, every cache drops what was not used since then.
-    So a call of a program that was used lately has nothing to note.
+    When half of that number has been compiled, all caches are emptied, and what is used again is compiled again. So a call has nothing to note.
 
     Attributes:
-        programs: how many are kept.
+        programs: how many there are at most.
     """
 
     def __init__(self):
-        self._caches: LiveSet[Evicting] = LiveSet()
-        self._recent = 0
+        self._caches: LiveSet[dict[Any, Any]] = LiveSet()
+        self._made = 0
+        self._latest: list[dict[Any, Any]] = []
         # For each network, how often each operator was compiled for new shapes in it; under None, whether it was warned of that.
         self._shapes = weakref.WeakKeyDictionary()
         self.programs = 8192
 
-    def register(self, cache: Evicting) -> None:
+    def register(self, cache: dict[Any, Any]) -> None:
         """Count a cache in, which is referred to weakly."""
         self._caches.add(cache)
 
-    def count(self, number: int = 1) -> None:
-        """Note programs that were compiled, or used for the first time since their cache last dropped some."""
-        self._recent += number
-        if self._recent > max(self.programs // 2, 1):
-            self._recent = number
-            for cache in self._caches:
-                cache.evict_unused()
+    def count(self) -> None:
+        """Note that a program was compiled."""
+        self._made += 1
+        if self._made > max(self.programs // 2, 1):
+            self._made = 1
+            caches = [*self._caches]
+            self._latest = [dict(cache) for cache in caches]  # other threads are using some of them
+            for cache in caches:
+                cache.clear()
 
     def count_shapes(self, operator: str, key: Hashable) -> None:
         """Count that an operator was compiled for new shapes in the network that is running; many of them lead to one warning.

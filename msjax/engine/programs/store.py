@@ -87,7 +87,11 @@ class ProgramStore:
             else:
                 metadata, out_tree = None, structure_of_data(results)
             in_tree = jax.tree.structure((tuple(values), {}))
-            return jax_slots.deserialized(payload, in_tree, out_tree, only_device(), _CallCheck(key, metadata))
+
+            def check(*operands, _metadata=metadata):  # it holds the program's metadata
+                key.check(operands)
+
+            return jax_slots.deserialized(payload, in_tree, out_tree, only_device(), check)
         except FileNotFoundError:
             return None
         except Exception:  # whatever is wrong with the file, the program is compiled, and the file written again
@@ -162,17 +166,6 @@ class _Waiting(NamedTuple):
         payload, out_tree = jax_slots.serialized(self.compiled)
         stored = self.fn.stored_metadata(self.metadata) if hasattr(self.fn, "stored_metadata") else structure_as_data(out_tree)
         return StoreEntry(stored, payload)
-
-
-class _CallCheck:
-    """The check of each call of a program from disk that jax's fast path doesn't know. It holds the program's metadata."""
-
-    def __init__(self, key: StoreKey, metadata: Any):
-        self._key = key
-        self._metadata = metadata
-
-    def __call__(self, *operands: Any) -> None:
-        self._key.check(operands)
 
 
 STORE = ProgramStore()

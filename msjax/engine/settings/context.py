@@ -24,8 +24,9 @@ from msjax.core.base.checks import (
     check_value,
     is_int,
 )  # fmt: skip
-from msjax.core.door import ACTIVITY, VERSION
+from msjax.core.door import ACTIVITY, HOOK_SETTINGS, VERSION
 from msjax.engine.programs import disk_cache
+from msjax.engine.programs.limits import CACHE_LIMIT
 from msjax.engine.programs.tiers import TieredProgram
 from msjax.engine.settings import precision
 from msjax.engine.settings.current import DIALECTS, GRAPH_MODE as GRAPH_MODE, PYNATIVE_MODE as PYNATIVE_MODE, SETTINGS
@@ -46,7 +47,6 @@ __all__ = [
 # Levels of syntax that MindSpore's compiler takes, for the setting jit_syntax_level.
 STRICT, COMPATIBLE, LAX = 0, 1, 2
 
-RANDOM_NUMBERS = ("mindspore", "jax")
 DEVICE_TARGETS = ("CPU", "GPU", "TPU", "Ascend", "Davinci")
 
 # Settings of MindSpore programs that have no counterpart in XLA: stored, so that they can be read back, without effect.
@@ -114,22 +114,17 @@ def set_context(**kwargs: Any) -> None:
             started again does not compile again.
         compile_cache_path (str): the folder for that; by default ``msjax`` in the user's cache directory.
         compile_cache_bytes (int): how large the folder may be after the program; 1 GiB by default. The oldest files are deleted.
-        detect_anomaly (bool): True makes an error or a NaN in a backward pass name the line and cell of the forward pass that it
-            belongs to. Everything runs in PyNative mode meanwhile, and slower. See `tools.detect_anomaly`.
         deterministic (str): "ON" has large compiled programs run on CPUs with all optimizations from the first call on. "OFF", the default, has
             the first calls run sooner without them, so that the last bits of results depend on when the optimized program is ready.
             On GPUs, the environment variable ``XLA_FLAGS=--xla_gpu_deterministic_ops=true`` has results be the same in each run.
         hook_dialect (str): where hooks sit and what they get: "tutorial", "mindspore-2.10" or "mindspore-1".
         hook_queue_bytes (int): how many bytes of values may wait for hooks of programs under ``jax.jit``; 256 MiB by default.
             A program that has more to hand over waits until hooks have been called.
-        program_cache_size (int): how many compiled programs are kept, of operators and of compiled functions; 8192 by default. Those
-            that were not used for longest are dropped, and compiled again if they are needed. Each takes up to 1.4 MiB of memory.
+        program_cache_size (int): how many compiled programs of operators there are at most; 8192 by default. When half as many have been
+            compiled, all are dropped, and compiled again as they are needed. Each takes up to 1.4 MiB of memory.
         gpu_config (dict): "matmul_allow_tf32" and "conv_allow_tf32": whether operands of float32 may be rounded to TF32 on GPUs (and to
             bfloat16 on TPUs). The first is jax's own setting, `jax_default_matmul_precision`, for all of this process. By default,
             jax rounds both; programs of `msjax run` and `install_as_mindspore` round those of convolutions only, as MindSpore does.
-        random_numbers (str): "mindspore" (the default) draws MindSpore's numbers from a seed that was set: orders of rows, initial weights,
-            dropout, and outside of compiled programs other random operators. "jax" draws from numpy's generators on the host and from jax's
-            elsewhere.
         **kwargs: MindSpore's other settings are accepted and kept, without effect.
 
     Raises:
@@ -160,7 +155,7 @@ def get_context(attr_key: str) -> Any:
     if attr_key == "device_target":
         return SETTINGS.device_target or _default_target()
     if attr_key in _SETTERS:
-        return getattr(SETTINGS, attr_key)
+        return getattr(*_ELSEWHERE.get(attr_key, (SETTINGS, attr_key)))
     check_known(attr_key, _names(), "get_context", "setting", ValueError)
     return SETTINGS.kept[attr_key]
 
@@ -212,11 +207,16 @@ def _update_compile_cache(_value: Any = None):
         disk_cache.disable()
 
 
+# Where settings are kept that aren't attributes of `SETTINGS`: (object, attribute).
+_ELSEWHERE = {"hook_queue_bytes": (HOOK_SETTINGS, "queue_bytes"), "program_cache_size": (CACHE_LIMIT, "programs")}
+
+
 def _checked(name: str, check: Callable[[Any, str, str], Any], tell: Callable[[Any], object] = bool) -> Callable[[Any], None]:
-    """The setter of a setting that is an attribute of `SETTINGS`; `tell` is called with the new value afterwards."""
+    """The setter of a setting; `tell` is called with the new value afterwards."""
 
     def set_it(value):
-        setattr(SETTINGS, name, check(value, name, "set_context"))
+        owner, attribute = _ELSEWHERE.get(name, (SETTINGS, name))
+        setattr(owner, attribute, check(value, name, "set_context"))
         tell(value)
 
     return set_it
@@ -295,11 +295,9 @@ _SETTERS = {
     "deterministic": _checked(
         "deterministic", _one_of(("ON", "OFF")), lambda value: TieredProgram.set_deterministic(value == "ON")
     ),
-    "detect_anomaly": _checked("detect_anomaly", check_bool, ACTIVITY.set_detect_anomaly),
     "hook_dialect": _checked("hook_dialect", _one_of(tuple(DIALECTS)), lambda _: VERSION.changed()),
     "hook_queue_bytes": _checked("hook_queue_bytes", check_positive_int),
     "program_cache_size": _checked("program_cache_size", check_positive_int),
-    "random_numbers": _checked("random_numbers", _one_of(RANDOM_NUMBERS), lambda _: VERSION.changed()),
     "enable_compile_cache": _checked("enable_compile_cache", check_bool, _update_compile_cache),
     "compile_cache_path": _set_compile_cache_path,
     "compile_cache_bytes": _checked(

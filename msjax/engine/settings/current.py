@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from msjax.core.door import HOOK_SETTINGS
-from msjax.engine.programs.limits import CACHE_LIMIT
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,6 @@ class _Settings:
         self.device_target: str | None = None
         self.device_id = 0
         self.pynative_synchronize = False
-        self.detect_anomaly = False
         self.deterministic = "OFF"
         self.dialect: Dialect
         self.enable_compile_cache = False
@@ -86,38 +84,6 @@ class _Settings:
     def hook_dialect(self, name: str) -> None:
         self.dialect = DIALECTS[name]
         HOOK_SETTINGS.follow(**dict.fromkeys(self.dialect.of_protocol, True))
-
-    @property
-    def hook_queue_bytes(self) -> int:
-        """How many bytes of values may wait for hooks of programs under ``jax.jit``."""
-        return HOOK_SETTINGS.queue_bytes
-
-    @hook_queue_bytes.setter
-    def hook_queue_bytes(self, value: int) -> None:
-        HOOK_SETTINGS.queue_bytes = value
-
-    @property
-    def random_numbers(self) -> str:
-        """Whose random numbers are drawn, "mindspore" or "jax"."""
-        # The command reads these settings before the rest of the package is there.
-        from msjax.common.seeds import SEEDS
-
-        return SEEDS.random_numbers
-
-    @random_numbers.setter
-    def random_numbers(self, value: str) -> None:
-        from msjax.common.seeds import SEEDS
-
-        SEEDS.random_numbers = value
-
-    @property
-    def program_cache_size(self) -> int:
-        """How many compiled programs are kept."""
-        return CACHE_LIMIT.programs
-
-    @program_cache_size.setter
-    def program_cache_size(self, value: int) -> None:
-        CACHE_LIMIT.programs = value
 
 
 SETTINGS = _Settings()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.core.base.checks import check_known, check_options, check_type, check_value
+from msjax.core.base.checks import check_known, check_one_of, check_options, check_type, check_value
 
 
 class ParallelMode:
@@ -98,10 +98,7 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
 
 
 def _check_mode(mode):
-    if mode not in ParallelMode.MODE_LIST:
-        raise ValueError(
-            f"For 'set_auto_parallel_context', 'parallel_mode' should be one of {', '.join(ParallelMode.MODE_LIST)}, but got {mode!r}."
-        )
+    check_one_of(mode, ParallelMode.MODE_LIST, "parallel_mode", "set_auto_parallel_context")
     if mode in (ParallelMode.SEMI_AUTO_PARALLEL, ParallelMode.AUTO_PARALLEL):
         raise NotImplementedError(
             f"msjax has no parallel mode {mode!r}: functionalize the network and give its parameters jax shardings."

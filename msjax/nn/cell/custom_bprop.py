@@ -14,7 +14,6 @@ from msjax.common.tensor_values import TENSORS
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import cell_path, describe
 from msjax.core.door import ACTIVITY
-from msjax.engine.autograd.monitor import current
 from msjax.engine.autograd.tensor_api import register_hook_list
 from msjax.nn.cell.parts import CellPart
 
@@ -53,7 +52,7 @@ def call_with_bprop(cell: CellPart, args: tuple[Any, ...], kwargs: dict[str, Any
         f"bprop of {type(cell).__name__}",
         keeps=[*plain, *(s for s in saved if isinstance(s, Tensor))],
     )
-    if ACTIVITY.slow_dispatch and (monitor := current()) is not None:
+    if ACTIVITY.slow_dispatch and (monitor := STATE.monitor) is not None:
         monitor.called(node, node.name, [t._value for t in tensors])
     outputs = []
     for i, tensor in enumerate(plain):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import jax
@@ -27,9 +26,6 @@ class SeededKeys:
         self._seed = int(seed) % 2**31
         self._generator = Generator(self._seed)
         self._state = self._generator.state  # made here: what a trace makes is gone with it
-        self._epoch = None
-        # Threads that draw at the same time get keys of their own.
-        self._lock = threading.Lock()
         SEEDS.register(self)
 
     def restart(self) -> None:
@@ -42,12 +38,6 @@ class SeededKeys:
         if not is_tracer(state._value):
             if is_tracer(default_generator.state._value) and not STATE.at_level_of_program():
                 return _mixed(default_generator.next_key(), self._seed)
-            # Seeding the default generator replaces its numpy generator, and restarts this sequence.
-            with self._lock:
-                if self._epoch is not SEEDS.generator:
-                    if self._epoch is not None:
-                        self.restart()
-                    self._epoch = SEEDS.generator
             STATE.used((state,))
         return self._generator.next_key()
 

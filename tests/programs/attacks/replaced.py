@@ -126,7 +126,6 @@ _SETTINGS = {
     "a function of the script": ("scale = lambda x: x * 3", "scale = globals().get('scale', lambda x: x)\nshow('jit', ms.from_jax(lambda x: scale(jnp.tanh(x)))(X).asnumpy())"),
     "a custom operator": ("C = 3.0", "C = globals().get('C', 2.0)\nshow('custom', ops.Custom(lambda x: x * C, lambda x: x, lambda x: x, func_type='pyfunc')(X).asnumpy())"),
     "a cell's own": ("nn.Softsign.construct = lambda self, x: ops.tanh(x)", "show('cell', nn.Softsign()(X).asnumpy())"),
-    "random numbers of jax": ("ms.set_context(random_numbers='jax')", "ms.set_seed(1)\nshow('drop', nn.Dropout(p=0.5).set_train()(X).asnumpy())\nshow('n', ops.standard_normal((3,)).asnumpy())"),
 }  # fmt: skip
 
 REPLACED = {

@@ -26,6 +26,7 @@ class Pure(NamedTuple):
             new state).
         done: takes the new state, which becomes the model's.
         owner: what lives as long as the hooks that a program of it would have; None where programs don't depend on the model.
+        changes: whether a program may depend on what is neither in the anchor nor in the state, such as attributes of a Cell.
     """
 
     anchor: Any
@@ -33,6 +34,7 @@ class Pure(NamedTuple):
     run: Callable[..., tuple[Any, Any, Any]]
     done: Callable[[Any], None]
     owner: Any = None
+    changes: bool = False
 
     def once(self, options: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """(the result, Captured) of a call like the model's, whose state changes."""
