@@ -82,7 +82,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
         for _ in range(8):
             known = {id(v) for v in variables}
             variables += [v for k, v in passed.items() if k not in known]
-            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs)
+            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, before.unread)
             missing = attempt.trace_it()
             if not missing:
                 if body.again:
@@ -99,7 +99,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
 class _TraceOfBody:
     """One try to trace a body with a set of variables."""
 
-    def __init__(self, body: Body, variables, leaves, treedef, inputs):
+    def __init__(self, body: Body, variables, leaves, treedef, inputs, unread):
         self.body: Any = body.call
         self.subject = body.subject
         self.variables = list(variables)
@@ -114,7 +114,7 @@ class _TraceOfBody:
         self.tape: TracedTape | None = None
         self.kept: list[int] = []
         self.wanted: list[bool] = []
-        self.trace = Trace(self.variables)
+        self.trace = Trace(self.variables, unread)
         self.in_body = False
 
     def trace_it(self):
@@ -251,6 +251,7 @@ class _TraceOfBody:
                 if not isinstance(value, Tensor) or id(root_of(value)) in known or not is_tracer(value._value):
                     continue
                 output = self._output(value._value)
+                self.trace.see((before.get(name),))  # a variable, too, although no code reads it
                 if id(before.get(name)) in known:
                     self.writes.append((before[name], output))
                     object.__setattr__(cell, name, before[name])
