@@ -160,6 +160,7 @@ class Trace(ProgramUnderWay):
 
     Args:
         variables: the Tensors that it is known to read or write from outside.
+        draws: the states of its random operators, where the code was traced before.
         unread: the names of attributes of cells that no code reads, by the id of the cell.
 
     Attributes:
@@ -172,8 +173,9 @@ class Trace(ProgramUnderWay):
 
     falls_back = True
 
-    def __init__(self, variables: list[Buffer], unread: Mapping[int, Collection[str]]):
+    def __init__(self, variables: list[Buffer], draws: list[tuple[Any, Any]], unread: Mapping[int, Collection[str]]):
         super().__init__()
+        self.draws = draws
         self._unread = unread
         self.variables = {id(v): v for v in variables}
         self.may_be_rejected: bool = False
