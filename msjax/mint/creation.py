@@ -96,7 +96,8 @@ def randint(*args: Any, generator: Generator | None = None, dtype: Type | None =
 def randint_like(input: Tensor, *args: Any, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Random integers in another Tensor's shape and, by default, type: ``randint_like(input, low, high)`` or ``(input, high)``."""
     low, high = args if len(args) == 2 else (0, *args)
-    return ops.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype)
+    dtype = input.dtype if dtype is None else dtype
+    return ops.cast(ops.randint(low, high, input.shape, dtype=dtype if dtype.kind in "iu" else mstype.int64), dtype)
 
 
 def randperm(n: int, *, generator: Generator | None = None, dtype: Type = mstype.int64) -> Tensor:

@@ -10,6 +10,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, overload
 
+from msjax.common import dtype as mstype
 from msjax.common.bases import attached_to
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
@@ -201,6 +202,12 @@ def _sum_to_size(self: Tensor, *size: Any) -> Tensor:
     return reduction.sum_kept(out, tuple(builtins.range(lead)), False) if lead else out
 
 
+def _cumsum(self: Tensor, axis: int, dtype: Type | None = None) -> Tensor:
+    """The cumulative sum along an axis; of Bool, Int8, Int16 and UInt8 as Int32, unless `dtype` is given."""
+    small = dtype is None and self.dtype in (mstype.int8, mstype.int16, mstype.uint8)
+    return cumulative.cumsum(self, axis, mstype.int32 if small else dtype)
+
+
 @attached_to(Tensor)
 class ReductionMethods:
     """Methods of reductions and cumulative operators."""
@@ -233,7 +240,7 @@ class ReductionMethods:
     from msjax.ops.function.math_func.statistics import cov, kthvalue, nanquantile, quantile
 
     # cumulative
-    cumsum: Final = method_of(cumulative.cumsum, dim="axis")
+    cumsum: Final = method_of(_cumsum, dim="axis")
     cumprod: Final = method_of(cumulative.cumprod, axis="dim")
     cummax: Final = method_of(cumulative.cummax, dim="axis")
     cummin: Final = method_of(cumulative.cummin, dim="axis")

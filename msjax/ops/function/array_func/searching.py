@@ -115,15 +115,16 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         >>> print(ops.bincount(Tensor([1, 2, 2])))
         [0. 1. 2.]
     """
-    if checked(input, "bincount").dtype.kind not in "iu":
+    if checked(input, "bincount").dtype.kind not in "biu":
         raise TypeError(f"For 'bincount', 'input' should be of integers, but is {input.dtype}.")
     check_value(input, input.ndim == 1, "be a vector", "input", "bincount")
     check_int(minlength, "minlength", "bincount")
     check_value(weights, weights is None or weights.shape == input.shape, f"have shape {input.shape}", "weights", "bincount")
+    input = input.astype(mstype.int32) if input.dtype is mstype.bool_ else input
     known = known_array(input, "bincount")
     if known.min(initial=0) < 0:
         raise ValueError("For 'bincount', the elements should not be negative.")
-    length = max(int(known.max(initial=-1)) + 1, minlength)
+    length = max(int(known.max()) + 1 if known.size else 0, minlength)
     out = _COUNT(input, weights, length)
     return out if out.dtype is mstype.float64 else out.astype(mstype.float32)
 

@@ -16,7 +16,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import as_operand, kind_of, promote, spread, to_float
+from msjax.ops.dispatch.promotion import as_operand, is_number, kind_of, promote, spread, to_float
 from msjax.ops.function.math_func.tables import binary, renamed
 
 __all__ = [
@@ -160,6 +160,8 @@ def fmod(input: TensorLike, other: TensorLike) -> JaxArray:
         >>> print(ops.fmod(Tensor([7, -7]), 3))
         [ 1 -1]
     """
+    if not is_number(input) and kind_of(input.dtype) == "u":
+        other = builtins.abs(other)  # a negative divisor would wrap; its sign does not count
     x, y = promote(input, other, scalar_tensors_yield=True)
     return jnp.fmod(x, y).astype(x.dtype)
 

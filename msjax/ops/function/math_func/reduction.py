@@ -61,14 +61,14 @@ def sum(
         input (Tensor): any shape.
         dim (int, tuple or list, optional): the axes. Default: None, for all.
         keepdim (bool): whether reduced axes stay, with size 1. Default: False.
-        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
+        dtype (ms.dtype, optional): the dtype to convert to first, and the sum's. Default: None.
 
     Example:
         >>> from msjax import Tensor, ops
         >>> print(ops.sum(Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [3. 7.]
     """
-    return jnp.sum(x := _wide(_cast(as_operand(input), dtype)), reduced_axes(dim, x), keepdims=keepdim)
+    return _cast(jnp.sum(x := _wide(_cast(as_operand(input), dtype)), reduced_axes(dim, x), keepdims=keepdim), dtype)
 
 
 @operator(tensors=True)
@@ -103,20 +103,22 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool
 def prod(
     input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False, dtype: DTypeLike | None = None
 ) -> JaxArray:
-    """The product over axes; of Bools and integers as Int64.
+    """The product over axes; of Bools and integers as Int64, but over axes in a tuple or list in the dtype of `input`.
 
     Args:
         input (Tensor): any shape.
         axis (int, tuple or list, optional): the axes. Default: None, for all.
         keep_dims (bool): whether reduced axes stay, with size 1. Default: False.
-        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
+        dtype (ms.dtype, optional): the dtype to convert to first, and the product's. Default: None.
 
     Example:
         >>> from msjax import Tensor, ops
         >>> print(ops.prod(Tensor([2.0, 3.0, 4.0])))
         24.0
     """
-    return jnp.prod(x := _wide(_cast(as_operand(input), dtype)), reduced_axes(axis, x), keepdims=keep_dims)
+    own = _cast(as_operand(input), dtype)
+    out = jnp.prod(x := _wide(own), reduced_axes(axis, x), keepdims=keep_dims)
+    return out if dtype is None and not isinstance(axis, (tuple, list)) else out.astype(own.dtype)
 
 
 # The class forms keep the dtype of integers, where the functions count in Int64.
@@ -294,14 +296,14 @@ def logsumexp(input: TensorLike, dim: int | Sequence[int], keepdim: bool = False
 def nansum(
     input: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, dtype: DTypeLike | None = None
 ) -> JaxArray:
-    """The sum over the axes `axis` (all by default), NaN counted as 0.
+    """The sum over the axes `axis` (all by default), NaN counted as 0; of Bools as Int64.
 
     Example:
         >>> from msjax import Tensor, ops
         >>> print(ops.nansum(Tensor([1.0, 3.0, float('nan')])))
         4.0
     """
-    x = _cast(input, dtype)
+    x = _wide(input) if dtype is None and kind_of(input.dtype) == "b" else _cast(input, dtype)
     return jnp.nansum(x, reduced_axes(axis, x), keepdims=keepdims).astype(x.dtype)
 
 
