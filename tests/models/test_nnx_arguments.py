@@ -87,13 +87,17 @@ def test_studies_leave_the_arguments_as_they_were(model):
     assert (source.calls[...], cache.calls[...]) == (0.0, 1.0)
 
 
+class Keeps(nnx.Module):
+    kept: nnx.Variable
+
+
 def _add(x, count):
     count[...] += 1
     return hooks.site("x", x)
 
 
 def test_variables_states_and_new_attributes():
-    count, state, new = nnx.Variable(jnp.zeros(())), nnx.state(Cache()), nnx.Module()
+    count, state, new = nnx.Variable(jnp.zeros(())), nnx.state(Cache()), Keeps()
     hooks.run_with_cache(_add, X, count)
     hooks.compile(_add)(X, count)
     hooks.capture(lambda x, state: _add(x, state["calls"]))(X, state)

@@ -44,7 +44,8 @@ class Scopes:
         for tools in added():
             self._gradients.enter_context(tools.scopes(self._under_way))
         for i, model in enumerate(self.models):
-            if paths(model).keys() <= check(model).keys():
+            names = paths(model).keys()  # of linen models that haven't run yet, none are known
+            if names and names <= check(model).keys():
                 continue  # such as a cache, which nothing calls
             enter, leave = functools.partial(self._entered, i, names_in(model)), functools.partial(self._left, i)
             self._handles += [
