@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     )
     from msjax.alias import install_as_mindspore as install_as_mindspore
     from msjax.check import run_check as run_check
+    from msjax.common.containers import mutable as mutable
     from msjax.common.random import (
         get_rng_state as get_rng_state,
         initial_seed as initial_seed,
@@ -90,7 +91,6 @@ if TYPE_CHECKING:
         JitConfig as JitConfig,
         jit_class as jit_class,
         lazy_inline as lazy_inline,
-        mutable as mutable,
         no_inline as no_inline,
         set_recursion_limit as set_recursion_limit,
     )

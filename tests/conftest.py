@@ -91,8 +91,11 @@ def clean_state():
     ms.set_seed(0)
     SETTINGS.mode, SETTINGS.hook_dialect = ms.PYNATIVE_MODE, "tutorial"
     ms.set_context(pynative_synchronize=False)
+    kept = dict(SETTINGS.kept)
     yield
     ms.reset_auto_parallel_context()
+    SETTINGS.kept.clear()
+    SETTINGS.kept.update(kept)
     assert STATE.scope is ROOT and STATE.recording and not STATE.owners
     SETTINGS.mode, SETTINGS.hook_dialect = ms.PYNATIVE_MODE, "tutorial"
     ms.set_context(pynative_synchronize=False)

@@ -124,6 +124,27 @@ def test_arguments_in_containers():
     assert numbers(ms.grad(lambda p, y: p[0] * y, 1)([X], Y)) == [1.0, 2.0]
 
 
+def test_what_mutable_returned_has_a_gradient_of_its_own_among_several():
+    a, b, c = Tensor(2.0), Tensor(3.0), Tensor(4.0)
+    f = lambda x, l: x * l[0] * l[1] * l[1]  # noqa: E731
+    assert numbers(ms.grad(f, (0, 1))(a, [b, c])) == 48.0
+    assert numbers(ms.grad(f, (0, 1))(a, ms.mutable((b, c)))) == (48.0, (32.0, 48.0))
+    compiled = ms.jit(lambda *args: ms.grad(f, (0, 1))(*args))
+    for gradient in (ms.grad(f, (0, 1)), compiled, ms.ops.GradOperation(get_all=True)(f)):
+        assert numbers(gradient(a, ms.mutable([b, c]))) == (48.0, [32.0, 48.0])
+        assert numbers(gradient(a, ms.mutable([b, 3.0]))) == (27.0, [18.0, 0.0])
+    nested = ms.grad(lambda x, d: x * d["u"] * d["v"][0], (0, 1))(a, ms.mutable({"u": b, "v": (c,)}))
+    assert numbers(nested) == (12.0, {"u": 8.0, "v": (6.0,)})
+
+
+def test_a_container_that_holds_itself_is_an_error():
+    itself = {}
+    itself["itself"] = itself
+    for call in (lambda: ms.grad(lambda x, d: x * 2)(X, itself), lambda: ms.mutable(itself)):
+        with pytest.raises(RuntimeError, match="holds itself"):
+            call()
+
+
 def test_numbers_have_no_gradient():
     assert ms.grad(lambda n, x: x * n)(3.0, X) == ()
     assert numbers(ms.grad(lambda n, x: x * n, (0, 1))(3.0, X)) == [3.0, 3.0]

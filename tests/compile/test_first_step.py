@@ -159,3 +159,21 @@ def test_jax_is_given_the_equations_of_a_large_program_as_they_are(monkeypatch):
         found = [v.asnumpy().tolist() for v in run(x, y)]
         assert found == [[[3, 4]], [7, 10], [7, 10], 1.5, [[7, 7]], [1, 2]]
     assert not evaluated and [v.tolist() for v in seen] == [[[7, 7]]] * 2
+
+
+def test_equal_equations_of_large_programs_are_computed_once(monkeypatch):
+    monkeypatch.setattr(observers, "_MANY", 1)
+
+    def fn(x):
+        left, right = jnp.split(x, 2)
+        again, other = jnp.split(x, 2)
+        barriers = jax.lax.optimization_barrier(left) + jax.lax.optimization_barrier(left)
+        return jnp.sin(x) * 2.0 + jnp.sin(x) * 2.0, left * 3.0 - other, again * 3.0 - right, barriers, jnp.cos(x)[:0], x
+
+    x = np.arange(4, dtype=np.float32)
+    closed = jax.make_jaxpr(fn)(x)
+    outs, _ = observers.Observing(closed).run([x])
+    for out, expected in zip(outs, fn(x), strict=True):
+        np.testing.assert_array_equal(out, expected)
+    found = [eqn.primitive.name for eqn in jax.make_jaxpr(lambda x: observers.Observing(closed).run([x])[0])(x).jaxpr.eqns]
+    assert [found.count(name) for name in ("sin", "split", "optimization_barrier")] == [1, 1, 2]

@@ -108,8 +108,25 @@ def test_a_program_that_cannot_be_optimized_ahead_fails_where_it_is_called(compi
     assert calls == [(1,)]
 
 
+def test_programs_with_many_small_equations_have_two_tiers(compiled, monkeypatch):
+    monkeypatch.setattr(compiler_options, "_LARGE", 6)
+    monkeypatch.setattr(compiler_options, "large_options", lambda: {"xla_backend_optimization_level": 1})
+
+    def fn(x):
+        for _ in range(6):
+            x = jnp.tanh(x)
+        return x @ x.T
+
+    for few, tiered in ((7, True), (5, False)):  # arrays of 6 elements, and the product's of 4
+        monkeypatch.setattr(compiler_options, "_FEW", few)
+        compiled.clear()
+        np.testing.assert_allclose(compile_program(fn, jax.make_jaxpr(fn)(X).jaxpr)(X), fn(X), rtol=1e-6)
+        assert compiled == ([{"xla_backend_optimization_level": 0}] if tiered else [])
+
+
 def test_programs_with_many_different_equations_have_two_tiers(compiled, monkeypatch):
     monkeypatch.setattr(compiler_options, "_LARGE", 3)
+    monkeypatch.setattr(compiler_options, "_FEW", 0)
     monkeypatch.setattr(compiler_options, "large_options", lambda: {"xla_backend_optimization_level": 1})
 
     def fn(x):

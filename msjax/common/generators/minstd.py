@@ -63,6 +63,27 @@ def after(state: jax.Array, count: int) -> jax.Array:
     return _product(state, jnp.uint32(pow(FACTOR, count, PRIME)))
 
 
+def units(state: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
+    """(the next words as float32 numbers in [0, 1), the state after them), in a program of jax."""
+    return _unit(_words(state, count)), after(state, count)
+
+
+def normals(state: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
+    """(the next numbers of `standard_normal`, the state after them), in a program of jax.
+
+    Numbers come in pairs; where `count` is odd, the last one is left out, as in MindSpore's operators.
+    """
+    pairs = (count + 1) // 2
+    # So many pairs of words lie 13 standard deviations above what is needed.
+    found = _words(state, 2 * int(pairs * 4 / np.pi + 8 * pairs**0.5 + 40))
+    x, y = (2 * _unit(found).reshape(-1, 2) - 1).T
+    squares = x * x + y * y
+    inside = jnp.flatnonzero((squares <= 1) & (squares != 0), size=pairs)
+    s = squares[inside]
+    scale = jnp.sqrt(-2 * jnp.log(s) / s)
+    return jnp.stack([y[inside] * scale, x[inside] * scale], 1).reshape(-1)[:count], found[2 * inside[-1] + 1]
+
+
 def kept(state: jax.Array, shape: tuple[int, ...], share: jax.Array) -> jax.Array:
     """Which elements dropout keeps, in a program of jax: those whose number in [0, 1) is less than the share of those to keep.
 
@@ -73,6 +94,10 @@ def kept(state: jax.Array, shape: tuple[int, ...], share: jax.Array) -> jax.Arra
     """
     floats = (_words(state, int(np.prod(shape, dtype=np.int64))) - 1).astype(jnp.float32) * jnp.float32(2.0**-31)
     return (floats < share).reshape(shape)
+
+
+def _unit(found):
+    return jnp.minimum((found - 1).astype(jnp.float32) * jnp.float32(2.0**-31), jnp.float32(1 - 2**-24))
 
 
 def _words(state, count):

@@ -196,6 +196,8 @@ class ProgramUnderWay:
         forward_hooks: (hook, weak reference to a Tensor that it was given, sentence that names it) of the traced forward hooks.
         groups: the groups of processes over which the program communicates.
         functional: whether it is a functionalized network that runs, under any jax transformation or none.
+        draws: [(operator and its seed, state)] of the random operators that the code calls, in their order. Code that is traced again
+            finds its states there.
     """
 
     uses_callbacks = stops_gradients = False
@@ -205,6 +207,15 @@ class ProgramUnderWay:
     def __init__(self):
         self.forward_hooks: list[tuple[Callable[..., Any], weakref.ref[Any], str]] = []
         self.groups: set[Any] = set()
+        self.draws: list[tuple[Any, Any]] = []
+        self._drawn = 0
+
+    def state_of_draw(self, key: Any, make: Callable[[], Any]) -> Any:
+        """The state of the random operator that the code calls next, which `make` makes where there is none."""
+        if self._drawn == len(self.draws) or self.draws[self._drawn][0] != key:
+            self.draws[self._drawn :] = [(key, make())]
+        self._drawn += 1
+        return self.draws[self._drawn - 1][1]
 
     def here(self) -> bool:
         """Whether values now belong to this program itself, not to a loop or transformation within it."""

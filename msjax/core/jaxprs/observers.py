@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
+import numpy as np
 
 from msjax.core.base import jax_slots
 from msjax.core.hooks.batching import CallsAsOutputs
@@ -171,6 +172,46 @@ def with_observed(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 _MANY = 500
 
 
+# What may be another value each time, or stands there so that something is computed again.
+_NOT_THE_SAME = {"optimization_barrier", "rng_uniform"}
+
+
+def _without_repetitions(eqns, outvars):
+    """(equations, results) that compute the same: of equal equations the first, and none whose results nobody needs.
+
+    Gradients of gradients compute most values several times: three quarters of the equations of a PINN's step go.
+    """
+    needed, live = {v for v in outvars if not isinstance(v, jex.Literal)}, []
+    for eqn in reversed(eqns):
+        if eqn.effects or not needed.isdisjoint(eqn.outvars):
+            live.append(eqn)
+            needed.update(v for v in eqn.invars if not isinstance(v, jex.Literal))
+    same, first, kept = {}, {}, []
+
+    def now(variables):
+        return [v if isinstance(v, jex.Literal) else same.get(v, v) for v in variables]
+
+    for eqn in reversed(live):
+        eqn = eqn.replace(invars=now(eqn.invars))
+        earlier = eqn.outvars if eqn.effects else first.setdefault(_computed(eqn), eqn.outvars)
+        # A result that nobody needs may have no name.
+        if earlier is eqn.outvars or any(b in needed and a not in needed for a, b in zip(earlier, eqn.outvars)):
+            kept.append(eqn)
+        else:
+            same.update(zip(eqn.outvars, earlier))
+    return kept, now(outvars)
+
+
+def _computed(eqn):
+    """A key: equal for equations without effects that compute the same."""
+    operands = [(v.aval, np.asarray(v.val).tobytes()) if isinstance(v, jex.Literal) else v for v in eqn.invars]
+    key = eqn.primitive, eqn.ctx, *operands, *sorted(eqn.params.items())
+    try:
+        return object() if eqn.primitive.name in _NOT_THE_SAME or hash(key) is None else key
+    except TypeError:  # a parameter that can't be compared
+        return object()
+
+
 def _is_replaced(eqn):
     """Whether an equation, or one in it, is of a high-level primitive, which jax replaces where it evaluates it."""
     return eqn.primitive.is_high(*[v.aval for v in eqn.invars], **eqn.params) or any(map(_is_replaced, inner_equations(eqn)))
@@ -227,9 +268,11 @@ class Observing:
                     if values[-1] == len(more):
                         more.append(v)
                 self.events.append(Happens(bound.event, tuple(values), None, bound.lanes))
-        flat = jax_slots.jaxpr_of([*jaxpr.constvars, *jaxpr.invars], [*jaxpr.outvars, *more], eqns, "program")
+        many, outvars = len(eqns) >= _MANY and not any(map(_is_replaced, eqns)), [*jaxpr.outvars, *more]
+        if many:
+            eqns, outvars = _without_repetitions(eqns, outvars)
+        flat = jax_slots.jaxpr_of([*jaxpr.constvars, *jaxpr.invars], outvars, eqns, "program")
         closed, consts = jex.ClosedJaxpr(flat, ()), self.closed.consts
-        many = len(eqns) >= _MANY and not any(map(_is_replaced, eqns))
         fn = jax_slots.inlined(closed) if many else jex.jaxpr_as_fun(closed)
         n = len(jaxpr.outvars)
 

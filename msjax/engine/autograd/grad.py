@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.bases import CellBase, SparseBase, is_cell
+from msjax.common.containers import MUTABLE
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import COMPILER, STATE
 from msjax.common.tensor import Tensor, filled_like, is_tensor, wrap
@@ -67,8 +68,8 @@ def grad(
 
     Returns:
         A function of `fn`'s arguments. For one position it returns the gradient itself (of a list, tuple or dict, nested ones), for
-        several a tuple; beside Tensors, numbers, lists, tuples and dicts have none there, and where only one of several is a Tensor,
-        its gradient comes without a tuple. For a single
+        several a tuple; beside Tensors, numbers have none there, and lists, tuples and dicts only if `mutable` returned them; where
+        only one of several has a gradient, it comes without a tuple. For a single
         Parameter the gradient itself, for a list of Parameters a tuple; with positions and weights, a pair of both. With
         `has_aux`, it returns a pair of that and the tuple of the other outputs.
 
@@ -336,12 +337,12 @@ def _given(gradients):
 
 
 def _of_tensors(gradients):
-    """The gradients of those arguments that are Tensors, as in MindSpore; of lists, tuples and dicts, if no argument is a Tensor.
+    """The gradients of Tensors and of what `mutable` returned, as in MindSpore; of other lists, tuples and dicts, if there is neither.
 
     The gradient of a number is an empty tuple.
     """
     given = tuple(g for g in gradients if not (isinstance(g, tuple) and not g))
-    return tuple(g for g in given if isinstance(g, (Tensor, SparseBase))) or given
+    return tuple(g for g in given if isinstance(g, (Tensor, SparseBase, *MUTABLE))) or given
 
 
 def _sens(sens, outputs):

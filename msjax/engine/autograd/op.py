@@ -25,6 +25,7 @@ from msjax.engine.autograd.op_errors import raise_op_error
 from msjax.engine.autograd.residuals import VJP, Bound, Forward, ResidualSpec, TracedVJP, used_operands
 from msjax.engine.programs.cache import ProgramCache
 from msjax.engine.programs.compiler_options import is_nested
+from msjax.engine.programs.signature import NUMBERS
 
 
 class Op:
@@ -387,7 +388,10 @@ class OpNode(Node):
             # The gradient depends on the inputs, which an outer scope may differentiate: compute it from the inputs again.
             slots, fn, int_grad = self.pullback.slots, self.op.bind(self.static), self.op.int_grad
             runs_cells = self.op.runs_cells
-            n = len(self.values if self.saved is None else self.saved.operands(self))
+            values = self.values if self.saved is None else self.saved.operands(self)
+            n = len(values)
+            # jax keeps what it traces, as gradients of gradients call the same ones again and again; not where the kernel is to see numbers.
+            kept = self.spec is None and not runs_cells and not any(v.__class__ in NUMBERS for v in values)
 
             def gradient_from_inputs(*args):
                 rest = iter(args[n:])
@@ -397,9 +401,10 @@ class OpNode(Node):
                     pull = TracedVJP(fn, args[:n], slots, int_grad)
                 return tuple(g for g in pull(full, need) if g is not None)
 
-            key = ("again", self.static, slots, given, need, n)
-            gradient = self.op.derived(key, lambda: self._gradient_op(gradient_from_inputs, int_grad))
-            grads = apply(gradient, [*self._inputs(cts, given, need, gradient_from_inputs), *cts])
+            key = ("again", self.static, slots, given, need, n, kept)
+            made = jax.jit(gradient_from_inputs, inline=True) if kept else gradient_from_inputs
+            gradient = self.op.derived(key, lambda: self._gradient_op(made, int_grad))
+            grads = apply(gradient, [*self._inputs(cts, given, need, gradient.fn), *cts])
         elif (spec := self.spec) is not None:
             key = ("back", spec, given, need)
             gradient = self.op.derived(key, lambda: self._gradient_op(spec.backward_fn((given, need)), True))

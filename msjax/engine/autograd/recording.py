@@ -10,13 +10,14 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.bases import SparseBase
+from msjax.common.containers import MUTABLE, MutableDict, MutableList, MutableTuple
 from msjax.common.dtype import Type
 from msjax.common.node import Leaf, place_on_tape
 from msjax.common.run_state import LOCK, STATE, Node, Scope
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.common.tensor_hooks import attach_hooks
 from msjax.core.base import jax_slots
-from msjax.core.base.checks import check_kind
+from msjax.core.base.checks import check_kind, check_no_cycle
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.backward import LeafGradients, run_backward
@@ -116,7 +117,11 @@ class GradientScope:
         # Requested positions first: if one object is passed at several positions, a requested one keeps the object itself.
         places = {}
         with LOCK:
-            wait_for(values if {*map(type, values)} == {Tensor} else tensors_in(values))
+            tensors = values
+            if {*map(type, values)} != {Tensor}:
+                check_no_cycle(values)
+                tensors = tensors_in(values)
+            wait_for(tensors)
             for i in (*positions, *sorted(set(range(len(values))).difference(positions))):
                 values[i], places[i] = _map_tensors(mark, values[i], i in positions)
         return tuple(values[:n]), dict(zip(names, values[n:])), [places[p] for p in positions]
@@ -201,6 +206,12 @@ class Gradients:
         """The gradient of one argument, in the form that `GradientScope.inputs` returned; () for a number."""
         if isinstance(place, Leaf):
             return self.of(place)
+        if isinstance(place, MUTABLE):  # complete: numbers have zeros there
+            return jax.tree.map(
+                lambda p: p if isinstance(p, (int, float)) else self.gradient(p),
+                place,
+                is_leaf=lambda p: not isinstance(p, MUTABLE),
+            )
         if isinstance(place, (tuple, list)):
             return tuple(g for g in map(self.gradient, place) if not (isinstance(g, tuple) and g == ()))
         if isinstance(place, dict):
@@ -213,17 +224,27 @@ class Gradients:
 def _map_tensors(fn, value, requested):
     """(value with fn's first results, value with fn's second results) for the Tensors in nested containers."""
     if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-        pairs = [_map_tensors(fn, v, requested) for v in value]
-        kind = type(value) if type(value) in (tuple, list) else None
-        if kind is None:
+        pairs, kind = [_map_tensors(fn, v, requested) for v in value], type(value)
+        if kind is MutableList or kind is MutableTuple:
+            return kind(a for a, _ in pairs), kind(map(_or_zero, pairs))
+        if kind is not tuple and kind is not list:
             return value, [b for _, b in pairs]
         return kind(a for a, _ in pairs), [b for _, b in pairs]
+    if type(value) is MutableDict:
+        pairs = {k: _map_tensors(fn, v, requested) for k, v in value.items()}
+        return MutableDict((k, a) for k, (a, _) in pairs.items()), MutableDict((k, _or_zero(p)) for k, p in pairs.items())
     if type(value) is dict:
         pairs = {k: _map_tensors(fn, v, requested) for k, v in value.items()}
         return {k: a for k, (a, _) in pairs.items()}, {k: b for k, (_, b) in pairs.items()}
     if isinstance(value, SparseBase):
         return tuple(value.with_values(v) for v in fn(value.values, requested))
     return fn(value, requested)
+
+
+def _or_zero(pair):
+    """What stands for a number's gradient is a zero; its place otherwise."""
+    value, place = pair
+    return type(value)(0) if place is None and isinstance(value, (int, float)) else place
 
 
 def _is_whole(value):

@@ -52,6 +52,7 @@ class Body:
         subject: the function or cell; None if there is none.
         name: as messages show it.
         again: True for code that has run before, and whose effects on Python's state have happened.
+        draws: the states of the random operators of such code; see `Trace.draws`.
         wanted: from a variable to whether its gradient is recorded; None where no gradient is.
         wanted_arguments: whether it is, for each Tensor among the arguments.
     """
@@ -60,6 +61,7 @@ class Body:
     subject: Any
     name: str
     again: bool = False
+    draws: Sequence[tuple[Any, Any]] = ()
     wanted: Callable[[Tensor], bool] | None = None
     wanted_arguments: Sequence[bool] = ()
 
@@ -78,11 +80,12 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
     """
     inputs = [i for i, leaf in enumerate(leaves) if is_input(leaf)]
     passed = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Parameter)}
+    draws = list(body.draws)  # what one trace makes, the next one finds there
     try:
         for _ in range(8):
             known = {id(v) for v in variables}
             variables += [v for k, v in passed.items() if k not in known]
-            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs)
+            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, draws, before.unread)
             missing = attempt.trace_it()
             if not missing:
                 if body.again:
@@ -99,7 +102,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
 class _TraceOfBody:
     """One try to trace a body with a set of variables."""
 
-    def __init__(self, body: Body, variables, leaves, treedef, inputs):
+    def __init__(self, body: Body, variables, leaves, treedef, inputs, draws, unread):
         self.body: Any = body.call
         self.subject = body.subject
         self.variables = list(variables)
@@ -114,7 +117,7 @@ class _TraceOfBody:
         self.tape: TracedTape | None = None
         self.kept: list[int] = []
         self.wanted: list[bool] = []
-        self.trace = Trace(self.variables)
+        self.trace = Trace(self.variables, draws, unread)
         self.in_body = False
 
     def trace_it(self):
@@ -251,6 +254,7 @@ class _TraceOfBody:
                 if not isinstance(value, Tensor) or id(root_of(value)) in known or not is_tracer(value._value):
                     continue
                 output = self._output(value._value)
+                self.trace.see((before.get(name),))  # a variable, too, although no code reads it
                 if id(before.get(name)) in known:
                     self.writes.append((before[name], output))
                     object.__setattr__(cell, name, before[name])
@@ -317,6 +321,7 @@ class _TraceOfBody:
             stops_gradients=not self.carries,
             may_be_rejected=trace.may_be_rejected,
             uses_callbacks=trace.uses_callbacks,
+            draws=trace.draws,
             tape=self.tape,
             kept=self.kept,
             wanted=self.wanted,

@@ -182,7 +182,7 @@ class Compiled:
         n = len(program.variables)
         wanted = [edge is not None for edge in edges]
         known = {id(v) for v, is_wanted in zip(program.variables, wanted) if is_wanted}
-        body = Body(self.body, self.subject(), self.name, True, lambda v: id(v) in known, wanted[n:])
+        body = Body(self.body, self.subject(), self.name, True, program.draws, lambda v: id(v) in known, wanted[n:])
         treedef = program.arguments
         found = self.derived(program, tuple(wanted), body, leaves, treedef, objects_among(leaves) if treedef is not None else ())
         if found.eager:

@@ -6,9 +6,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import jax
-
-from msjax.common.tensor import Tensor, is_leaf
 from msjax.core.base.checks import check_kind, check_value
 
 _LEVELS = {
@@ -72,24 +69,6 @@ def lazy_inline(fn: Callable[..., Any] | None = None, attrs: object = None, poli
 def no_inline(fn: Callable[..., Any] | None = None) -> Any:
     """A decorator that keeps MindSpore's compiler from inlining a function; without effect."""
     return fn if fn is not None else no_inline
-
-
-def mutable(input_data: _T, dynamic_len: bool = False) -> _T:
-    """Its argument, of which MindSpore's compiler is to make a variable.
-
-    A compiled function here takes Tensors as variables and has a program for each value of its other arguments.
-
-    Args:
-        input_data (bool, int, float, Tensor, tuple, list or dict): what is returned.
-        dynamic_len (bool): without effect.
-
-    Raises:
-        TypeError: something else, also within a container.
-    """
-    should = "be a bool, int, float, Tensor, or a tuple, list or dict of these"
-    for value in jax.tree.leaves(input_data, is_leaf=is_leaf):
-        check_kind(value, isinstance(value, (bool, int, float, Tensor)), should, "input_data", "mutable")
-    return input_data
 
 
 def set_recursion_limit(recursion_limit: int = 1000) -> None:

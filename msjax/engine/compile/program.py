@@ -152,6 +152,7 @@ class Program:
         trains: True if it writes Parameters that require a gradient: a step of training.
         may_be_rejected: True if an event may raise `RunRejected`: what was written gets its earlier value then.
         uses_callbacks: True if some events are host callbacks, which each run makes.
+        draws: the states of its random operators; see `Trace.draws`.
         tape: of the forward pass that it is, where a gradient is recorded around its calls; None for other programs.
         kept: the numbers of the outputs that the nodes of the tape keep.
         wanted: for each variable and each Tensor among the arguments, whether its gradient is recorded.
@@ -180,6 +181,7 @@ class Program:
     stops_gradients: bool
     may_be_rejected: bool
     uses_callbacks: bool
+    draws: list[tuple[Any, Any]]
     tape: TracedTape | None
     kept: list[int]
     wanted: list[bool]

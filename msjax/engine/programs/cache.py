@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jax.core
 
+from msjax.core.door import STATE
 from msjax.engine.programs.ahead import AHEAD
 from msjax.engine.programs.compilation import PROGRESS
 from msjax.engine.programs.compiler_options import compile_operator, is_nested, quick_options
@@ -84,7 +85,7 @@ _ARRAYS = ProgramCache(lambda key: functools.partial(key[0], *key[1:]), name="ar
 
 def make_array(fn: Callable[..., Any], *settings: Hashable) -> Any:
     """The array that a function of jax makes of settings only, such as `jnp.zeros`; jax itself would keep its program for good."""
-    return run_cached(_ARRAYS, (fn, *settings), ())
+    return run_cached(_ARRAYS, (fn, *settings), ()) if STATE.nothing_is_traced() else fn(*settings)
 
 
 class PendingProgram:

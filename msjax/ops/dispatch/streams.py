@@ -1,8 +1,9 @@
-"""MindSpore's random numbers for operators: a stream of dropout masks, and the seed of one call."""
+"""MindSpore's random numbers for operators: a stream of dropout masks, and the numbers of one call."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,6 +16,8 @@ from msjax.common.run_state import LOCK, STATE
 from msjax.common.seeds import SEEDS
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.arrays import is_tracer
+from msjax.core.base.typing import JaxArray
+from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 
 
@@ -80,18 +83,70 @@ def streams_are_open() -> bool:
     return not is_tracer(default_generator.state._value) if STATE.trace is None else STATE.trace.here()
 
 
-def seed_of_call(name: str, seed: int | None) -> int | None:
-    """The seed of 64 bits of one call of a random operator in PyNative mode.
+class Numbers:
+    """How the numbers of a random operator come from a seed of 64 bits.
+
+    Args:
+        on_host: from a seed to the numbers of one call, an array.
+        first: from a seed to the state that a program begins with, an array.
+        in_program (Op): from a state to (the numbers of one call, the next state); its setting is `setting`.
+    """
+
+    __slots__ = ("first", "in_program", "on_host", "setting")
+
+    def __init__(
+        self, on_host: Callable[[int], np.ndarray], first: Callable[[int], Any], in_program: Op, setting: tuple[Any, ...] = ()
+    ):
+        self.on_host = on_host
+        self.first = first
+        self.in_program = in_program
+        self.setting = setting
+
+
+def drawn(name: str, seed: int | None, numbers: Numbers) -> Tensor | None:
+    """The numbers of one call of an operator.
+
+    In PyNative mode, each call has a seed of its own. In a program, a call that is written there has one, which it gets with the
+    program; its numbers go on from run to run.
 
     Args:
         name (str): the operator, as MindSpore counts its calls.
         seed (int, optional): what the call was given.
 
     Returns:
-        None where jax's generator draws: no seed was set, or the call is part of a program or of a transformation of jax.
+        None where jax's generator draws: no seed was set, or a loop or transformation of jax.
     """
-    if STATE.trace is not None or not streams_are_open():
+    found = _seed_of_call(name, seed)
+    if found is None:
         return None
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+    if STATE.trace is None:
+        return wrap(jnp.asarray(numbers.on_host(found)))
+    state = _state_in_program((name, seed), lambda: numbers.first(found))
+    values, after = apply(numbers.in_program, (state,), numbers.setting)
+    state._set_value(after._value)
+    return values
+
+
+def state_of_mask(seed: int | None, count: int) -> Tensor | JaxArray | None:
+    """The state of the mask of one call of dropout, of so many elements; None where jax's generator draws, as in `drawn`."""
+    found = _seed_of_call("dropout", seed)
+    if found is None:
+        return None
+    first = np.uint32(minstd.first_state(found))
+    if STATE.trace is None:
+        return jnp.asarray(first)
+    state = _state_in_program(("dropout", seed), lambda: first)
+    now = wrap(state._value)
+    state._set_value(_after(state, count)._value)
+    return now
+
+
+def _seed_of_call(name, seed):
+    if not streams_are_open() or (seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0)):
         return None  # jax's generator refuses the wrong seeds
     return SEEDS.merged(SEEDS.next_count(name, seed))
+
+
+def _state_in_program(key, first):
+    with jax.ensure_compile_time_eval():
+        return STATE.trace.state_of_draw(key, lambda: GeneratorState(jnp.asarray(first())))

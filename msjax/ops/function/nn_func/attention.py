@@ -13,6 +13,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.checks import check_one_of, check_value
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.nn_func.softmaxes import softmax_along
 
 __all__ = ["flash_attention_score", "multi_head_attention_forward"]
 
@@ -80,7 +81,7 @@ def _attention(
     if padding is not None:
         padding = jnp.pad(padding if batched else padding[None], [(0, 0), (0, extra)])
         scores = _masked(scores, padding[:, None, None])
-    weights = jax.nn.softmax(scores, -1)
+    weights = softmax_along(scores, -1)
     if rng is not None:
         keep = jax.random.bernoulli(jax.random.wrap_key_data(rng), kept, weights.shape)
         # As XLA divides by a constant: by multiplication.

@@ -12,7 +12,7 @@ from msjax.core.base.checks import check_in_range
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.ops.dispatch.streams import seed_of_call
+from msjax.ops.dispatch.streams import state_of_mask
 
 __all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
 
@@ -84,9 +84,9 @@ def dropout(input: TensorLike, p: float = 0.5, training: bool = True, seed: int 
     if not training or p == 0:
         return input
     _check("dropout", p)
-    found = seed_of_call("dropout", seed) if p < 1 else None
-    if found is not None:
-        return dropout_from_state(input, jnp.uint32(minstd.first_state(found)), p)
+    state = state_of_mask(seed, input.size) if p < 1 else None
+    if state is not None:
+        return dropout_from_state(input, state, p)
     return _drop(_DROPOUT, input, next_key(seed), p, ())
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common import dtype as mstype
-from msjax.common.generators import minstd
+from msjax.common.generators import minstd, twister_arrays
 from msjax.common.generators.mersenne import Mersenne32
 from msjax.common.tensor import Tensor, wrap as wrap_array
 from msjax.common.typing import DTypeLike, Shape, TensorLike
@@ -19,7 +19,7 @@ from msjax.core.base.checks import check_order, check_value, is_int
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.ops.dispatch.streams import seed_of_call, streams_are_open
+from msjax.ops.dispatch.streams import Numbers, drawn, streams_are_open
 
 __all__ = ["rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "standard_normal"]
 
@@ -60,19 +60,70 @@ RANDINT = Op(
 # ---- MindSpore's
 
 
+def _uniform_in_program(state, shape):
+    count = math.prod(shape)
+    words, blocks = twister_arrays.words(state, 2 * count)
+    return twister_arrays.unit_floats(words[::2], words[1::2]).reshape(shape), twister_arrays.after(state, blocks, 2 * count)
+
+
+def _units_in_program(state, shape):
+    values, after = minstd.units(state, math.prod(shape))
+    return values.reshape(shape), after
+
+
+def _normal_in_program(state, shape):
+    values, after = minstd.normals(state, math.prod(shape))
+    return values.reshape(shape), after
+
+
+def _integers_in_program(state, low, high, shape):
+    count, size = math.prod(shape), high - low
+    scale = Mersenne32.largest // size
+    limit = size * scale
+    # Words from the limit on are drawn again: so many lie 12 standard deviations above what is needed.
+    again = count * (2**32 - limit) / limit
+    words, blocks = twister_arrays.words(state, count + int(again + 12 * again**0.5) + 8)
+    # As numbers of 32 bits: Python's would be Int32 without jax's 64-bit types.
+    taken = jnp.flatnonzero(words < np.uint32(limit), size=count)
+    values = (words[taken] // np.uint32(scale)).astype(jnp.int32) + np.int32(low)
+    return values.reshape(shape), twister_arrays.after(state, blocks, taken[-1] + 1)
+
+
+_UNIFORM = Op("rand", _uniform_in_program, differentiable=False)
+_UNITS = Op("rand", _units_in_program, differentiable=False)
+_NORMAL = Op("randn", _normal_in_program, differentiable=False)
+_INTEGERS = Op("randint", _integers_in_program, differentiable=False)
+
+
 def seeded_uniform(name: str, seed: int | None, shape: tuple[int, ...]) -> Tensor | None:
-    """MindSpore's numbers in [0, 1) as Float32; None where jax's generator draws (`seed_of_call`)."""
-    return _drawn(name, seed, shape, lambda found: Mersenne32(found).doubles(math.prod(shape)).astype(np.float32))
+    """MindSpore's numbers in [0, 1) as Float32; None where jax's generator draws (`drawn`)."""
+
+    def draw(found):
+        return Mersenne32(found).doubles(math.prod(shape)).astype(np.float32).reshape(shape)
+
+    return _drawn(name, seed, shape, Numbers(draw, twister_arrays.first_state, _UNIFORM, (shape,)))
 
 
 def seeded_normal(name: str, seed: int | None, shape: tuple[int, ...]) -> Tensor | None:
     """MindSpore's standard normal numbers as Float32; None where jax's generator draws."""
-    return _drawn(name, seed, shape, lambda found: minstd.standard_normal(found, math.prod(shape)))
+
+    def draw(found):
+        return minstd.standard_normal(found, math.prod(shape)).reshape(shape)
+
+    return _drawn(name, seed, shape, Numbers(draw, _first_of_minstd, _NORMAL, (shape,)))
 
 
 def seeded_units(name: str, seed: int | None, shape: tuple[int, ...]) -> Tensor | None:
     """The numbers in [0, 1) from which MindSpore makes Laplace's and indices, as Float32; None where jax's generator draws."""
-    return _drawn(name, seed, shape, lambda found: minstd.unit_floats(minstd.words(found, math.prod(shape))))
+
+    def draw(found):
+        return minstd.unit_floats(minstd.words(found, math.prod(shape))).reshape(shape)
+
+    return _drawn(name, seed, shape, Numbers(draw, _first_of_minstd, _UNITS, (shape,)))
+
+
+def _first_of_minstd(found):
+    return np.uint32(minstd.first_state(found))
 
 
 def seeded_integers(name: str, seed: int | None, low: Any, high: Any, shape: tuple[int, ...]) -> Tensor | None:
@@ -82,9 +133,9 @@ def seeded_integers(name: str, seed: int | None, low: Any, high: Any, shape: tup
         return None
 
     def draw(found):
-        return (Mersenne32(found).below(np.full(math.prod(shape), high - low)) + low).astype(np.int32)
+        return (Mersenne32(found).below(np.full(math.prod(shape), high - low)) + low).reshape(shape).astype(np.int32)
 
-    return _drawn(name, seed, shape, draw)
+    return _drawn(name, seed, shape, Numbers(draw, twister_arrays.first_state, _INTEGERS, (low, high, shape)))
 
 
 def _only_number(value):
@@ -93,9 +144,8 @@ def _only_number(value):
     return int(value.item()) if known else None
 
 
-def _drawn(name, seed, shape, draw):
-    found = seed_of_call(name, seed) if math.prod(shape) else None
-    return None if found is None else wrap_array(jnp.asarray(draw(found).reshape(shape)))
+def _drawn(name, seed, shape, numbers):
+    return drawn(name, seed, numbers) if math.prod(shape) else None
 
 
 def _rand(name, seed, shape, dtype):
