@@ -22,7 +22,7 @@ def occlusion(model, tokens, encoder, decoder):
 
 def conductance(model, tokens, encoder, decoder):
     found = LayerConductance(of_embeddings(model), model.transformer.h[1])
-    return found.attribute(model.transformer.wte(tokens).detach(), n_steps=50)[0]
+    return found.attribute(model.transformer.wte(tokens).detach(), n_steps=50)
 
 
 def shap(model, tokens, encoder, decoder):

@@ -2,6 +2,7 @@
 
 import functools
 
+import equinox
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -184,3 +185,37 @@ def test_heads_that_share_keys_and_values(attend):
     found = stream.decompose(x, heads=True)
     assert len(found.names) == 5
     close(found.values[1:], np.einsum("bhts,bshe,hed->hbtd", weights, v, OUT))
+
+
+class KeywordSine(equinox.Module):
+    def __call__(self, *, inputs):
+        return jnp.sin(inputs)
+
+
+class KeywordBlock(equinox.Module):
+    sine: KeywordSine = KeywordSine()
+
+    def __call__(self, x):
+        return x + self.sine(inputs=x)
+
+
+class KeywordNet(equinox.Module):
+    layers: tuple = (KeywordBlock(), KeywordBlock())
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def test_modules_in_a_block_that_are_called_with_keywords_alone():
+    x = jnp.array([[0.1, 0.5]])
+    found = hooks.stream(KeywordNet(), "layers.*").decompose(x)
+    assert found.names == ("input", "layers.0.sine", "layers.1.sine")
+    close(found.values, jnp.stack([x, jnp.sin(x), jnp.sin(x + jnp.sin(x))]))
+    # A pattern selects those that there are; of a module that is named, a missing part is an error.
+    assert list(hooks.run_with_cache(KeywordNet(), x, where="layers.*:in[0]")[1]) == ["layers.0:in[0]", "layers.1:in[0]"]
+    with pytest.raises(ValueError, match=r"no place was selected by 'layers\.\*:in\[7\]'"):
+        hooks.run_with_cache(KeywordNet(), x, where="layers.*:in[7]")
+    with pytest.raises(ValueError, match=r"there is no place 'layers\.0\.sine:in\[0\]'"):
+        hooks.run_with_cache(KeywordNet(), x, where="layers.0.sine:in[0]")

@@ -103,9 +103,9 @@ class Tracing:
         STATE.capture = self.before
         self.key.__exit__(*exception)
 
-    def parts_of(self, path: str, side: str) -> list[Part]:
-        """The parts of a module's inputs or outputs that are places."""
-        return [part for paths, part in self.parts if part.side == side and fnmatch.fnmatchcase(path, paths)]
+    def parts_of(self, path: str, side: str) -> list[tuple[Part, bool]]:
+        """The parts of a module's inputs or outputs that are places, and whether they have to be there: the module was named, not matched."""
+        return [(part, paths == path) for paths, part in self.parts if part.side == side and fnmatch.fnmatchcase(path, paths)]
 
     def scope_of(self, path: str) -> Any:
         """A context manager around a call of a module."""
@@ -147,11 +147,11 @@ def with_inputs(
     Args:
         name (callable, optional): names a value, as `site` does.
     """
-    for part in [] if STATE.capture is None else STATE.capture.parts_of(path, "in"):
+    for part, named in [] if STATE.capture is None else STATE.capture.parts_of(path, "in"):
         if part.keys and isinstance(part.keys[0], str):
-            kwargs = _with_part(path, part, kwargs, name)
+            kwargs = _with_part(path, part, named, kwargs, name)
         elif part.keys:
-            args = _with_part(path, part, args, name)
+            args = _with_part(path, part, named, args, name)
         else:
             one = len(args) == 1
             new = (name or site)(f"{path}{part.text}", args[0] if one else args)
@@ -161,15 +161,17 @@ def with_inputs(
 
 def with_outputs(path: str, out: Any, name: Callable[[str, Any], Any] | None = None) -> Any:
     """The same of a module's output."""
-    for part in [] if STATE.capture is None else STATE.capture.parts_of(path, "out"):
-        out = _with_part(path, part, out, name)
+    for part, named in [] if STATE.capture is None else STATE.capture.parts_of(path, "out"):
+        out = _with_part(path, part, named, out, name)
     return out
 
 
-def _with_part(path, part, value, name):
+def _with_part(path, part, named, value, name):
     try:
         inner = part.of(value)
     except (KeyError, IndexError, AttributeError, TypeError) as error:
+        if not named:
+            return value
         what = "arguments" if part.side == "in" else "output"
         raise ValueError(
             f"For '{called('capture')}', there is no place {path + part.text!r}: the {what} of the module: {describe(value)}."

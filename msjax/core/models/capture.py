@@ -19,6 +19,7 @@ from msjax.core.jaxprs.control_flow import rules
 from msjax.core.jaxprs.interpreter import Interpreter, Program
 from msjax.core.jaxprs.plan import Patterns, Planner
 from msjax.core.models.frameworks.framework import framework_of_function
+from msjax.core.models.given import with_written, write_to
 from msjax.core.models.hooked import as_function
 from msjax.core.models.leaves import has_own_class
 from msjax.core.models.same_program import run_same_program
@@ -90,8 +91,8 @@ def capture(
             behind it are not there. A loop is computed as a whole.
 
     Returns:
-        A function. Of a function or an nnx module `fn`: ``run(*args, **kwargs)`` returns (result, Captured); the module's state
-        changes as by a plain call. Of a Cell: ``run(params, buffers,
+        A function. Of a function or an nnx module `fn`: ``run(*args, **kwargs)`` returns (result, Captured); the state of the
+        module, and of nnx modules and variables among the arguments, changes as by a plain call. Of a Cell: ``run(params, buffers,
         *args, **kwargs)`` returns ((out, new_buffers), Captured), as a functionalized network. The second and later times that
         the program passes a name, it is called "relu#1" and so on. It may be used in jax.jit and other transformations.
 
@@ -118,7 +119,7 @@ def capture(
     """
     fn = as_function(fn)
     check_function(fn, "capture")
-    options = capture_options(select, gradients, statistic, loss, edit, max_steps, stop_after)
+    options = capture_options(select, gradients, statistic, loss, edit, max_steps, stop_after)._replace(writes=True)
     framework = framework_of_function(fn)
     return options.of_function(fn) if framework is None else framework.capture(fn, options)
 
@@ -155,6 +156,7 @@ class CaptureOptions(NamedTuple):
     max_steps: object
     stop: Patterns | None = None
     names: Sequence[Any] = ()  # those that `fn` has, beside those that its program shows
+    writes: bool = False  # whether what the call writes to the nnx objects among its arguments is written to the caller's
 
     @property
     def patterns(self):
@@ -202,7 +204,7 @@ def _capturing(fn, options):
         patterns = options.patterns
         scopes = any(pattern.operations for pattern in patterns)
         table = rules(options.max_steps)
-        program = Program(fn, args, kwargs, Tracing(options.edits, options.parts, scopes))
+        program = Program(with_written(fn), args, kwargs, Tracing(options.edits, options.parts, scopes))
         planner = Planner(
             table,
             options.select,
@@ -227,23 +229,28 @@ def _capturing(fn, options):
             return None, _captured([block.found[i] for i in before], got)
         if not options.gradients:
             outs, got = interpreter.run(block, program.inputs)
-            return program.result(outs), _captured(block.found, got)
+            result, written = program.result(outs)
+            if options.writes:
+                write_to((args, kwargs), written)
+            return result, _captured(block.found, got)
 
         def probed(probes):
             outs, got = interpreter.run(block, program.inputs, (), probes)
-            result = program.result(outs)
+            result, written = program.result(outs)
             total = options.total(result)
             if jnp.shape(total):
                 raise ValueError(
                     f"For '{called('capture')}', what is differentiated should be a number, but the loss or metric returned {describe(total)}."
                 )
-            return total, (result, got)
+            return total, (result, written, got)
 
         probes = [shape.zeros() for found in block.found for shape in found.probes]
         try:
-            grads, (result, got) = jax.grad(probed, has_aux=True)(probes)
+            grads, (result, written, got) = jax.grad(probed, has_aux=True)(probes)
         except jax.errors.UnexpectedTracerError as error:
             raise ValueError(_CLOSED_OVER.format(who=called("capture"))) from error
+        if options.writes:
+            write_to((args, kwargs), written)
         return result, _captured(block.found, got, grads)
 
     return run

@@ -15,6 +15,7 @@ from msjax.core.base.recent import Recent
 from msjax.core.base.weak import Same, identity
 from msjax.core.models.capture import capture_options
 from msjax.core.models.frameworks.framework import Pure, framework_of_function
+from msjax.core.models.given import objects_among, with_written, write_to
 from msjax.core.models.hooked import as_function
 from msjax.core.models.same_program import run_same_program
 from msjax.core.models.static_leaves import Split
@@ -45,8 +46,8 @@ def compile(
 
     Returns:
         A function, called like the model (a linen module or haiku transform like its `apply`, a Cell with arrays), that returns
-        (out, `Captured`). What is no array among its arguments is static. The model's state changes as by a plain call; with
-        `stop_after`, the result is None and the state stays.
+        (out, `Captured`). What is no array among its arguments is static. The state of the model, and of nnx modules among
+        the arguments, changes as by a plain call; with `stop_after`, the result is None and the state stays.
 
     Raises:
         TypeError, ValueError: as `capture`.
@@ -62,7 +63,7 @@ def compile(
         [3.] [3.]
     """
     with on_behalf_of("compile"):
-        options = capture_options(where, gradients, statistic, loss, edit, None, stop_after)
+        options = capture_options(where, gradients, statistic, loss, edit, None, stop_after)._replace(writes=True)
     key = (
         where_key(where),
         tuple((pattern, Same(fn)) for pattern, fn in (edit or {}).items()),
@@ -74,12 +75,14 @@ def compile(
 
     def run(*args, **kwargs):
         def program(pure, state, args, kwargs):
-            return pure.run(state, options, args, kwargs)
+            return with_written(lambda *given: pure.run(given[0], options, *given[1:]))(state, args, kwargs)
 
         with on_behalf_of("compile"):
-            out, found, new = run_kept(model, ("compile", *key), program, args, kwargs)
+            (out, found, new), written = run_kept(model, ("compile", *key), program, args, kwargs)
         if new is not None:
             pure_of(model).done(new)
+        if objects_among((args, kwargs)) is not None:
+            write_to((pure_of(model).state, args, kwargs), written)
         return out, found
 
     return run

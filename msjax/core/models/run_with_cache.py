@@ -37,7 +37,7 @@ def run_with_cache(
 
     Returns:
         (out, cache): what the model returns, as jax arrays (None with `stop_after`), and {name: value} in program order. The
-        model's state (statistics of BatchNorm, random keys) changes as by a plain call; with `stop_after` it stays. The program of a model is
+        state of the model (statistics of BatchNorm, random keys), and of nnx modules among the arguments, changes as by a plain call; with `stop_after` it stays. The program of a model is
         compiled, and kept, unless it has hooks, or `where` or `edit` are functions; what is no array among its arguments is static then.
 
     Raises:

@@ -181,7 +181,7 @@ def _broadcasts(shape, to):
 def edited(who: str, model: Any, edit: dict[str, Callable[[Any, Any], Any]]) -> Callable[..., Any]:
     """A model with edits: a function, called like the model, that returns what the model would. `who` is what the user has called."""
     with on_behalf_of(who):
-        options = capture_options([], edit=edit)
+        options = capture_options([], edit=edit)._replace(writes=True)
 
     def run(*args, **kwargs):
         with on_behalf_of(who):

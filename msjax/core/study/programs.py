@@ -15,6 +15,7 @@ from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.jaxprs.plan import Patterns
 from msjax.core.models.capture import CaptureOptions
+from msjax.core.models.given import with_written, write_to
 from msjax.core.models.inputs import Call
 from msjax.core.study.tape import Node, Tape
 
@@ -36,30 +37,40 @@ class TapeOptions(CaptureOptions):
 
     def _run(self, fn, chosen):
         def run(*args, **kwargs):
-            program = Program(fn, args, kwargs, Tracing(Edits(), self.parts, scopes=True))
-            return None, self.work(OnTape(program, chosen))
+            program = Program(with_written(fn) if self.writes else fn, args, kwargs, Tracing(Edits(), self.parts, scopes=True))
+            return None, self.work(OnTape(program, chosen, (args, kwargs) if self.writes else None))
 
         return run
 
 
 class OnTape:
-    """A model's program with its arguments, which runs on tapes."""
+    """A model's program with its arguments, which runs on tapes; `given` are the arguments that change as by a plain call, if they do."""
 
-    def __init__(self, program: Program, chosen: Callable[[Any], Any]):
+    def __init__(self, program: Program, chosen: Callable[[Any], Any], given: Any):
         self._program = program
         self._chosen = chosen
+        self._given = given
 
     def run(self, tape: Tape) -> tuple[list[Node], Any]:
         """(the nodes of the program's results, what the model returns)."""
         nodes = tape.run(self._program.closed, self._program.inputs)
-        return nodes, self._chosen(self._program.result([node.value for node in nodes]))
+        result = self._program.result([node.value for node in nodes])
+        if self._given is not None:
+            result, written = result
+            write_to(self._given, written)
+        return nodes, self._chosen(result)
 
 
 class _NoPlaces(CaptureOptions):
     """What is asked for where only the model's result counts."""
 
     def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
-        return lambda *args, **kwargs: (fn(*args, **kwargs), None)
+        def run(*args, **kwargs):
+            # Of nnx modules among the arguments, the call gets copies: a program may run the model many times on the same ones.
+            args, kwargs = jax.tree.map(lambda leaf: leaf, (args, kwargs))
+            return fn(*args, **kwargs), None
+
+        return run
 
     def of_pure_call(self, names: Sequence[str], call: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
         return self.of_function(call)
@@ -70,15 +81,18 @@ def result_of(pure: Any, state: Any, call: Call) -> Any:
     return pure.run(state, _NoPlaces(Patterns([]), Edits(), False, None, jnp.sum, None), *call)[0]
 
 
-def on_tape(pure: Any, state: Any, patterns: Iterable[str], call: Call, work: Callable[[OnTape], Any]) -> Any:
+def on_tape(
+    pure: Any, state: Any, patterns: Iterable[str], call: Call, work: Callable[[OnTape], Any], *, writes: bool = False
+) -> Any:
     """Call ``work(program)`` with the program of a model.
 
     Args:
         pure, state: the model, as `run_kept` gives it.
         patterns: of places that the program is to have, beside the outputs of its modules.
         call: what the model is called with.
+        writes: True where nnx modules among the arguments change as by a plain call.
     """
-    options = TapeOptions(Patterns(["*", *patterns]), Edits(), False, None, jnp.sum, None)
+    options = TapeOptions(Patterns(["*", *patterns]), Edits(), False, None, jnp.sum, None, writes=writes)
     options.work = work
     return pure.run(state, options, *call)[1]
 

@@ -111,7 +111,7 @@ def _with_values(model, call, targets, read, changed, matches):
         return result
 
     pure = pure_of(model)
-    return on_tape(pure, pure.state, [place for place in (*targets, *read) if ":" in place], call, work)
+    return on_tape(pure, pure.state, [place for place in (*targets, *read) if ":" in place], call, work, writes=True)
 
 
 def _is_step_of(target, name):

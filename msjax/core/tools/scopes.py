@@ -10,7 +10,9 @@ from typing import Any
 
 import jax
 
+from msjax.core.models.hooked import paths
 from msjax.core.models.module_hooks import register_forward_hook, register_forward_pre_hook
+from msjax.core.models.registered import check
 from msjax.core.tools.hook_set import names_in
 from msjax.core.tools.model_tools import added
 
@@ -42,6 +44,9 @@ class Scopes:
         for tools in added():
             self._gradients.enter_context(tools.scopes(self._under_way))
         for i, model in enumerate(self.models):
+            names = paths(model).keys()  # of linen models that haven't run yet, none are known
+            if names and names <= check(model).keys():
+                continue  # such as a cache, which nothing calls
             enter, leave = functools.partial(self._entered, i, names_in(model)), functools.partial(self._left, i)
             self._handles += [
                 register_forward_pre_hook(model, enter, "*", traced=True),

@@ -37,8 +37,8 @@ class Pure(NamedTuple):
     changes: bool = False
 
     def once(self, options: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """(the result, Captured) of a call like the model's, whose state changes."""
-        out, found, new = self.run(self.state, options, args, kwargs)
+        """(the result, Captured) of a call like the model's, whose state, and that of nnx modules among the arguments, changes."""
+        out, found, new = self.run(self.state, options._replace(writes=True), args, kwargs)
         if new is not None:
             self.done(new)
         return out, found

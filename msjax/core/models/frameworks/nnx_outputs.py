@@ -47,7 +47,7 @@ def pure_call(
     """
 
     def call(state, args, kwargs):
-        before = _arrays(state)
+        before = arrays_of(state)
         # The state's own variables would be those of another trace, where somebody differentiates or maps over the call.
         copy = nnx.merge(graphdef, state, copy=True)
         callables = [(path, inner) for path, inner in _modules(copy) if callable(inner)]
@@ -63,18 +63,20 @@ def pure_call(
         out = getattr(copy, method)(*args, **kwargs)
         if method != "__call__" and named(""):
             out = site("", out)
-        return out, _changed(before, nnx.state(copy))
+        return out, changed_state(before, nnx.state(copy))
 
     return call
 
 
-def _arrays(state):
+def arrays_of(state: Any) -> dict[Any, list[Any]]:
+    """{path: arrays} of a state."""
     return {path: jax.tree.leaves(value) for path, value in nnx.to_flat_state(state)}
 
 
-def _changed(before, after):
+def changed_state(before: dict[Any, list[Any]], after: Any) -> Any:
+    """The part of a state that has changed since it had the arrays `before`."""
     # What has not changed is not written back: nnx forbids it where the module belongs to another trace.
-    arrays = _arrays(after)
+    arrays = arrays_of(after)
     same = {path for path in before if all(a is b for a, b in zip(before[path], arrays.get(path, ())))}
     return nnx.from_flat_state([(path, value) for path, value in nnx.to_flat_state(after) if path not in same])
 

@@ -1,0 +1,129 @@
+"""nnx modules and variables among the arguments of a model: what a call writes to them, and what a study leaves alone."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from msjax import hooks, tools
+
+X = jnp.array([[1.0, 2.0]])
+
+
+class Cache(nnx.Module):
+    def __init__(self):
+        self.calls = nnx.Variable(jnp.zeros(()))
+        self.row = nnx.Variable(jnp.zeros(2))
+
+
+class Model(nnx.Module):
+    """Its first call of a cache returns [3, 3], its second one [6, 6]."""
+
+    def __init__(self):
+        self.sum = nnx.Linear(2, 2, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0))
+
+    def __call__(self, x, cache):
+        cache.calls[...] += 1
+        cache.row[...] = x[0]
+        return self.sum(x) * cache.calls[...]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Model()
+
+
+WRITE = {
+    "capture": lambda m, c: hooks.capture(m)(X, c)[0],
+    "capture with gradients": lambda m, c: hooks.capture(m, gradients=True)(X, cache=c)[0],
+    "capture of a function": lambda m, c: hooks.capture(lambda x, given: hooks.site("out", m(x, given["cache"][0])))(
+        X, {"cache": [c]}
+    )[0],
+    "run_with_cache": lambda m, c: hooks.run_with_cache(m, X, c)[0],
+    "compile": lambda m, c: hooks.compile(m, gradients=True)(X, c)[0],
+    "capture under nnx.jit": lambda m, c: nnx.jit(lambda m, c: hooks.capture(m)(X, c)[0])(m, c),
+    "hooks.jit": lambda m, c: hooks.jit(lambda m, c: hooks.capture(m)(X, c)[0])(m, c),
+    "steer": lambda m, c: hooks.steer(m, {"sum": jnp.zeros(2)})(X, c),
+    "splice": lambda m, c: hooks.splice(m, {"sum": (lambda v: v, lambda v: v)})(X, c),
+}
+
+
+@pytest.mark.parametrize("way", WRITE)
+def test_a_call_writes_to_the_arguments(model, way):
+    cache = Cache()
+    assert WRITE[way](model, cache).tolist() == [[3.0, 3.0]]
+    assert WRITE[way](model, cache).tolist() == [[6.0, 6.0]]
+    assert (cache.calls[...], cache.row[...].tolist()) == (2.0, [1.0, 2.0])
+
+
+def test_gradients_of_a_capture_keep_what_it_writes(model):
+    cache = Cache()
+    grads = nnx.grad(lambda m, c: hooks.capture(m)(X, c)[0].sum())(model, cache)
+    assert grads.sum.kernel[...].tolist() == [[1.0, 1.0], [2.0, 2.0]]
+    assert cache.calls[...] == 1.0
+
+
+def _total(out):
+    return out.sum()
+
+
+def _each(out):
+    return out.sum(-1)
+
+
+def test_studies_leave_the_arguments_as_they_were(model):
+    cache = Cache()
+    given, other = hooks.Inputs(X, cache), hooks.Inputs(X + 1, cache)
+    np.testing.assert_allclose(hooks.patch_sweep(model, given, other, ["sum"], metric=_total, over=("layer",)).values, [6.0])
+    # Without a first column, [2, 2] is left; without a second one, [1, 1]: in a second run of the same cache they would be doubled.
+    assert hooks.occlusion(model, given, metric=_each, wrt=0, window=(1,)).tolist() == [[2.0, 4.0]]
+    np.testing.assert_allclose(
+        hooks.integrated_gradients(model, given, metric=_each, wrt=0, steps=3).values, [[2.0, 4.0]], rtol=1e-6
+    )
+    hooks.run_with_cache(model, given, stop_after="sum")
+    assert hooks.check(model, X, cache) == {}
+    source = Cache()
+    hooks.transplant(model, hooks.Inputs(X, source), {"sum": "sum"})(X, cache)
+    assert (source.calls[...], cache.calls[...]) == (0.0, 1.0)
+
+
+class Keeps(nnx.Module):
+    kept: nnx.Variable
+
+
+def _add(x, count):
+    count[...] += 1
+    return hooks.site("x", x)
+
+
+def test_variables_states_and_new_attributes():
+    count, state, new = nnx.Variable(jnp.zeros(())), nnx.state(Cache()), Keeps()
+    hooks.run_with_cache(_add, X, count)
+    hooks.compile(_add)(X, count)
+    hooks.capture(lambda x, state: _add(x, state["calls"]))(X, state)
+
+    def attach(x, module):
+        module.kept = nnx.Variable(x * 2)
+        return hooks.site("x", x)
+
+    hooks.capture(attach)(X, new)
+    assert (count[...], state["calls"][...], new.kept[...].tolist()) == (2.0, 1.0, [[2.0, 4.0]])
+
+
+@pytest.mark.parametrize("verb", [hooks.capture, hooks.compile])
+def test_a_shared_variable_that_is_written_is_an_error(verb):
+    count = nnx.Variable(jnp.zeros(()))
+    call = verb(lambda x, a, b: _add(x, a))
+    with pytest.raises(
+        ValueError, match="writes to an nnx Variable that is there more than once among the model and its arguments"
+    ):
+        call(X, count, count)
+    call(X, count, nnx.Variable(jnp.zeros(())))
+    assert count[...] == 1.0
+
+
+def test_find_nan_of_a_model_that_gets_a_cache(model):
+    # jnp.log of [3 - 4, 3 - 4].
+    found = tools.find_nan(lambda m, x, cache: jnp.log(m(x, cache) - 4), model, X, Cache())
+    assert found is not None and found.operation == "log"
+    assert tools.find_nan(model, X, Cache()) is None
