@@ -287,13 +287,6 @@ def setattr_latest(cell, x):
     return x
 
 
-def test_a_tensor_that_no_code_reads_is_no_reason_to_trace_twice():
-    net, traced = Scaled(), []
-    net.latest = f32(1)
-    f = ms.jit(Calls(lambda self, x: traced.append(1) or self.inner(x), inner=net))
-    assert f(f32(3)).asnumpy() == 6 and len(traced) == 1 and net.latest.asnumpy() == 1
-
-
 def test_a_tensor_that_code_only_writes():
     def call(self, x):
         self.latest = x * 2

@@ -85,7 +85,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
         for _ in range(8):
             known = {id(v) for v in variables}
             variables += [v for k, v in passed.items() if k not in known]
-            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, draws, before.unread)
+            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, draws)
             missing = attempt.trace_it()
             if not missing:
                 if body.again:
@@ -102,7 +102,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
 class _TraceOfBody:
     """One try to trace a body with a set of variables."""
 
-    def __init__(self, body: Body, variables, leaves, treedef, inputs, draws, unread):
+    def __init__(self, body: Body, variables, leaves, treedef, inputs, draws):
         self.body: Any = body.call
         self.subject = body.subject
         self.variables = list(variables)
@@ -117,7 +117,7 @@ class _TraceOfBody:
         self.tape: TracedTape | None = None
         self.kept: list[int] = []
         self.wanted: list[bool] = []
-        self.trace = Trace(self.variables, draws, unread)
+        self.trace = Trace(self.variables, draws)
         self.in_body = False
 
     def trace_it(self):
@@ -254,7 +254,6 @@ class _TraceOfBody:
                 if not isinstance(value, Tensor) or id(root_of(value)) in known or not is_tracer(value._value):
                     continue
                 output = self._output(value._value)
-                self.trace.see((before.get(name),))  # a variable, too, although no code reads it
                 if id(before.get(name)) in known:
                     self.writes.append((before[name], output))
                     object.__setattr__(cell, name, before[name])

@@ -232,10 +232,6 @@ class Unread:
             for name in [*attributes] if names is None else [name for name in attributes if name in names]:
                 yield owner, name, attributes.pop(name), within, depth
 
-    def left(self) -> dict[int, Collection[str]]:
-        """The names of those that are left, by the id of the cell or object."""
-        return {id(owner): attributes.keys() for owner, attributes, *_ in self._left}
-
 
 @functools.cache
 def _names_of_cells(owners: tuple[type, ...]) -> frozenset[str]:

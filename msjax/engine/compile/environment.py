@@ -165,9 +165,6 @@ class Snapshot:
     Args:
         walk: it is just over. While a program is traced, observers are not called, and it leaves them out.
         observers: whether they are called: it goes on to all hooks of cells then.
-
-    Attributes:
-        unread: see `Walk.unread`.
     """
 
     def __init__(self, walk: Walk, observers: bool = False):
@@ -178,7 +175,6 @@ class Snapshot:
         self._names = [guard for guard in walk.found if isinstance(guard, Name)]
         self._cell = cells[0] if cells else None
         self._seeds = SEEDS.snapshot()
-        self.unread = walk.unread()
 
     def restore(self) -> None:
         """Put everything back."""

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from msjax.common._format import value_text
@@ -161,7 +161,6 @@ class Trace(ProgramUnderWay):
     Args:
         variables: the Tensors that it is known to read or write from outside.
         draws: the states of its random operators, where the code was traced before.
-        unread: the names of attributes of cells that no code reads, by the id of the cell.
 
     Attributes:
         cells: {id: (cell, {name: Tensor} of its attributes before the call)} of those that were called.
@@ -173,10 +172,9 @@ class Trace(ProgramUnderWay):
 
     falls_back = True
 
-    def __init__(self, variables: list[Buffer], draws: list[tuple[Any, Any]], unread: Mapping[int, Collection[str]]):
+    def __init__(self, variables: list[Buffer], draws: list[tuple[Any, Any]]):
         super().__init__()
         self.draws = draws
-        self._unread = unread
         self.variables = {id(v): v for v in variables}
         self.may_be_rejected: bool = False
         self.missing = {}
@@ -245,11 +243,11 @@ class Trace(ProgramUnderWay):
             self.see_cell(owner)
 
     def see_cell(self, cell: CellBase | nnx.Module) -> None:
-        """A cell or an nnx module that is called: all its Tensors that code reads are the program's variables."""
+        """A cell or an nnx module that is called: all its Tensors are the program's variables."""
         if id(cell) in self.cells:
             return
         self.cells[id(cell)] = cell, {name: value for name, value in vars(cell).copy().items() if isinstance(value, Tensor)}
-        for tensor in _cell_tensors(cell, self._unread.get(id(cell), ())):
+        for tensor in cell_tensors(cell):
             if id(tensor) not in self.variables and not is_tracer(tensor._value):
                 tensor = root_of(tensor)
                 self.missing[id(tensor)] = tensor, tensor._value
@@ -340,10 +338,10 @@ def program_here() -> Trace | None:
     return trace if trace is not None and trace.here() else None
 
 
-def _cell_tensors(cell, unread):
-    """The Tensors that are attributes of one cell, in lists, tuples and dicts, too; not in attributes of the names `unread`."""
+def cell_tensors(cell: CellBase | nnx.Module) -> list[Tensor]:
+    """The Tensors that are attributes of one cell, in lists, tuples and dicts, too."""
     found = []
-    for value in [value for name, value in vars(cell).copy().items() if name not in unread]:
+    for value in vars(cell).copy().values():
         if isinstance(value, Tensor):
             found.append(value)
         elif isinstance(value, (list, tuple, dict)):

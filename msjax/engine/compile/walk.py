@@ -132,10 +132,6 @@ class Walk:
                 guard.settle(names)
         return Guards([*self.found], self._names)
 
-    def unread(self) -> dict[int, Collection[str]]:
-        """The names of attributes that no code reads, by the id of the cell or object that has them."""
-        return self._unread.left()
-
     def follow(self, roots: list[Any]) -> None:
         """Start from further objects, too."""
         for root in roots:
