@@ -402,8 +402,11 @@ class OpNode(Node):
                 return tuple(g for g in pull(full, need) if g is not None)
 
             key = ("again", self.static, slots, given, need, n, kept)
-            made = jax.jit(gradient_from_inputs, inline=True) if kept else gradient_from_inputs
-            gradient = self.op.derived(key, lambda: self._gradient_op(made, int_grad))
+
+            def made():
+                return self._gradient_op(jax.jit(gradient_from_inputs, inline=True) if kept else gradient_from_inputs, int_grad)
+
+            gradient = self.op.derived(key, made)
             grads = apply(gradient, [*self._inputs(cts, given, need, gradient.fn), *cts])
         elif (spec := self.spec) is not None:
             key = ("back", spec, given, need)
