@@ -113,15 +113,11 @@ class Framework:
 
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
         """The function that `hooks.capture` returns for a model; see `msjax.core.models.capture.CaptureOptions`."""
+        return lambda *args, **kwargs: self.pure(model).once(options, args, kwargs)
+
+    def pure(self, model: Any) -> Pure:
+        """A model with its state as an argument."""
         raise NotImplementedError
-
-    def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """(a function of arrays that computes what the model does, its first arguments: the model's state, if the caller gives none)."""
-        return model, ()
-
-    def pure(self, model: Any) -> Pure | None:
-        """A model with its state as an argument; None if what `as_function` of `msjax.core.models.hooked` makes of it has none."""
-        return None
 
 
 # Those of the frameworks that are imported, in the order in which they are asked.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import functools
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flax import nnx
@@ -75,19 +75,10 @@ class NnxModels(Framework):
     def unhookable(self, model: Any) -> dict[str, str]:
         return {path: why for path, module in _named_modules(model) if (why := why_not_called(module)) is not None}
 
-    def capture(self, model: Any, options: Any) -> Callable[..., Any]:
-        return lambda *args, **kwargs: self.pure(model).once(options, args, kwargs)
-
     def pure(self, model: Any) -> Pure:
         module, method = module_and_method(model)
         run = functools.partial(_captured, method)
         return Pure(("nnx", method), nnx.split(module), run, lambda new: nnx.update(module, new), hooked_in(module))
-
-    def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        module, method = module_and_method(model)
-        graphdef, state = nnx.split(module)
-        call = pure_call(graphdef, method, lambda path: True)
-        return lambda state, *args, **kwargs: call(state, args, kwargs), (state,)
 
 
 def _captured(method, state, options, args, kwargs):
@@ -97,7 +88,7 @@ def _captured(method, state, options, args, kwargs):
     texts += [path for pattern in patterns for path, _ in pattern.parts]
     graphdef, state = state
     names: list[str] = []
-    call = pure_call(graphdef, method, lambda path: any(p.looks_at(path) for p in patterns), texts, names)
+    call = pure_call(graphdef, method, options.looks_at, texts, names)
     result, found = options.of_pure_call(names, call)(state, args, kwargs)
     return (None, found, None) if result is None else (result[0], found, result[1])
 

@@ -19,7 +19,6 @@ from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.core.models.hook_registry import HookRegistry, Registration, handle_of
-from msjax.core.models.static_leaves import is_equinox
 from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls, where_key
 
 
@@ -234,12 +233,7 @@ class HookedModels(Framework):
     def unhookable(self, model: Any) -> dict[str, str]:
         return model.msjax_registry.unhookable(model)
 
-    def capture(self, model: Any, options: Any) -> Callable[..., Any]:
-        return options.of_function(model)
-
-    def pure(self, model: Any) -> Pure | None:
-        if not is_equinox(model):
-            return None
+    def pure(self, model: Any) -> Pure:
         return Pure("equinox", model, _captured, _keep, model.msjax_registry.life())
 
 
