@@ -31,7 +31,8 @@ class Settings:
     power = 2
 
     def __init__(self, **values):
-        vars(self).update(values)
+        for name, value in values.items():
+            setattr(self, name, value)
 
 
 class Other(Settings):
@@ -44,6 +45,15 @@ class Slotted:
 
 OBJECT, SLOTTED, CLASS = Settings(k=2.0, items=[1.0]), Slotted(), Settings
 SLOTTED.k = 2.0
+
+
+class ByComputedName(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.factors, self.which = [2.0], "factors"
+
+    def construct(self, x):
+        return x * getattr(self, self.which)[0]
 
 
 class Net(nn.Cell):
@@ -71,8 +81,8 @@ def of_function(function, change, undo=None):
     return lambda: (function, change, undo)
 
 
-def of_net(change, undo=None):
-    net = Net()
+def of_net(change, undo=None, net=None):
+    net = net or Net()
     return lambda: (net, lambda: change(net), undo and (lambda: undo(net)))
 
 
@@ -151,6 +161,10 @@ TABLE_OF_CHANGES = {
     "an item of a cell's list": (
         NEW,
         of_net(lambda net: net.items_.__setitem__(0, 5.0), lambda net: net.items_.__setitem__(0, 2.0)),
+    ),
+    "a list of a cell that code finds by a computed name": (
+        NEW,
+        of_net(lambda net: net.factors.__setitem__(0, 5.0), lambda net: net.factors.__setitem__(0, 2.0), ByComputedName()),
     ),
     "a list of a cell that no code names": (SAME, of_net(lambda net: net.log.append(1.0))),
     "another of two lists of a cell": (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import functools
 import itertools
 import types
@@ -21,19 +20,14 @@ from msjax.core.base.libraries import FRAMEWORKS, is_library
 from msjax.core.door import VERSION
 from msjax.engine.compile.guards import Contents
 
-# Those of the standard library that keep what they hold in an attribute which only their own methods name.
-WRAPPERS = (
-    collections.UserDict,
-    collections.UserList,
-    collections.UserString,
-    collections.ChainMap,
-)
-
 # Classes of the standard library whose attributes are the user's.
 _NAMESPACES = (
     "types.SimpleNamespace",
     "argparse.Namespace",
-    *(f"{cls.__module__}.{cls.__qualname__}" for cls in WRAPPERS),
+    "collections.UserDict",
+    "collections.UserList",
+    "collections.UserString",
+    "collections.ChainMap",
 )
 
 # Where the call of a cell starts.

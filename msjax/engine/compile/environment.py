@@ -68,7 +68,7 @@ class Environments:
         self._by_key: dict[Hashable, Environment] = {}
         self._recent: dict[int, Environment] = {}  # by the count of `VERSION`
         self._logs: dict[int, Any] = {}
-        self.now: Environment = Environment(Guards([], ()), [], with_arguments=True)  # before the first call
+        self.now: Environment = Environment(Guards([]), [], with_arguments=True)  # before the first call
         self.own_changes = 0
 
     def roots(self) -> list[Any]:

@@ -44,9 +44,6 @@ _ORDERED = (list, collections.deque)
 ARRAYS = (np.ndarray, bytearray, array.array)
 TABLES = (dict, types.MappingProxyType)
 
-# Where a container was found: in another one, so that code reads it if it reads that.
-INSIDE = object()
-
 # How a guard is checked, as (read, a, b, seen): it holds if ``read(a, b)`` is the object `seen`.
 Check: TypeAlias = tuple[Callable[[Any, Any], Any], Any, Any, Any]
 
@@ -231,13 +228,10 @@ class Contents(Guard):
 
     Attributes:
         container: the object itself.
-        ways: (name, container) pairs, how it was found: through an attribute of this name, or any way if the name is None; in the
-            container of another guard if it is `INSIDE`.
         held: the items that it held, or the bytes of an array; known once `remember` was called.
     """
 
     container: Any
-    ways: list[tuple[Any, Contents | None]] = field(repr=False)
     held: Any = field(default=None, init=False, repr=False)
 
     def remember(self) -> None:
@@ -331,25 +325,11 @@ def _same_bytes(container, held):
     return bytes_of(container) == held
 
 
-def _read_by_code(contents: list[Contents], names: Collection[str]) -> list[Contents]:
-    """Those that code which uses these names may read: what no code names, such as a list in which hooks keep values, no code reads."""
-    read, before = set(), -1
-    while before < len(read) < len(contents):
-        before = len(read)
-        for guard in contents:
-            for name, within in guard.ways:
-                if name is None or (within in read if name is INSIDE else name in names):
-                    read.add(guard)
-                    break
-    return [guard for guard in contents if guard in read]
-
-
 class Guards:
     """The guards of a compiled function, in the order in which a walk found them.
 
     Args:
         found: all guards.
-        names: the names that the code uses.
 
     Attributes:
         key: hashable; equal for two walks exactly if the same programs serve both.
@@ -357,20 +337,20 @@ class Guards:
         contents: those of them that tell what containers hold.
     """
 
-    def __init__(self, found: list[Guard], names: Collection[str]):
+    def __init__(self, found: list[Guard]):
         self.found = found
         self.key: tuple[Any, ...] = self.key_with_logs(())
-        contents, checks, self._hooked = [], [], []
+        self.contents: list[Contents] = []
+        self._hooked: list[Any] = []
+        checks = []
         for guard in found:
             if isinstance(guard, Name):
                 checks.append(guard.check())
             elif isinstance(guard, Contents):
-                contents.append(guard)
+                guard.remember()
+                self.contents.append(guard)
             elif (isinstance(guard, Hooks) and guard.hooks) or (isinstance(guard, Variable) and guard.key):
                 self._hooked.append(guard)
-        self.contents = _read_by_code(contents, names)
-        for guard in self.contents:
-            guard.remember()
         self._content_checks = [guard.check() for guard in self.contents]
         self.checks: list[Check] = checks + self._content_checks
 

@@ -31,7 +31,6 @@ from msjax.core.door import Hook, HookSite, HookTable
 from msjax.engine.compile.code_names import (
     BY_COMPUTED_NAMES,
     CALLED_BY_PYTHON,
-    WRAPPERS,
     Unread,
     class_attribute,
     holds_user_data,
@@ -43,7 +42,6 @@ from msjax.engine.compile.code_names import (
 )
 from msjax.engine.compile.guards import (
     ARRAYS,
-    INSIDE,
     STATIC,
     TABLES,
     Attribute,
@@ -130,7 +128,7 @@ class Walk:
         for guard in self.found:
             if isinstance(guard, ReadAttributes) and isinstance(guard.seen, str):
                 guard.settle(names)
-        return Guards([*self.found], self._names)
+        return Guards([*self.found])
 
     def follow(self, roots: list[Any]) -> None:
         """Start from further objects, too."""
@@ -141,8 +139,8 @@ class Walk:
 
     # ---- values
 
-    def _visit(self, value, depth, attribute=None):
-        """Look at a value; `attribute` is the name that code uses to find it, None where there are other ways."""
+    def _visit(self, value, depth):
+        """Look at a value."""
         kind = type(value)
         if kind is types.FunctionType:
             self._object(value, depth)
@@ -155,32 +153,32 @@ class Walk:
         elif isinstance(value, (tuple, frozenset)):
             seen = outline(value)
             self.found.append(Guard((kind.__name__, *seen), self._within))
-            self._items(value, seen, depth, attribute)
+            self._items(value, seen, depth)
             self._besides(value, depth)
         elif isinstance(value, (list, set, collections.deque, *TABLES)):
-            self._container(value, depth, attribute)
+            self._container(value, depth)
         elif isinstance(value, ARRAYS) and size_of(value) <= _MOST_BYTES:
-            if not self._found_before(value, attribute):
-                self._array(value, depth, attribute)
+            if not self._found_before(value):
+                self._array(value, depth)
         elif kind in STATIC:
             self.found.append(Guard(static_key(value), self._within))
         else:
             self._object(value, depth)
 
-    def _items(self, items, seen, depth, attribute):
+    def _items(self, items, seen, depth):
         """Look into those of some items that their outline does not tell."""
         if depth < _DEPTH and len(seen) <= _MOST_ITEMS:
             for item, known in zip(items, seen):
                 if known is None:
-                    self._visit(item, depth + 1, attribute)
+                    self._visit(item, depth + 1)
         elif not self._all_read:
             self._all_read = any(known is None and not isinstance(item, _VALUES) for item, known in zip(items, seen))
 
-    def _container(self, container, depth, attribute):
+    def _container(self, container, depth):
         if id(container) in self._logs:
             self.found.append(Guard(log_key(container), self._within))
             return
-        if self._found_before(container, attribute):
+        if self._found_before(container):
             return
         kind = type(container).__name__
         if not isinstance(container, types.MappingProxyType):  # a view of another one
@@ -197,19 +195,19 @@ class Walk:
         else:
             keys, items = (), [*container]
         seen = outline(items)
-        outer, self._within = self._within, self._contents(container, (kind, keys, seen), attribute)
-        self._items(items, seen, depth, INSIDE)
+        outer, self._within = self._within, self._contents(container, (kind, keys, seen))
+        self._items(items, seen, depth)
         self._within = outer
         self._besides(container, depth)
         if isinstance(container, collections.defaultdict):
             self._name(getattr, setattr, container, "default_factory", depth)
 
-    def _array(self, value, depth, attribute):
+    def _array(self, value, depth):
         is_numpys = isinstance(value, np.ndarray)
-        self._contents(value, ((value.shape, value.dtype) if is_numpys else type(value), bytes_of(value)), attribute)
+        self._contents(value, ((value.shape, value.dtype) if is_numpys else type(value), bytes_of(value)))
         if is_numpys and value.dtype.hasobject:
             items = value.ravel().tolist()
-            self._items(items, outline(items), depth, attribute)
+            self._items(items, outline(items), depth)
         self._besides(value, depth)
 
     def _besides(self, value, depth):
@@ -218,12 +216,12 @@ class Walk:
             self._visited[id(value), None] = None
             self._attributes(value, depth)
 
-    def _contents(self, container, seen, attribute):
-        guard = self._visited[id(container)] = Contents(seen, self._within, container, [(attribute, self._within)])
+    def _contents(self, container, seen):
+        guard = self._visited[id(container)] = Contents(seen, self._within, container)
         self.found.append(guard)
         return guard
 
-    def _found_before(self, container, attribute):
+    def _found_before(self, container):
         """Whether a container was found before; then the guard says where."""
         if id(container) not in self._visited:
             return False
@@ -231,7 +229,6 @@ class Walk:
         if first is None:
             self.found.append(Guard((type(container).__name__, len(container)), self._within))
         else:
-            first.ways.append((attribute, self._within))
             self.found.append(FoundBefore(None, self._within, first))
         return True
 
@@ -290,10 +287,10 @@ class Walk:
             self.found.append(Guard(whole, self._within))  # its number tells it from others, so that no cell is kept alive
         else:
             # Other modules don't tell when an attribute changes.
-            self._contents(vars(module), whole, None)
-        for (name, value), known in zip(attributes.items(), seen):
+            self._contents(vars(module), whole)
+        for value, known in zip(attributes.values(), seen):
             if known is None:
-                self._visit(value, 1, name)
+                self._visit(value, 1)
         self._class(cls, 1)
 
     def _object(self, value, depth):
@@ -325,7 +322,7 @@ class Walk:
         elif hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial and its like
             self._visit((value.func, *value.args, *value.keywords.values()), depth)
             if isinstance(value.keywords, dict) and value.keywords:
-                self._container(value.keywords, depth, None)
+                self._container(value.keywords, depth)
         elif isinstance(value, (contextvars.ContextVar, threading.local)):
             self.refused = "it reads a context variable, or attributes that each thread has for itself"
         elif holds_user_data(type(value)):
@@ -338,17 +335,16 @@ class Walk:
         attributes, cls = getattr(value, "__dict__", None), type(value)
         if isinstance(attributes, dict) and is_plain(cls):
             self._unread.set_aside_all(value, attributes, self._within, depth)
-            self.found.append(ReadAttributes(cls.__name__, self._within, attributes, [(None, self._within)]))
+            self.found.append(ReadAttributes(cls.__name__, self._within, attributes))
             self.containers.append(attributes)
         elif isinstance(attributes, dict):
             now = attributes.copy()
             seen = outline(now.values())
-            self._contents(attributes, (cls.__name__, *now, seen), None)
+            self._contents(attributes, (cls.__name__, *now, seen))
             self.containers.append(attributes)
-            inside = isinstance(value, WRAPPERS)
-            for (name, item), known in zip(now.items(), seen):
+            for item, known in zip(now.values(), seen):
                 if known is None:
-                    self._visit(item, depth + 1, None if inside else name)
+                    self._visit(item, depth + 1)
         if not is_library(cls.__module__):
             for name in slots_of(cls):
                 self._name(read_slot, setattr, value, name, depth)
@@ -376,9 +372,9 @@ class Walk:
         if methods or data:
             seen = outline(data.values())
             self.found.append(ClassData((*data, seen, *map(id, methods)), self._within, keeps=methods))
-            for (name, value), known in zip(data.items(), seen):
+            for value, known in zip(data.values(), seen):
                 if known is None:
-                    self._visit(value, depth + 1, name)
+                    self._visit(value, depth + 1)
         for method in methods:
             if id(method) not in self._visited:
                 self._visited[id(method)] = None
@@ -462,7 +458,7 @@ class Walk:
             if isinstance(owner, CellBase):
                 self.found.append(Attribute((identity(owner), name, known), self._within, f"{type(owner).__name__}.{name}"))
             if known is None:
-                self._visit(value, depth + 1, name)
+                self._visit(value, depth + 1)
         self._within = outer
         return bool(taken)
 
