@@ -11,11 +11,7 @@ FORMATS = {"ckpt": ckpt, "safetensors": safetensors}
 
 
 def find(name: str, who: str) -> Any:
-    """The module of a format.
-
-    Raises:
-        ValueError: there is none of that name.
-    """
+    """The module of a format."""
     check_one_of(name, FORMATS, "format", who)
     return FORMATS[name]
 
