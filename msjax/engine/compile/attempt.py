@@ -154,7 +154,7 @@ class _TraceOfBody:
         trace, body = self.trace, self.body
         self.jax_trace = weakref.ref(jax_slots.trace_of(values[0]))
         # The values are put back when the body has run, before jax looks for what has left the trace.
-        with Held(self.variables, values), trace:
+        with Held(self.variables, values), trace.running():
             if isinstance(body.subject, nnx.Module):
                 trace.see_cell(body.subject)
             leaves = list(self.leaves)
