@@ -177,11 +177,11 @@ class CaptureOptions(NamedTuple):
         """Whether something of the module of this path may be a place."""
         return self.listing or any(pattern.looks_at(path) for pattern in self.patterns)
 
-    def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Captured]]:
+    def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
         """The capturing function of a function of arrays."""
         return _capturing(fn, self)
 
-    def of_pure_call(self, names: Sequence[str], call: Callable[..., Any]) -> Callable[..., tuple[Any, Captured]]:
+    def of_pure_call(self, names: Sequence[str], call: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
         """The capturing function of one that returns (result, state), of which the result is differentiated.
 
         Args:

@@ -12,13 +12,13 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.compiler_options import options_for
 from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.base.recent import Recent
+from msjax.core.base.split import Split
 from msjax.core.base.weak import Same, identity
 from msjax.core.models.capture import capture_options
 from msjax.core.models.frameworks.framework import Pure, framework_of_function
 from msjax.core.models.given import objects_among, with_written, write_to
 from msjax.core.models.hooked import as_function
 from msjax.core.models.same_program import run_same_program
-from msjax.core.models.static_leaves import Split
 from msjax.core.models.where import where_key
 
 # So many programs are kept, those that were used last.
@@ -123,7 +123,7 @@ def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any, qui
         return Split.of(program(without_state, *split.joined()))
 
     if pure.changes:
-        return run_same_program(lambda _, arrays: run(Split(list(arrays), split.rest)), (), split.arrays).joined()
+        return run_same_program(lambda _, arrays: run(Split(arrays, split.rest)), (), split.arrays).joined()
     options = options_for(split.arrays) if quick and not any(map(is_tracer, split.arrays)) else {}
 
     owner = None if pure.owner is None else identity(pure.owner)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.table import HookTable
-from msjax.core.models.hook_registry import HookRegistry, Registration, handle_of, take_off
+from msjax.core.models.hook_registry import HookRegistry, Registration, handle_of
 from msjax.core.models.where import Where, call_name, why_not_called
 
 
@@ -92,19 +92,6 @@ class Framework:
     def tables(self, model: Any) -> dict[str, HookTable]:
         """{path, or that of a method: its hooks} of the calls that have hooks."""
         return {call_name(path, call): table for path, r in self.registries(model) for call, table in r.present().items()}
-
-    def remove(self, model: Any, hook: Hook) -> None:
-        """Take a hook off all modules."""
-        take_off(hook, [registry for _, registry in self.registries(model)])
-
-    def take_off(self, model: Any) -> Any:
-        """Take all hooks off, for a while; returns what `put_back` needs."""
-        return [(registry, registry.taken_off()) for _, registry in self.registries(model)]
-
-    def put_back(self, model: Any, kept: Any) -> None:
-        """Put the hooks on that were taken off, but for those that were removed meanwhile."""
-        for registry, rows in kept:
-            registry.put_back(rows)
 
     def unhookable(self, model: Any) -> dict[str, str]:
         """{path: why} of the modules that take no hooks."""
