@@ -11,7 +11,7 @@ import jax
 
 from msjax.common.run_state import Need, Node
 from msjax.core.base.typing import PyTree
-from msjax.engine.autograd.monitor import Monitor, set_monitor
+from msjax.engine.autograd.monitor import Monitor
 from msjax.engine.autograd.op import Op
 
 
@@ -28,13 +28,6 @@ class TapeScopes(Monitor):
         super().__init__()
         self.under_way = under_way
         self._names: weakref.WeakKeyDictionary[Node, str] = weakref.WeakKeyDictionary()
-
-    def __enter__(self) -> TapeScopes:
-        self._before = set_monitor(self)
-        return self
-
-    def __exit__(self, *_exception: Any) -> None:
-        set_monitor(self._before)
 
     def recorded(self, node: Node) -> None:
         if self.under_way:

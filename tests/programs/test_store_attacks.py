@@ -395,9 +395,9 @@ def test_a_full_disk_leaves_nothing_behind(store, monkeypatch, tmp_path, error):
 
 def test_what_other_processes_have_left_half_written_is_deleted(tmp_path):
     (tmp_path / "a-cache").write_bytes(b"a program")
-    (tmp_path / "x.new.1.ab").write_bytes(b"")
-    old = tmp_path / "y.new.1.ab"
+    (tmp_path / ".x.msjax-1.tmp").write_bytes(b"")
+    old = tmp_path / ".y.msjax-1.tmp"
     old.write_bytes(b"")
     os.utime(old, (1, 1))
     disk_cache.trim(str(tmp_path), 1 << 30)
-    assert sorted(os.listdir(tmp_path)) == ["a-cache", "x.new.1.ab"]
+    assert sorted(os.listdir(tmp_path)) == [".x.msjax-1.tmp", "a-cache"]

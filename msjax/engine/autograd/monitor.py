@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax.numpy as jnp
 import numpy as np
@@ -47,7 +47,7 @@ class Made(NamedTuple):
 
 
 class Monitor:
-    """Remembers where each node of the tape was made, and sees what runs.
+    """Remembers where each node of the tape was made, and sees what runs; a context manager, in which it is that of this thread.
 
     Attributes:
         eager: True if compiled functions are to run in PyNative mode meanwhile.
@@ -57,6 +57,14 @@ class Monitor:
 
     def __init__(self):
         self.made: weakref.WeakKeyDictionary[Node, Made] = weakref.WeakKeyDictionary()
+
+    def __enter__(self) -> Self:
+        self._before: Monitor | None = STATE.monitor
+        _set_monitor(self)
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        _set_monitor(self._before)
 
     def ran(
         self,
@@ -112,8 +120,30 @@ class Monitor:
         self.made[node] = self.here(operation, values)
 
 
-class Anomaly(Monitor):
-    """Tells of an error or a NaN in a backward pass which operator of the forward pass it belongs to."""
+class AnomalyError(FloatingPointError):
+    """A gradient is NaN although the gradients that it was computed from are not; see `detect_anomaly`."""
+
+
+class detect_anomaly(Monitor):
+    """A context manager in which an error or a NaN of a backward pass names the line of the forward pass that it belongs to.
+
+    It looks at each gradient, which takes time: use it to find a fault. What msjax would compile runs in PyNative mode meanwhile. Only
+    what the forward pass computes within it is known.
+
+    Raises:
+        AnomalyError: in the block: a gradient is NaN although those that it was computed from are not. It is a FloatingPointError.
+
+    Example:
+        >>> from msjax import Tensor, grad, ops, tools
+        >>> def loss(x):
+        ...     return ops.sqrt(x * 0).sum()
+        >>> with tools.detect_anomaly():
+        ...     try:
+        ...         grad(loss)(Tensor([2.0]))
+        ...     except FloatingPointError as error:
+        ...         print(str(error).splitlines()[0][:59])
+        detect_anomaly: a NaN came from the gradient of Mul of floa
+    """
 
     def failed(self, node: Node, error: Exception) -> None:
         if not getattr(error, "_msjax_anomaly", False) and not isinstance(error, AnomalyError):
@@ -138,38 +168,6 @@ class Anomaly(Monitor):
         return f"{made.operation} of {shapes}{where}, which the forward pass called here (innermost line last):{lines}"
 
 
-class AnomalyError(FloatingPointError):
-    """A gradient is NaN although the gradients that it was computed from are not; see `detect_anomaly`."""
-
-
-class detect_anomaly:
-    """A context manager in which an error or a NaN of a backward pass names the line of the forward pass that it belongs to.
-
-    It looks at each gradient, which takes time: use it to find a fault. What msjax would compile runs in PyNative mode meanwhile. Only
-    what the forward pass computes within it is known.
-
-    Raises:
-        AnomalyError: in the block: a gradient is NaN although those that it was computed from are not. It is a FloatingPointError.
-
-    Example:
-        >>> from msjax import Tensor, grad, ops, tools
-        >>> def loss(x):
-        ...     return ops.sqrt(x * 0).sum()
-        >>> with tools.detect_anomaly():
-        ...     try:
-        ...         grad(loss)(Tensor([2.0]))
-        ...     except FloatingPointError as error:
-        ...         print(str(error).splitlines()[0][:59])
-        detect_anomaly: a NaN came from the gradient of Mul of floa
-    """
-
-    def __enter__(self) -> None:
-        self._before = set_monitor(Anomaly())
-
-    def __exit__(self, *_exception: object) -> None:
-        set_monitor(self._before)
-
-
 def _has_nan(value):
     if not hasattr(value, "dtype") or not jnp.issubdtype(value.dtype, jnp.inexact) or is_tracer(value):
         return False
@@ -177,11 +175,9 @@ def _has_nan(value):
     return bool(np.isnan(np.asarray(value)).any() if is_at_hand(value) else jnp.isnan(value).any())
 
 
-def set_monitor(monitor: Monitor | None) -> Monitor | None:
-    """Make a monitor that of this thread, or take it off; returns the one before."""
+def _set_monitor(monitor):
     before, STATE.monitor = STATE.monitor, monitor
     ACTIVITY.add(monitors=(monitor is not None) - (before is not None))
-    return before
 
 
 def _array(value):

@@ -149,7 +149,7 @@ class View:
         own, root = view.__dict__, self.root
         while True:
             seen = root._value
-            found = self._read()
+            found, retained = self._read(), False
             if "_node" not in own:
                 if found._node is None and root._node is not None and root._node.base.open and not self.detached:
                     # Under a gradient function, which does not see what is recorded outside of it.
@@ -160,14 +160,10 @@ class View:
                     # `grad` should hold the gradient of what is there now.
                     view._retains = False
                     retained = found._node is not None and found._node.live()
-                else:
-                    retained = False
-            else:
-                retained = False
             own["_value"] = found._value
             if root._value is seen:
                 break
-            _make_stale(view, True)  # another thread has written meanwhile
+            _make_stale(view, self, True)  # another thread has written meanwhile
         if retained:
             retain_grad(view)
         return own[name]
@@ -217,20 +213,22 @@ class Views(list):
                 self[:] = [ref for ref in self if ref() is not None]
                 self._most = max(8, 2 * len(self))
 
+    def _living(self):
+        """(view, its place) of those that live, and have not got memory of their own."""
+        with WRITING:
+            views = [ref() for ref in self]
+        return [(view, view.__dict__["_view"]) for view in views if view is not None and "_view" in view.__dict__]
+
     def move(self, root: Tensor) -> None:
         """Make another Tensor, of the same value, the root."""
         root.__dict__["_views"] = self
-        for ref in [*self]:
-            view = ref()
-            if view is not None and "_view" in view.__dict__:
-                view.__dict__["_view"].root = root
+        for _, place in self._living():
+            place.root = root
 
     def remain_outside(self) -> None:
         """Mark the present views as taken outside of a functionalized network that is going to run."""
-        for ref in [*self]:
-            view = ref()
-            if view is not None and "_view" in view.__dict__:
-                view.__dict__["_view"].outside = True
+        for _, place in self._living():
+            place.outside = True
 
     def changed(self, recorded: bool = False) -> None:
         """Make the views stale, since the root has another value.
@@ -238,18 +236,12 @@ class Views(list):
         Args:
             recorded: whether that has another place on the tape, too.
         """
-        with WRITING:
-            views = [ref() for ref in self]
-        for view in views:
-            if view is not None:
-                _make_stale(view, recorded)
+        for view, place in self._living():
+            _make_stale(view, place, recorded)
 
 
-def _make_stale(view, recorded):
+def _make_stale(view, place, recorded):
     own = view.__dict__
-    place = own.get("_view")
-    if place is None:
-        return  # it has got memory of its own
     node = own.get("_node")
     # A scope that is over has recorded nothing that counts.
     if node is not None and not place.detached and node.__class__ is not RootLeaf:

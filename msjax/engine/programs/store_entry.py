@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from jax.tree_util import PyTreeDef, default_registry
 
-from msjax.engine.programs.private_folder import NotPrivate, open_own, write_whole
+from msjax.core.base.whole_files import FileBeside
+from msjax.engine.programs.private_folder import NotPrivate, open_own
 
 _MARK = b"msjax program 3\n"
 _DIGEST = hashlib.sha256().digest_size
@@ -72,7 +73,16 @@ def write_entry(path: str, entry: StoreEntry) -> None:
     """
     text = json.dumps(entry.results, allow_nan=False).encode()
     data = zlib.compress(struct.pack("<I", len(text)) + text + entry.payload, 1)
-    write_whole(path, _MARK + _digest(path, data) + data)
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)  # somebody may have deleted the folder meanwhile
+    beside = FileBeside(path)
+    try:
+        os.chmod(beside.file.name, 0o600)
+        beside.file.write(_MARK + _digest(path, data) + data)
+        beside.file.flush()  # a file that is lost in a crash is compiled again
+        beside.replace()
+    except BaseException:
+        beside.drop()
+        raise
 
 
 def structure_as_data(structure: Any) -> str:
