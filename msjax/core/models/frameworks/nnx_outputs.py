@@ -50,12 +50,12 @@ def pure_call(
         before = arrays_of(state)
         # The state's own variables would be those of another trace, where somebody differentiates or maps over the call.
         copy = nnx.merge(graphdef, state, copy=True)
-        callables = [(path, inner) for path, inner in _modules(copy) if callable(inner)]
+        callables = [(path, inner) for path, inner in nnx_modules(copy) if callable(inner)]
         if names is not None:
             names[:] = [path for path, _ in callables]
         methods = [(path, inner, "__call__") for path, inner in callables if named(path)]
         places = {}
-        for path, inner, name in [*methods, *named_methods(lambda: _modules(copy), texts)]:
+        for path, inner, name in [*methods, *named_methods(lambda: nnx_modules(copy), texts)]:
             places.setdefault(path, (inner, []))[1].append(name)
         for path, (inner, called) in places.items():
             object.__setattr__(inner, "__class__", _naming_class(type(inner), tuple(called)))
@@ -79,10 +79,6 @@ def changed_state(before: dict[Any, list[Any]], after: Any) -> Any:
     arrays = arrays_of(after)
     same = {path for path in before if all(a is b for a, b in zip(before[path], arrays.get(path, ())))}
     return nnx.from_flat_state([(path, value) for path, value in nnx.to_flat_state(after) if path not in same])
-
-
-def _modules(module):
-    return ((".".join(path), inner) for path, inner in nnx_modules(module))
 
 
 @subclasses
