@@ -24,7 +24,6 @@ def addmm(input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: Number
     """beta * input + alpha * (mat1 @ mat2), of matrices.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.addmm(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[1.0, 2.0], [3.0, 4.0]])))
         [[ 8. 12.]
          [18. 26.]]
@@ -37,7 +36,6 @@ def addmv(input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: Number =
     """beta * input + alpha * (mat @ vec), of a matrix and a vector.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.addmv(Tensor([1.0, 2.0]), Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([3.0, 4.0])))
         [12. 27.]
     """
@@ -49,7 +47,6 @@ def addr(x: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: Number = 1,
     """beta * x + alpha * outer(vec1, vec2).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.addr(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [[ 4.  6.]
          [ 9. 12.]]
@@ -63,7 +60,6 @@ def addbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: N
     """beta * input + alpha * (the sum of the products of two batches of matrices).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.addbmm(Tensor([[1.0, 2.0], [3.0, 4.0]]), ops.ones((3, 2, 2)), ops.ones((3, 2, 2))))
         [[ 7.  8.]
          [ 9. 10.]]
@@ -76,7 +72,6 @@ def baddbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, beta: Num
     """beta * input + alpha * (the products of two batches of matrices).
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.baddbmm(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2))))
         [[[4. 4.]
           [4. 4.]]]
@@ -106,7 +101,6 @@ def dense(input: TensorLike, weight: TensorLike, bias: Tensor | None = None) -> 
         bias (Tensor, optional): shape (out,). Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.dense(Tensor([[1.0, 2.0]]), Tensor([[3.0, 4.0]]), Tensor([0.5])))
         [[11.5]]
     """
@@ -130,7 +124,6 @@ def bidense(input1: TensorLike, input2: TensorLike, weight: TensorLike, bias: Te
         bias (Tensor, optional): shape (out,). Default: None.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.bidense(ops.ones((1, 2)), ops.ones((1, 3)), ops.ones((4, 2, 3))))
         [[6. 6. 6. 6.]]
     """
