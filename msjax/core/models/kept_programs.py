@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -128,13 +127,8 @@ def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any, qui
 
     owner = None if pure.owner is None else identity(pure.owner)
     found_by = pure.anchor, owner, key, bool(options)
-
-    def jitted():
-        if pure.owner is not None:
-            weakref.finalize(pure.owner, _KEPT.pop, found_by, None).atexit = False
-        return jax.jit(run, compiler_options=options or None)
-
-    return _KEPT.of(found_by, jitted, _MOST)(split).joined()
+    owners = () if pure.owner is None else (pure.owner,)
+    return _KEPT.of(found_by, lambda: jax.jit(run, compiler_options=options or None), _MOST, owners)(split).joined()
 
 
 def _nothing(_new):
