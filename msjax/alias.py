@@ -146,12 +146,7 @@ class _Same(importlib.abc.Loader):
 
 
 def _attach(module, family):
-    """Make a module of msjax look up what it lacks: files that MindSpore's module of that name has, and names of a package.
-
-    Args:
-        module (ModuleType): the module.
-        family (str | None): the package, for names that MindSpore's module offers.
-    """
+    """Make a module of msjax look up what it lacks: files that MindSpore's module of that name has, and names of a package."""
     own = vars(module).get("__getattr__")
     if not hasattr(own, "family"):
         places = [] if family is None else [lambda name: getattr(importlib.import_module(family), name)]

@@ -305,12 +305,7 @@ def _normalized(transform, images):
 
 
 def normalize_to_channels_in_front(normalize: Normalize, images: np.ndarray) -> np.ndarray:
-    """What `Normalize` and then `HWC2CHW` make of several images.
-
-    Args:
-        normalize (Normalize): the transform.
-        images (numpy.ndarray): of (images, height, width, channels) or (images, height, width).
-    """
+    """What `Normalize` and then `HWC2CHW` make of several images."""
     normalize._check_array(images[0])
     channels = normalize._channels_of(images[0])
     mean, scale = (np.resize(v, channels)[:, None, None] for v in (normalize._mean, normalize._scale))
