@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from msjax.compat.api import _no_grad as _no_grad, ms_memory_recycle as ms_memory_recycle
     from msjax.engine.autograd.modes import *
     from msjax.engine.autograd.recompute import recompute as recompute, saved_tensors_hooks as saved_tensors_hooks
-    from msjax.engine.compile.noop import (
+    from msjax.engine.settings.compiler import (
         JitConfig as JitConfig,
         jit_class as jit_class,
         lazy_inline as lazy_inline,
