@@ -53,7 +53,7 @@ _TARGETS = {
     "msjax.parallel.kept_settings": {"mindspore.parallel": "algo_parameter_config _cost_model_context _ps_context"},
     "msjax.compat.np_dtype": {"mindspore.common": "np_dtype"},
     "msjax.compat.hook_handle": {"mindspore.common": "hook_handle"},
-    "msjax.engine.compile.noop": {"mindspore.common": "lazy_inline jit_config"},
+    "msjax.engine.settings.compiler": {"mindspore.common": "lazy_inline jit_config"},
     "msjax.common.containers": {"mindspore.common": "mutable"},
     "msjax.engine.autograd.recompute": {"mindspore.common": "recompute"},
     "msjax.nn.wrap.derivatives": {"mindspore.nn": "grad", "mindspore.nn.grad": "cell_grad"},

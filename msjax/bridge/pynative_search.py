@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.bridge.anomaly import Made, Origins
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
@@ -22,7 +23,6 @@ from msjax.core.tools.owners import path_from
 from msjax.core.tools.search.causes import causes, first_index
 from msjax.core.tools.search.lines import innermost
 from msjax.engine.autograd.grad import grad
-from msjax.engine.autograd.monitor import Made, Monitor
 from msjax.engine.autograd.op import Op
 from msjax.engine.autograd.traced_tape import Held
 from msjax.functional.functionalize import state_of
@@ -59,7 +59,7 @@ class _Ran:
     within: list[Any] = field(default_factory=list)
 
 
-class PyNativeSearch(Monitor):
+class PyNativeSearch(Origins):
     """Watches the operators of this thread, and remembers those with wrong results; a context manager.
 
     Args:

@@ -144,6 +144,8 @@ class Program:
         inputs: the arrays among the arguments; other arguments are part of the program.
     """
 
+    _rest_of_result: tuple[Any, ...]
+
     def __init__(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], context: Any):
         given = Split.of((args, kwargs), is_array)
         self.inputs = given.arrays

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from msjax.core.base.split import Split
 from msjax.core.hooks.places import is_array
 from msjax.core.models.found import models_of
 from msjax.core.models.frameworks.framework import framework_of
@@ -93,17 +94,13 @@ def _in_program(fn, args, kwargs, check, gradients):
             return fault
 
     def both(*given):
-        leaves, treedef = jax.tree.flatten(given)
-        at = [i for i, leaf in enumerate(leaves) if _is_float(leaf)]
+        split = Split.of(given, _is_float)
 
         def of_floats(floats):
-            new = list(leaves)
-            for i, value in zip(at, floats):
-                new[i] = value
-            out = call(*jax.tree.unflatten(treedef, new))
+            out = call(*Split(floats, split.rest).joined())
             return [v for v in jax.tree.leaves(out) if _is_float(v)]
 
-        out, back = jax.vjp(of_floats, [leaves[i] for i in at])
+        out, back = jax.vjp(of_floats, split.arrays)
         return out, back([jnp.ones_like(v) for v in out])
 
     floats = [name for name, leaf in zip(names, filter(is_array, jax.tree.leaves(given))) if _is_float(leaf)]
@@ -126,13 +123,7 @@ def _as_function(fn, args, kwargs):
     function = fn if registry is None else registry.function(fn)
     if registry is None or function is not fn:
         return (args, kwargs), lambda args, kwargs: function(*args, **kwargs)
-    leaves, treedef = jax.tree.flatten(fn)
-    arrays = {i: leaf for i, leaf in enumerate(leaves) if is_array(leaf)}
-
-    def call(arrays, args, kwargs):
-        return jax.tree.unflatten(treedef, [arrays.get(i, leaf) for i, leaf in enumerate(leaves)])(*args, **kwargs)
-
-    return (arrays, args, kwargs), call
+    return (Split.of(fn, is_array), args, kwargs), lambda model, args, kwargs: model.joined()(*args, **kwargs)
 
 
 def _is_float(value):

@@ -68,17 +68,6 @@ class Step(NamedTuple):
     shape: tuple[int, ...] | None
 
 
-class _Steps(tuple):
-    """The steps of a chain, as a setting of the operators that read and write it."""
-
-    __slots__ = ()
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """What programs with it depend on."""
-        return tuple(self)
-
-
 class View:
     """The place of a view.
 
@@ -123,11 +112,11 @@ class View:
             return False
         return laid(self.root.shape, type_of(self.root), self.steps()) is None
 
-    def steps(self) -> _Steps:
+    def steps(self) -> tuple[Step, ...]:
         """All steps that do something, from the root on."""
         rule = self._rule
         own = [] if rule is _SAME else [Step(rule, self._static, len(self._operands), self._output, self._shape)]
-        return _Steps(own if self._before is None else [*self._before.steps(), *own])
+        return tuple(own) if self._before is None else (*self._before.steps(), *own)
 
     def operands(self) -> tuple[Any, ...]:
         """The operands of all steps."""
@@ -296,7 +285,7 @@ def pick(base: Tensor, out: Tensor, rule: Rule, operands: tuple[Any, ...], stati
     place = View(base, rule, operands, static, None, None)
     root, steps, operands = place.root, place.steps(), place.operands()
     # Those that are copies themselves come first.
-    further = [(ref, _Steps([*s, *steps]), o + operands, d) for ref, s, o, d in root.__dict__.get("_picked", ())]
+    further = [(ref, (*s, *steps), o + operands, d) for ref, s, o, d in root.__dict__.get("_picked", ())]
     out.__dict__["_picked"] = [(weakref.ref(root), steps, operands, place.detached), *further]
     return out
 
@@ -328,7 +317,7 @@ def write_items(base: Tensor, value: Any, rule: Rule, operands: tuple[Any, ...],
         origin = ref()
         # What requires a gradient in PyTorch's manner follows PyTorch's rule.
         if origin is not None and (origin._node.__class__ is not RootLeaf or isinstance(origin, Parameter)):
-            _put(origin, _Steps([*before, *steps]), more + operands, value, detached)
+            _put(origin, (*before, *steps), more + operands, value, detached)
     return done
 
 

@@ -47,7 +47,7 @@ class NnxModels(Framework):
         return callable_modules(model)
 
     def calls(self, model: Any, where: Where, who: str) -> list[tuple[str, Any, str]]:
-        return selected_calls(callable_modules(model), where, who, lambda: _named_modules(model))
+        return selected_calls(callable_modules(model), where, who, lambda: nnx_modules(model))
 
     def registry(self, module: Any, path: str) -> HookRegistry:
         framework = self._framework(module)
@@ -56,13 +56,13 @@ class NnxModels(Framework):
     def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
         return [
             (path, self.registry(module, path))
-            for path, module in _named_modules(model)
+            for path, module in nnx_modules(model)
             if SITE in vars(module) or self._framework(module) is not self
         ]
 
     def tables(self, model: Any) -> dict[str, HookTable]:
         # What a copy shares, it goes on sharing.
-        registries = [(path, _shared_registry(module) or self.registry(module, path)) for path, module in _named_modules(model)]
+        registries = [(path, _shared_registry(module) or self.registry(module, path)) for path, module in nnx_modules(model)]
         return {call_name(path, call): table for path, r in registries for call, table in r.present().items()}
 
     def _framework(self, module):
@@ -73,7 +73,7 @@ class NnxModels(Framework):
         return found
 
     def unhookable(self, model: Any) -> dict[str, str]:
-        return {path: why for path, module in _named_modules(model) if (why := why_not_called(module)) is not None}
+        return {path: why for path, module in nnx_modules(model) if (why := why_not_called(module)) is not None}
 
     def pure(self, model: Any) -> Pure:
         module, method = module_and_method(model)
@@ -186,10 +186,6 @@ _OF_A_COPY = None, object()
 
 # {(identity of a module, path): its registry}, for as long as the module has hooks, or a program looks there for observers.
 _REGISTRIES: weakref.WeakValueDictionary[Any, ModuleHooks] = weakref.WeakValueDictionary()
-
-
-def _named_modules(model):
-    return ((".".join(path), module) for path, module in nnx_modules(model))
 
 
 def hooked_in(model: nnx.Module) -> Any:

@@ -50,12 +50,12 @@ def pure_call(
         # The state's own variables would be those of another trace, where somebody differentiates or maps over the call.
         copy = nnx.merge(graphdef, state, copy=True)
         changes = Changes(copy, state)
-        callables = [(path, inner) for path, inner in _modules(copy) if callable(inner)]
+        callables = [(path, inner) for path, inner in nnx_modules(copy) if callable(inner)]
         if names is not None:
             names[:] = [path for path, _ in callables]
         methods = [(path, inner, "__call__") for path, inner in callables if named(path)]
         places = {}
-        for path, inner, name in [*methods, *named_methods(lambda: _modules(copy), texts)]:
+        for path, inner, name in [*methods, *named_methods(lambda: nnx_modules(copy), texts)]:
             places.setdefault(path, (inner, []))[1].append(name)
         for path, (inner, called) in places.items():
             object.__setattr__(inner, "__class__", _naming_class(type(inner), tuple(called)))
@@ -113,10 +113,6 @@ def _plain_of(module):
 
 def _changed(old, new):
     return {name: value for name, value in new.items() if name not in old or value is not old[name]}
-
-
-def _modules(module):
-    return ((".".join(path), inner) for path, inner in nnx_modules(module))
 
 
 @subclasses
