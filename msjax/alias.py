@@ -53,7 +53,7 @@ _TARGETS = {
     "msjax.parallel.kept_settings": {"mindspore.parallel": "algo_parameter_config _cost_model_context _ps_context"},
     "msjax.compat.np_dtype": {"mindspore.common": "np_dtype"},
     "msjax.compat.hook_handle": {"mindspore.common": "hook_handle"},
-    "msjax.engine.compile.noop": {"mindspore.common": "lazy_inline jit_config"},
+    "msjax.engine.settings.compiler": {"mindspore.common": "lazy_inline jit_config"},
     "msjax.common.containers": {"mindspore.common": "mutable"},
     "msjax.engine.autograd.recompute": {"mindspore.common": "recompute"},
     "msjax.nn.wrap.derivatives": {"mindspore.nn": "grad", "mindspore.nn.grad": "cell_grad"},
@@ -146,12 +146,7 @@ class _Same(importlib.abc.Loader):
 
 
 def _attach(module, family):
-    """Make a module of msjax look up what it lacks: files that MindSpore's module of that name has, and names of a package.
-
-    Args:
-        module (ModuleType): the module.
-        family (str | None): the package, for names that MindSpore's module offers.
-    """
+    """Make a module of msjax look up what it lacks: files that MindSpore's module of that name has, and names of a package."""
     own = vars(module).get("__getattr__")
     if not hasattr(own, "family"):
         places = [] if family is None else [lambda name: getattr(importlib.import_module(family), name)]

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         register_forward_hook as register_forward_hook,
         register_forward_pre_hook as register_forward_pre_hook,
     )
-    from msjax.core.models.monitor import Monitored as Monitored, monitor as monitor, rms as rms
     from msjax.core.models.operations import ops as ops
     from msjax.core.models.patching import PatchSweep as PatchSweep, attribute as attribute, patch_sweep as patch_sweep
     from msjax.core.models.registered import (
@@ -52,5 +51,6 @@ if TYPE_CHECKING:
     from msjax.core.study.probes import linear_probe as linear_probe
     from msjax.core.study.splice import splice as splice, transplant as transplant
     from msjax.core.study.stream import stream as stream
+    from msjax.core.tools.monitor import Monitored as Monitored, monitor as monitor, rms as rms
 else:
     __getattr__, __dir__ = on_first_use(__name__, None)

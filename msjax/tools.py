@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from msjax.core.base.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from msjax.bridge.anomaly import detect_anomaly as detect_anomaly
     from msjax.core.tools.checks.asserting import check as check
     from msjax.core.tools.comparing import compare as compare
     from msjax.core.tools.comparison import Comparison as Comparison
@@ -19,6 +20,5 @@ if TYPE_CHECKING:
     from msjax.core.tools.summarize import Summary as Summary, SummaryRow as SummaryRow, summary as summary
     from msjax.core.tools.watching import Watch as Watch, rules as rules, watch as watch
     from msjax.core.tools.watching.sinks import WatchRow as WatchRow
-    from msjax.engine.autograd.monitor import detect_anomaly as detect_anomaly
 else:
     __getattr__, __dir__ = on_first_use(__name__, None)

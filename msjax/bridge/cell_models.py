@@ -48,7 +48,7 @@ class CellModels(Framework):
             handles = []
             scopes = []
             for name, module in modules.items():
-                if not any(pattern.looks_at(name) for pattern in options.patterns):
+                if not options.looks_at(name):
                     continue
                 if is_cell(module):
                     cell: Any = module
@@ -67,15 +67,12 @@ class CellModels(Framework):
 
         return options.of_pure_call(tuple(modules), pure_apply(model, forward, on_tape=not options.gradients))
 
-    def pure(self, model: Any) -> Pure | None:
+    def pure(self, model: Any) -> Pure:
         def run(state, options, args, kwargs):
             result, found = self.capture(model, options)(*state, *args, **kwargs)
             return (None, found, None) if result is None else (result[0], found, result[1])
 
         return Pure(Same(model), functionalize(model)[1:], run, lambda new: write_back(model, buffers=new), changes=True)
-
-    def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return functionalize(model)[0], ()
 
 
 class CellRegistry(HookRegistry):

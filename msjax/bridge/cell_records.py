@@ -8,12 +8,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.bridge.pynative_search import kept_state
 from msjax.common.tensor import Tensor, tensors_in, wrap
 from msjax.core.models.capture import capture
 from msjax.core.tools.model_tools import as_arrays
 from msjax.core.tools.recording import Record, keep_captured, sum_of_floats
 from msjax.engine.autograd.grad import value_and_grad
+from msjax.engine.autograd.traced_tape import Held
 from msjax.engine.settings.current import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
 from msjax.functional.functionalize import RANDOM, functionalize, state_of
 from msjax.nn.cell.base import Cell
@@ -42,7 +42,7 @@ def _run(found, net, inputs, gradients, loss, mode):
         if gradients:
             back = lambda _, grads, name=name: found.gradients(name, list(grads))  # noqa: E731
             handles.append(cell.register_backward_pre_hook(back, observe=True))
-    with kept_state([net]):
+    with Held([*weights.values(), *rest.values()]):
         try:
             SETTINGS.mode = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}.get(mode, before)
             if gradients:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.bridge.pynative_search import kept_state
 from msjax.core.models.found import models_of
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import Bundle, ReadBundle
 from msjax.core.tools.guarding.guards import guard
+from msjax.engine.autograd.traced_tape import Held
 from msjax.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
 
@@ -84,7 +84,7 @@ def replay(
         )
     number, path = bundle.about["model"]
     model = dict(cells[number].cells_and_names())[path]
-    with kept_state(cells):
+    with Held([*variables.values()]):
         for name, variable in variables.items():
             if variable._value.shape != state[name].shape:
                 raise ValueError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.bridge.anomaly import Made, Origins
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
@@ -23,8 +23,8 @@ from msjax.core.tools.owners import path_from
 from msjax.core.tools.search.causes import causes, first_index
 from msjax.core.tools.search.lines import innermost
 from msjax.engine.autograd.grad import grad
-from msjax.engine.autograd.monitor import Made, Monitor, set_monitor
 from msjax.engine.autograd.op import Op
+from msjax.engine.autograd.traced_tape import Held
 from msjax.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
 from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
@@ -59,7 +59,7 @@ class _Ran:
     within: list[Any] = field(default_factory=list)
 
 
-class PyNativeSearch(Monitor):
+class PyNativeSearch(Origins):
     """Watches the operators of this thread, and remembers those with wrong results; a context manager.
 
     Args:
@@ -92,13 +92,6 @@ class PyNativeSearch(Monitor):
         self._by_value: dict[int, tuple[_Ran, int]] = {}
         self._into: dict[tuple[int, int], list[_Ran]] = {}
         self._all: list[_Ran] = []
-
-    def __enter__(self) -> PyNativeSearch:
-        self._before = set_monitor(self)
-        return self
-
-    def __exit__(self, *_exception: Any) -> None:
-        set_monitor(self._before)
 
     def entered(self, owner: Any) -> None:
         depth = len(STATE.owners)
@@ -301,7 +294,8 @@ def find_in_pynative_mode(
     models = [m for m in jax.tree.leaves((fn, args, kwargs), is_leaf=lambda v: isinstance(v, Cell)) if isinstance(m, Cell)]
     args, kwargs = jax.tree.map(lambda v: wrap(jnp.asarray(v)) if _is_array(v) else v, (args, kwargs), is_leaf=is_leaf)
     model, names = fn if isinstance(fn, Cell) else None, _names_of_tensors(args, kwargs)
-    with kept_state(models) as state, PyNativeSearch(check, model, names=names) as found:
+    state = [tensor for model in models for part in state_of(model) for tensor in part.values()]
+    with Held(state), PyNativeSearch(check, model, names=names) as found:
         out = tensors_in([fn(*args, **kwargs)])
         fault = found.fault([t._value for t in out])
         if fault is None:
@@ -315,7 +309,7 @@ def find_in_pynative_mode(
     floats = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) and a.is_floating_point())
     if not gradients or not (weights or floats) or not any(t.is_floating_point() for t in out):
         return None
-    with kept_state(models), PyNativeSearch(check, model, names=names) as found:
+    with Held(state), PyNativeSearch(check, model, names=names) as found:
         grads = tensors_in([grad(lambda *args: fn(*args, **kwargs), floats or None, weights or None)(*args)])
     named = [*(f"argument {i}" for i in floats), *(f"the Parameter {p.name!r}" for p in weights)]
     wrong = next((i for i, g in enumerate(grads) if check([g._value])), None)
@@ -333,15 +327,3 @@ def _names_of_tensors(args, kwargs):
 
 def _is_array(value):
     return not isinstance(value, Tensor) and hasattr(value, "dtype") and hasattr(value, "shape")
-
-
-@contextlib.contextmanager
-def kept_state(models: Sequence[Cell]) -> Any:
-    """A context after which the Parameters, buffers and random state of Cells, which it gives, have their values of before."""
-    states = [{**trained, **rest} for trained, rest in map(state_of, models)]
-    before = [(tensor, tensor._value) for state in states for tensor in state.values()]
-    try:
-        yield [tensor for tensor, _ in before]
-    finally:
-        for tensor, value in before:
-            tensor._set_value(value)

@@ -10,9 +10,7 @@ from typing import Any
 import jax
 
 from msjax.common.run_state import Need, Node
-from msjax.core.base.typing import PyTree
-from msjax.engine.autograd.monitor import Monitor, set_monitor
-from msjax.engine.autograd.op import Op
+from msjax.engine.autograd.monitor import Monitor
 
 
 class TapeScopes(Monitor):
@@ -25,25 +23,12 @@ class TapeScopes(Monitor):
     eager = False
 
     def __init__(self, under_way: Sequence[str]):
-        super().__init__()
         self.under_way = under_way
         self._names: weakref.WeakKeyDictionary[Node, str] = weakref.WeakKeyDictionary()
-
-    def __enter__(self) -> TapeScopes:
-        self._before = set_monitor(self)
-        return self
-
-    def __exit__(self, *_exception: Any) -> None:
-        set_monitor(self._before)
 
     def recorded(self, node: Node) -> None:
         if self.under_way:
             self._names[node] = self.under_way[-1]
-
-    def ran(
-        self, op: Op, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None, static: tuple[Any, ...] = ()
-    ) -> None:
-        """Nothing: only what jax traces is looked at."""
 
     def called(self, node: Node, operation: str, values: Sequence[Any]) -> None:
         self.recorded(node)

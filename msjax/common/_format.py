@@ -13,11 +13,7 @@ _LONGEST = 1000  # longer vectors are abbreviated; in a matrix, every axis longe
 
 
 def value_text(value: JaxArray, kind: str, spec: str = "") -> str:
-    """The text of a Tensor with this concrete array.
-
-    Args:
-        kind: "str" or "repr", "numpy" for the "repr" of a Tensor that came from numpy, or "format" for its only element in the format `spec`.
-    """
+    """The text of a Tensor with this concrete array."""
     array = np.asarray(value)
     if kind == "str":
         return format_str(array)

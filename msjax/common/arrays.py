@@ -151,11 +151,7 @@ def _from_nested(data):
 
 
 def _inferred_type(array):
-    """The numpy dtype for Python numbers that became an array.
-
-    Raises:
-        OverflowError: integers that need 64 bits, while jax's 64-bit types are off.
-    """
+    """The numpy dtype for Python numbers that became an array."""
     target = mstype.to_jax(mstype.from_np(array.dtype))
     if array.dtype.kind in "iu" and target.itemsize < array.itemsize:
         limits = np.iinfo(target)

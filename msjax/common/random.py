@@ -30,10 +30,6 @@ def beside(state: JaxArray, operands: Sequence[Any] = ()) -> JaxArray:
     """The value of a generator's state for a program of other operands.
 
     What a program returns is tied to the devices that it ran on. Beside operands that lie elsewhere, the state is tied to none.
-
-    Args:
-        state: an array, which may be tied to devices.
-        operands: of the program.
     """
     if not isinstance(state, jax.Array) or is_tracer(state) or not state.committed:
         return state

@@ -202,12 +202,7 @@ def differentiates(value: Any) -> bool:
 
 
 def replacement(hook: Callable[..., Any], result: object, grad: Tensor) -> Tensor:
-    """The new gradient from a Tensor hook's result: cast to the gradient's dtype and broadcast to its shape.
-
-    Raises:
-        RuntimeError: the hook did not return a Tensor.
-        ValueError: the returned shape doesn't broadcast to the gradient's.
-    """
+    """The new gradient from a Tensor hook's result: cast to the gradient's dtype and broadcast to its shape."""
     if not isinstance(result, Tensor):
         raise RuntimeError(
             f"A Tensor hook should return a Tensor or None, but hook {callable_name(hook)} returned {describe(result)} "

@@ -148,13 +148,7 @@ TENSORS = TensorValues()
 
 
 def hook_gradients(tensors: Sequence[Tensor], function: Callable[[list[Any]], list[Any]], label: str) -> list[Tensor]:
-    """Pass Tensors through an identity whose backward applies `function` to their gradients.
-
-    Args:
-        tensors: a list of Tensors.
-        function: takes and returns a list with one gradient (Tensor or None) for each Tensor.
-        label: the node's name.
-    """
+    """Pass Tensors through an identity whose backward applies `function` to their gradients."""
     if STATE.stops_jax():
         return [wrap(jax.lax.stop_gradient(t._value)) for t in tensors]
     outputs, _ = _through(tensors, function, label, function)

@@ -8,7 +8,7 @@ from msjax.common.run_state import STATE
 from msjax.core.door import WORKER
 from msjax.engine.autograd.modes import no_grad, set_grad_enabled
 from msjax.engine.compile.jit import jit as jit, ms_function as ms_function
-from msjax.engine.compile.noop import jit_class as jit_class
+from msjax.engine.settings.compiler import jit_class as jit_class
 
 _no_grad = no_grad
 

@@ -23,12 +23,7 @@ POS_INT_MIN = 1
 
 
 def check_columns(value: Any, name: str, who: str) -> list[Any]:
-    """A list of different, non-empty names of columns, from a str or a list of them.
-
-    Raises:
-        TypeError: neither a str nor a list of str.
-        ValueError: no name, an empty one, or one twice.
-    """
+    """A list of different, non-empty names of columns, from a str or a list of them."""
     columns = [value] if isinstance(value, str) else value
     listed = isinstance(columns, list) and all(isinstance(column, str) for column in columns)
     check_kind(value, listed, "be a str or a list of str", name, who)
@@ -114,11 +109,7 @@ def check_size(value: Any, name: str, who: str, square: bool = True) -> Any:
 
 
 def check_data(value: Any, fits: object, should: str, who: str) -> Any:
-    """The value, which a transform got from a row, if it fits; `should` says what was expected, such as "the image should be grey".
-
-    Raises:
-        RuntimeError: it does not, which is MindSpore's error for data, as TypeError and ValueError are for arguments.
-    """
+    """The value, which a transform got from a row, if it fits; `should` says what was expected, such as "the image should be grey"."""
     if not fits:
         raise RuntimeError(f"{who}: {should}, but got {describe(value)}.")
     return value

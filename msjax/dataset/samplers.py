@@ -400,17 +400,7 @@ def as_sampler(value: Any, who: str) -> Sampler:
 
 
 def indices_of(sampler: Sampler, size: int, run: Run, labels: Callable[[str], np.ndarray] | None) -> np.ndarray:
-    """The indices of the rows of one epoch.
-
-    Args:
-        sampler (Sampler): what chooses.
-        size (int): the number of rows of the source.
-        run (Run): the reading.
-        labels: {a function of a column's name: the class of each row}, for `PKSampler`.
-
-    Raises:
-        RuntimeError: the sampler fails, or asks for a row that is not there.
-    """
+    """The indices of the rows of one epoch."""
     chosen = np.arange(size)
     if sampler.child_sampler is not None:
         chosen = indices_of(sampler.child_sampler, size, run.child(), labels)

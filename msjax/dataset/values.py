@@ -30,11 +30,7 @@ class FileRow(tuple[Any, ...]):
 
 
 def as_value(value: Any) -> Any:
-    """A value of a row: a numpy array (0-dimensional for a scalar), or a dict of values.
-
-    Raises:
-        TypeError: no array can be made of it.
-    """
+    """A value of a row: a numpy array (0-dimensional for a scalar), or a dict of values."""
     if type(value) is not np.ndarray:
         if isinstance(value, dict):
             return {key: _within(inner) for key, inner in value.items()}
@@ -142,11 +138,7 @@ def shape_and_type(value: Any) -> Any:
 
 
 def leading_int(text: str) -> int:
-    """The int in front of a text, as C reads it: 1 of "1.7" and of "1e3".
-
-    Raises:
-        ValueError: there is none.
-    """
+    """The int in front of a text, as C reads it: 1 of "1.7" and of "1e3"."""
     found = re.match(r"\s*[+-]?\d+", text)
     if found is None:
         raise ValueError(f"{text!r} does not begin with an int")
@@ -160,11 +152,7 @@ def is_pil(value: object) -> bool:
 
 
 def numpy_dtype(value: Any, name: str, who: str) -> Any:
-    """The numpy dtype of a msjax type or a numpy one.
-
-    Raises:
-        TypeError: it names no type.
-    """
+    """The numpy dtype of a msjax type or a numpy one."""
     if isinstance(value, Type) and value.np is not None:
         return value.np
     try:

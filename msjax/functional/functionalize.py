@@ -8,11 +8,12 @@ the forward rule as residuals, and is put back into the nodes in the backward ru
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import types
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -85,30 +86,19 @@ class FunctionalRun(ProgramUnderWay):
             ACTIVITY.callbacks = True
 
 
-class Installed:
-    """A context manager: variables have other values, in a world of its own; afterwards they are what they were."""
-
-    def __init__(self, variables: Sequence[Tensor], values: Sequence[jax.Array], on_tape: bool):
-        self.variables = variables
-        self.values = values
-        self.run = FunctionalRun(on_tape)
-
-    def __enter__(self) -> Self:
-        LOCK.acquire()
-        for variable in self.variables:
+@contextlib.contextmanager
+def installed(variables: Sequence[Tensor], values: Sequence[jax.Array], on_tape: bool) -> Iterator[FunctionalRun]:
+    """A context in which variables have other values, in a world of its own; afterwards they are what they were."""
+    run = FunctionalRun(on_tape)
+    with LOCK, STATE.swap(scope=Scope(None), recording=True, trace=run):
+        for variable in variables:
             if "_views" in variable.__dict__:
                 variable.__dict__["_views"].remain_outside()
-        self._held = Held(self.variables, self.values)
-        self._held.__enter__()
-        self._swap = STATE.swap(scope=Scope(None), recording=True, trace=self.run)
-        self._swap.__enter__()
-        return self
-
-    def __exit__(self, *_exception: Any) -> None:
-        self._held.__exit__()
-        STATE.scope.open = False
-        self._swap.__exit__()
-        LOCK.release()
+        try:
+            with Held(variables, values):
+                yield run
+        finally:
+            STATE.scope.open = False
 
 
 def run_taped(
@@ -133,14 +123,14 @@ def run_taped(
 
     @jax.custom_vjp
     def call(*arrays):
-        with Installed(variables, arrays[:n], True), CallbackBatch() as calls:
+        with installed(variables, arrays[:n], True), CallbackBatch() as calls:
             outputs, state = body([wrap(a) for a in arrays[n:]])
             return [t._value for t in (*calls.add_dependency(TENSORS, outputs), *state)]
 
     def forward(*primals):
         arrays = [p.value for p in primals]
         wanted = [p.perturbed and jnp.issubdtype(p.value.dtype, jnp.inexact) for p in primals]
-        with Installed(variables, arrays[:n], True), GradientScope() as scope, CallbackBatch() as calls:
+        with installed(variables, arrays[:n], True), GradientScope() as scope, CallbackBatch() as calls:
             inputs = [*variables, *map(wrap, arrays[n:])]
             weights = scope.weights([t for t, w in zip(variables, wanted) if w])
             # As in ms.grad, an argument whose gradient nobody asks for has one all the same where hooks look at it.
@@ -151,14 +141,15 @@ def run_taped(
             results = [t._value for t in outputs]
         done = [] if calls.done is None or not is_tracer(calls.done) else [calls.done]
         numbers = [i for i, w in enumerate(wanted) if w]
-        return results, _Residuals((tape, numbers), [tape.take_values(), list(arrays[:n]), done])
+        return results, (_Recorded(tape, numbers), tape.take_values(), list(arrays[:n]), done)
 
     def backward(residuals, cts):
-        (tape, numbers), (kept, held, done) = residuals.recorded, residuals.values
+        recorded, kept, held, done = residuals
+        tape = recorded.tape
         grads: list[Any] = [None] * (n + len(arguments))
         tape.put_back(kept)
         try:
-            with Installed(variables, held, True), STATE.swap(recording=False), CallbackBatch() as calls:
+            with installed(variables, held, True), STATE.swap(recording=False), CallbackBatch() as calls:
                 calls.done = done[0] if done else None
                 found = tape.run_backward([None if isinstance(ct, SymbolicZero) else ct for ct in cts])
                 calls.flush()
@@ -170,7 +161,7 @@ def run_taped(
                     found = calls.add_dependency(TENSORS, found)
         finally:
             tape.forget_values()
-        for i, grad in zip(numbers, found):
+        for i, grad in zip(recorded.numbers, found):
             grads[i] = None if grad is None else grad._value
         return tuple(grads)
 
@@ -178,18 +169,13 @@ def run_taped(
     return call(*values, *arguments)
 
 
-class _Residuals:
-    """What the forward rule hands to the backward rule: arrays, and (the tape that they belong to, the numbers of the inputs whose
-    gradients are asked for)."""
+@jax.tree_util.register_static
+class _Recorded:
+    """What the forward rule hands to the backward rule beside arrays: the tape that they belong to, and the numbers of the inputs whose gradients
+    are asked for."""
 
-    def __init__(self, recorded: Any, values: Any):
-        self.recorded = recorded
-        self.values = values
-
-
-jax.tree_util.register_pytree_node(
-    _Residuals, lambda r: ((r.values,), r.recorded), lambda recorded, values: _Residuals(recorded, *values)
-)
+    def __init__(self, tape: TracedTape, numbers: list[int]):
+        self.tape, self.numbers = tape, numbers
 
 
 # The entry of the buffers that holds the state of the random operators.
@@ -367,7 +353,7 @@ def _run(call, variables, values, on_tape):
     if on_tape and _needs_tape(call.net, variables):
         return run_taped(variables, values, call.arrays, call)
     try:
-        with Installed(variables, values, False) as installed, CallbackBatch() as calls:
+        with installed(variables, values, False) as run, CallbackBatch() as calls:
             outputs, state = call([wrap(a) for a in call.arrays])
             results = [t._value for t in (*calls.add_dependency(TENSORS, outputs), *state)]
     except LateHookError:
@@ -375,7 +361,7 @@ def _run(call, variables, values, on_tape):
             raise
         _HOOKED_WITHIN.add(call.net)
         return run_taped(variables, values, call.arrays, call)
-    if installed.run.hooks_gradients:
+    if run.hooks_gradients:
         # This time, the hooks are in identities of jax; from now on, they come in the order of PyNative mode.
         _HOOKED_WITHIN.add(call.net)
     return results

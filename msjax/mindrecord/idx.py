@@ -8,16 +8,7 @@ import numpy as np
 
 
 def read_idx(path: str, magic: int, axes: int) -> np.ndarray:
-    """The array of an IDX file of bytes, which may be packed by gzip.
-
-    Args:
-        path: of the file; one that ends with ".gz" is packed.
-        magic: the number that the file starts with.
-        axes: how many axes the array has.
-
-    Raises:
-        ValueError: it is no such file.
-    """
+    """The array of an IDX file of bytes, which may be packed by gzip."""
     with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
         content = file.read()
     head = 4 + 4 * axes

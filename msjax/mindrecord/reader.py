@@ -99,11 +99,7 @@ class MindRecordFile:
                     raise ValueError(f"a row lies at {begin} to {end} of page {number}, which has {used[number]} bytes")
 
     def row(self, number: int, names: Sequence[str]) -> dict[str, Any]:
-        """The values of some fields of a row: numpy scalars, arrays, str and bytes.
-
-        Raises:
-            RuntimeError: the row is damaged.
-        """
+        """The values of some fields of a row: numpy scalars, arrays, str and bytes."""
         with self._reading(number):
             raw_page, raw_start, raw_end, page, start, end = self.places[number]
             found: dict[str, Any] = {}
@@ -119,11 +115,7 @@ class MindRecordFile:
             return {name: found[name] for name in names}
 
     def stored(self, number: int) -> tuple[dict[str, Any], bytes]:
-        """A row as it is stored: the fields of numbers and text, and the bytes of the others, joined.
-
-        Raises:
-            RuntimeError: the row is damaged.
-        """
+        """A row as it is stored: the fields of numbers and text, and the bytes of the others, joined."""
         with self._reading(number):
             raw_page, raw_start, raw_end, page, start, end = self.places[number]
             return self._plain(raw_page, raw_start, raw_end), self._bytes(page, start, end)
@@ -151,11 +143,7 @@ class MindRecordFile:
 
 
 def open_files(file_name: str | Sequence[str], who: str) -> list[MindRecordFile]:
-    """The files of a name, with the others that were written together with it; or those of a list, and no others.
-
-    Raises:
-        TypeError, ValueError, RuntimeError: no name, no such file, or the schemas differ.
-    """
+    """The files of a name, with the others that were written together with it; or those of a list, and no others."""
     if isinstance(file_name, str):
         first = MindRecordFile(file_name)
         folder = os.path.dirname(file_name)
@@ -226,12 +214,7 @@ class FileReader:
 
 
 def chosen_columns(file: MindRecordFile, columns: list[str] | None, who: str) -> list[str]:
-    """The columns that were asked for, all in their order by default.
-
-    Raises:
-        TypeError: no list of names.
-        RuntimeError: a file has no such field.
-    """
+    """The columns that were asked for, all in their order by default."""
     if columns is None:
         return sorted(file.fields)
     if not isinstance(columns, (list, tuple)) or not all(isinstance(name, str) for name in columns):

@@ -41,16 +41,7 @@ def masked_crc(data: bytes) -> int:
 
 
 def records(path: str, compression: str) -> Iterator[bytes]:
-    """The data of the records of a file, in order. The checksum of each length is checked; that of the data is not, as in MindSpore.
-
-    Args:
-        path: of the file.
-        compression: "", "GZIP" or "ZLIB".
-
-    Raises:
-        ValueError: it is no TFRecord file, or was cut.
-        OSError: it can't be read.
-    """
+    """The data of the records of a file, in order. The checksum of each length is checked; that of the data is not, as in MindSpore."""
     with _opened(path, compression) as file:
         while head := file.read(12):
             if len(head) < 12 or struct.unpack("<I", head[8:])[0] != masked_crc(head[:8]):
@@ -92,11 +83,7 @@ class _Inflated:
 
 
 def features(example: bytes) -> dict[str, Any]:
-    """The lists of an Example by their names: a list of bytes, or an array of float32 or int64.
-
-    Raises:
-        ValueError: it is no Example.
-    """
+    """The lists of an Example by their names: a list of bytes, or an array of float32 or int64."""
     found = {}
     for _, of_example in _fields(example, 1):
         for _, entry in _fields(of_example, 1):

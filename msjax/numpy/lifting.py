@@ -81,13 +81,7 @@ def lifted(operands: int = 1, *, floats: bool = False, **settings: Any) -> Kerne
 
 
 def lifted_pair(name: str, parameters: str, doc: str) -> BinaryOperator:
-    """The function of jax.numpy called `name`, on two array-likes promoted to one type.
-
-    Args:
-        name (str): of the function.
-        parameters (str): the names of its two parameters, separated by a space.
-        doc (str): its docstring.
-    """
+    """The function of jax.numpy called `name`, on two array-likes promoted to one type."""
     function = getattr(jnp, name)
     kernel = operator(2, name=name, int_grad=True)(lambda a, b: function(*promote(a, b)))
     call = renamed(lambda a, b: kernel(tensor(a), tensor(b)), name, **dict(zip(parameters.split(), "ab")))

@@ -29,13 +29,7 @@ _MAX_AXES = 32
 
 
 def write(file: Any, entries: dict[str, Any], crc_check: bool = False) -> None:
-    """Write a checkpoint.
-
-    Args:
-        file: a binary file.
-        entries (dict): numpy arrays or str by name.
-        crc_check (bool): whether a checksum is put behind.
-    """
+    """Write a checkpoint."""
     crc = 0
     for name, data in entries.items():
         for chunk in _value(name, data):
@@ -68,15 +62,7 @@ def _value(name, data):
 
 
 def read(data: memoryview, crc_check: bool = False) -> dict[str, Any]:
-    """The entries of a checkpoint: numpy arrays or str by name.
-
-    Args:
-        data (memoryview): the file.
-        crc_check (bool): whether the checksum is compared.
-
-    Raises:
-        Damaged: it is no checkpoint, or the checksum differs or is missing.
-    """
+    """The entries of a checkpoint: numpy arrays or str by name."""
     data = _without_crc(data, crc_check)
     entries, parts = {}, {}
     last = None
@@ -156,11 +142,7 @@ def _entry(name, dims, type_name, content):
 
 
 def array(name: str, dims: Sequence[int], dtype: np.dtype[Any], content: bytes | memoryview) -> np.ndarray:
-    """The bytes as an array, without a copy; an error if their length does not fit shape and type.
-
-    Raises:
-        Damaged: it is not.
-    """
+    """The bytes as an array, without a copy; an error if their length does not fit shape and type."""
     # Real tensors stay within these bounds; numpy's and XLA's are narrower.
     if len(dims) > _MAX_AXES or any(not 0 <= d < 2**47 for d in dims):
         raise CorruptCheckpoint(f"the tensor {name!r} has an impossible shape")

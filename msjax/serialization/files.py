@@ -16,11 +16,7 @@ class CorruptCheckpoint(Exception):
 
 @contextlib.contextmanager
 def reading(path: str) -> Iterator[Any]:
-    """The content of a file as a memoryview.
-
-    Raises:
-        ValueError: the file doesn't exist, can't be read, or what is read from it in the block is `CorruptCheckpoint`.
-    """
+    """The content of a file as a memoryview."""
     if not os.path.isfile(path):
         raise ValueError(f"For 'load_checkpoint', there is no file {os.path.realpath(path)}.")
     try:

@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from msjax.core.base.checks import check_one_of
-from msjax.serialization import ckpt, npz, safetensors
+from msjax.serialization import ckpt, safetensors
 
-FORMATS = {"ckpt": ckpt, "safetensors": safetensors, "npz": npz}
+FORMATS = {"ckpt": ckpt, "safetensors": safetensors}
 
 
 def find(name: str, who: str) -> Any:
-    """The module of a format.
-
-    Raises:
-        ValueError: there is none of that name.
-    """
+    """The module of a format."""
     check_one_of(name, FORMATS, "format", who)
     return FORMATS[name]
 

@@ -34,7 +34,7 @@ def load_checkpoint(
         choice_func (callable, optional): says of a name whether it is loaded.
         crc_check (bool): whether the checksum is compared; a file without one is refused then. Default: False.
         remove_redundancy (bool): accepted for compatibility with MindSpore, without effect.
-        format (str): "ckpt", "safetensors" or "npz". Default: "ckpt".
+        format (str): "ckpt" or "safetensors". Default: "ckpt".
 
     Returns:
         dict, Parameters by name; text that was saved with them is a str.

@@ -23,11 +23,7 @@ _MAX_HEADER = 100_000_000
 
 
 def write(file: Any, entries: dict[str, Any], crc_check: bool = False) -> None:
-    """Write numpy arrays, by name, to a binary file.
-
-    Raises:
-        ValueError: an entry is a str or of a type that the format doesn't have.
-    """
+    """Write numpy arrays, by name, to a binary file."""
     described, order, at = {}, [], 0
     for name, data in sorted(entries.items(), key=lambda item: (isinstance(item[1], str) or -item[1].dtype.itemsize, item[0])):
         if isinstance(data, str) or data.dtype not in _NAMES:

@@ -44,7 +44,7 @@ def save_checkpoint(
         enc_key, enc_mode: encryption is not offered.
         choice_func (callable, optional): says of a name whether it is saved.
         crc_check (bool): whether a checksum is saved, too. Default: False.
-        format (str): "ckpt" for MindSpore's own format, "safetensors" or "npz". Default: "ckpt".
+        format (str): "ckpt" for MindSpore's own format, or "safetensors". Default: "ckpt".
         **kwargs: MindSpore's `incremental`, `remove_redundancy`, `global_step_num` and `execute_mode`, without effect.
 
     Raises:

@@ -67,11 +67,7 @@ class RowSource:
         self._rows: Any = iter(())
 
     def next(self) -> Any:
-        """The next row.
-
-        Raises:
-            ValueError: the dataset has no rows.
-        """
+        """The next row."""
         for _ in range(2):
             for row in self._rows:
                 return row

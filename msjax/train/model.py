@@ -296,11 +296,7 @@ def _for_epochs(dataset):
 
 
 def _iterate(dataset):
-    """The batches of a dataset, each as a list of what the network is called with.
-
-    Raises:
-        TypeError: the argument is not a dataset.
-    """
+    """The batches of a dataset, each as a list of what the network is called with."""
     if hasattr(dataset, "create_tuple_iterator"):
         dataset = dataset.create_tuple_iterator()
     fits = isinstance(dataset, Iterable) and not isinstance(dataset, (str, Tensor, np.ndarray))

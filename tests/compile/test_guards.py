@@ -352,7 +352,7 @@ def test_guards_say_what_was_read_and_what_was_seen():
     assert contents.container is state and contents.held == (1.0,)
     assert len(guards.checks) == 4 and guards.hold() and guards.key == found(f).key
     state[0] = 2.0
-    assert not guards.hold() and not guards.contents_hold() and found(f).key != guards.key
+    assert not guards.hold() and not guards.hold(contents_alone=True) and found(f).key != guards.key
     state[0] = 1.0
     assert guards.hold() and found(f).key == guards.key
 

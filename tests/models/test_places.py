@@ -155,6 +155,15 @@ def test_operations_have_modules_and_calls():
     np.testing.assert_allclose(second.activations["mix/dot_general#1"], X @ W @ W, rtol=1e-5)
 
 
+def test_operations_of_a_network_of_cells_are_listed_by_the_names_that_capture_has_for_them():
+    net = nn.SequentialCell(nn.Dense(3, 2), nn.Softmax())
+    _, params, buffers = ms.functionalize(net)
+    listed = [place for o in hooks.ops(net)(params, buffers, X) for place in o.places]
+    assert "1/softmax" in listed
+    _, found = hooks.capture(net, "*/*")(params, buffers, X)
+    assert set(found.activations) <= {*listed, "", "0", "1"}
+
+
 def test_functions_with_a_jit_of_their_own_and_places_within():
     def f(x):
         return jax.nn.silu(x).sum()

@@ -195,6 +195,12 @@ def test_descriptions_differ_where_programs_do():
     assert describe(float("nan")) == describe(-float("nan"))
 
 
+def test_views_are_described_by_their_steps():
+    x = ms.Tensor(np.ones((4, 2), np.float32))
+    first, same, *others = [vars(view)["_view"].steps() for view in (x[1:3], x[0:2], x[1:2], x.T, x.reshape(2, 4), x.T[0])]
+    assert describe(first) == describe(same) and len({repr(describe(steps)) for steps in (first, *others)}) == 5
+
+
 def test_what_has_no_complete_description_is_not_stored(store, compiled):
     array = jnp.ones(2)
     for value in (

@@ -26,7 +26,7 @@ from msjax.engine.autograd import residuals
 from msjax.engine.autograd.grad import grad
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.programs import cache, disk_cache, originals
-from msjax.engine.programs.store_entry import StoreEntry, read_entry, structure_as_data, write_entry
+from msjax.engine.programs.store_entry import read_entry, structure_as_data, write_entry
 from msjax.ops.dispatch import promotion
 from msjax.ops.function.nn_func import activations
 from tests.programs.stores import store_in
@@ -285,7 +285,7 @@ def written(change):
     """A change of an entry that is then written as an entry should be."""
 
     def damage(path, data, others):
-        write_entry(path, change(read_entry(path)))
+        write_entry(path, *change(*read_entry(path)))
         with open(path, "rb") as file:
             return file.read()
 
@@ -303,13 +303,13 @@ DAMAGES = {
     "another byte": flipped(100),
     "another's": lambda path, data, others: others[0],
     "a pickle": lambda path, data, others: pickle.dumps(Evil()),
-    "no payload": written(lambda e: StoreEntry(e.results, b"")),
-    "other results": written(lambda e: StoreEntry(structure_as_data(jax.tree.structure((0,) * 4)), e.payload)),
-    "results of nothing": written(lambda e: StoreEntry(structure_as_data(jax.tree.structure(())), e.payload)),
-    "results that are none": written(lambda e: StoreEntry({"a": [None]}, e.payload)),
-    "an executable that is none": written(lambda e: StoreEntry(e.results, b"none")),
-    "a pickle as executable": written(lambda e: StoreEntry(e.results, pickle.dumps(Evil()))),
-    "half of an executable": written(lambda e: StoreEntry(e.results, e.payload[: len(e.payload) // 2])),
+    "no payload": written(lambda results, payload: (results, b"")),
+    "other results": written(lambda results, payload: (structure_as_data(jax.tree.structure((0,) * 4)), payload)),
+    "results of nothing": written(lambda results, payload: (structure_as_data(jax.tree.structure(())), payload)),
+    "results that are none": written(lambda results, payload: ({"a": [None]}, payload)),
+    "an executable that is none": written(lambda results, payload: (results, b"none")),
+    "a pickle as executable": written(lambda results, payload: (results, pickle.dumps(Evil()))),
+    "half of an executable": written(lambda results, payload: (results, payload[: len(payload) // 2])),
 }
 
 
@@ -387,17 +387,17 @@ def test_a_full_disk_leaves_nothing_behind(store, monkeypatch, tmp_path, error):
 
     with monkeypatch.context() as patch, pytest.raises(type(error)):
         patch.setattr(os, "replace", replace)
-        write_entry(path, StoreEntry([0], b"1"))
+        write_entry(path, [0], b"1")
     assert os.listdir(tmp_path) == []
-    write_entry(path, StoreEntry([0], b"1"))
+    write_entry(path, [0], b"1")
     assert read_entry(path) == ([0], b"1") and stat.S_IMODE(os.stat(path).st_mode) == 0o600
 
 
 def test_what_other_processes_have_left_half_written_is_deleted(tmp_path):
     (tmp_path / "a-cache").write_bytes(b"a program")
-    (tmp_path / "x.new.1.ab").write_bytes(b"")
-    old = tmp_path / "y.new.1.ab"
+    (tmp_path / ".x.msjax-1.tmp").write_bytes(b"")
+    old = tmp_path / ".y.msjax-1.tmp"
     old.write_bytes(b"")
     os.utime(old, (1, 1))
     disk_cache.trim(str(tmp_path), 1 << 30)
-    assert sorted(os.listdir(tmp_path)) == ["a-cache", "x.new.1.ab"]
+    assert sorted(os.listdir(tmp_path)) == [".x.msjax-1.tmp", "a-cache"]

@@ -1,12 +1,8 @@
 """Damaged and forged checkpoints."""
 
-import copy
-import io
 import json
 import os
 import pickle
-import tracemalloc
-import zipfile
 
 import numpy as np
 import pytest
@@ -43,7 +39,7 @@ def mutated(data, rng):
     return bytes(data)
 
 
-@pytest.mark.parametrize("format, number", [("ckpt", 1000), ("safetensors", 600), ("npz", 400)])
+@pytest.mark.parametrize("format, number", [("ckpt", 1000), ("safetensors", 600)])
 def test_mutated_files_give_a_clear_error_or_the_same(format, number, tmp_path):
     entries = some_entries()
     data = content(format, entries)
@@ -103,20 +99,6 @@ def described(**changes):
     return {"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8], **changes}}
 
 
-def zipped(members):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return file.getvalue()
-
-
-def npy(array, **arguments):
-    file = io.BytesIO()
-    np.save(file, array, **arguments)
-    return file.getvalue()
-
-
 class Bomb:
     def __reduce__(self):
         return os.mkdir, ("/tmp/msjax_pickle_was_run",)
@@ -154,13 +136,6 @@ FORGED = [
     ("safetensors", safetensors({**described(), "v": described()["w"]}), "overlap"),
     ("safetensors", safetensors(described(), b"\0" * 9), "gaps"),
     ("safetensors", safetensors(json.dumps(described())[:-1].encode() + b"," + json.dumps(described())[1:].encode()), "twice"),
-    ("npz", b"PK\x03\x04", "zip"),
-    ("npz", zipped({"w.npy": npy(np.array([Bomb()], object), allow_pickle=True)}), "which there is not"),
-    ("npz", zipped({"w.npy": npy(np.ones(2))[:-4]}), "has 12 bytes"),
-    ("npz", zipped({"w.npy": npy(np.ones(2)).replace(b"(2,)", b"(9,)")}), "has 16 bytes"),
-    ("npz", zipped({"w.npy": b"abc"}), "header"),
-    ("npz", zipped({"w.npy": npy(np.array(["a"]))}), "which there is not"),
-    ("npz", zipped({"__msjax__.npy": npy(np.frombuffer(b'{"w": "str"}', np.uint8))}), "special"),
 ]  # fmt: skip
 
 
@@ -182,26 +157,6 @@ def test_a_checksum_that_is_missing(format, tmp_path):
         ms.load_checkpoint(path, format=format, crc_check=True)
 
 
-def test_overlapping_entries(tmp_path):
-    """Two entries of the directory that share one compressed body."""
-    path = tmp_path / "overlap.npz"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        buffer = io.BytesIO()
-        np.save(buffer, np.zeros(1000, "float32"))
-        archive.writestr("a.npy", buffer.getvalue())
-        twin = copy.copy(archive.getinfo("a.npy"))
-        twin.filename = "b.npy"
-        archive.filelist.append(twin)
-        archive.NameToInfo["b.npy"] = twin
-    with pytest.raises(ValueError, match=r"'a\.npy' and 'b\.npy' overlap"):
-        ms.load_checkpoint(str(path), format="npz")
-
-
-def test_names_with_nul(tmp_path):
-    with pytest.raises(ValueError, match=r"NUL"):
-        ms.save_checkpoint({"a\0b": ms.Tensor(1.0)}, str(tmp_path / "nul.npz"), format="npz")
-
-
 def test_a_link_stays_and_its_file_is_written(tmp_path):
     (tmp_path / "real").mkdir()
     target, link = tmp_path / "real" / "net.ckpt", tmp_path / "link.ckpt"
@@ -221,28 +176,3 @@ def test_permissions_follow_the_umask_without_changing_it(tmp_path, monkeypatch)
         monkeypatch.undo()
         os.umask(before)
     assert (tmp_path / "net.ckpt").stat().st_mode & 0o777 == 0o640
-
-
-def test_a_zip_directory_that_lies(tmp_path):
-    data = bytearray(zipped({"w.npy": npy(np.ones(2, np.float32))}))
-    at = data.rindex(b"PK\x01\x02")
-    data[at + 24 : at + 28] = (2**31).to_bytes(4, "little")
-    path = tmp_path / "lie.npz"
-    path.write_bytes(data)
-    with pytest.raises(ValueError, match="impossible"):
-        ms.load_checkpoint(str(path), format="npz")
-
-
-def test_an_array_larger_than_its_header_says_is_not_inflated(tmp_path):
-    member = io.BytesIO()
-    np.lib.format.write_array_header_1_0(member, {"descr": "<f4", "fortran_order": False, "shape": (3,)})
-    path = tmp_path / "w.npz"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("w.npy", member.getvalue() + bytes(1 << 26))
-    tracemalloc.start()
-    try:
-        with pytest.raises(ValueError, match=r"the tensor 'w' of shape \(3,\) and type float32 has 67108864 bytes"):
-            ms.load_checkpoint(str(path), format="npz")
-        assert tracemalloc.get_traced_memory()[1] < 1 << 23
-    finally:
-        tracemalloc.stop()

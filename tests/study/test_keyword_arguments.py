@@ -6,6 +6,7 @@ import haiku
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from flax import nnx
 
@@ -230,3 +231,55 @@ def test_inputs_stand_for_a_keyword_that_the_verb_has_itself():
     close(cache["twice"], 2 * X)
     with pytest.raises(ValueError, match="wrt='inputs' should be the number, or the keyword, of an argument"):
         hooks.integrated_gradients(model, X, key=1.0, metric=each, wrt="inputs")
+
+
+class Attention(nnx.Module):
+    def __call__(self, x, *, cache):
+        cache[...] += 1
+        return jax.nn.softmax(x @ x.T) @ x * cache[...]
+
+
+class AttentionBlock(nnx.Module):
+    def __init__(self):
+        self.attention = Attention()
+
+    def __call__(self, x, *, cache):
+        return x + self.attention(x, cache=cache)
+
+
+class Attending(nnx.Module):
+    def __init__(self):
+        self.blocks = nnx.List([AttentionBlock(), AttentionBlock()])
+
+    def __call__(self, *, inputs, caches):
+        for block, cache in zip(self.blocks, caches):
+            inputs = block(inputs, cache=cache)
+        return inputs
+
+
+def attending(x):
+    """What comes into both blocks, and what leaves the last one, with caches that are 0 before."""
+    values = [x]
+    for _ in range(2):
+        values.append(values[-1] + jax.nn.softmax(values[-1] @ values[-1].T) @ values[-1])
+    return jnp.stack(values)
+
+
+def test_a_stream_of_a_model_with_caches_leaves_them_alone():
+    stream, caches = hooks.stream(Attending()), [nnx.Variable(jnp.zeros(())) for _ in range(2)]
+    clean, corrupt = (hooks.Inputs(inputs=value, caches=caches) for value in (X, OTHER))
+    values = attending(X)
+    patterns = stream.patterns(clean)
+    for i in range(2):
+        close(patterns[f"blocks.{i}.attention"][0], jax.nn.softmax(values[i] @ values[i].T))
+    edges = stream.edges(clean, corrupt, metric=total, method="patching")
+    close(edges["blocks.0.attention", "blocks.1"], (attending(OTHER)[1] - OTHER - values[1] + X).sum())
+    every = hooks.Circuit([], edges.senders, edges.readers).complement()
+    close(every.run(stream, clean, corrupt), values[-1])
+
+    def loss(bias):
+        logits = jax.nn.log_softmax(values.at[:-1].add(bias[:, None]))
+        return (jnp.exp(logits[-1]) * (logits[-1] - logits[:-1])).sum(-1).mean()
+
+    close(stream.tune([clean], optax.sgd(1.0))[1], -jax.grad(loss)(jnp.zeros((2, 3))))
+    assert [cache[...] for cache in caches] == [0.0, 0.0]

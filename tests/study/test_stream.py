@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from flax import nnx
 
 from msjax import hooks
 from tests.study.transformers import HEAD, LAYER, MODELS, TOKENS, by_hand, frozen_norm, norm
@@ -219,3 +220,27 @@ def test_modules_in_a_block_that_are_called_with_keywords_alone():
         hooks.run_with_cache(KeywordNet(), x, where="layers.*:in[7]")
     with pytest.raises(ValueError, match=r"there is no place 'layers\.0\.sine:in\[0\]'"):
         hooks.run_with_cache(KeywordNet(), x, where="layers.0.sine:in[0]")
+
+
+class AddsSine(nnx.Module):
+    def __call__(self, x):
+        return x + jnp.sin(x)
+
+
+class LooksUp(nnx.Module):
+    def __init__(self):
+        self.table, self.blocks = nnx.Param(jnp.arange(1.0, 7.0).reshape(3, 2)), nnx.List([AddsSine()])
+        self.norm = nnx.RMSNorm(2, rngs=nnx.Rngs(0))
+
+    def __call__(self, tokens):
+        x = self.table[...].at[tokens].get()
+        for block in self.blocks:
+            x = block(x)
+        return self.norm(x)
+
+
+def test_embeddings_that_no_module_looks_up():
+    found = hooks.stream(LooksUp()).decompose(jnp.array([1, 2]), at="")
+    assert found.names == ("/embedding", "blocks.0/sin")
+    x = np.array([[3.0, 4.0], [5.0, 6.0]])
+    close(found.values, np.stack([x, np.sin(x)]) * found.total / (x + np.sin(x)))

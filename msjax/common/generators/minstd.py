@@ -36,13 +36,7 @@ def unit_floats(numbers: np.ndarray) -> np.ndarray:
 
 
 def standard_normal(seed: int, count: int) -> np.ndarray:
-    """Float32 numbers of the standard normal distribution, by Marsaglia's polar method as in GCC's library.
-
-    Example:
-        >>> from msjax.common.generators.minstd import standard_normal
-        >>> standard_normal(5021939587448326713, 2)
-        array([ 0.22797997, -0.95994765], dtype=float32)
-    """
+    """Float32 numbers of the standard normal distribution, by Marsaglia's polar method as in GCC's library."""
     pairs = (count + 1) // 2
     # Of the points in a square, 1 - pi / 4 lie outside of the circle and are drawn again.
     drawn = 2 * int(pairs * 1.3 + 40)
@@ -85,13 +79,7 @@ def normals(state: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
 
 
 def kept(state: jax.Array, shape: tuple[int, ...], share: jax.Array) -> jax.Array:
-    """Which elements dropout keeps, in a program of jax: those whose number in [0, 1) is less than the share of those to keep.
-
-    Args:
-        state: the state before the first word, uint32, 0-d.
-        shape: the shape of the mask; the words come in C order.
-        share: float32, 0-d.
-    """
+    """Which elements dropout keeps, in a program of jax: those whose number in [0, 1) is less than the share of those to keep."""
     floats = (_words(state, int(np.prod(shape, dtype=np.int64))) - 1).astype(jnp.float32) * jnp.float32(2.0**-31)
     return (floats < share).reshape(shape)
 

@@ -20,15 +20,7 @@ _OF_SEEDS = 0x3EC8F720, 0x02461E29  # the key under which two seeds become one
 
 
 def philox(counters: list[np.ndarray], key: tuple[int, int]) -> list[np.ndarray]:
-    """Four words for each counter.
-
-    Args:
-        counters (list): the four words of counters, each an array of uint64.
-        key (tuple): two words.
-
-    Returns:
-        The four words of the results, each an array of uint64.
-    """
+    """Four words for each counter."""
     a, b, c, d = counters
     for number in range(_ROUNDS):
         first, second = (np.uint64((key[i] + number * _STEPS[i]) % 2**32) for i in (0, 1))
@@ -74,25 +66,13 @@ def _mantissa(word: np.ndarray) -> np.ndarray:
 
 
 def uniform(seed: int, count: int, low: float, high: float) -> np.ndarray:
-    """Float32 numbers, uniform in [low, high).
-
-    Example:
-        >>> from msjax.common.generators.philox import uniform
-        >>> uniform(1, 2, 0.0, 1.0)
-        array([0.02745223, 0.25980213], dtype=float32)
-    """
+    """Float32 numbers, uniform in [low, high)."""
     start, end = float(np.float32(low)), float(np.float32(high))
     return _filled(seed, count, lambda *words: np.stack([_unit(w) * (end - start) + start for w in words], 1))
 
 
 def normal(seed: int, count: int, mean: float, sigma: float) -> np.ndarray:
-    """Float32 numbers of a normal distribution, two of each pair of words.
-
-    Example:
-        >>> from msjax.common.generators.philox import normal
-        >>> normal(1, 2, 0.0, 1.0)
-        array([2.3878284 , 0.28183395], dtype=float32)
-    """
+    """Float32 numbers of a normal distribution, two of each pair of words."""
     start, scale = float(np.float32(mean)), float(np.float32(sigma))
 
     def make(*words):
@@ -107,13 +87,7 @@ def normal(seed: int, count: int, mean: float, sigma: float) -> np.ndarray:
 
 
 def truncated_normal(seed: int, count: int, mean: float, sigma: float, low: float, high: float) -> np.ndarray:
-    """Float32 numbers of a normal distribution in [low, high], by the inverse of the distribution.
-
-    Example:
-        >>> from msjax.common.generators.philox import truncated_normal
-        >>> truncated_normal(1, 2, 0.0, 1.0, -2.0, 2.0)
-        array([-1.6550884 , -0.61060303], dtype=float32)
-    """
+    """Float32 numbers of a normal distribution in [low, high], by the inverse of the distribution."""
     from scipy.special import ndtr, ndtri
 
     # The upper tail is mirrored, since probabilities near one have few digits.

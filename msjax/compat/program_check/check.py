@@ -66,15 +66,7 @@ class Checked(NamedTuple):
 
 
 def check_programs(paths: Iterable[str]) -> Checked:
-    """The names that msjax lacks in some files. A file in a folder that Python could not run is left out.
-
-    Args:
-        paths: Python files, and folders in which all of them are read.
-
-    Raises:
-        FileNotFoundError: there is no such file or folder.
-        SyntaxError: a file that is named itself is no Python.
-    """
+    """The names that msjax lacks in some files. A file in a folder that Python could not run is left out."""
     trees, unread, named = {}, [], set(paths := list(paths))
     for path in _files(paths):
         try:

@@ -29,11 +29,7 @@ class MissingName(Exception):
 
 
 def module_of(name: str) -> Any:
-    """The module of a name such as "mindspore.nn".
-
-    Raises:
-        MissingName: msjax has none.
-    """
+    """The module of a name such as "mindspore.nn"."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -41,16 +37,7 @@ def module_of(name: str) -> Any:
 
 
 def member(module: types.ModuleType, shown: str, name: str) -> Any:
-    """What a module has of a name, which may be a module in it.
-
-    Args:
-        module: the module.
-        shown: its name under mindspore.
-        name: the name in it.
-
-    Raises:
-        MissingName: it has none.
-    """
+    """What a module has of a name, which may be a module in it."""
     try:
         return getattr(module, name)
     except (AttributeError, ImportError):

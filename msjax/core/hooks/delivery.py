@@ -20,9 +20,9 @@ import jax
 from msjax.core.base.arrays import TracedValueError, is_tracer, known_value, staged
 from msjax.core.base.state import ACTIVITY, STATE, State
 from msjax.core.base.typing import PyTree
-from msjax.core.hooks.events import Event, HookCall, SlotCall
+from msjax.core.hooks.events import Event, HookCall
 from msjax.core.hooks.hook import computes, observes
-from msjax.core.hooks.returns import HookKind, HookLabel, check_observer_result, gradients_result
+from msjax.core.hooks.returns import HookKind, HookPlace, check_observer_result, gradients_result
 from msjax.core.hooks.template import Template
 from msjax.core.hooks.trial_run import TrialRun
 from msjax.core.hooks.worker import barrier
@@ -47,8 +47,8 @@ class GradientNeedsValue(Exception):
         why: a sentence.
     """
 
-    def __init__(self, what: HookLabel, error: Exception):
-        self.why: str = f"{what} returns a value, for which it needs concrete values ({str(error).splitlines()[0]})"
+    def __init__(self, hook: str, error: Exception):
+        self.why: str = f"{hook} returns a value, for which it needs concrete values ({str(error).splitlines()[0]})"
         super().__init__(self.why)
 
 
@@ -100,7 +100,7 @@ class Delivery:
         return tree
 
     def observe(
-        self, values: ValueKind, fn: Callable[..., Any], given: Sequence[Any], what: HookLabel, carried: PyTree = (),
+        self, values: ValueKind, fn: Callable[..., Any], given: Sequence[Any], place: HookPlace, carried: PyTree = (),
         frame: FrameKind | None = None, slot: Slot | None = None,
     ) -> PyTree:  # fmt: skip
         """Call an observer: now if its values are known, else when the program runs.
@@ -109,7 +109,7 @@ class Delivery:
             values (Values): says what a value is.
             fn: the observer.
             given: its arguments, but for the owner.
-            what: names it in messages.
+            place: where it stands, for messages.
             carried: what goes on through the network.
             frame: the call around which it is called; None if it gets nothing but `given`.
             slot: the slot that it stands in, if it is a registered hook.
@@ -119,7 +119,7 @@ class Delivery:
         """
         if ACTIVITY.callbacks:
             barrier()  # hooks of a loop before this one
-        check_observer_result(fn(*given) if frame is None else frame.call(fn, given), what)
+        check_observer_result(fn(*given) if frame is None else frame.call(fn, given), place, fn)
         return carried
 
     def before_loop(self, values: ValueKind, tree: PyTree) -> PyTree:
@@ -166,7 +166,7 @@ class TracedDelivery(Delivery):
         raise NotImplementedError
 
     def observe(
-        self, values: ValueKind, fn: Callable[..., Any], given: Sequence[Any], what: HookLabel, carried: PyTree = (),
+        self, values: ValueKind, fn: Callable[..., Any], given: Sequence[Any], place: HookPlace, carried: PyTree = (),
         frame: FrameKind | None = None, slot: Slot | None = None,
     ) -> PyTree:  # fmt: skip
         leaves, treedef, at = values.find(given)
@@ -176,9 +176,9 @@ class TracedDelivery(Delivery):
             # An eager jax.grad: the values are there.
             for i, value in zip(unknown, known):
                 leaves[i] = values.made(value)
-            return super().observe(values, fn, jax.tree.unflatten(treedef, leaves), what, carried, frame)
+            return super().observe(values, fn, jax.tree.unflatten(treedef, leaves), place, carried, frame)
         template, head = Template(given, values), () if frame is None else frame.head()
-        event = HookCall(fn, head, template, what) if slot is None else SlotCall(slot, head, template, what)
+        event = HookCall(fn, head, template, place, slot)
         ACTIVITY.late_slots = ACTIVITY.late_slots or (slot is not None and not self.outputs)
         return self.put(values, event, template.taken(), carried)
 
@@ -186,10 +186,10 @@ class TracedDelivery(Delivery):
         self, frame: FrameKind, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
     ) -> tuple[Any, Any]:
         values, fn = frame.values, hook.fn
-        what = HookLabel(kind.text, fn, frame.owners)
+        place = HookPlace.within(kind.text, frame.owners)
         slot = None if number is None else values.slot(frame.subject, kind.name, number, hook)
         if slot is not None or observes(fn, hook.observe, hook.traced):
-            return None, self.observe(values, fn, given, what, carried, frame, slot)
+            return None, self.observe(values, fn, given, place, carried, frame, slot)
         trace = STATE.trace
         attempt = None if hook.traced else TrialRun(fn, holds_text=trace is None)
         try:
@@ -200,11 +200,11 @@ class TracedDelivery(Delivery):
                 attempt.undo()
             if kind.check is None and attempt is not None and not computes(fn):
                 # It reads the values, and as far as its code tells returns none.
-                return None, self.observe(values, fn, given, what, carried, frame)
+                return None, self.observe(values, fn, given, place, carried, frame)
             if kind.check is not None and trace is not None and trace.falls_back:
-                raise GradientNeedsValue(what, error) from error
+                raise GradientNeedsValue(place.text(fn), error) from error
             raise HookNeedsValue(
-                _SPLIT.format(what=_sentence(what), error=str(error).split("\n", 1)[0], values=values)
+                _SPLIT.format(what=place.sentence(fn), error=str(error).split("\n", 1)[0], values=values)
             ) from error
         if attempt is not None:
             nothing = values.is_nothing(result)
@@ -212,11 +212,11 @@ class TracedDelivery(Delivery):
             # Text that msjax's own programs print is part of them already.
             if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
                 # What ``found.setdefault("x", output)`` returns replaces nothing either.
-                return None, self.observe(values, fn if nothing else _Ignoring(fn), given, what, carried, frame)
+                return None, self.observe(values, fn if nothing else _Ignoring(fn), given, place, carried, frame)
             leaves, _, at = values.find(given)
             if trace is None and attempt.changes() and any(known_value(values.raw(leaves[i])) is None for i in at):
                 warnings.warn(
-                    f"{_sentence(what)} returns a value, and so is part of the compiled program: what it appends, counts or assigns "
+                    f"{place.sentence(fn)} returns a value, and so is part of the compiled program: what it appends, counts or assigns "
                     "happens once, when the program is made, and not at each run. Have a second hook do that, one that returns None.",
                     stacklevel=2,
                 )
@@ -224,7 +224,7 @@ class TracedDelivery(Delivery):
         if trace is not None and kind.check is None:
             leaves, _, at = values.find(given)
             trace.forward_hooks += [
-                (fn, weakref.ref(leaves[i]), _sentence(what))
+                (fn, weakref.ref(leaves[i]), place.sentence(fn))
                 for i in at
                 if is_tracer(values.raw(leaves[i])) and not values.is_fixed(leaves[i])
             ]
@@ -239,12 +239,6 @@ class _Ignoring:
 
     def __call__(self, *args: Any) -> None:
         self.fn(*args)
-
-
-def _sentence(what):
-    """Its text at the beginning of a sentence."""
-    text = str(what)
-    return text[0].upper() + text[1:]
 
 
 _SPLIT = """{what} returns a value, and so is part of the compiled program; but it needs values that are known only when

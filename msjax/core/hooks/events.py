@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msjax.core.base.state import ACTIVITY
-from msjax.core.hooks.returns import check_observer_result
+from msjax.core.hooks.returns import HookPlace, check_observer_result
 from msjax.core.hooks.template import Template
 
 if TYPE_CHECKING:
     from msjax.core.hooks.hook import Hook
-    from msjax.core.hooks.returns import HookLabel
 
 
 class AfterRunCode(Protocol):
@@ -41,12 +40,14 @@ class Event:
 
     Attributes:
         what: how messages name it.
+        slot: the `Slot` of the hook that it calls, or None.
         first: whether it runs before all other events of the program; of several such, those with the larger number come first.
         observes: whether it is a call of user code, which may change what programs are compiled for.
         collected: whether a callback keeps its values for the code that runs after the program; otherwise the callback runs it.
     """
 
     what: Any = ""
+    slot: Any = None
     first: int = False
     observes = False
     collected = False
@@ -65,7 +66,7 @@ class Event:
 
     def follows(self, other: Event) -> bool:
         """Whether both are hook calls in slots of one list of hooks, and this one comes later in it."""
-        return False
+        return None not in (self.slot, other.slot) and self.slot.follows(other.slot)
 
 
 def each_lane(run: Callable[[Sequence[Any]], Any], arrays: Sequence[Any], lanes: int) -> None:
@@ -77,47 +78,6 @@ def each_lane(run: Callable[[Sequence[Any]], Any], arrays: Sequence[Any], lanes:
     for row in zip(*arrays):
         if ACTIVITY.drops == drops:
             each_lane(run, row, lanes - 1)
-
-
-class HookCall(Event):
-    """A call of an observer.
-
-    Args:
-        fn: the hook, which returns None.
-        head: a tuple of functions whose results are the first arguments; the module, for most hooks.
-        args: a Template of the other arguments.
-        what: names the hook in messages.
-    """
-
-    observes = True
-
-    def __init__(self, fn: Callable[..., Any], head: tuple[Callable[[], Any], ...], args: Template, what: HookLabel | str):
-        self.fn = fn
-        self.head = head
-        self.args = args
-        self.what = what
-
-    def __call__(self, arrays: Sequence[Any]) -> None:
-        self.call(self.fn, arrays)
-
-    def call(self, fn: Callable[..., Any], arrays: Sequence[Any]) -> None:
-        """Call a hook with the values of a run."""
-        result = fn(*[get() for get in self.head], *self.args.fill(arrays))
-        if result is not None:
-            check_observer_result(result, self.label(fn))
-
-    def label(self, fn: Callable[..., Any]) -> HookLabel | str:
-        """How messages name a hook that is called here."""
-        return self.what
-
-    def write(self, code: AfterRunCode, outputs: Sequence[str]) -> None:
-        self.write_call(code, outputs, code.name(self.fn))
-
-    def write_call(self, code: AfterRunCode, outputs: Sequence[str], fn: str) -> None:
-        """Write the lines that call the hook of a name."""
-        head = "".join(f"{code.name(get)}(), " for get in self.head)
-        code.line(f"r = {fn}({head}*{self.args.source(code.name, outputs)})")
-        code.line(f"if r is not None: {code.name(check_observer_result)}(r, {code.name(self.label)}({fn}))")
 
 
 class Slot:
@@ -151,41 +111,57 @@ def _nobody(*_args):
     return None
 
 
-class SlotCall(HookCall):
-    """A call of the observer that is in a slot.
+class HookCall(Event):
+    """A call of an observer: of one hook, or of the hook that is in a slot.
 
     Args:
-        slot: the slot.
-        head, args, what: as for `HookCall`; `what` names the hook that was there when the program was traced.
+        fn: the hook, which returns None; of a slot, the one that was there when the program was traced.
+        head: a tuple of functions whose results are the first arguments; the module, for most hooks.
+        args: a Template of the other arguments.
+        place: where the hook stands, for messages.
+        slot: the slot, if it is in one.
     """
 
-    def __init__(self, slot: Slot, head: tuple[Callable[[], Any], ...], args: Any, what: HookLabel):
-        super().__init__(_nobody, head, args, what)
+    observes = True
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        head: tuple[Callable[[], Any], ...],
+        args: Template,
+        place: HookPlace,
+        slot: Slot | None = None,
+    ):
+        self._fn = fn if slot is None else None  # a program keeps no hook that comes and goes
+        self.head = head
+        self.args = args
+        self.place = place
         self.slot = slot
-        self._label = what
+
+    def fn(self) -> Callable[..., Any]:
+        """The present hook."""
+        return self._fn if self.slot is None else self.slot.fn()  # pyright: ignore[reportReturnType]
 
     @property
-    def what(self) -> Any:
-        return self.label(self.slot.fn())
-
-    @what.setter
-    def what(self, what: Any) -> None:
-        self._label = what
-
-    def label(self, fn: Callable[..., Any]) -> HookLabel:
-        return self._label.of(fn)
+    def what(self) -> str:
+        return self.place.text(self.fn())
 
     def __call__(self, arrays: Sequence[Any]) -> None:
-        self.call(self.slot.fn(), arrays)
+        self._call(self.fn(), arrays)
 
-    def present(self) -> Callable[[Sequence[Any]], None]:
-        return functools.partial(self.call, self.slot.fn())
-
-    def follows(self, other: Event) -> bool:
-        return isinstance(other, SlotCall) and self.slot.follows(other.slot)
+    def _call(self, fn, arrays):
+        result = fn(*[get() for get in self.head], *self.args.fill(arrays))
+        if result is not None:
+            check_observer_result(result, self.place, fn)
 
     def write(self, code: AfterRunCode, outputs: Sequence[str]) -> None:
-        self.write_call(code, outputs, code.present(self.slot.fn))
+        fn = code.name(self._fn) if self.slot is None else code.present(self.slot.fn)
+        head = "".join(f"{code.name(get)}(), " for get in self.head)
+        code.line(f"r = {fn}({head}*{self.args.source(code.name, outputs)})")
+        code.line(f"if r is not None: {code.name(check_observer_result)}(r, {code.name(self.place)}, {fn})")
+
+    def present(self) -> Callable[[Sequence[Any]], None]:
+        return self if self.slot is None else functools.partial(self._call, self.slot.fn())
 
 
 class OwnCall(HookCall):
@@ -198,8 +174,12 @@ class OwnCall(HookCall):
     observes = False
 
     def __init__(self, fn: Callable[..., Any], args: Template, what: str, first: int = False):
-        super().__init__(fn, (), args, what)
+        super().__init__(fn, (), args, HookPlace(what))
         self.first = first
+
+    @property
+    def what(self) -> str:
+        return self.place.kind
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import CALLBACKS, tie_calls_to
 from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery
 from msjax.core.hooks.hook import Hook
-from msjax.core.hooks.returns import HookKind, HookLabel, check_forward_result, forward_pre_result
+from msjax.core.hooks.returns import HookKind, HookPlace, check_forward_result, forward_pre_result
 from msjax.core.hooks.settings import HOOK_SETTINGS
 from msjax.core.hooks.table import HookTable
 from msjax.core.hooks.values import ARRAYS, ModuleSubject, Values
@@ -67,7 +67,7 @@ class Frame:
 
 def observe(fn: Callable[..., Any], arrays: tuple[Any, ...], what: str) -> None:
     """Call a function that observes arrays: now, or when the program runs that has them."""
-    Frame(ARRAYS).delivery(arrays).observe(ARRAYS, fn, arrays, HookLabel(what, fn))
+    Frame(ARRAYS).delivery(arrays).observe(ARRAYS, fn, arrays, HookPlace.within(what))
 
 
 class CallFrame(Frame):

@@ -15,6 +15,31 @@ if TYPE_CHECKING:
     from msjax.core.hooks.hook import Hook
 
 
+class HookPlace(NamedTuple):
+    """Where a hook stands, for messages.
+
+    Attributes:
+        kind: such as "forward hook".
+        owner: the owner of hooks around it, as `owner_named` names it.
+    """
+
+    kind: str
+    owner: str = ""
+
+    @classmethod
+    def within(cls, kind: str, owners: Sequence[Any] | None = None) -> HookPlace:
+        """That of a hook of these owners, the innermost last; by default, of those that are being called."""
+        return cls(kind, owner_named(owners))
+
+    def text(self, fn: Callable[..., Any]) -> str:
+        """The hook that stands there, as messages name it."""
+        return f"the {self.kind} {callable_name(fn)}" + (f" of {self.owner}" if self.owner else "")
+
+    def sentence(self, fn: Callable[..., Any]) -> str:
+        """The same at the beginning of a sentence."""
+        return f"T{self.text(fn)[1:]}"
+
+
 def forward_pre_result(
     values: ValueKind, hook: Hook, result: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -25,13 +50,13 @@ def forward_pre_result(
         return (result if isinstance(result, tuple) else (result,)), kwargs
     if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(
-            f"{_who(hook.fn, 'forward pre hook')}, registered with_kwargs=True, should return None or a tuple "
+            f"{HookPlace.within('forward pre hook').sentence(hook.fn)}, registered with_kwargs=True, should return None or a tuple "
             f"(new_args, new_kwargs), but returned {describe(result)}."
         )
     new_args, new_kwargs = result
     if not isinstance(new_args, (tuple, list)) or not isinstance(new_kwargs, dict):
         raise TypeError(
-            f"{_who(hook.fn, 'forward pre hook')} should return (tuple, dict), but returned "
+            f"{HookPlace.within('forward pre hook').sentence(hook.fn)} should return (tuple, dict), but returned "
             f"({describe(new_args)}, {describe(new_kwargs)})."
         )
     return tuple(new_args), new_kwargs
@@ -49,14 +74,15 @@ def check_forward_result(hook: Hook, result: Any, output: Any, owners: Sequence[
     for one, other in zip(new, old):
         if not hasattr(one, "dtype") or not hasattr(other, "dtype"):
             continue
+        who = HookPlace.within("forward hook", owners).sentence(hook.fn)
         if one.shape != other.shape and all(1 in (a, b) or a == b for a, b in zip(one.shape[::-1], other.shape[::-1])):
             raise ValueError(
-                f"{_who(hook.fn, 'forward hook', owners)} returned {describe(one)} in the place of {describe(other)}, to which it would "
+                f"{who} returned {describe(one)} in the place of {describe(other)}, to which it would "
                 "broadcast in silence. If that is meant, return jnp.broadcast_to(value, output.shape)."
             )
         if one.dtype != other.dtype:
             warnings.warn(
-                f"{_who(hook.fn, 'forward hook', owners)} returned {one.dtype} in the place of {other.dtype}, with which the model goes on; "
+                f"{who} returned {one.dtype} in the place of {other.dtype}, with which the model goes on; "
                 "value.astype(output.dtype) has the output's dtype.",
                 stacklevel=2,
             )
@@ -83,55 +109,31 @@ def gradients_result(
         return grads
     if values.is_value(result) and len(grads) == 1:
         result = (result,)
+
+    def who():
+        return HookPlace.within(kind, owners).sentence(fn)
+
     expected = f"expected is None or a tuple of {len(grads)} {values.noun}(s), {describe(grads)}"
     if not isinstance(result, tuple) or len(result) != len(grads):
-        raise TypeError(f"{_who(fn, kind, owners)} returned {describe(result)}; {expected}.")
+        raise TypeError(f"{who()} returned {describe(result)}; {expected}.")
     for i, (new, old) in enumerate(zip(result, grads)):
         if new is None and old is None:
             continue
         if not values.is_value(new):
-            raise TypeError(f"{_who(fn, kind, owners)} returned {describe(new)} for gradient {i}; {expected}.")
+            raise TypeError(f"{who()} returned {describe(new)} for gradient {i}; {expected}.")
         if old is not None and (new.shape != old.shape or values.raw(new).dtype != values.raw(old).dtype):
             raise ValueError(
-                f"{_who(fn, kind, owners)} returned a gradient of shape {new.shape} and dtype {new.dtype} for gradient {i}, "
+                f"{who()} returned a gradient of shape {new.shape} and dtype {new.dtype} for gradient {i}, "
                 f"but expected are shape {old.shape} and dtype {old.dtype}."
             )
     return result
 
 
-def _who(fn, kind, owners=None):
-    return f"The {kind} {callable_name(fn)}" + _of(owner_named(owners))
-
-
-def _of(owner):
-    return f" of {owner}" if owner else ""
-
-
-class HookLabel:
-    """How messages name a hook: its kind ("forward hook"), its function and its owner."""
-
-    __slots__ = ("kind", "name", "owner")
-
-    def __init__(self, kind: str, fn: Callable[..., Any], owners: Sequence[Any] | None = None):
-        self.kind: str = kind
-        self.name: str = callable_name(fn)
-        self.owner: str = owner_named(owners)
-
-    def of(self, fn: Callable[..., Any]) -> HookLabel:
-        """The label of another hook at the same place."""
-        label = object.__new__(HookLabel)
-        label.kind, label.name, label.owner = self.kind, callable_name(fn), self.owner
-        return label
-
-    def __str__(self) -> str:
-        return f"the {self.kind} {self.name}" + _of(self.owner)
-
-
-def check_observer_result(result: object, what: HookLabel | str) -> None:
+def check_observer_result(result: object, place: HookPlace, fn: Callable[..., Any]) -> None:
     """Check that an observer, called after the run, returned None; another value could no longer change the run."""
     if not replaces_nothing(result):
         raise TypeError(
-            f"In a compiled program, {what} was called after the run, as an observer, but returned {describe(result)}. "
+            f"In a compiled program, {place.text(fn)} was called after the run, as an observer, but returned {describe(result)}. "
             "Register it with traced=True if it is to change what the network computes."
         )
 

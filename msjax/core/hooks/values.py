@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 
+from msjax.core.base.arrays import CONCRETE, is_tracer
+from msjax.core.base.state import STATE
+from msjax.core.hooks.batching import after_latest_call, tie_calls_to
 from msjax.core.hooks.events import Slot
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.kinds import ValueKind
-from msjax.core.hooks.nodes import through_custom_vjp, under_jax_transform
 from msjax.core.hooks.table import HookTable
 
 if TYPE_CHECKING:
@@ -70,24 +73,76 @@ class Values(ValueKind):
     # ---- nodes of the backward pass
 
     def under_jax_transform(self, given: Iterable[Any]) -> bool:
-        """Whether jax, not the tape, differentiates these values."""
-        return under_jax_transform(map(self.raw, given))
+        """Whether jax, not the tape, differentiates these values: under a jax transformation, also inside of a program."""
+        for array in map(self.raw, given):
+            if array.__class__ not in CONCRETE and is_tracer(array):
+                found = STATE.differentiated_by_jax()
+                if found:
+                    STATE.comes_to_node()
+                return found
+        return False
 
     def through_custom_vjp(
         self, given: Sequence[Any], function: Callable[[list[Any]], Sequence[Any]], flags: list[bool] | None = None
     ) -> list[Any]:
-        """Pass values through an identity of jax whose backward applies a function to their gradients; see `msjax.core.hooks.nodes`."""
-        return through_custom_vjp(self, given, function, flags)
+        """Pass values through an identity of jax whose backward applies a function to their gradients.
+
+        Args:
+            given: the values. Those that jax doesn't trace, or that are no floating-point numbers, stay as they are.
+            function: takes and returns a list with one gradient (a value, or None) for each of them.
+            flags: a list; when jax differentiates, it is filled with whether each value carries a gradient.
+        """
+        flags = [] if flags is None else flags
+        arrays = [self.raw(value) for value in given]
+        at = [i for i, array in enumerate(arrays) if is_tracer(array) and jnp.issubdtype(array.dtype, jnp.inexact)]
+        if not at:
+            return list(given)
+
+        # The rules outlive the trace with the compiled program, so they must not hold tracers.
+        count, owners = len(given), tuple(STATE.owners)
+
+        @jax.custom_vjp
+        def identity(*values):
+            return values
+
+        def forward(*values):
+            flags[:] = [False] * count
+            for i, value in zip(at, values):
+                flags[i] = value.perturbed
+            return tuple(value.value for value in values), None
+
+        def backward(_, cts):
+            grads = [None] * count
+            for i, ct in zip(at, cts):
+                if flags[i] and not isinstance(ct, jax.custom_derivatives.SymbolicZero):
+                    grads[i] = self.made(ct)
+            # A hook may return gradients that don't depend on those that it, or one before it, has looked at.
+            with STATE.swap(recording=False, pulled=owners), tie_calls_to(self, grads):
+                given = list(grads)
+                grads[:] = function(grads)
+                modified = any(new is not old for new, old in zip(grads, given))
+            if modified:
+                grads = after_latest_call(self, grads)
+            return tuple(None if grads[i] is None else self.raw(grads[i]) for i in at)
+
+        identity.defvjp(forward, backward, symbolic_zeros=True)
+        out = list(given)
+        passed = identity(*[arrays[i] for i in at])
+        for i, array in zip(at, passed):
+            # What carries no gradient stays apart: jax gives all results of the identity one if any does.
+            if not flags or flags[i]:
+                out[i] = self.made(array)
+        return out
 
     def on_inputs(self, hooks: CallFrame, args: Any) -> Any:
         """The positional arguments, whose values have passed the node on the inputs of a call."""
         leaves, treedef, at = self.find(args)
         given = [leaves[i] for i in at]
         hooks.n_inputs = len(given)
-        if not under_jax_transform(map(self.raw, given)):
+        if not self.under_jax_transform(given):
             return args
         hooks.flags = []
-        for i, value in zip(at, through_custom_vjp(self, given, hooks.call_hooks, hooks.flags)):
+        for i, value in zip(at, self.through_custom_vjp(given, hooks.call_hooks, hooks.flags)):
             leaves[i] = value
         return jax.tree.unflatten(treedef, leaves)
 
@@ -101,9 +156,9 @@ class Values(ValueKind):
         given = [leaves[i] for i in at]
         if not pre:
             hooks.n_outputs = len(given)
-        if not under_jax_transform(map(self.raw, given)):
+        if not self.under_jax_transform(given):
             return out
-        for i, value in zip(at, through_custom_vjp(self, given, hooks.call_pre_hooks if pre else hooks.keep_under_jax)):
+        for i, value in zip(at, self.through_custom_vjp(given, hooks.call_pre_hooks if pre else hooks.keep_under_jax)):
             leaves[i] = value
         return jax.tree.unflatten(treedef, leaves)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 
 from msjax.core.base.typing import JaxArray
-from msjax.core.hooks.events import Event, SlotCall, each_lane
+from msjax.core.hooks.events import Event, each_lane
 from msjax.core.hooks.primitive import COLLECTED
 from msjax.core.hooks.template import Template
 
@@ -95,7 +95,7 @@ class _Code:
         # Those in loops and conds, and those whose values come by callbacks, stand in a dict.
         others = [e for e in events if not isinstance(e, Happens) or e.count is not None or e.lanes]
         inside = [*dict.fromkeys(_events_of(others))]
-        if changing := [e for e in inside if isinstance(e, SlotCall)]:
+        if changing := [e for e in inside if e.slot is not None]:
             self._begin.append(f"p = {{e: e.present() for e in {self.name(changing)}}}")
         elif others:
             self._begin.append("p = {}")

@@ -283,14 +283,20 @@ def _checkpoint_bodies(eqn):
 
 
 def _checkpoint(interpreter, step, ins, index, probes):
-    params = step.eqn.params
-    cse = params["prevent_cse"]
-    run = jax.checkpoint(
-        lambda ins, index, probes: interpreter.run(step.blocks[0], ins, index, probes),
-        prevent_cse=any(cse) if isinstance(cse, tuple) else cse,
-        policy=params["policy"],
-    )
-    return run(ins, index, probes)
+    once, eqn = Once(), step.eqn
+
+    def body(*ins):
+        outs, got = interpreter.run(step.blocks[0], ins, index, probes)
+        return [*outs, *once.packed(got)]
+
+    # The primitive itself: jax.checkpoint has no word for one in a backward pass.
+    closed = jax.make_jaxpr(body)(*ins)
+    params = {**eqn.params, "jaxpr": jax_slots.with_constants_as_inputs(closed.jaxpr)}
+    if isinstance(params["prevent_cse"], tuple):
+        params["prevent_cse"] = (True,) * len(closed.consts) + params["prevent_cse"]
+    outs = eqn.primitive.bind(*closed.consts, *ins, **params)
+    n = len(eqn.outvars)
+    return outs[:n], once.unpacked(outs[n:])
 
 
 def devices(eqn: jex.JaxprEqn) -> tuple[tuple[str, ...], int]:
@@ -363,29 +369,9 @@ def rules(max_steps: int | None = None) -> dict[str, Rule]:
     }
 
 
-def _checkpoint_again(interpreter, step, ins, index, probes):
-    """A checkpoint in a backward pass; jax.checkpoint itself has no word for that."""
-    once, eqn = Once(), step.eqn
-    if not eqn.params["differentiated"]:
-        return _checkpoint(interpreter, step, ins, index, probes)
-
-    def body(*ins):
-        outs, got = interpreter.run(step.blocks[0], ins, index, probes)
-        return [*outs, *once.packed(got)]
-
-    closed = jax.make_jaxpr(body)(*ins)
-    params = {**eqn.params, "jaxpr": jax_slots.with_constants_as_inputs(closed.jaxpr)}
-    if isinstance(params["prevent_cse"], tuple):
-        params["prevent_cse"] = (True,) * len(closed.consts) + params["prevent_cse"]
-    outs = eqn.primitive.bind(*closed.consts, *ins, **params)
-    n = len(eqn.outvars)
-    return outs[:n], once.unpacked(outs[n:])
-
-
 # Those of a program that nobody differentiates any more.
 FINAL_RULES: dict[str, Rule] = {
     **rules(),
-    **dict.fromkeys(("remat2", "checkpoint"), Rule(_checkpoint_bodies, _checkpoint_again, groups=True)),
     **dict.fromkeys(("custom_jvp_call", "custom_vjp_call"), Rule(one_body("call_jaxpr"), inline, groups=True)),
 }
 

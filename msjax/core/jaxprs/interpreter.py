@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.typing import JaxArray, PyTree, PyTreeDef
+from msjax.core.base.split import Split
+from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks.places import Edits, Tracing, WholeEdit, edited, is_array, is_tracing, place_p, tap_p
 from msjax.core.jaxprs.control_flow import wide
 from msjax.core.jaxprs.evaluate import bind, walk
@@ -143,37 +144,24 @@ class Program:
         inputs: the arrays among the arguments; other arguments are part of the program.
     """
 
-    # How the function's result fits together, its leaves, None where they are arrays, and the numbers of those.
-    _treedef: PyTreeDef
-    _leaves: list[Any]
-    _at: list[int]
+    _rest_of_result: tuple[Any, ...]
 
     def __init__(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], context: Any):
-        leaves, treedef = jax.tree.flatten((args, kwargs))
-        at = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
-        self.inputs = [leaves[i] for i in at]
+        given = Split.of((args, kwargs), is_array)
+        self.inputs = given.arrays
 
         def traced(*arrays):
-            given = list(leaves)
-            for i, array in zip(at, arrays):
-                given[i] = array
-            args, kwargs = jax.tree.unflatten(treedef, given)
-            self._leaves, self._treedef = jax.tree.flatten(fn(*args, **kwargs))
-            self._at = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, jax.Array)]
-            out = [self._leaves[i] for i in self._at]
-            for i in self._at:
-                self._leaves[i] = None
-            return out
+            args, kwargs = Split(arrays, given.rest).joined()
+            result = Split.of(fn(*args, **kwargs), lambda leaf: isinstance(leaf, jax.Array))
+            self._rest_of_result = result.rest
+            return result.arrays
 
         with context:
             self.closed = jax.make_jaxpr(traced)(*self.inputs)
 
     def result(self, outs: Sequence[JaxArray]) -> PyTree:
         """The function's result, from those of the jaxpr."""
-        leaves = list(self._leaves)
-        for i, out in zip(self._at, outs):
-            leaves[i] = out
-        return jax.tree.unflatten(self._treedef, leaves)
+        return Split(outs, self._rest_of_result).joined()
 
 
 def _edited(found, fn, values, axes, index):

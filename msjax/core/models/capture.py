@@ -117,9 +117,13 @@ def capture(
         >>> print(out)
         0.0
     """
+    return capturing(fn, capture_options(select, gradients, statistic, loss, edit, max_steps, stop_after)._replace(writes=True))
+
+
+def capturing(fn: Any, options: CaptureOptions) -> Callable[..., tuple[Any, Any]]:
+    """The function that captures as the options say; see `capture`."""
     fn = as_function(fn)
     check_function(fn, "capture")
-    options = capture_options(select, gradients, statistic, loss, edit, max_steps, stop_after)._replace(writes=True)
     framework = framework_of_function(fn)
     return options.of_function(fn) if framework is None else framework.capture(fn, options)
 
@@ -157,6 +161,7 @@ class CaptureOptions(NamedTuple):
     stop: Patterns | None = None
     names: Sequence[Any] = ()  # those that `fn` has, beside those that its program shows
     writes: bool = False  # whether what the call writes to the nnx objects among its arguments is written to the caller's
+    listing: bool = False  # whether nothing is computed, and what is found is the list of the places, single operations included
 
     @property
     def patterns(self):
@@ -168,11 +173,15 @@ class CaptureOptions(NamedTuple):
         """(pattern of a path, Part) of the parts of modules that are places."""
         return [part for pattern in self.patterns for part in pattern.parts]
 
-    def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Captured]]:
+    def looks_at(self, path: str) -> bool:
+        """Whether something of the module of this path may be a place."""
+        return self.listing or any(pattern.looks_at(path) for pattern in self.patterns)
+
+    def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
         """The capturing function of a function of arrays."""
         return _capturing(fn, self)
 
-    def of_pure_call(self, names: Sequence[str], call: Callable[..., Any]) -> Callable[..., tuple[Any, Captured]]:
+    def of_pure_call(self, names: Sequence[str], call: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
         """The capturing function of one that returns (result, state), of which the result is differentiated.
 
         Args:
@@ -202,7 +211,7 @@ def _edits(edit):
 def _capturing(fn, options):
     def run(*args, **kwargs):
         patterns = options.patterns
-        scopes = any(pattern.operations for pattern in patterns)
+        scopes = options.listing or any(pattern.operations for pattern in patterns)
         table = rules(options.max_steps)
         program = Program(with_written(fn), args, kwargs, Tracing(options.edits, options.parts, scopes))
         planner = Planner(
@@ -211,10 +220,12 @@ def _capturing(fn, options):
             options.edits,
             options.gradients,
             options.statistic,
-            lines=any(pattern.lines for pattern in patterns),
+            lines=options.listing or any(pattern.lines for pattern in patterns),
             operations=scopes,
         )
         block = planner.block(program.closed)
+        if options.listing:
+            return None, planner.listed
         _check_selected(options, planner)
         interpreter = Interpreter(table, options.edits, options.max_steps)
         if options.stop is not None:

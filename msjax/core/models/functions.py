@@ -11,7 +11,6 @@ import jax.numpy as jnp
 
 from msjax.core.base.errors import check_function, check_hook
 from msjax.core.hooks.hook import Adapter, Hook
-from msjax.core.hooks.nodes import through_custom_vjp
 from msjax.core.hooks.places import Measure, tap_p
 from msjax.core.hooks.protocol import CallFrame, Frame
 from msjax.core.hooks.returns import HookKind
@@ -57,7 +56,7 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
             grads = tuple(jnp.zeros(*aval) if g is None else g for g, aval in zip(grads, avals))
             return list(Frame(ARRAYS).run_backward(_GRADIENT, hook, (grads,)))
 
-        return jax.tree.unflatten(treedef, through_custom_vjp(ARRAYS, arrays, back))
+        return jax.tree.unflatten(treedef, ARRAYS.through_custom_vjp(arrays, back))
 
     return identity
 

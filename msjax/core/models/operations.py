@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from msjax.core.base.errors import check_function
-from msjax.core.hooks.places import Edits, Tracing
-from msjax.core.jaxprs.control_flow import rules
-from msjax.core.jaxprs.interpreter import Program
-from msjax.core.jaxprs.plan import Planner
-from msjax.core.models.frameworks.framework import framework_of_function
-from msjax.core.models.hooked import as_function
+from msjax.core.base.errors import on_behalf_of
+from msjax.core.models.capture import capture_options, capturing
 
 
 class Operation(NamedTuple):
@@ -62,17 +57,15 @@ def ops(fn: Callable[..., Any], *, functions: bool = False) -> Callable[..., lis
         >>> print(*found.activations.values(), *found.gradients.values())
         [1. 1.] [1. 1.]
     """
-    fn = as_function(fn)
-    check_function(fn, "ops")
-    framework = framework_of_function(fn)
+    with on_behalf_of("ops"):
+        listing = capturing(fn, capture_options([])._replace(listing=True))
 
     def run(*args, **kwargs):
-        call, state = (fn, ()) if framework is None else framework.as_function(fn)
-        planner = Planner(rules(), lambda *names: False, lines=True, operations=True)
-        planner.block(Program(call, (*state, *args), kwargs, Tracing(Edits(), scopes=True)).closed)
         kinds = ("operation", "function") if functions else ("operation",)
         return [
-            Operation(o.name, o.shape, o.dtype, o.path, o.module, o.call, o.places) for o in planner.listed if o.kind in kinds
+            Operation(o.name, o.shape, o.dtype, o.path, o.module, o.call, o.places)
+            for o in listing(*args, **kwargs)[1]
+            if o.kind in kinds
         ]
 
     return run

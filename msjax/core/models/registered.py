@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.table import CALL_KINDS
 from msjax.core.models.capture import capture_options
+from msjax.core.models.hook_registry import take_off
 from msjax.core.models.hooked import framework_with_hooks
 from msjax.core.models.kept_programs import pure_of
 
@@ -69,10 +70,12 @@ def remove_all(model: Any) -> int:
         >>> ms.hooks.remove_all(model), ms.hooks.registered(model)
         (1, [])
     """
-    framework, hooks = framework_with_hooks(model, "remove_all"), _hooks(model)
-    for hook in hooks:
-        framework.remove(model, hook)
-        hook.removed = True
+    framework = framework_with_hooks(model, "remove_all")
+    tables = framework.tables(model).values()
+    hooks: dict[int, Hook] = {h.id: h for table in tables for kind in CALL_KINDS for h in getattr(table, kind)}
+    registries = [registry for _, registry in framework.registries(model)]
+    for hook in hooks.values():
+        take_off(hook, registries)
     return len(hooks)
 
 
@@ -95,11 +98,12 @@ def without(model: Any) -> Iterator[None]:
         called
     """
     framework = framework_with_hooks(model, "without")
-    kept = framework.take_off(model)
+    kept = [(registry, registry.taken_off()) for _, registry in framework.registries(model)]
     try:
         yield
     finally:
-        framework.put_back(model, kept)
+        for registry, rows in kept:
+            registry.put_back(rows)
 
 
 def check(model: Any, *args: Any, **kwargs: Any) -> dict[str, str]:
@@ -134,9 +138,3 @@ def check(model: Any, *args: Any, **kwargs: Any) -> dict[str, str]:
 
 def _nothing(_array):
     return ()
-
-
-def _hooks(model):
-    tables = framework_with_hooks(model, "hooks").tables(model)
-    hooks: dict[int, Hook] = {h.id: h for table in tables.values() for kind in CALL_KINDS for h in getattr(table, kind)}
-    return list(hooks.values())

@@ -8,35 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import numpy as np
 
+from msjax.core.base.split import Split
 from msjax.core.base.typing import PyTree
-
-
-class Split:
-    """A model as a pytree of its arrays alone; the rest of it is part of the pytree's structure."""
-
-    def __init__(self, arrays: list[Any], rest: tuple[Any, ...]):
-        self.arrays = arrays
-        self.rest = rest
-
-    @classmethod
-    def of(cls, model: PyTree) -> Split:
-        """That of a model."""
-        leaves, treedef = jax.tree.flatten(model)
-        at = tuple(i for i, leaf in enumerate(leaves) if isinstance(leaf, (jax.Array, np.ndarray)))
-        arrays = set(at)
-        others = tuple(leaf for i, leaf in enumerate(leaves) if i not in arrays)
-        return cls([leaves[i] for i in at], (treedef, at, others))
-
-    def joined(self) -> PyTree:
-        """The model."""
-        treedef, at, others = self.rest
-        places, arrays, others = set(at), iter(self.arrays), iter(others)
-        return jax.tree.unflatten(treedef, [next(arrays if i in places else others) for i in range(treedef.num_leaves)])
-
-
-jax.tree_util.register_pytree_node(Split, lambda s: (s.arrays, s.rest), lambda rest, arrays: Split(arrays, rest))
 
 
 def is_equinox(value: object) -> bool:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from msjax.core.base.arrays import is_tracer
 from msjax.core.jaxprs.evaluate import bind
-from msjax.core.study.tape import Node, origin
+from msjax.core.study.tape import LIGHT, Node, origin
 
 # Of all their inputs but the first, sums of what they do to each; of the first of select_n, the choice.
 _SUMS = {"add", "add_any", "sub", "concatenate", "select_n"}
@@ -121,7 +122,7 @@ class Carried:
         names, pieces = (), ()
         # In program order, whichever way round a model adds: first what came along the stream.
         for i, each in sorted(enumerate(node.ins), key=lambda one: (one[0] not in at, one[1].number)):
-            if i == 0 and node.made == "select_n":
+            if (i == 0 and node.made == "select_n") or (i not in at and _is_zero(each)):
                 continue
             parts = found[each.number] if i in at else Parts.of(components(each)) if affine else Parts((), ())
             if not parts.names:
@@ -132,6 +133,12 @@ class Carried:
                 changed = parts.map(_with_input(node, i))
             names, pieces = (*names, *changed.names), (*pieces, *changed.pieces)
         return Parts(names, pieces)
+
+
+def _is_zero(node):
+    """Whether a value is a 0 of the program, such as the mean that RMSNorm subtracts."""
+    first = origin(node, {"broadcast_in_dim", "convert_element_type", "reshape"})
+    return first.made == "input" and not is_tracer(first.value) and jnp.ndim(first.value) == 0 and not first.value
 
 
 def _is_linear(node, at):
@@ -190,5 +197,6 @@ def _name(node):
     if first.place is not None:
         return first.place
     if first.made == "input":
-        return f"{node.module}/parameter" if node.made != "input" else "input"
+        looked_up = origin(node, LIGHT - {"gather"}).made == "gather"
+        return "input" if node.made == "input" else f"{node.module}/{'embedding' if looked_up else 'parameter'}"
     return f"{node.module}/{first.made}"

@@ -116,7 +116,8 @@ class Stream:
                 found, as ``{"blocks.*.attn.out:in": -2}``, or neurons, as ``{"blocks.*.mlp.out:in": -1}``.
 
         Returns:
-            A `Decomposed`. Parameters that are added, such as a bias, are parts named "module/parameter".
+            A `Decomposed`. Parameters that are added, such as a bias, are parts named "module/parameter"; those
+            that are looked up outside of a module for embeddings, "module/embedding".
 
         Raises:
             ValueError: there are no such blocks or places; the value isn't linear in the residual stream.

@@ -176,7 +176,9 @@ LIGHT = {
 def origin(node: Node, through: set[str] = LIGHT) -> Node:
     """What a value comes from, past the operations of these names; of several inputs, the first one that comes from a place."""
     while node.made in through or (node.made == "place" and ":in" in (node.place or ":in")):
-        inputs = [each for each in node.ins if each.made != "input"] or list(node.ins)
+        # Neither the choices of select_n nor the places of a gather are where a value comes from.
+        ins = node.ins[1:] if node.made == "select_n" else node.ins[:1] if node.made in ("gather", "dynamic_slice") else node.ins
+        inputs = [each for each in ins if each.made != "input"] or list(ins)
         if not inputs:
             return node
         node = next((each for each in inputs if origin(each, through).made == "place"), inputs[0])

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 from flax import nnx
 
+from msjax.core.base.split import Split
 from msjax.core.models.capture import capture
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.hooked import paths
@@ -88,19 +89,13 @@ def shapes_of_calls(captured: Callable[..., Any], state: Any, inputs: Any, kwarg
     Args:
         captured: ``captured(state, *inputs, **kwargs)`` returns (result, `Captured`). It runs on shapes only.
     """
-    leaves, treedef = jax.tree.flatten((inputs, kwargs))
-    # Only arrays go through jax; other arguments are passed directly.
-    at = [i for i, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
 
-    def run(state, arrays):
-        given = list(leaves)
-        for i, array in zip(at, arrays):
-            given[i] = array
-        args, named = jax.tree.unflatten(treedef, given)
+    def run(state, given):
+        args, named = given.joined()
         return captured(state, *args, **named)[1].activations
 
-    called = {}
-    for name, value in jax.eval_shape(run, state, [leaves[i] for i in at]).items():
+    called, given = {}, Split.of((inputs, kwargs), lambda leaf: hasattr(leaf, "shape") and hasattr(leaf, "dtype"))
+    for name, value in jax.eval_shape(run, state, given).items():
         shapes = tuple((tuple(leaf.shape), str(leaf.dtype)) for leaf in jax.tree.leaves(value))
         called.setdefault(name.partition("#")[0], []).append(shapes)
     return called

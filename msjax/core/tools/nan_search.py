@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from msjax.core.base.split import Split
 from msjax.core.hooks.places import is_array
 from msjax.core.models.found import models_of
 from msjax.core.models.frameworks.framework import framework_of
@@ -18,8 +19,8 @@ from msjax.core.models.hooked import hooked, unhooked
 from msjax.core.tools.checking import Check, On
 from msjax.core.tools.fault import Fault, not_hooked
 from msjax.core.tools.model_tools import tools_with
-from msjax.core.tools.search.names import argument_names, became, changed, gradient_of
-from msjax.core.tools.search.program import search
+from msjax.core.tools.search.names import argument_names, gradient_of
+from msjax.core.tools.search.program import search, search_call
 
 
 def find_nan(
@@ -81,29 +82,20 @@ def _in_program(fn, args, kwargs, check, gradients):
     given, call = _as_function(fn, args, kwargs)
     names = argument_names(args, kwargs, None if len(given) == 2 else fn, _weights_of(fn, args))
 
-    def forward(*given):
-        # With what modules among the arguments have become.
-        before = jax.tree.leaves(given)
-        return call(*given), changed(before, jax.tree.leaves(given))
-
     if not is_model or (not gradients and gradients is not None):
-        (out, _), fault = search(forward, given, {}, check, models, names, functools.partial(became, names))
+        (out, _), fault = search_call(call, given, {}, check, models, names)
         scalar = [jnp.shape(v) for v in jax.tree.leaves(out)] == [()]
         if fault is not None or not (scalar if gradients is None else gradients):
             return fault
 
     def both(*given):
-        leaves, treedef = jax.tree.flatten(given)
-        at = [i for i, leaf in enumerate(leaves) if _is_float(leaf)]
+        split = Split.of(given, _is_float)
 
         def of_floats(floats):
-            new = list(leaves)
-            for i, value in zip(at, floats):
-                new[i] = value
-            out = call(*jax.tree.unflatten(treedef, new))
+            out = call(*Split(floats, split.rest).joined())
             return [v for v in jax.tree.leaves(out) if _is_float(v)]
 
-        out, back = jax.vjp(of_floats, [leaves[i] for i in at])
+        out, back = jax.vjp(of_floats, split.arrays)
         return out, back([jnp.ones_like(v) for v in out])
 
     floats = [name for name, leaf in zip(names, filter(is_array, jax.tree.leaves(given))) if _is_float(leaf)]
@@ -126,13 +118,7 @@ def _as_function(fn, args, kwargs):
     function = fn if registry is None else registry.function(fn)
     if registry is None or function is not fn:
         return (args, kwargs), lambda args, kwargs: function(*args, **kwargs)
-    leaves, treedef = jax.tree.flatten(fn)
-    arrays = {i: leaf for i, leaf in enumerate(leaves) if is_array(leaf)}
-
-    def call(arrays, args, kwargs):
-        return jax.tree.unflatten(treedef, [arrays.get(i, leaf) for i, leaf in enumerate(leaves)])(*args, **kwargs)
-
-    return (arrays, args, kwargs), call
+    return (Split.of(fn, is_array), args, kwargs), lambda model, args, kwargs: model.joined()(*args, **kwargs)
 
 
 def _is_float(value):

@@ -200,11 +200,7 @@ def _column(values, count):
 
 
 def stack(values: Sequence[Any], name: str) -> Any:
-    """One array of the values of several rows; of dicts with the same keys, a dict of arrays.
-
-    Raises:
-        TypeError, ValueError: their types or shapes differ.
-    """
+    """One array of the values of several rows; of dicts with the same keys, a dict of arrays."""
     first = values[0]
     if isinstance(first, dict):
         if any(not isinstance(value, dict) or value.keys() != first.keys() for value in values):

@@ -128,13 +128,7 @@ class RowWork:
         ]
 
     def __call__(self, key: tuple[Any, ...], number: int, row: Sequence[Any], start: int = 0) -> tuple[Any, ...]:
-        """The row with the results.
-
-        Args:
-            key: that of the reading, for what the operations draw.
-            number (int): the row's, for what they draw, and for errors.
-            start (int): the operations before have been called.
-        """
+        """The row with the results."""
         return self._called(key, number, row, self._calls[start:], start, as_value)
 
     def begin(self, key: tuple[Any, ...], number: int, row: Sequence[Any], stop: int) -> tuple[Any, ...]:
@@ -232,11 +226,7 @@ def _observed(rows, callbacks, run):
 
 
 def check_operations(operations: Callable[..., Any] | Sequence[Callable[..., Any]], who: str) -> list[Any]:
-    """A list of things that can be called, from one or a list of them.
-
-    Raises:
-        ValueError: something else, or the class of a transform in the place of a transform.
-    """
+    """A list of things that can be called, from one or a list of them."""
     listed = list(operations) if isinstance(operations, (list, tuple)) else [operations]
     check_value(listed, listed, "not be empty", "operations", who)
     for operation in listed:

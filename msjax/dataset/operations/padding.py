@@ -149,13 +149,7 @@ def padded(
     number: int,
     longest: int | None = None,
 ) -> tuple[Any, ...]:
-    """Batch several rows into one, with each column padded to one shape.
-
-    Args:
-        rows, names: the rows, and their columns.
-        pads: of each column (shape or None, value), or None for no padding.
-        longest (int, optional): the size that replaces None in a shape. Default: the largest size among the rows.
-    """
+    """Batch several rows into one, with each column padded to one shape."""
     columns = [list(column) for column in zip(*rows)]
     for at, entry in enumerate(pads):
         if entry is None:

@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_folder(folder: str, who: str) -> str:
-    """The path of a folder that is there.
-
-    Raises:
-        TypeError: no path.
-        ValueError: there is no such folder.
-    """
+    """The path of a folder that is there."""
     check_kind(folder, isinstance(folder, (str, os.PathLike)), "be a path", "dataset_dir", who)
     if not os.path.isdir(folder):
         raise ValueError(f"For '{who}', 'dataset_dir' should be a folder, but there is none at {os.fspath(folder)!r}.")
@@ -31,11 +26,7 @@ def check_folder(folder: str, who: str) -> str:
 
 
 def check_usage(usage: str | None, options: Sequence[str], who: str) -> str:
-    """Which files to read: one of the options, "all" for None.
-
-    Raises:
-        TypeError, ValueError: none of them.
-    """
+    """Which files to read: one of the options, "all" for None."""
     if usage is None:
         return "all"
     check_str(usage, "usage", who)
@@ -50,20 +41,12 @@ def refuse_cache(cache: object, who: str) -> None:
 
 
 def check_decrypt(decrypt: Any, who: str) -> Callable[[str], bytes] | None:
-    """The function that makes an image's bytes of its path; None: the file has them.
-
-    Raises:
-        TypeError: no function.
-    """
+    """The function that makes an image's bytes of its path; None: the file has them."""
     return None if decrypt is None else check_kind(decrypt, callable(decrypt), "be a function", "decrypt", who)
 
 
 def file_bytes(path: str, decrypt: Callable[[str], bytes] | None = None) -> np.ndarray:
-    """The bytes of a file, as uint8.
-
-    Raises:
-        RuntimeError: `decrypt` gives something else.
-    """
+    """The bytes of a file, as uint8."""
     if decrypt is None:
         return np.fromfile(path, np.uint8)
     content = decrypt(path)

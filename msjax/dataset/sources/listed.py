@@ -153,14 +153,7 @@ _DOC = """{about}
 
 
 def listed(name: str, about: str, layout: Layout, columns: str | None = None) -> Any:
-    """A class of datasets.
-
-    Args:
-        name: its name.
-        about: the first sentence of its docstring.
-        layout: see `Layout`.
-        columns: what the docstring says of them, if it is not their names.
-    """
+    """A class of datasets."""
     parameters = []
     for word in layout.parameters.split():
         own, _, default = word.partition("=")
@@ -191,11 +184,7 @@ _DEFAULTS = {"": None, "True": True, "False": False, "2": 2}
 
 
 def waveform(path: str) -> tuple[np.ndarray, int]:
-    """(float32 of shape (channels, samples), samples in a second) of a WAV file of 8, 16 or 32 bits.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """(float32 of shape (channels, samples), samples in a second) of a WAV file of 8, 16 or 32 bits."""
     try:
         with wave.open(path, "rb") as file:
             width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()

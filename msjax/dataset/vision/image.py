@@ -99,11 +99,7 @@ class ImageTransform(Transform):
 
 
 def pillow() -> Any:
-    """Pillow's module Image.
-
-    Raises:
-        ImportError: Pillow is not installed.
-    """
+    """Pillow's module Image."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -114,11 +110,7 @@ def pillow() -> Any:
 
 
 def decode_image(content: bytes | np.ndarray, to_pil: bool = False) -> Any:
-    """An RGB image from the bytes of a file: `Pixels`, or a Pillow image.
-
-    Raises:
-        RuntimeError: it is no image; with ``to_pil=True`` ValueError.
-    """
+    """An RGB image from the bytes of a file: `Pixels`, or a Pillow image."""
     try:
         image = pillow().open(io.BytesIO(bytes(content)))
         image.load()
@@ -197,12 +189,7 @@ def resampling(interpolation: Inter) -> Any:
 
 
 def pad(image: Any, left: int, top: int, right: int, bottom: int, fill: int | tuple[int, ...], mode: Border) -> ImageLike:
-    """An image with a margin.
-
-    Args:
-        fill (int or tuple): the value of the margin, or one for each channel, for `Border.CONSTANT`.
-        mode (Border): what stands in the margin.
-    """
+    """An image with a margin."""
     image = tight(image)
     if is_pil(image):
         fromarray = pillow().fromarray

@@ -17,13 +17,7 @@ _BLOCK = 2**18
 
 
 def resize_array(array: np.ndarray, height: int, width: int, interpolation: Inter) -> np.ndarray:
-    """An image (height x width, or with channels) in another size.
-
-    Args:
-        array (numpy.ndarray): the image.
-        height, width (int): the new size.
-        interpolation (Inter): NEAREST, LINEAR, CUBIC or AREA.
-    """
+    """An image (height x width, or with channels) in another size."""
     if array.shape[:2] == (height, width):
         return array.copy()
     if interpolation is Inter.NEAREST:
@@ -93,11 +87,7 @@ def _linear_of_bytes(array, height, width):
 
 @functools.lru_cache(64)
 def linear_taps(old: int, new: int) -> tuple[np.ndarray, ...]:
-    """For each new position along an axis: the two old ones beside it, and the weights of both, of `2**_BITS`.
-
-    Args:
-        old, new (int): sizes of the axis.
-    """
+    """For each new position along an axis: the two old ones beside it, and the weights of both, of `2**_BITS`."""
     taps, weights = _taps(old, new, False)
     first, second = np.ascontiguousarray(taps.T)
     near, far = np.rint(weights.T * 2**_BITS).astype(np.int32)

@@ -44,13 +44,10 @@ class _Recording:
 
         @functools.wraps(fn)
         def call(*args, **kwargs):
-            with type(self)(*self._arguments()):
+            with _Recording(self._recording):
                 return fn(*args, **kwargs)
 
         return call  # pyright: ignore[reportReturnType]
-
-    def _arguments(self) -> tuple[Any, ...]:
-        return ()
 
 
 class no_grad(_Recording):
@@ -130,9 +127,6 @@ class set_grad_enabled(_Recording):
     def __call__(self, fn: _F) -> _F:
         STATE.recording, STATE.stopped = self._at_once
         return super().__call__(fn)
-
-    def _arguments(self):
-        return (self._recording,)
 
 
 def is_grad_enabled() -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import numpy as np
@@ -263,18 +263,6 @@ def _cut(operand):
 _ONE = (True,)
 
 
-class SavedValues(Protocol):
-    """The values of one node, kept elsewhere meanwhile; for `OpNode.saved`."""
-
-    def residuals(self, node: OpNode) -> Sequence[Any]:
-        """The residuals, in the order in which the compiled backward takes them."""
-        ...
-
-    def operands(self, node: OpNode) -> Sequence[Any]:
-        """The arrays of the operands, for a backward pass that is recorded."""
-        ...
-
-
 class OpNode(Node):
     """The tape's node of one operator call.
 
@@ -284,7 +272,8 @@ class OpNode(Node):
         residuals: those that the compiled forward has returned; None if the call was traced: then `pullback` holds them.
         values, out: operand values and results, if the backward needs them.
         needs_operands: True if the backward itself may be differentiated with respect to the operands.
-        saved: the object that holds values, results and residuals instead (see msjax.engine.autograd.recompute), or None.
+        saved: where the values are kept elsewhere (see msjax.engine.autograd.recompute), a function that gives them: those of "residuals", in the order
+            in which the compiled backward takes them, or of "operands". None where they are here.
     """
 
     __slots__ = ("op", "static", "pullback", "spec", "residuals", "values", "out", "needs_operands", "saved")
@@ -292,7 +281,7 @@ class OpNode(Node):
     # Any, since they are there only if the backward needs them.
     values: Any
     out: Any
-    saved: SavedValues | None
+    saved: Callable[[str], Sequence[Any]] | None
 
     def __init__(
         self,
@@ -357,7 +346,7 @@ class OpNode(Node):
 
     def _all_residuals(self, spec):
         if self.saved is not None:
-            return self.saved.residuals(self)
+            return self.saved("residuals")
         # As `spec.collected` does; written out, since half of the operators' gradients come here.
         of = {"kept": self.residuals, "in": self.values, "out": self.out}
         return [of[kind][i] for kind, i in spec.sources]
@@ -367,7 +356,7 @@ class OpNode(Node):
 
         The derivative by such an operand is no array of zeros: a slope further back may be infinite, and would make NaN of it.
         """
-        inputs = list(self.values if self.saved is None else self.saved.operands(self))
+        inputs = list(self.values if self.saved is None else self.saved("operands"))
         used = None
         if not self.op.runs_cells:
             known = {} if self.spec is None else self.spec.used
@@ -388,7 +377,7 @@ class OpNode(Node):
             # The gradient depends on the inputs, which an outer scope may differentiate: compute it from the inputs again.
             slots, fn, int_grad = self.pullback.slots, self.op.bind(self.static), self.op.int_grad
             runs_cells = self.op.runs_cells
-            values = self.values if self.saved is None else self.saved.operands(self)
+            values = self.values if self.saved is None else self.saved("operands")
             n = len(values)
             # jax keeps what it traces, as gradients of gradients call the same ones again and again; not where the kernel is to see numbers.
             kept = self.spec is None and not runs_cells and not any(v.__class__ in NUMBERS for v in values)

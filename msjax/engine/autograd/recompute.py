@@ -11,6 +11,7 @@ that run.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self, TypeAlias
@@ -144,7 +145,7 @@ class _Region:
             return
         seen = (node.op.made_of or node.op, node.static, node.pullback.slots, node.op.name)
         if first:
-            node.saved = _Recomputed(self, len(self.signature))
+            node.saved = functools.partial(self.take, len(self.signature))
             self.signature.append(seen)
         else:
             n = len(self.store)
@@ -154,7 +155,7 @@ class _Region:
                     f"For 'recompute', {callable_name(self.block)} did something else in its second run: it recorded "
                     f"operator {node.op.name!r} where the first run had {expected}."
                 )
-            self.store.append((spec.collected(node.residuals, node.values, node.out), values))
+            self.store.append({"residuals": spec.collected(node.residuals, node.values, node.out), "operands": values})
         node.values = node.out = None
         node.residuals = ()
 
@@ -194,28 +195,12 @@ class _Region:
             for scope, was in zip(scopes, were_open):
                 scope.open = was
 
-    def take(self, i):
-        """(residuals, operands) of an operator, removed from the store; another backward pass computes them again."""
+    def take(self, i, what):
+        """The "residuals" or "operands" of an operator, which leave the store; another backward pass computes them again."""
         if self.store is None or self.store[i] is None:
             self._run_again()
         taken, self.store[i] = self.store[i], None  # pyright: ignore[reportOptionalSubscript]
-        return taken
-
-
-class _Recomputed:
-    """Residuals of one node that are recomputed on demand, for its `saved`."""
-
-    __slots__ = ("region", "i")
-
-    def __init__(self, region: _Region, i: int):
-        self.region = region
-        self.i = i
-
-    def residuals(self, node):
-        return self.region.take(self.i)[0]
-
-    def operands(self, node):
-        return self.region.take(self.i)[1]
+        return taken[what]
 
 
 def _chain(scope):
@@ -286,20 +271,29 @@ class saved_tensors_hooks:
             return
         kept = spec.collected(node.residuals, node.values, node.out)
         # In nested gradient functions the backward pass is recorded too, and needs the operands for that.
-        node.saved = _Packed(self, kept, values if node.needs_operands and node.base is not ROOT else None)
+        recorded = node.needs_operands and node.base is not ROOT
+        node.saved = _Packed(self, node.name, {"residuals": kept, "operands": values if recorded else None})
         node.values = node.out = None
         node.residuals = ()
 
 
 class _Packed:
-    """The packed residuals of one node, and its packed operands if its backward may be recorded."""
+    """The packed residuals of one operator, and its packed operands if its backward may be recorded; gives what was unpacked."""
 
-    __slots__ = ("hooks", "kept", "kept_operands")
+    __slots__ = ("hooks", "name", "kept")
 
-    def __init__(self, hooks: saved_tensors_hooks, residuals: Sequence[Any], operands: Sequence[Any] | None):
-        self.hooks = hooks
-        self.kept = [self._pack(v) for v in residuals]
-        self.kept_operands = None if operands is None else [self._pack(v) for v in operands]
+    def __init__(self, hooks: saved_tensors_hooks, name: str, values: dict[str, Sequence[Any] | None]):
+        self.hooks, self.name = hooks, name
+        self.kept = {what: None if several is None else [self._pack(v) for v in several] for what, several in values.items()}
+
+    def __call__(self, what: str) -> list[Any]:
+        kept = self.kept[what]
+        if kept is None:
+            raise RuntimeError(
+                f"backward(create_graph=True) reached operator {self.name!r}, whose values saved_tensors_hooks has packed; that "
+                "is not offered. Use ms.grad of ms.grad, or no saved_tensors_hooks here."
+            )
+        return [self._unpack(*each) for each in kept]
 
     def _pack(self, value):
         if not hasattr(value, "shape"):
@@ -323,16 +317,3 @@ class _Packed:
                 f"but returned {describe(tensor)}."
             )
         return tensor._value
-
-    def residuals(self, node):
-        """The unpacked residuals, in the order in which the compiled backward takes them."""
-        return [self._unpack(*each) for each in self.kept]
-
-    def operands(self, node):
-        """The unpacked operands, for a backward pass that is recorded."""
-        if self.kept_operands is None:
-            raise RuntimeError(
-                f"backward(create_graph=True) reached operator {node.name!r}, whose values saved_tensors_hooks has packed; that "
-                "is not offered. Use ms.grad of ms.grad, or no saved_tensors_hooks here."
-            )
-        return [self._unpack(*each) for each in self.kept_operands]

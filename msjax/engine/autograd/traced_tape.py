@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from msjax.common.node import FunctionNode, Leaf
 from msjax.common.run_state import Edge, Node
-from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.backward import run_backward
@@ -107,11 +107,11 @@ class Held:
 
     Args:
         variables: the Tensors.
-        values: what they hold meanwhile; their own values if it is left out.
+        values: what they hold meanwhile; their own values if it is left out, until something is written to them or what shares their memory.
     """
 
     def __init__(self, variables: Sequence[Tensor], values: Sequence[Any] = ()):
-        self._variables = variables
+        self._variables = variables if values else [*map(root_of, variables)]
         self._values = values
 
     def __enter__(self) -> None:

@@ -68,17 +68,6 @@ class Step(NamedTuple):
     shape: tuple[int, ...] | None
 
 
-class _Steps(tuple):
-    """The steps of a chain, as a setting of the operators that read and write it."""
-
-    __slots__ = ()
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """What programs with it depend on."""
-        return tuple(self)
-
-
 class View:
     """The place of a view.
 
@@ -123,11 +112,11 @@ class View:
             return False
         return laid(self.root.shape, type_of(self.root), self.steps()) is None
 
-    def steps(self) -> _Steps:
+    def steps(self) -> tuple[Step, ...]:
         """All steps that do something, from the root on."""
         rule = self._rule
         own = [] if rule is _SAME else [Step(rule, self._static, len(self._operands), self._output, self._shape)]
-        return _Steps(own if self._before is None else [*self._before.steps(), *own])
+        return tuple(own) if self._before is None else (*self._before.steps(), *own)
 
     def operands(self) -> tuple[Any, ...]:
         """The operands of all steps."""
@@ -149,7 +138,7 @@ class View:
         own, root = view.__dict__, self.root
         while True:
             seen = root._value
-            found = self._read()
+            found, retained = self._read(), False
             if "_node" not in own:
                 if found._node is None and root._node is not None and root._node.base.open and not self.detached:
                     # Under a gradient function, which does not see what is recorded outside of it.
@@ -160,14 +149,10 @@ class View:
                     # `grad` should hold the gradient of what is there now.
                     view._retains = False
                     retained = found._node is not None and found._node.live()
-                else:
-                    retained = False
-            else:
-                retained = False
             own["_value"] = found._value
             if root._value is seen:
                 break
-            _make_stale(view, True)  # another thread has written meanwhile
+            _make_stale(view, self, True)  # another thread has written meanwhile
         if retained:
             retain_grad(view)
         return own[name]
@@ -217,20 +202,22 @@ class Views(list):
                 self[:] = [ref for ref in self if ref() is not None]
                 self._most = max(8, 2 * len(self))
 
+    def _living(self):
+        """(view, its place) of those that live, and have not got memory of their own."""
+        with WRITING:
+            views = [ref() for ref in self]
+        return [(view, view.__dict__["_view"]) for view in views if view is not None and "_view" in view.__dict__]
+
     def move(self, root: Tensor) -> None:
         """Make another Tensor, of the same value, the root."""
         root.__dict__["_views"] = self
-        for ref in [*self]:
-            view = ref()
-            if view is not None and "_view" in view.__dict__:
-                view.__dict__["_view"].root = root
+        for _, place in self._living():
+            place.root = root
 
     def remain_outside(self) -> None:
         """Mark the present views as taken outside of a functionalized network that is going to run."""
-        for ref in [*self]:
-            view = ref()
-            if view is not None and "_view" in view.__dict__:
-                view.__dict__["_view"].outside = True
+        for _, place in self._living():
+            place.outside = True
 
     def changed(self, recorded: bool = False) -> None:
         """Make the views stale, since the root has another value.
@@ -238,18 +225,12 @@ class Views(list):
         Args:
             recorded: whether that has another place on the tape, too.
         """
-        with WRITING:
-            views = [ref() for ref in self]
-        for view in views:
-            if view is not None:
-                _make_stale(view, recorded)
+        for view, place in self._living():
+            _make_stale(view, place, recorded)
 
 
-def _make_stale(view, recorded):
+def _make_stale(view, place, recorded):
     own = view.__dict__
-    place = own.get("_view")
-    if place is None:
-        return  # it has got memory of its own
     node = own.get("_node")
     # A scope that is over has recorded nothing that counts.
     if node is not None and not place.detached and node.__class__ is not RootLeaf:
@@ -304,7 +285,7 @@ def pick(base: Tensor, out: Tensor, rule: Rule, operands: tuple[Any, ...], stati
     place = View(base, rule, operands, static, None, None)
     root, steps, operands = place.root, place.steps(), place.operands()
     # Those that are copies themselves come first.
-    further = [(ref, _Steps([*s, *steps]), o + operands, d) for ref, s, o, d in root.__dict__.get("_picked", ())]
+    further = [(ref, (*s, *steps), o + operands, d) for ref, s, o, d in root.__dict__.get("_picked", ())]
     out.__dict__["_picked"] = [(weakref.ref(root), steps, operands, place.detached), *further]
     return out
 
@@ -336,7 +317,7 @@ def write_items(base: Tensor, value: Any, rule: Rule, operands: tuple[Any, ...],
         origin = ref()
         # What requires a gradient in PyTorch's manner follows PyTorch's rule.
         if origin is not None and (origin._node.__class__ is not RootLeaf or isinstance(origin, Parameter)):
-            _put(origin, _Steps([*before, *steps]), more + operands, value, detached)
+            _put(origin, (*before, *steps), more + operands, value, detached)
     return done
 
 

@@ -90,7 +90,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
             if not missing:
                 if body.again:
                     before.restore()
-                return attempt.program()
+                return attempt.program(body)
             variables += missing
             before.restore()
         raise NeedsPyNative("it uses new Tensors from outside at every run")
@@ -103,17 +103,12 @@ class _TraceOfBody:
     """One try to trace a body with a set of variables."""
 
     def __init__(self, body: Body, variables, leaves, treedef, inputs, draws):
-        self.body: Any = body.call
-        self.subject = body.subject
+        self.body: Any = body  # None when it has run
         self.variables = list(variables)
         self.leaves: Any = leaves
         self.treedef = treedef
         self.inputs = inputs
         self.aliases = aliases(leaves, variables)
-        self.name = body.name
-        self.again = body.again
-        self.wanted_of: Any = body.wanted
-        self.wanted_arguments = body.wanted_arguments
         self.tape: TracedTape | None = None
         self.kept: list[int] = []
         self.wanted: list[bool] = []
@@ -125,6 +120,7 @@ class _TraceOfBody:
         # Another thread that traces has put values of its own into the variables that both use.
         with LOCK:
             values = [*map(VALUE, self.variables), *[raw(self.leaves[i]) for i in self.inputs]]
+            again = self.body.again
             of_arguments = [leaf._hooks for leaf in self.leaves if isinstance(leaf, Tensor) and leaf._hooks is not None]
             hooks, done = [dict(hooks.hooks) for hooks in of_arguments], False
             try:
@@ -145,22 +141,22 @@ class _TraceOfBody:
                     for hook_list, earlier in zip(of_arguments, hooks):
                         hook_list.hooks = earlier
                 # jax's caches may keep the function for longer than it is of use; they shall not keep the network.
-                self.subject = self.leaves = self.body = None
+                self.body = self.leaves = None
                 self.trace.forget()
         missing = [tensor for tensor, _ in self.trace.missing.values()]
-        if not missing and not self.again:
+        if not missing and not again:
             # Code that has run before has been checked then; a recorded forward pass keeps Tensors on its tape.
             self._check_escaped()
         return missing
 
     def _pure(self, *values):
         n = len(self.variables)
-        trace = self.trace
+        trace, body = self.trace, self.body
         self.jax_trace = weakref.ref(jax_slots.trace_of(values[0]))
         # The values are put back when the body has run, before jax looks for what has left the trace.
-        with Held(self.variables, values), trace:
-            if isinstance(self.subject, nnx.Module):
-                trace.see_cell(self.subject)
+        with Held(self.variables, values), trace.running():
+            if isinstance(body.subject, nnx.Module):
+                trace.see_cell(body.subject)
             leaves = list(self.leaves)
             for i, value in zip(self.inputs, values[n:]):
                 leaves[i] = self._stand_in(leaves[i], value)
@@ -168,9 +164,9 @@ class _TraceOfBody:
                 leaves[i] = leaves[other] if other >= 0 else self.variables[-1 - other]
             args, kwargs = (tuple(leaves), {}) if self.treedef is None else jax.tree.unflatten(self.treedef, leaves)
             self.in_body = True
-            with nullcontext() if self.wanted_of is None else GradientScope() as scope:
+            with nullcontext() if body.wanted is None else GradientScope() as scope:
                 marks = [] if scope is None else self._mark(scope, leaves)
-                out = self.body(self.subject, args, kwargs)
+                out = body.call(body.subject, args, kwargs)
                 if any(map(_is_lazy, jax.tree.leaves(out, is_leaf=lambda value: is_leaf(value) or _is_lazy(value)))):
                     trace.refuse("it returns an iterator, or a view of a dict; return a list of its items")
                 if scope is not None:
@@ -204,7 +200,7 @@ class _TraceOfBody:
     def _mark(self, scope, leaves):
         """Mark the variables and arguments whose gradients are recorded; None for the others."""
         inputs = [*self.variables, *(leaves[i] for i in self.inputs if isinstance(leaves[i], Tensor))]
-        self.wanted = [*map(self.wanted_of, self.variables), *self.wanted_arguments]
+        self.wanted = [*map(self.body.wanted, self.variables), *self.body.wanted_arguments]
         wait_for(self.variables)
         marks = [scope.mark(t) if wanted else None for t, wanted in zip(inputs, self.wanted)]
         for i, (leaf, tensor) in enumerate(zip(marks, inputs)):
@@ -275,7 +271,7 @@ class _TraceOfBody:
             f"a Tensor of shape {left[0].shape} that was computed in it is kept after the call, where there is no value for it"
         )
 
-    def program(self):
+    def program(self, body):
         trace, layout = self.trace, Layout()
         for rewrite in trace.rewrites:
             with CallsAsOutputs():
@@ -297,10 +293,10 @@ class _TraceOfBody:
             outs, observed = observing.run(values)
             return layout.leaving(values, [*outs, *observed])
 
-        program.__name__ = self.name.replace(" ", "_").replace(".", "_") or "program"
+        program.__name__ = body.name.replace(" ", "_").replace(".", "_") or "program"
         # A run that is rejected has to leave the earlier values where they are; an input that is an output has to stay, too.
         # What is computed again writes nothing.
-        written, donated = () if trace.may_be_rejected or self.again else {id(variable) for variable, _ in self.writes}, ()
+        written, donated = () if trace.may_be_rejected or body.again else {id(variable) for variable, _ in self.writes}, ()
         if written:
             kept = observing.outputs_that_are_inputs()
             replaced = [i for i, v in enumerate(self.variables) if id(v) in written and i not in kept]

@@ -116,13 +116,18 @@ class Compiled:
 
     def _run(self, program, leaves, args, kwargs, node):
         if program.eager:
-            return self.run_eagerly(program, args, kwargs)
+            result = self.body(self.subject(), args, kwargs)
+            self.tell(program)
+            return result
         try:
             result = program.run(leaves, node)
             if program.look_after:
-                self._look_after(program)
+                first, program.first = program.first, False
+                self.after_run(first)
+                program.look_after = program.observes and bool(self._environments.now.guards.contents)
         except SignatureChanged:
-            self.forget(program)
+            # A variable has another shape or dtype than when it was made.
+            self._environments.now.drop(program.of or program)
             return self(args, kwargs) if node is None else self.call(args, kwargs)
         except RunRejected as rejected:
             rejected.call = self.subject(), args, kwargs
@@ -139,11 +144,6 @@ class Compiled:
                 return self.body(self.subject(), args, kwargs)
         finally:
             before.restore()
-
-    def _look_after(self, program):
-        first, program.first = program.first, False
-        self.after_run(first)
-        program.look_after = program.observes and bool(self._environments.now.guards.contents)
 
     def find(self, args: tuple, kwargs: dict[str, Any], recorded: bool = False) -> tuple[Any, Sequence[Any]]:
         """(program, leaves of the arguments) of a call.
@@ -226,12 +226,6 @@ class Compiled:
         body = Body(self.body, self.subject(), self.name, wanted=is_wanted, wanted_arguments=wanted[n:])
         return (key, tuple([i for i in range(n) if wanted[i]]), tuple(wanted[n:])), body
 
-    def run_eagerly(self, program: Fallback, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Run what can't be compiled in PyNative mode; where it works, say why it is not compiled, once."""
-        result = self.body(self.subject(), args, kwargs)
-        self.tell(program)
-        return result
-
     def tell(self, fallback: Fallback) -> None:
         """Say, once, why code was not compiled that has worked in PyNative mode.
 
@@ -246,12 +240,8 @@ class Compiled:
                 self._never[fallback.key] = fallback
             else:
                 fallback.keep()
-            warnings.warn(f"{self.name} can't be compiled, and runs in PyNative mode: {fallback.why}", stacklevel=6)
+            warnings.warn(f"{self.name} can't be compiled, and runs in PyNative mode: {fallback.why}", stacklevel=5)
             fallback.why = None
-
-    def forget(self, program: Program) -> None:
-        """Drop a program: a variable has another shape or dtype than when it was made."""
-        self._environments.now.drop(program.of or program)
 
     def after_run(self, first: bool = False) -> bool:
         """Notice what a run has changed of what programs are made for; returns whether it has. See `Environments.after_run`."""

@@ -118,7 +118,7 @@ class Environments:
         """
         now = self.now
         guards = now.guards
-        if now.with_arguments or (now.version == VERSION.n and guards.hold() if first else guards.contents_hold()):
+        if now.with_arguments or (now.version == VERSION.n and guards.hold() if first else guards.hold(contents_alone=True)):
             if first:
                 self.own_changes = 0
             return False

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from msjax.common.node import FunctionNode
-from msjax.common.run_state import LOCK, SEQUENCE, Edge, Grads, Need
+from msjax.common.run_state import LOCK, SEQUENCE, Edge, Grads, Need, Node
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.traced_tape import Held
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from msjax.engine.compile.compiled import Compiled
 
 
-class CallNode(FunctionNode):
+class CallNode(Node):
     """The node of one call.
 
     Args:
@@ -37,25 +36,28 @@ class CallNode(FunctionNode):
         kept: what the program's tape keeps of the call; None if it has no tape: then the node keeps the values of its inputs.
     """
 
-    __slots__ = ("compiled", "program", "leaves", "values", "kept")
+    __slots__ = ("_name", "compiled", "program", "leaves", "values", "kept")
 
     def __init__(self, base: Any, edges: list[Edge | None], compiled: Compiled, program: Program, leaves: Sequence[Any]):
-        # FunctionNode.__init__, written out: the call of a compiled network is to cost little.
+        # Node.__init__, written out: the call of a compiled network is to cost little.
         self.seq: int = next(SEQUENCE)
         self.base = base
         self.edges: Any = edges
         self.nout = 0
-        self.hooks = self.also_run = self.function = None
+        self.hooks = self.also_run = None
         self.kept: Any = None
         self.values: Any = None
-        self.keeps = ()
-        self.label = compiled.name
+        self._name = compiled.name
         self.compiled: Any = compiled
         self.program: Any = program
         self.leaves: Any = leaves
         if program.tape is None:
             # The values now: arguments may be written to before the backward pass.
             self.values = [*map(VALUE, program.variables)], [*map(raw, leaves)]
+
+    @property
+    def name(self) -> str:
+        return self._name
 
     def place(self, tensors: Sequence[Tensor]) -> None:
         """Make some of the results, the next ones, outputs of the node."""
@@ -105,7 +107,7 @@ class CallNode(FunctionNode):
 
     def pull_recorded(self, cts: list[Any], need: Need) -> Any:
         raise NotImplementedError(
-            f"A second derivative of {self.label}, which is compiled, is not offered here; compile the whole of it, "
+            f"A second derivative of {self.name}, which is compiled, is not offered here; compile the whole of it, "
             "gradient functions included, or run it in PyNative mode."
         )
 

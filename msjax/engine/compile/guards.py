@@ -214,45 +214,29 @@ def put_in_cell(variable: types.CellType, _name: str, value: Any) -> None:
 
 
 @dataclass(eq=False, slots=True)
-class InClass(Name):
-    """A name in the user's class itself, not in its bases. `value` is None where it isn't there: it would hide what a base holds."""
-
-    def check(self) -> Check:
-        """It holds if the same object stands there."""
-        return types.MappingProxyType.get, vars(self.owner), self.name, self.value
-
-
-@dataclass(eq=False, slots=True)
 class Contents(Guard):
     """What a list, deque, set, dict or array holds, or an object's attributes. Nobody counts changes.
 
     Attributes:
         container: the object itself.
-        held: the items that it held, or the bytes of an array; known once `remember` was called.
+        held: the items that it held, or the bytes of an array; known once `check` was called.
     """
 
     container: Any
     held: Any = field(default=None, init=False, repr=False)
 
-    def remember(self) -> None:
-        """Note what it holds now."""
-        container = self.container
-        if isinstance(container, ARRAYS):
-            self.held = bytes_of(container)
-        elif isinstance(container, TABLES):
-            self.held = tuple(container), tuple(container.values())
-        else:
-            self.held = tuple(container) if isinstance(container, _ORDERED) else container.copy()
-
     def check(self) -> Check:
-        """It holds if the items are the same objects in the same order; of a set, if it is equal, and of an array, its bytes."""
+        """Note what it holds now. It holds if the items are the same objects in the same order; of a set, if it is equal, and of an array,
+        its bytes."""
         container = self.container
         if isinstance(container, ARRAYS):
-            same = _same_bytes
+            same, self.held = _same_bytes, bytes_of(container)
         elif isinstance(container, TABLES):
-            same = _same_dict
+            same, self.held = _same_dict, (tuple(container), tuple(container.values()))
+        elif isinstance(container, _ORDERED):
+            same, self.held = _same_items, tuple(container)
         else:
-            same = _same_items if isinstance(container, _ORDERED) else eq
+            same, self.held = eq, container.copy()
         return same, container, self.held, True
 
     def has_grown(self) -> bool:
@@ -269,27 +253,13 @@ class Contents(Guard):
 
 @dataclass(eq=False, slots=True)
 class ReadAttributes(Contents):
-    """Those of an object's attributes that code reads. `seen` is the name of its class, until `settle` was called.
-
-    Attributes:
-        names: what the code reads; None for all.
-    """
-
-    names: frozenset[str] | None = field(default=None, init=False, repr=False)
+    """Those of an object's attributes that code reads. `seen` is the name of its class, until `settle` was called."""
 
     def settle(self, names: frozenset[str] | None) -> None:
-        """Say what the code reads, once that is known."""
-        self.names = names
-        now = self._read()
+        """Say which names the code reads, None for all, once that is known; what stands there now is noted."""
+        now = _read(self.container.copy(), names)
+        self.held = names, (tuple(now), tuple(now.values()))
         self.seen = (self.seen, *now, outline(now.values()))
-
-    def _read(self):
-        return {name: value for name, value in self.container.copy().items() if self.names is None or name in self.names}
-
-    def remember(self) -> None:
-        """Note what it holds now."""
-        now = self._read()
-        self.held = self.names, (tuple(now), tuple(now.values()))
 
     def check(self) -> Check:
         """It holds if those attributes are the same objects."""
@@ -316,9 +286,13 @@ def _same_dict(container, held):
     return len(container) == len(keys) and all(map(is_, container.values(), values)) and all(map(is_, container, keys))
 
 
-def _same_read(container, held):
+def _read(attributes, names):
+    return attributes if names is None else {name: value for name, value in attributes.items() if name in names}
+
+
+def _same_read(attributes, held):
     names, read = held
-    return _same_dict(container if names is None else {n: v for n, v in container.items() if n in names}, read)
+    return _same_dict(_read(attributes, names), read)
 
 
 def _same_bytes(container, held):
@@ -347,23 +321,15 @@ class Guards:
             if isinstance(guard, Name):
                 checks.append(guard.check())
             elif isinstance(guard, Contents):
-                guard.remember()
                 self.contents.append(guard)
             elif (isinstance(guard, Hooks) and guard.hooks) or (isinstance(guard, Variable) and guard.key):
                 self._hooked.append(guard)
         self._content_checks = [guard.check() for guard in self.contents]
         self.checks: list[Check] = checks + self._content_checks
 
-    def hold(self) -> bool:
-        """True if names stand for the same objects, and containers hold the same."""
-        for read, a, b, seen in self.checks:
-            if read(a, b) is not seen:
-                return False
-        return True
-
-    def contents_hold(self) -> bool:
-        """True if containers hold the same."""
-        for read, a, b, seen in self._content_checks:
+    def hold(self, contents_alone: bool = False) -> bool:
+        """True if names stand for the same objects, unless that is left out, and containers hold the same."""
+        for read, a, b, seen in self._content_checks if contents_alone else self.checks:
             if read(a, b) is not seen:
                 return False
         return True

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from msjax import log
-from msjax.engine.compile.guards import Attribute, ClassData, Contents, Guard, Hooks, InClass, Name, ReadAttributes, Variable
+from msjax.engine.compile.guards import Attribute, ClassData, Contents, Guard, Hooks, Name, ReadAttributes, Variable
 
 # The compilation for the same shapes that is told.
 _TOLD = 3
@@ -74,7 +74,6 @@ def _difference(guards, found, before, now):
 _ABOUT = {
     Attribute: "the attribute",
     Name: "the variable",
-    InClass: "the variable",
     ClassData: "a class that it uses",
     Contents: "what a container holds",
     ReadAttributes: "an attribute of an object",

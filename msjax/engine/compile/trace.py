@@ -9,12 +9,13 @@ tracing is given up: standard output is captured, and values are not known.
 from __future__ import annotations
 
 import bdb
+import contextlib
 import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msjax.common._format import value_text
 from msjax.common.bases import CellBase
@@ -78,37 +79,32 @@ class Text(Event):
         sys.stdout.write("".join(p if isinstance(p, str) else value_text(arrays[p[0]], p[1], p[2]) for p in self._parts))
 
 
-class RefuseDebuggers:
-    """A context manager in which `breakpoint()`, and debuggers built on `bdb` such as pdb, call a function instead of starting.
+@contextlib.contextmanager
+def debuggers_refused(refuse: Callable[[str], Any]) -> Iterator[None]:
+    """A context in which `breakpoint()`, and debuggers built on `bdb` such as pdb, call a function instead of starting.
 
     Only in this thread: in others, debuggers start as usual.
 
     Args:
         refuse: called with a sentence; it raises.
     """
+    hook, start, thread = sys.breakpointhook, bdb.Bdb.set_trace, threading.get_ident()
 
-    def __init__(self, refuse: Callable[[str], Any]):
-        self._refuse = refuse
+    def breakpointhook(*args, **kwargs):
+        if threading.get_ident() == thread and os.environ.get("PYTHONBREAKPOINT") != "0":
+            refuse("it starts a debugger with breakpoint()")
+        return hook(*args, **kwargs)
 
-    def __enter__(self):
-        hook, start, thread, refuse = sys.breakpointhook, bdb.Bdb.set_trace, threading.get_ident(), self._refuse
-        self._before = hook, start
+    def set_trace(self, *args, **kwargs):
+        if threading.get_ident() == thread:
+            refuse(f"it starts a debugger ({type(self).__name__})")
+        return start(self, *args, **kwargs)
 
-        def breakpointhook(*args, **kwargs):
-            if threading.get_ident() == thread and os.environ.get("PYTHONBREAKPOINT") != "0":
-                refuse("it starts a debugger with breakpoint()")
-            return hook(*args, **kwargs)
-
-        def set_trace(self, *args, **kwargs):
-            if threading.get_ident() == thread:
-                refuse(f"it starts a debugger ({type(self).__name__})")
-            return start(self, *args, **kwargs)
-
-        sys.breakpointhook, bdb.Bdb.set_trace = breakpointhook, set_trace
-        return self
-
-    def __exit__(self, *_exception):
-        sys.breakpointhook, bdb.Bdb.set_trace = self._before
+    sys.breakpointhook, bdb.Bdb.set_trace = breakpointhook, set_trace
+    try:
+        yield
+    finally:
+        sys.breakpointhook, bdb.Bdb.set_trace = hook, start
 
 
 class NeedsPyNative(BaseException):
@@ -186,35 +182,28 @@ class Trace(ProgramUnderWay):
         self._marks: list[Tensor] = []
         self._printed = set()
         self._text = []
-        self._swap: Any = None
-        self._stdout: Any = None
         self._capture: Any = None
-        self._debuggers: Any = None
         self._level: Any = None
 
     # ---- the world in which it runs
 
-    def __enter__(self) -> Self:
-        LOCK.acquire()
-        ACTIVITY.add(traces=1)
-        self._swap = STATE.swap(scope=Scope(None), recording=True, trace=self)
-        self._swap.__enter__()
-        self._stdout = sys.stdout
-        self.world = jax_slots.trace_state()
-        self._level = jax_slots.current_trace()
-        self._capture = sys.stdout = OwnOutput(self._text.append, sys.stdout)
-        self._debuggers = RefuseDebuggers(self.refuse).__enter__()
-        return self
-
-    def __exit__(self, *_exception) -> None:
-        for tensor, value in self.missing.values():
-            tensor._hold(value)
-        self._debuggers.__exit__()
-        STATE.scope.open = False
-        self._swap.__exit__()
-        sys.stdout = self._stdout
-        ACTIVITY.add(traces=-1)
-        LOCK.release()
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """The context in which the code runs."""
+        stdout = sys.stdout
+        with LOCK, STATE.swap(scope=Scope(None), recording=True, trace=self):
+            ACTIVITY.add(traces=1)
+            self.world, self._level = jax_slots.trace_state(), jax_slots.current_trace()
+            self._capture = sys.stdout = OwnOutput(self._text.append, stdout)
+            try:
+                with debuggers_refused(self.refuse):
+                    yield
+            finally:
+                for tensor, value in self.missing.values():
+                    tensor._hold(value)
+                STATE.scope.open = False
+                sys.stdout = stdout
+                ACTIVITY.add(traces=-1)
 
     def here(self) -> bool:
         """True where values are this program's, not those of a loop or a transformation within it."""

@@ -51,7 +51,6 @@ from msjax.engine.compile.guards import (
     Guard,
     Guards,
     Hooks,
-    InClass,
     Name,
     ReadAttributes,
     Variable,
@@ -390,7 +389,7 @@ class Walk:
                     self._visited[id(owner), name] = None
                     value = vars(owner).get(name)
                     known = static_key(value) if type(value) in STATIC else None
-                    self.found.append(InClass((name, known), self._within, read_in_class, put_in_class, owner, name, value))
+                    self.found.append(Name((name, known), self._within, read_in_class, put_in_class, owner, name, value))
                     if known is None and name not in names.methods:
                         self._visit(value, depth + 1)
                 if name in vars(owner):  # it hides those behind it

@@ -45,8 +45,8 @@ def describe(value: Any) -> Any:
         return cls.__module__, cls.__qualname__, float.hex(value)  # distinguishes -0.0 and finds NaN again
     if cls is complex:
         return "complex", value.real.hex(), value.imag.hex()
-    if cls in (tuple, list):
-        return cls.__name__, *map(describe, value)
+    if cls is list or issubclass(cls, tuple):
+        return cls.__qualname__, *map(describe, value)
     if cls is dict:
         return "dict", *[(describe(k), describe(v)) for k, v in value.items()]
     if cls in (set, frozenset):

@@ -16,7 +16,7 @@ import sys
 import time
 import warnings
 
-from msjax.engine.programs.private_folder import NotPrivate, is_temporary, make_private
+from msjax.engine.programs.private_folder import NotPrivate, make_private
 
 _ENVIRONMENT = "MSJAX_COMPILE_CACHE"
 _OFF = ("0", "off", "no", "false")
@@ -160,7 +160,7 @@ def trim(path: str, limit: int) -> None:
     total = sum(size for _, size, _ in found)
     now = time.time()
     for used, size, name in found:
-        if total > limit or (is_temporary(name) and now - used > _ABANDONED):
+        if total > limit or (name.endswith(".tmp") and now - used > _ABANDONED):
             with contextlib.suppress(OSError):  # another process has just deleted it
                 os.remove(name)
             total -= size

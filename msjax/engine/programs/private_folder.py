@@ -1,4 +1,4 @@
-"""Folders in which only the user can write, for files that a program runs as code; how such files are read and written."""
+"""Folders in which only the user can write, for files that a program runs as code; how such files are read."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import contextlib
 import os
 import stat
 from typing import BinaryIO
-
-# Files that are not whole yet end with this and the numbers of a process and a thread.
-TEMPORARY = ".new."
 
 
 class NotPrivate(Exception):
@@ -69,27 +66,3 @@ def open_own(path: str) -> BinaryIO:
         file.close()
         raise NotPrivate(f"{path} is no file of this user")
     return file
-
-
-def write_whole(path: str, data: bytes) -> None:
-    """Write a file that other processes see only when it is whole.
-
-    Raises:
-        OSError: it can't be written; nothing is left of it.
-    """
-    beside = f"{path}{TEMPORARY}{os.getpid()}.{os.urandom(4).hex()}"
-    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)  # somebody may have deleted the folder meanwhile
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        with open(os.open(beside, flags, 0o600), "wb") as file:
-            file.write(data)
-        os.replace(beside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.remove(beside)
-        raise
-
-
-def is_temporary(path: str) -> bool:
-    """Whether a file is one that `write_whole` is writing, or was when its process ended."""
-    return TEMPORARY in os.path.basename(path)

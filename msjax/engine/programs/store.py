@@ -11,7 +11,7 @@ import atexit
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import jax
 
@@ -20,7 +20,7 @@ from msjax.engine.programs import disk_cache
 from msjax.engine.programs.compilation import JAX_CACHE
 from msjax.engine.programs.description import description_of
 from msjax.engine.programs.originals import ORIGINALS
-from msjax.engine.programs.store_entry import StoreEntry, read_entry, structure_as_data, structure_of_data, write_entry
+from msjax.engine.programs.store_entry import read_entry, structure_as_data, structure_of_data, write_entry
 from msjax.engine.programs.store_key import StoreKey, only_device, store_key
 
 # So many programs wait to be written, most of them for the end of the process.
@@ -50,7 +50,7 @@ class ProgramStore:
     """
 
     def __init__(self):
-        self._pending = []
+        self._pending: list[tuple[str, jax.stages.Compiled, Any, Any]] = []  # path, program, function, its metadata
         self._waits_for_exit = False
         self.unusable: bool = False
         os.register_at_fork(after_in_child=self._pending.clear)
@@ -122,12 +122,12 @@ class ProgramStore:
         # What jax has read from its own cache can't be written again: XLA leaves the machine code out.
         if watch.requests and not watch.hits:
             traced = program.__wrapped__
-            self._add(_Waiting(self._path(key), compiled, traced.fn, traced.metadata[0] if traced.metadata else None))
+            self._add(self._path(key), compiled, traced.fn, traced.metadata[0] if traced.metadata else None)
 
     def _path(self, key):
         return os.path.join(self.folder(), key.name)
 
-    def _add(self, waiting):
+    def _add(self, *waiting):
         if not self._waits_for_exit:
             # After `disk_cache.enable`, so that the folder is trimmed afterwards.
             self._waits_for_exit = True
@@ -141,31 +141,13 @@ class ProgramStore:
         if self._pending and ORIGINALS.digest() is None:
             self._pending.clear()
         while self._pending:
-            waiting = self._pending.pop()
+            path, compiled, fn, metadata = self._pending.pop()
             # What can't be written, for want of space or since jax can't serialize it, is compiled again by the next process.
             with contextlib.suppress(Exception):
-                if not os.path.exists(waiting.path):
-                    write_entry(waiting.path, waiting.entry())
-
-
-class _Waiting(NamedTuple):
-    """A program that waits to be written.
-
-    Attributes:
-        compiled: what jax compiled.
-        fn, metadata: the function, and the metadata of this program.
-    """
-
-    path: str
-    compiled: jax.stages.Compiled
-    fn: Any
-    metadata: Any
-
-    def entry(self) -> StoreEntry:
-        """The entry that is written; jax serializes the program only now."""
-        payload, out_tree = jax_slots.serialized(self.compiled)
-        stored = self.fn.stored_metadata(self.metadata) if hasattr(self.fn, "stored_metadata") else structure_as_data(out_tree)
-        return StoreEntry(stored, payload)
+                if not os.path.exists(path):
+                    payload, out_tree = jax_slots.serialized(compiled)
+                    stored = hasattr(fn, "stored_metadata")
+                    write_entry(path, fn.stored_metadata(metadata) if stored else structure_as_data(out_tree), payload)
 
 
 STORE = ProgramStore()

@@ -11,11 +11,12 @@ import json
 import os
 import struct
 import zlib
-from typing import Any, NamedTuple
+from typing import Any
 
 from jax.tree_util import PyTreeDef, default_registry
 
-from msjax.engine.programs.private_folder import NotPrivate, open_own, write_whole
+from msjax.core.base.whole_files import FileBeside
+from msjax.engine.programs.private_folder import NotPrivate, open_own
 
 _MARK = b"msjax program 3\n"
 _DIGEST = hashlib.sha256().digest_size
@@ -25,21 +26,8 @@ class DamagedEntry(Exception):
     """A file of the store is not what was written under its key."""
 
 
-class StoreEntry(NamedTuple):
-    """The content of a file.
-
-    Attributes:
-        results: what says how the program's results are made, as JSON can hold it: lists, texts, numbers, True, False and None. Of a
-            function with metadata, the stored part of that; of any other one, the structure of its results.
-        payload: the executable.
-    """
-
-    results: Any
-    payload: bytes
-
-
-def read_entry(path: str) -> StoreEntry:
-    """The entry in a file, whose name is its key.
+def read_entry(path: str) -> tuple[Any, bytes]:
+    """(results, executable) of the entry in a file, whose name is its key; see `write_entry`.
 
     Raises:
         FileNotFoundError: there is none.
@@ -60,19 +48,34 @@ def read_entry(path: str) -> StoreEntry:
         results = json.loads(content[4 : 4 + length])
     except (zlib.error, struct.error, ValueError) as error:
         raise DamagedEntry(str(error)) from None
-    return StoreEntry(results, content[4 + length :])
+    return results, content[4 + length :]
 
 
-def write_entry(path: str, entry: StoreEntry) -> None:
+def write_entry(path: str, results: Any, payload: bytes) -> None:
     """Write an entry as a file that other processes see only when it is whole.
+
+    Args:
+        path: the file.
+        results: what says how the program's results are made, as JSON can hold it: lists, texts, numbers, True, False and None. Of a
+            function with metadata, the stored part of that; of any other one, the structure of its results.
+        payload: the executable.
 
     Raises:
         OSError: it can't be written; nothing is left of it.
         TypeError, ValueError: `results` is nothing that JSON can hold.
     """
-    text = json.dumps(entry.results, allow_nan=False).encode()
-    data = zlib.compress(struct.pack("<I", len(text)) + text + entry.payload, 1)
-    write_whole(path, _MARK + _digest(path, data) + data)
+    text = json.dumps(results, allow_nan=False).encode()
+    data = zlib.compress(struct.pack("<I", len(text)) + text + payload, 1)
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)  # somebody may have deleted the folder meanwhile
+    beside = FileBeside(path)
+    try:
+        os.chmod(beside.file.name, 0o600)
+        beside.file.write(_MARK + _digest(path, data) + data)
+        beside.file.flush()  # a file that is lost in a crash is compiled again
+        beside.replace()
+    except BaseException:
+        beside.drop()
+        raise
 
 
 def structure_as_data(structure: Any) -> str:

@@ -15,7 +15,7 @@ from msjax.nn.cell.tree import CellTree
 
 if TYPE_CHECKING:
     from msjax.engine.autograd.precision import Precision
-    from msjax.engine.compile.noop import JitConfig
+    from msjax.engine.settings.compiler import JitConfig
 
 
 def compute_in(cell: CellTree, precision: Precision) -> None:
@@ -60,7 +60,7 @@ class CellSettings(CellTree):
 
     def set_jit_config(self, jit_config: JitConfig) -> None:
         """Accept a `JitConfig`, without effect: XLA compiles."""
-        from msjax.engine.compile.noop import JitConfig
+        from msjax.engine.settings.compiler import JitConfig
 
         check_type(jit_config, JitConfig, "the argument", "set_jit_config")
 

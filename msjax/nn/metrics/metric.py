@@ -29,11 +29,7 @@ class Metric:
         self._indexes = None
 
     def _convert_data(self, data) -> np.ndarray:
-        """A Tensor, list or array as an array.
-
-        Raises:
-            TypeError: something else.
-        """
+        """A Tensor, list or array as an array."""
         if isinstance(data, Tensor):
             return data.asnumpy()
         if isinstance(data, (list, tuple, int, float, np.ndarray, np.generic)):

@@ -235,13 +235,7 @@ def _rate_now(rate, step):
 
 @functools.lru_cache(maxsize=256)
 def compiled_step(cls: type[Any], groups: tuple[GroupSpec, ...], loss_scale: float = 1.0) -> Callable[..., Any]:
-    """The compiled step of an optimizer class; optimizers whose groups have the same settings share it.
-
-    Args:
-        cls (type): a subclass of CompiledOptimizer.
-        groups (tuple of GroupSpec): its groups.
-        loss_scale (float): the gradients are divided by it.
-    """
+    """The compiled step of an optimizer class; optimizers whose groups have the same settings share it."""
     numbers = [float(loss_scale)]
 
     def at_place(value):

@@ -31,11 +31,7 @@ class Member:
 
 
 def members(parameters: ParametersLike) -> list[Member]:
-    """The members of what an optimizer was given as `params`.
-
-    Raises:
-        TypeError, ValueError, KeyError, RuntimeError: as MindSpore's optimizers raise them.
-    """
+    """The members of what an optimizer was given as `params`."""
     if parameters is None:
         raise ValueError("For an optimizer, 'params' should be Parameters, but got None.")
     if isinstance(parameters, (Parameter, dict, str)):

@@ -47,11 +47,7 @@ class ConstantRate(LearningRateSchedule):
 
 
 def as_rate(value: LearningRate, who: str) -> float | np.ndarray | LearningRateSchedule:
-    """Check a learning rate; returns a float, an array of one for each step, or a LearningRateSchedule.
-
-    Raises:
-        TypeError, ValueError: it is none.
-    """
+    """Check a learning rate; returns a float, an array of one for each step, or a LearningRateSchedule."""
     if isinstance(value, LearningRateSchedule):
         return value
     if isinstance(value, (bool, int, float)):

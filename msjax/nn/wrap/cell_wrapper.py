@@ -173,11 +173,7 @@ class ForwardValueAndGrad(Cell):
 
 
 def gradients_of(network: Cell, weights: ParameterTuple, sens: float | Tensor) -> Callable[..., Any]:
-    """A function of the network's arguments that returns (loss, gradients of weights), the loss weighted with `sens`.
-
-    Args:
-        sens: a number or Tensor; the gradient that the loss is given.
-    """
+    """A function of the network's arguments that returns (loss, gradients of weights), the loss weighted with `sens`."""
     if not isinstance(sens, Tensor) and sens == 1.0:
         return value_and_grad(network, None, weights)
 

@@ -31,17 +31,6 @@ def on_cpu(kernel: Callable[..., Any], otherwise: Callable[..., Any], *values: A
     `lower(lowering_platforms=...)` make programs for platforms that this process hasn't. All functions are traced, except in
     compiled functions of a process that has CPUs only, so they should give results of the same shapes and dtypes; only one gets
     into the program.
-
-    Args:
-        kernel, otherwise, tpu: functions of arrays; none calls `on_cpu` itself.
-        values: arrays, or pytrees of them.
-
-    Example:
-        >>> import jax
-        >>> from msjax.ops.dispatch.platforms import on_cpu
-        >>> shout = jax.jit(lambda x: on_cpu(lambda x: x + 1, lambda x: x + 2, x))
-        >>> shout.trace(1.0).lower(lowering_platforms=("cuda",)).as_text().count("2.0")
-        1
     """
     if _only_cpus():
         # Tracing both took a third of the tracing.
@@ -54,23 +43,6 @@ def not_on(platforms: Sequence[str], reason: str, kernel: Callable[..., Any], *v
     """`kernel(*values)`, for which those platforms have no program: there, a NotImplementedError with a reason.
 
     It is raised when a program for one of the platforms is lowered: eagerly, in a compiled step, or by `jax.export`.
-
-    Args:
-        platforms: "cpu", "cuda", "rocm", "tpu".
-        reason: a sentence, without its full stop, to which the platform is added.
-        kernel: a function of arrays.
-        values: arrays, or pytrees of them.
-
-    Example:
-        >>> import jax
-        >>> from msjax.ops.dispatch.platforms import not_on
-        >>> shout = jax.jit(lambda x: not_on(["tpu"], "ops.shout is too loud", lambda x: x + 1, x))
-        >>> print(shout(1.0))
-        2.0
-        >>> shout.trace(1.0).lower(lowering_platforms=("tpu",))
-        Traceback (most recent call last):
-        ...
-        NotImplementedError: ops.shout is too loud for TPUs.
     """
 
     def refused(*values):

@@ -82,14 +82,7 @@ def spread(x: JaxArray, y: JaxArray) -> tuple[JaxArray, JaxArray]:
 def require_same_dtype(
     x: TensorLike, y: TensorLike, dtypes: tuple[np.generic, np.generic] | None = None
 ) -> tuple[TensorLike, TensorLike]:
-    """Both operands as they are, for operators that take two Tensors of one dtype and convert nothing.
-
-    Args:
-        dtypes: those that the operator takes; None for all.
-
-    Raises:
-        TypeError: an operand is a number or None, the dtypes differ, or they are not among `dtypes`.
-    """
+    """Both operands as they are, for operators that take two Tensors of one dtype and convert nothing."""
     _check_tensors(x, y)
     if x.dtype != y.dtype:
         raise TypeError(f"the operands should have one dtype, but have {mstype.from_np(x.dtype)} and {mstype.from_np(y.dtype)}.")

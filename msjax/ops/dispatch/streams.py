@@ -104,17 +104,10 @@ class Numbers:
 
 
 def drawn(name: str, seed: int | None, numbers: Numbers) -> Tensor | None:
-    """The numbers of one call of an operator.
+    """The numbers of one call of an operator; None where jax's generator draws: no seed was set, or a loop or transformation of jax.
 
     In PyNative mode, each call has a seed of its own. In a program, a call that is written there has one, which it gets with the
     program; its numbers go on from run to run.
-
-    Args:
-        name (str): the operator, as MindSpore counts its calls.
-        seed (int, optional): what the call was given.
-
-    Returns:
-        None where jax's generator draws: no seed was set, or a loop or transformation of jax.
     """
     found = _seed_of_call(name, seed)
     if found is None:

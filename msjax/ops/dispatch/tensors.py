@@ -9,12 +9,7 @@ from msjax.core.base.checks import check_int, check_kind, check_type
 
 
 def axis_of(tensor: Tensor, axis: int | Tensor, who: str) -> int:
-    """The number of an axis, counted from 0.
-
-    Raises:
-        TypeError: `axis` is not an int.
-        ValueError: there is no such axis.
-    """
+    """The number of an axis, counted from 0."""
     axis = axis.item() if isinstance(axis, Tensor) else axis
     if not -tensor.ndim <= check_int(axis, "axis", who) < tensor.ndim:
         raise ValueError(f"For '{who}', there is no axis {axis} in a Tensor of shape {tensor.shape}.")
@@ -22,15 +17,7 @@ def axis_of(tensor: Tensor, axis: int | Tensor, who: str) -> int:
 
 
 def require_tensors(who: str, /, **values: Any) -> None:
-    """Raise unless all values are Tensors.
-
-    Args:
-        who: the caller's name in the message.
-        values: what was given, by the arguments' names.
-
-    Raises:
-        TypeError: a value is not a Tensor.
-    """
+    """Raise unless all values are Tensors."""
     for name, value in values.items():
         check_type(value, Tensor, name, who)
 

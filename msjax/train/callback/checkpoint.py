@@ -35,7 +35,7 @@ class CheckpointConfig:
         exception_save (bool): whether the network is saved when training ends with an exception. Default: False.
         crc_check (bool): whether a checksum is saved, too. Default: False.
         remove_redundancy (bool): accepted for compatibility with MindSpore, without effect.
-        format (str): "ckpt", "safetensors" or "npz". Default: "ckpt".
+        format (str): "ckpt" or "safetensors". Default: "ckpt".
 
     Raises:
         TypeError, ValueError: an argument of a wrong type or value, or all of the first four empty.

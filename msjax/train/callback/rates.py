@@ -119,11 +119,7 @@ def _values(network):
 
 
 def _rate(params):
-    """The Parameter of the learning rate.
-
-    Raises:
-        ValueError: there is not one for all steps and groups.
-    """
+    """The Parameter of the learning rate."""
     optimizer = params.get("optimizer")
     if optimizer is None:
         optimizer = params.train_network.optimizer

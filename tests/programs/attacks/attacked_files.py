@@ -113,7 +113,7 @@ FILES = {
     "deleted, half of them": lambda case: [path.unlink() for path in case.files()[::2]],
     "deleted with the folder": lambda case: shutil.rmtree(case.place()),
     "among others": lambda case: [
-        (case.place() / name).write_bytes(b"x") for name in ("a", "b-cache", "msjax-0", "c.new.1.ab", "-cache")
+        (case.place() / name).write_bytes(b"x") for name in ("a", "b-cache", "msjax-0", ".c.msjax-1.tmp", "-cache")
     ],
     "of another user": _owned(12345),
 }

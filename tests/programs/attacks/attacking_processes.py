@@ -15,7 +15,7 @@ def _at_once(count, **options):
         for run in begun:
             case.check(run)
         case.run(PROGRAMS, compiles=False)
-        assert not list(case.place().glob("*.new.*"))
+        assert not list(case.place().glob(".*.tmp"))
 
     return attack
 

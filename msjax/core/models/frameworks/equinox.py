@@ -21,12 +21,12 @@ from msjax.core.models.where import call_name, selected_calls, why_not_called
 
 def hooked(model: equinox.Module) -> equinox.Module:
     """A copy of an equinox model, with the same leaves, that takes hooks."""
-    return _copy(model, (), _OfModules())
+    return _copy(model, _OfModules())
 
 
 def captured(model: equinox.Module) -> equinox.Module:
     """A copy for one capture; those of models of one structure are of one structure."""
-    return _copy(model, (), _NOBODYS)
+    return _copy(model, _NOBODYS)
 
 
 class _Life:
@@ -69,12 +69,12 @@ class _OfModules(Registry):
         return model
 
     def paths(self, model):
-        found = {".".join(path): module for path, module in _every(model, ()) if hasattr(module, SITE)}
+        found = {path: module for path, module in _every(model) if hasattr(module, SITE)}
         return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
 
     def unhookable(self, model):
         found = {}
-        for path, module in _every(model, ()):
+        for path, module in _every(model):
             if hasattr(module, SITE):
                 why = why_not_called(module) or why_not_hooked(module)
             elif hasattr(module, "__wrapped__"):
@@ -82,7 +82,7 @@ class _OfModules(Registry):
             else:
                 why = why_not_called(module)
             if why is not None:
-                found[".".join(path)] = why
+                found[path] = why
         return found
 
     def weights(self, model, inputs):
@@ -107,51 +107,49 @@ _NOBODYS = _OfModules()
 _NOBODYS_LIFE = _NOBODYS.life()
 
 
-def _modules(value, path):
-    """(path, module) of the outermost modules in nested containers."""
-    if _is_module(value):
-        return [(path, value)]
-    if isinstance(value, (jax.Array, np.ndarray)):  # most of a model's fields
-        return []
-    leaves, _ = jax.tree.flatten_with_path(value, is_leaf=_is_module)
-    return [((*path, *map(key_name, keys)), leaf) for keys, leaf in leaves if _is_module(leaf)]
-
-
 def registries_among(models: Iterable[equinox.Module]) -> list[Registry]:
     """The registries of the hooked models among models, and within them, each once."""
-    found = [getattr(module, SITE).registry for model in models for _, module in _every(model, ()) if hasattr(module, SITE)]
+    found = [getattr(module, SITE).registry for model in models for _, module in _every(model) if hasattr(module, SITE)]
     return list(dict.fromkeys(found))
 
 
-def _every(module, path):
+def _every(module, path=""):
     """(path, module) of a module and all inside, whether they take hooks or not."""
     yield path, module
     for name in _dynamic_fields(module):
-        for inner_path, inner in _modules(getattr(module, name), (*path, name)):
-            yield from _every(inner, inner_path)
+        value = getattr(module, name)
+        if isinstance(value, (jax.Array, np.ndarray)):  # most of a model's fields
+            continue
+        for keys, inner in jax.tree.leaves_with_path(value, is_leaf=_is_module):
+            if _is_module(inner):
+                yield from _every(inner, _inside(path, name, keys))
 
 
-def _copy(module, path, registry):
+def _inside(path, name, keys):
+    """The path of what an attribute of the module at a path holds."""
+    return ".".join([*([path] if path else []), name, *map(key_name, keys)])
+
+
+def _copy(module, registry, path=""):
     """The module and those inside, as instances of generated subclasses."""
     cls = type(module)
     if hasattr(module, SITE):
         raise ValueError(
-            f"For 'hooked', {'.'.join(path)!r} ({cls.__name__}) is a hooked model already: make the whole model hooked, not its parts."
+            f"For 'hooked', {path!r} ({cls.__name__}) is a hooked model already: make the whole model hooked, not its parts."
         )
     takes_hooks = not path or (callable(module) and not hasattr(module, "__wrapped__"))
     new = object.__new__(_with_site(cls) if takes_hooks else cls)
     dynamic = _dynamic_fields(module)
     for name, value in vars(module).items():
         if name in dynamic:
-            here = (*path, name)
             value = jax.tree.map_with_path(
-                lambda keys, leaf, here=here: _copy(leaf, (*here, *map(key_name, keys)), registry) if _is_module(leaf) else leaf,
+                lambda keys, leaf, name=name: _copy(leaf, registry, _inside(path, name, keys)) if _is_module(leaf) else leaf,
                 value,
                 is_leaf=_is_module,
             )
         object.__setattr__(new, name, value)
     if takes_hooks:
-        object.__setattr__(new, SITE, registry.at(".".join(path), cls))
+        object.__setattr__(new, SITE, registry.at(path, cls))
     return new
 
 
@@ -250,7 +248,7 @@ def _bound(decorated, cls, self, *args, **kwargs):
 def _without_values(module):
     """The module with shapes and dtypes in the place of traced arrays. A program that keeps it doesn't keep the model's hooks in use."""
     module = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if is_tracer(leaf) else leaf, module)
-    for _, each in _every(module, ()):
+    for _, each in _every(module):
         if hasattr(each, _LIFE):
             object.__delattr__(each, _LIFE)
     return module

@@ -12,8 +12,12 @@ from typing import Any, NamedTuple
 
 from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.table import HookTable
-from msjax.core.models.hook_registry import HookRegistry, Registration, handle_of, take_off
+from msjax.core.models.hook_registry import HookRegistry, Registration, handle_of
 from msjax.core.models.where import Where, call_name, why_not_called
+
+
+def keep_state(_new: Any) -> None:
+    """The `done` of what has no state."""
 
 
 class Pure(NamedTuple):
@@ -32,7 +36,7 @@ class Pure(NamedTuple):
     anchor: Any
     state: Any
     run: Callable[..., tuple[Any, Any, Any]]
-    done: Callable[[Any], None]
+    done: Callable[[Any], None] = keep_state
     owner: Any = None
     changes: bool = False
 
@@ -93,19 +97,6 @@ class Framework:
         """{path, or that of a method: its hooks} of the calls that have hooks."""
         return {call_name(path, call): table for path, r in self.registries(model) for call, table in r.present().items()}
 
-    def remove(self, model: Any, hook: Hook) -> None:
-        """Take a hook off all modules."""
-        take_off(hook, [registry for _, registry in self.registries(model)])
-
-    def take_off(self, model: Any) -> Any:
-        """Take all hooks off, for a while; returns what `put_back` needs."""
-        return [(registry, registry.taken_off()) for _, registry in self.registries(model)]
-
-    def put_back(self, model: Any, kept: Any) -> None:
-        """Put the hooks on that were taken off, but for those that were removed meanwhile."""
-        for registry, rows in kept:
-            registry.put_back(rows)
-
     def unhookable(self, model: Any) -> dict[str, str]:
         """{path: why} of the modules that take no hooks."""
         paths = self.paths(model)
@@ -113,15 +104,11 @@ class Framework:
 
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
         """The function that `hooks.capture` returns for a model; see `msjax.core.models.capture.CaptureOptions`."""
+        return lambda *args, **kwargs: self.pure(model).once(options, args, kwargs)
+
+    def pure(self, model: Any) -> Pure:
+        """A model with its state as an argument."""
         raise NotImplementedError
-
-    def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """(a function of arrays that computes what the model does, its first arguments: the model's state, if the caller gives none)."""
-        return model, ()
-
-    def pure(self, model: Any) -> Pure | None:
-        """A model with its state as an argument; None if what `as_function` of `msjax.core.models.hooked` makes of it has none."""
-        return None
 
 
 # Those of the frameworks that are imported, in the order in which they are asked.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import functools
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flax import nnx
@@ -24,7 +24,7 @@ from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import SITE, call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework, framework_of
 from msjax.core.models.frameworks.nnx_modules import callable_modules, nnx_modules
-from msjax.core.models.frameworks.nnx_outputs import is_module_or_method, module_and_method, pure_call
+from msjax.core.models.frameworks.nnx_outputs import is_module_or_method, module_and_method, pure_call, write_changes
 from msjax.core.models.hook_registry import HookRegistry
 from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import Where, call_name, selected_calls, why_not_called
@@ -47,7 +47,7 @@ class NnxModels(Framework):
         return callable_modules(model)
 
     def calls(self, model: Any, where: Where, who: str) -> list[tuple[str, Any, str]]:
-        return selected_calls(callable_modules(model), where, who, lambda: _named_modules(model))
+        return selected_calls(callable_modules(model), where, who, lambda: nnx_modules(model))
 
     def registry(self, module: Any, path: str) -> HookRegistry:
         framework = self._framework(module)
@@ -56,13 +56,13 @@ class NnxModels(Framework):
     def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
         return [
             (path, self.registry(module, path))
-            for path, module in _named_modules(model)
+            for path, module in nnx_modules(model)
             if SITE in vars(module) or self._framework(module) is not self
         ]
 
     def tables(self, model: Any) -> dict[str, HookTable]:
         # What a copy shares, it goes on sharing.
-        registries = [(path, _shared_registry(module) or self.registry(module, path)) for path, module in _named_modules(model)]
+        registries = [(path, _shared_registry(module) or self.registry(module, path)) for path, module in nnx_modules(model)]
         return {call_name(path, call): table for path, r in registries for call, table in r.present().items()}
 
     def _framework(self, module):
@@ -73,21 +73,12 @@ class NnxModels(Framework):
         return found
 
     def unhookable(self, model: Any) -> dict[str, str]:
-        return {path: why for path, module in _named_modules(model) if (why := why_not_called(module)) is not None}
-
-    def capture(self, model: Any, options: Any) -> Callable[..., Any]:
-        return lambda *args, **kwargs: self.pure(model).once(options, args, kwargs)
+        return {path: why for path, module in nnx_modules(model) if (why := why_not_called(module)) is not None}
 
     def pure(self, model: Any) -> Pure:
         module, method = module_and_method(model)
         run = functools.partial(_captured, method)
-        return Pure(("nnx", method), nnx.split(module), run, lambda new: nnx.update(module, new), hooked_in(module))
-
-    def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        module, method = module_and_method(model)
-        graphdef, state = nnx.split(module)
-        call = pure_call(graphdef, method, lambda path: True)
-        return lambda state, *args, **kwargs: call(state, args, kwargs), (state,)
+        return Pure(("nnx", method), nnx.split(module), run, lambda new: write_changes(module, new), hooked_in(module))
 
 
 def _captured(method, state, options, args, kwargs):
@@ -97,7 +88,7 @@ def _captured(method, state, options, args, kwargs):
     texts += [path for pattern in patterns for path, _ in pattern.parts]
     graphdef, state = state
     names: list[str] = []
-    call = pure_call(graphdef, method, lambda path: any(p.looks_at(path) for p in patterns), texts, names)
+    call = pure_call(graphdef, method, options.looks_at, texts, names)
     result, found = options.of_pure_call(names, call)(state, args, kwargs)
     return (None, found, None) if result is None else (result[0], found, result[1])
 
@@ -195,10 +186,6 @@ _OF_A_COPY = None, object()
 
 # {(identity of a module, path): its registry}, for as long as the module has hooks, or a program looks there for observers.
 _REGISTRIES: weakref.WeakValueDictionary[Any, ModuleHooks] = weakref.WeakValueDictionary()
-
-
-def _named_modules(model):
-    return ((".".join(path), module) for path, module in nnx_modules(model))
 
 
 def hooked_in(model: nnx.Module) -> Any:

@@ -19,7 +19,6 @@ from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.core.models.hook_registry import HookRegistry, Registration, handle_of
-from msjax.core.models.static_leaves import is_equinox
 from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls, where_key
 
 
@@ -234,22 +233,11 @@ class HookedModels(Framework):
     def unhookable(self, model: Any) -> dict[str, str]:
         return model.msjax_registry.unhookable(model)
 
-    def capture(self, model: Any, options: Any) -> Callable[..., Any]:
-        return options.of_function(model)
+    def pure(self, model: Any) -> Pure:
+        def run(model, options, args, kwargs):
+            return *options.of_function(model)(*args, **kwargs), None
 
-    def pure(self, model: Any) -> Pure | None:
-        if not is_equinox(model):
-            return None
-        return Pure("equinox", model, _captured, _keep, model.msjax_registry.life())
-
-
-def _captured(model, options, args, kwargs):
-    """(the result, Captured, None: nothing of the model has changed)"""
-    return *options.of_function(model)(*args, **kwargs), None
-
-
-def _keep(_new):
-    """The state has no changes."""
+        return Pure("equinox", model, run, owner=model.msjax_registry.life())
 
 
 add_framework(HookedModels())

@@ -23,17 +23,7 @@ __all__ = [
 
 
 def reduced_axes(axis: Axes | None, x: TensorLike, scalars: bool = True) -> int | tuple[int, ...] | None:
-    """The axes as jax takes them; None or an empty tuple: all.
-
-    Args:
-        axis: an int, several, or None.
-        x: the array that is reduced.
-        scalars: whether a 0-d array has an axis 0, of size 1.
-
-    Raises:
-        TypeError: an axis is not an int.
-        ValueError: there is no such axis.
-    """
+    """The axes as jax takes them; None or an empty tuple: all."""
     if axis is None or axis == ():
         return None
     count = x.ndim or int(scalars)

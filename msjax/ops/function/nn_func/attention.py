@@ -273,12 +273,7 @@ def flash_attention_score(
 
 
 def flash_outputs(who, query, key, value, heads, shift, padding, mask, scale, layout, mode, not_offered, keep_prob, tokens):
-    """(greatest scores, sums of exponentials, output); see `flash_attention_score`.
-
-    Args:
-        not_offered: operands that have to be None.
-        tokens: the smaller one of the limits of tokens.
-    """
+    """(greatest scores, sums of exponentials, output); see `flash_attention_score`."""
     check_one_of(layout, tuple(_LAYOUTS), "input_layout")
     asks_for_more = any(x is not None for x in not_offered) or keep_prob != 1 or tokens < UNLIMITED
     if asks_for_more or mode not in (0, 1, 2, 3):

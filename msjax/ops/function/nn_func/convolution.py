@@ -51,11 +51,7 @@ def grown_pads(
 
 
 def conv_pads(pad_mode: str, padding: Axes, n: int, who: str) -> PadWidths | str:
-    """The padding pairs of MindSpore's `pad_mode` and `padding`, a number for all sides or one for each of n axes; or "same".
-
-    Raises:
-        ValueError: an unknown mode, or padding in a mode that takes none.
-    """
+    """The padding pairs of MindSpore's `pad_mode` and `padding`, a number for all sides or one for each of n axes; or "same"."""
     fits = isinstance(pad_mode, str) and pad_mode.lower() in ("same", "valid", "pad")
     check_value(pad_mode, fits, "be 'same', 'valid' or 'pad'", "pad_mode", who)
     mode = pad_mode.lower()

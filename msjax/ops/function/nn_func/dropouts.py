@@ -51,12 +51,7 @@ def dropout_from_state(x: Tensor, state: Tensor | JaxArray, p: float) -> Tensor:
 
 
 def dropout_with_mask(x: Tensor, key: JaxArray, p: float, axes: tuple[int, ...] = ()) -> tuple[Tensor, Tensor]:
-    """(the Tensor with elements dropped with probability `p`, which elements were kept).
-
-    Args:
-        key: the data of a jax key.
-        axes: the axes along which elements are dropped together.
-    """
+    """(the Tensor with elements dropped with probability `p`, which elements were kept)."""
     return _drop(_DROPOUT_WITH_MASK, x, key, p, axes)
 
 

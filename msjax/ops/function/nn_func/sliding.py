@@ -40,11 +40,7 @@ def pads_and_sizes(
     pads: PadWidths | str,
     dilation: tuple[int, ...] | None = None,
 ) -> tuple[PadWidths, tuple[int, ...]]:
-    """The padding pairs, where `pads` may also be "same", and the sizes of the output.
-
-    Raises:
-        ValueError: the windows don't fit the padded sizes.
-    """
+    """The padding pairs, where `pads` may also be "same", and the sizes of the output."""
     if isinstance(pads, str):
         pads = same_pads(sizes, kernel, stride, dilation)
     out = out_sizes(sizes, kernel, stride, pads, dilation)

@@ -12,12 +12,12 @@ import numpy as np
 
 from msjax.core.base.checks import check_value
 from msjax.core.base.errors import check_function, on_behalf_of
-from msjax.core.hooks.hook import Hook
 from msjax.core.hooks.protocol import observe
 from msjax.core.models.found import models_of
 from msjax.core.models.jit import jit
-from msjax.core.models.module_hooks import path, put_hook
+from msjax.core.models.module_hooks import path
 from msjax.core.models.where import Where
+from msjax.core.tools.hook_set import ModuleHookSet
 
 
 class Monitored(NamedTuple):
@@ -93,15 +93,14 @@ class _MonitoredStep:
     def __init__(self, step, where, forward, backward, every, model, report, options):
         functools.update_wrapper(self, step)
         self._fn, self._step = step, jit(step, **options)
-        self._where, self._every, self._model, self._report = where, every, model, report
+        self._forward, self._backward, self._every, self._model, self._report = forward, backward, every, model, report
         self._count = 0
         self._found: dict[str, dict[str, list[Any]]] = {"forward": {}, "backward": {}}
-        self._hooks = []
-        # Made once, so that their program is found again.
+        self._hooks = ModuleHookSet()
         if forward is not None:
-            self._hooks.append(("forward", Hook.new(self._of_output(forward), traced=True)))
+            self._hooks.add("forward", self._of_output, where)
         if backward is not None:
-            self._hooks.append(("backward_pre", Hook.new(self._of_gradient(backward), traced=True)))
+            self._hooks.add("backward_pre", self._of_gradient, where)
         self.history: list[Monitored] = []
 
     @property
@@ -114,15 +113,12 @@ class _MonitoredStep:
         if number % self._every:
             return self._step(*args, **kwargs)
         model = self._model if self._model is not None else _model_of(self._fn, args, kwargs)
-        handles = []
         try:
             with on_behalf_of("monitor"):
-                for kind, hook in self._hooks:
-                    handles.append(put_hook(model, kind, hook, self._where))
+                self._hooks.on(model)
             out = self._step(*args, **kwargs)
         finally:
-            for handle in handles:
-                handle.remove()
+            self._hooks.off()
         found, self._found = self._found, {"forward": {}, "backward": {}}
         latest = Monitored(number, *({name: _number(values) for name, values in kind.items()} for kind in found.values()))
         self.history.append(latest)
@@ -130,17 +126,11 @@ class _MonitoredStep:
             self._report(latest)
         return out
 
-    def _of_output(self, statistic):
-        def hook(module, args, output):
-            self._note("forward", path(module), statistic, [leaf for leaf in jax.tree.leaves(output) if _is_float(leaf)])
+    def _of_output(self, module, args, output):
+        self._note("forward", path(module), self._forward, [leaf for leaf in jax.tree.leaves(output) if _is_float(leaf)])
 
-        return hook
-
-    def _of_gradient(self, statistic):
-        def hook(module, grad_output):
-            self._note("backward", path(module), statistic, [gradient for gradient in grad_output if gradient is not None])
-
-        return hook
+    def _of_gradient(self, module, grad_output):
+        self._note("backward", path(module), self._backward, [gradient for gradient in grad_output if gradient is not None])
 
     def _note(self, kind, name, statistic, arrays):
         def noted(*numbers):
