@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.platforms import on_cpu
 from msjax.ops.dispatch.promotion import as_operand, promote
 from msjax.ops.function.linalg_func.linear import require_one_dtype
 
@@ -105,10 +107,33 @@ def dense(input: TensorLike, weight: TensorLike, bias: Tensor | None = None) -> 
         [[11.5]]
     """
     require_one_dtype(input, weight, *(() if bias is None else (bias,)))
-    out = jnp.matmul(input, weight.T)
+    out = jnp.tensordot(input, weight, ((-1,), (-1,)))
     return out if bias is None else out + bias
 
 
+def _dense_gradient(slots, input, weight, bias):
+    """The output and its gradient (see `TracedVJP`), which keeps the operands themselves and no transposed copy of the weight."""
+    if weight.ndim != 2:
+        return None
+
+    def pull(input, weight, ct):
+        d_input = jnp.tensordot(ct, weight, 1) if 0 in slots else None
+        return d_input, _of_weight(input, ct) if 1 in slots else None, ct.sum(tuple(range(ct.ndim - 1))) if 2 in slots else None
+
+    return dense.op.fn(input, weight, bias), jax.tree_util.Partial(pull, input, weight)
+
+
+def _of_weight(x, ct):
+    def rows(x, ct):
+        return jnp.tensordot(ct, x, (tuple(range(x.ndim - 1)),) * 2)
+
+    # Of several axes, XLA for CPUs transposes the gradient, which pays only if there are fewer outputs than inputs.
+    if x.ndim < 3 or ct.shape[-1] < x.shape[-1]:
+        return rows(x, ct)
+    return on_cpu(lambda *both: rows(*[a.reshape(-1, a.shape[-1]) for a in both]), rows, x, ct)
+
+
+dense.op.fn.gradient = _dense_gradient
 # The order in which backward() reports to their hooks: as PyTorch's linear, the bias first.
 dense.op.accumulation_order = (2, 0, 1)
 
