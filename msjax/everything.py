@@ -26,11 +26,11 @@ from msjax.common.random import (
 from msjax.common.tensor import Tensor as Tensor, from_numpy as from_numpy, is_tensor as is_tensor, tensor as tensor
 from msjax.core.base.lazy import on_first_use
 from msjax.engine.autograd.grad import get_grad as get_grad, grad as grad, value_and_grad as value_and_grad
-from msjax.engine.autograd.vjp import jvp as jvp, vjp as vjp
 from msjax.engine.compile.jit import jit as jit, ms_function as ms_function
 from msjax.engine.programs.allocator import keep_freed_memory
 from msjax.engine.settings.context import *
 from msjax.ops.function.control.from_jax import from_jax as from_jax
+from msjax.ops.function.control.vjp import jvp as jvp, vjp as vjp
 
 # Programs with Cells; `from msjax import hooks` alone leaves the allocator as it is.
 keep_freed_memory()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from msjax import nn
+from msjax.amp.by_operator import ByOperator
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.core.base.checks import (
@@ -18,7 +19,7 @@ from msjax.core.base.checks import (
     check_type,
     check_value,
 )
-from msjax.engine.autograd.precision import ByOperator, computing_in
+from msjax.engine.autograd.precision import computing_in
 from msjax.nn.cell.base import Cell
 from msjax.nn.cell.settings import compute_in
 from msjax.nn.wrap.loss_scale import to_float32

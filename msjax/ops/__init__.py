@@ -9,7 +9,6 @@ from msjax.engine.autograd.grad import (
     grad as grad,
     value_and_grad as value_and_grad,
 )
-from msjax.engine.autograd.vjp import jvp as jvp, vjp as vjp
 from msjax.ops.function.array_func import *
 from msjax.ops.function.control.from_jax import from_jax as from_jax
 from msjax.ops.function.control.functions import *
@@ -18,6 +17,7 @@ from msjax.ops.function.control.gradient import stop_gradient as stop_gradient
 from msjax.ops.function.control.multitype import *
 from msjax.ops.function.control.series import *
 from msjax.ops.function.control.transforms import *
+from msjax.ops.function.control.vjp import jvp as jvp, vjp as vjp
 from msjax.ops.function.image_func import *
 from msjax.ops.function.linalg_func import *
 from msjax.ops.function.math_func import *

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import jax.numpy as jnp
 
@@ -25,35 +25,15 @@ _ANY_TYPE = frozenset(
 _FIRST_ONLY = frozenset(("BatchNorm",))
 
 
-# Of `ByOperator`: operators that compute in 16 bits, those that need Float32, and those that take the widest type of their operands.
-_LOW = frozenset((
-    "Conv", "Conv1d", "ConvTranspose", "Conv1dTranspose", "MatMul", "BatchMatMul", "mm", "mv", "inner", "dot", "tensor_dot",
-    "prelu", "Einsum", "Dense",
-))  # fmt: skip
-_FULL = frozenset((
-    "_soft_margin_loss", "_triplet_margin_loss", "_nll_loss", "_cross_entropy", "pdist", "cdist", "renorm", "LayerNorm",
-    "BatchNorm", "GroupNorm", "KLDivLoss", "SmoothL1Loss", "MultilabelMarginLoss", "MultiMarginLoss", "BCEWithLogitsLoss",
-    "Pow", "acos", "asin", "arcsin", "cosh", "erfinv", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "reciprocal",
-    "rsqrt", "sinh", "tan", "softplus", "softmax", "softmin", "log_softmax", "logsumexp", "cumprod", "cumsum", "ReduceProd",
-    "prod", "sum",
-))  # fmt: skip
-_WIDEST = frozenset((
-    "addcdiv", "addcmul", "cross", "_grid_sample", "BiasAdd", "Concat",
-))  # fmt: skip
-_BY_OPERATOR = _LOW | _FULL | _WIDEST
+class TypeByOperator(Protocol):
+    """Chooses a type for each operator; see `msjax.amp.by_operator`."""
+
+    def type_for(self, operator: str, operands: Sequence[Any]) -> Any:
+        """The type that an operator's floating operands are converted to; None for their own."""
+        ...
 
 
-class ByOperator(NamedTuple):
-    """Each operator computes in the type that suits it.
-
-    Attributes:
-        low: the type of products and convolutions, ms.float16 or ms.bfloat16.
-    """
-
-    low: Type
-
-
-Precision: TypeAlias = Type | ByOperator
+Precision: TypeAlias = Type | TypeByOperator
 
 
 def _converted(operand: Any, dtype: Any) -> Any:
@@ -64,21 +44,16 @@ def _converted(operand: Any, dtype: Any) -> Any:
 
 def _caster(precision: Precision) -> Callable[[Op, Sequence[Any]], Sequence[Any]]:
     """A function that converts the floating operands of an operator: to one type, or to the one that suits the operator."""
-    by_operator = isinstance(precision, ByOperator)
-    low = mstype.to_jax(precision.low if by_operator else precision)
+    one = mstype.to_jax(precision) if isinstance(precision, Type) else None
 
     def cast(op, operands):
-        target: Any = low
-        if not by_operator and op.name in _FIRST_ONLY:
-            return _converted(operands[0], target), *operands[1:]
-        if (by_operator and op.name not in _BY_OPERATOR) or (not by_operator and op.name in _ANY_TYPE):
-            return operands
-        if by_operator and op.name in _FULL:
-            target = jnp.dtype("float32")
-        elif by_operator and op.name in _WIDEST:
-            types = [t._value.dtype for t in operands if isinstance(t, Tensor)]
-            target = jnp.result_type(*(t for t in types if jnp.issubdtype(t, jnp.floating))) if types else None
-        return [_converted(operand, target) for operand in operands]
+        if isinstance(precision, Type):
+            if op.name in _FIRST_ONLY:
+                return _converted(operands[0], one), *operands[1:]
+            target = None if op.name in _ANY_TYPE else one
+        else:
+            target = precision.type_for(op.name, operands)
+        return operands if target is None else [_converted(operand, target) for operand in operands]
 
     return cast
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_kind
-from msjax.engine.autograd import vjp as products
 from msjax.nn.cell.base import Cell
+from msjax.ops.function.control import vjp as products
 
 __all__ = ["Jvp", "Vjp"]
 

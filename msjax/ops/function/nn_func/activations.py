@@ -14,6 +14,7 @@ from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.ops.dispatch.slopes import with_slopes
 from msjax.ops.function.math_func.elementary import magnitude, softplus_of, wide_slope
 from msjax.ops.function.math_func.tables import unary
 
@@ -107,20 +108,12 @@ def _choose(condition, number, x):
     return jax.lax.select(condition, jax.lax.full_like(x, number), x)
 
 
-def _softsign(x):
-    return _quotient(x)
+def _share(x):
+    return 1 / (1 + magnitude(x))
 
 
-@jax.custom_jvp
-def _quotient(x):
-    return x / (1 + magnitude(x))
-
-
-@_quotient.defjvp
-def _quotient_jvp(primals, tangents):
-    # jax's slope is the difference of numbers that are almost equal where x is large.
-    share = 1 / (1 + magnitude(primals[0]))
-    return _quotient(primals[0]), share * share * tangents[0]
+# jax's slope is the difference of numbers that are almost equal where x is large.
+_softsign = with_slopes(lambda x: x / (1 + magnitude(x)), lambda x, out: _share(x) * _share(x))
 
 
 def _selu(x):
