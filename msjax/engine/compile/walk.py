@@ -31,7 +31,7 @@ from msjax.core.door import Hook, HookSite, HookTable
 from msjax.engine.compile.code_names import (
     BY_COMPUTED_NAMES,
     ENTRIES,
-    Unread,
+    always_read,
     class_attribute,
     holds_user_data,
     is_plain,
@@ -109,7 +109,8 @@ class Walk:
         self._names: set[str] = set()
         self._users_names = set()  # those of them in the users' code
         self._namespaces = []
-        self._unread = Unread()
+        # (cell or plain object, its attributes that no code has named so far, `_within`, depth): what they hold makes no difference.
+        self._unread: list[tuple[Any, dict[str, Any], Contents | None, int]] = []
         self._classes: dict[type, int] = {}  # {class of cells: its depth}
         self._names_of = functools.cache(names_of_class)
         self._all_read = False  # some code may read any attribute, or was not looked at
@@ -278,7 +279,9 @@ class Walk:
             if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
         }
         if isinstance(module, CellBase):
-            attributes = self._unread.set_aside(module, attributes, self._within, self._names_of(cls).libraries)
+            read = always_read(module, attributes, self._names_of(cls).libraries)
+            self._unread.append((module, {n: value for n, value in attributes.items() if n not in read}, self._within, 0))
+            attributes = read
         seen = outline(attributes.values())
         whole = ("module", number, *attributes, seen)
         if isinstance(module, CellBase):
@@ -332,7 +335,7 @@ class Walk:
     def _attributes(self, value, depth):
         attributes, cls = getattr(value, "__dict__", None), type(value)
         if isinstance(attributes, dict) and is_plain(cls):
-            self._unread.set_aside_all(value, attributes, self._within, depth)
+            self._unread.append((value, attributes.copy(), self._within, depth))
             self.found.append(ReadAttributes(cls.__name__, self._within, attributes))
             self.containers.append(attributes)
         elif isinstance(attributes, dict):
@@ -452,7 +455,11 @@ class Walk:
 
     def _visit_attributes(self):
         """Of cells and plain objects, the attributes that some code names; returns whether there are new ones."""
-        taken = [*self._unread.take(None if self._all_read else self._users_names)]
+        taken = [
+            (owner, name, attributes.pop(name), within, depth)
+            for owner, attributes, within, depth in self._unread
+            for name in [name for name in attributes if self._all_read or name in self._users_names]
+        ]
         outer = self._within
         for owner, name, value, self._within, depth in taken:
             known = static_key(value) if type(value) in STATIC else None
