@@ -118,7 +118,7 @@ class Walk:
         for registry in sorted(HookSite.models_with_hooks, key=lambda registry: registry.number):
             self.found.append(Guard(registry.key, None))
             for hook in registry.hooks:
-                self._hook(hook.fn, hook.observe, hook.traced)
+                self._hook(hook)
         self.follow(roots)
 
     def guards(self) -> Guards:
@@ -245,7 +245,7 @@ class Walk:
         if root is tensor or id(tensor) not in self._visited:
             self._visited[id(tensor)] = None
             for hook in modifiers:
-                self._hook(hook.fn, hook.observe, hook.traced)
+                self._hook(hook)
 
     def _hooks(self, table):
         # Observers stand in slots: which functions they are makes no difference.
@@ -253,17 +253,17 @@ class Walk:
         self.found.append(Hooks(table.key, self._within, hooks))
         for hook in hooks:
             if not isinstance(hook.fn, tuple):
-                self._hook(hook.fn, hook.observe, hook.traced)
+                self._hook(hook)
 
-    def _hook(self, fn, observe, traced):
+    def _hook(self, hook):
         """Look into a hook that becomes part of a program. An observer is called after each run, whatever it reads then; the tools' own
         hooks read nothing of the user's."""
-        method = fn
+        method = hook.fn
         while isinstance(method, functools.partial):
             method = method.func
         own = isinstance(method, types.MethodType) and is_library(type(method.__self__).__module__)
-        if not own and not Hook(0, fn, observe=observe, traced=traced).in_slot:
-            self._visit(fn, 1)
+        if not own and not hook.in_slot:
+            self._visit(hook.fn, 1)
 
     def _module(self, module):
         number, cls = identity(module), type(module)
@@ -311,7 +311,7 @@ class Walk:
             self._all_read = self._all_read or not (isinstance(value, _VALUES) or of_library(value))
             return
         if isinstance(value, Hook):
-            self._hook(value.fn, value.observe, value.traced)
+            self._hook(value)
         elif isinstance(value, HookSite):
             for table in value.tables.values():
                 self._hooks(table)
