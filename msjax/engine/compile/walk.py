@@ -30,14 +30,13 @@ from msjax.core.base.weak import identity
 from msjax.core.door import Hook, HookSite, HookTable
 from msjax.engine.compile.code_names import (
     BY_COMPUTED_NAMES,
-    CALLED_BY_PYTHON,
+    ENTRIES,
     Unread,
     class_attribute,
     holds_user_data,
     is_plain,
     method_of,
     names_of_class,
-    silent_owners,
     slots_of,
 )
 from msjax.engine.compile.guards import (
@@ -357,43 +356,47 @@ class Walk:
             return
         self._visited[id(cls)] = None
         names = self._names_of(cls)
-        self._names |= names.code | names.libraries
-        self._users_names |= names.code if issubclass(cls, CellBase) else names.code | names.libraries
-        if issubclass(cls, CellBase):
-            self._classes[cls] = depth
-        methods = [method_of(cls, name) for name in names.methods]
-        data = {}
+        self._names |= names.libraries
         if issubclass(cls, CellBase):  # tells when an attribute changes
+            self._classes[cls] = depth
             data = {name: class_attribute(cls, name) for name in names.data}
+            if data:
+                seen = outline(data.values())
+                self.found.append(ClassData((*data, seen), self._within))
+                for value, known in zip(data.values(), seen):
+                    if known is None:
+                        self._visit(value, depth + 1)
         else:
             self._name(getattr, put_nothing_back, cls, "__mro__", depth)
-        self._told_by_nobody(cls, names, depth)
-        if methods or data:
-            seen = outline(data.values())
-            self.found.append(ClassData((*data, seen, *map(id, methods)), self._within, keeps=methods))
-            for value, known in zip(data.values(), seen):
-                if known is None:
-                    self._visit(value, depth + 1)
-        for method in methods:
-            if id(method) not in self._visited:
-                self._visited[id(method)] = None
-                self._function(method, depth)
+            for name in names.own:
+                self._method(cls, name, depth)
+        for name in names.data:
+            self._told_by_nobody(cls, name, depth)
 
-    def _told_by_nobody(self, cls, names, depth):
-        """What of a class is looked up in the user's classes that don't tell when an attribute changes."""
-        told = (*names.methods, *names.data)
-        owners = silent_owners(cls) if told else ()
-        for name in told:
-            for owner in owners:
-                if (id(owner), name) not in self._visited:
-                    self._visited[id(owner), name] = None
-                    value = vars(owner).get(name)
-                    known = static_key(value) if type(value) in STATIC else None
-                    self.found.append(Name((name, known), self._within, read_in_class, put_in_class, owner, name, value))
-                    if known is None and name not in names.methods:
-                        self._visit(value, depth + 1)
-                if name in vars(owner):  # it hides those behind it
-                    break
+    def _method(self, cls, name, depth):
+        """Look at a method of a class, if it has one of that name."""
+        method = method_of(cls, name)
+        if method is None:
+            return
+        self._told_by_nobody(cls, name, depth)
+        if id(method) not in self._visited:
+            self._visited[id(method)] = None
+            self._function(method, depth)
+            if not issubclass(cls, CellBase):  # also of a library's function, under a name of the user's
+                self._users_names.update(names_read_in(method.__code__))
+
+    def _told_by_nobody(self, cls, name, depth):
+        """What is looked up in the user's classes that don't tell when an attribute changes."""
+        for owner in self._names_of(cls).silent:
+            if (id(owner), name) not in self._visited:
+                self._visited[id(owner), name] = None
+                value = vars(owner).get(name)
+                known = static_key(value) if type(value) in STATIC else None
+                self.found.append(Name((name, known), self._within, read_in_class, put_in_class, owner, name, value))
+                if known is None and method_of(cls, name) is None:
+                    self._visit(value, depth + 1)
+            if name in vars(owner):  # it hides those behind it
+                break
 
     def _function(self, function, depth):
         names = names_in(function.__code__)
@@ -441,11 +444,10 @@ class Walk:
         before = len(self._visited)
         for cls, depth in [*self._classes.items()]:
             names = self._names_of(cls)
-            for name in sorted(names.own & (self._users_names | names.libraries | CALLED_BY_PYTHON)):
-                method = method_of(cls, name)
-                if method is not None and id(method) not in self._visited:
-                    self._visited[id(method)] = None
-                    self._function(method, depth)
+            named = self._users_names | names.libraries | ENTRIES
+            for name in names.own:
+                if self._all_read or name in named or name.startswith("__"):
+                    self._method(cls, name, depth)
         return len(self._visited) > before
 
     def _visit_attributes(self):

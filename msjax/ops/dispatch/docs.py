@@ -1,4 +1,4 @@
-"""Docstrings of class forms, derived from the docstrings of their functions."""
+"""Docstrings of class forms, derived from the docstrings of their functions, and the imports of examples."""
 
 from __future__ import annotations
 
@@ -11,6 +11,22 @@ from typing import Any
 _ENTRY = re.compile(r"^    (?P<names>\w+(?:, \w+)*)(?P<type> \([^)]*\))?: (?P<text>.*(?:\n     +.*)*)", re.M)
 _DEFAULT = re.compile(r"\s*Default: .*$", re.S)
 _UNUSED = "accepted for compatibility with MindSpore, without effect."
+
+_EXAMPLE = re.compile(r"Example:(\n +)(?=>>> (?!import |from ))")
+_CODE = re.compile(r"(?:>>>|\.\.\.) (.*)")
+_NAMES = re.compile(r"(?<![\w.\"'])(Parameter|Tensor|complex64|float16|float32|int32|nn|ops)\b(?!=)")
+
+
+def with_imports(doc: str | None) -> str | None:
+    """The docstring of a function or class of msjax, whose example, if it has no imports, gets those of the names of msjax that it uses."""
+    found = _EXAMPLE.search(doc) if doc else None
+    if doc is None or found is None:
+        return doc
+    rest = doc[found.end() :]
+    code = "\n".join(_CODE.findall(rest))
+    numpy = f">>> import numpy as np{found[1]}" if "np." in code else ""
+    names = sorted({*_NAMES.findall(code)}, key=lambda name: (name.islower(), name))
+    return f"{doc[: found.end()]}{numpy}>>> from msjax import {', '.join(names)}{found[1]}{rest}"
 
 
 class DerivedDoc:

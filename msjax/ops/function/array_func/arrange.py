@@ -72,7 +72,6 @@ def expand_dims(input_x: TensorLike, axis: int) -> JaxArray:
     """A new axis of size 1 at position `axis`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> ops.expand_dims(Tensor([1.0, 2.0]), -1).shape
         (2, 1)
     """

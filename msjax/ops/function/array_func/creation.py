@@ -308,7 +308,6 @@ def vander(x: TensorLike, N: int | None = None) -> JaxArray:
         N (int, optional): the number of columns. Default: None, for n.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.vander(Tensor([1, 2, 3])))
         [[1 1 1]
          [4 2 1]

@@ -208,7 +208,6 @@ def round(input: TensorLike, *, decimals: int = 0) -> JaxArray:
         decimals (int): digits after the decimal point; negative ones round before it. Default: 0.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.round(Tensor([0.5, 1.5, -2.6])))
         [ 0.  2. -3.]
     """
@@ -252,7 +251,6 @@ def nan_to_num(
         posinf, neginf (number, optional): the values for the infinities. Default: None, for the largest and smallest number.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.nan_to_num(Tensor([1.0, float("nan"), float("inf")]), posinf=9.0))
         [1. 0. 9.]
     """

@@ -142,7 +142,6 @@ def copysign(x: TensorLike, other: TensorLike) -> JaxArray:
     """The magnitude of `x` with the sign of `other`, elementwise.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.copysign(Tensor([1.0, 2.0]), -1.0))
         [-1. -2.]
     """
@@ -157,7 +156,6 @@ def heaviside(input: Tensor, values: TensorLike) -> JaxArray:
     """0 where `input` is negative, 1 where it is positive and `values` where it is 0.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.heaviside(Tensor([-1.0, 0.0, 2.0]), Tensor(0.5)))
         [0.  0.5 1. ]
     """
@@ -170,7 +168,6 @@ def ldexp(x: TensorLike, other: TensorLike) -> JaxArray:
     """x * 2**other, elementwise.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.ldexp(Tensor([1.0, 2.0]), Tensor([1, 2])))
         [2. 8.]
     """
@@ -183,7 +180,6 @@ def lerp(input: TensorLike, end: TensorLike, weight: TensorLike) -> JaxArray:
     """input + weight * (end - input), elementwise; `weight` is a number or a Tensor.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.lerp(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]), 0.5))
         [2. 3.]
     """

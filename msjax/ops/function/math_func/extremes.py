@@ -216,7 +216,6 @@ def aminmax(input: TensorLike, *, axis: int = 0, keepdims: bool = False) -> tupl
     """The smallest and the largest values along an axis (of all elements if it is None).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print([str(t) for t in ops.aminmax(Tensor([[1.0, 2.0], [3.0, 4.0]]), axis=1)])
         ['[1. 3.]', '[2. 4.]']
     """
@@ -229,7 +228,6 @@ def argmax(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> 
     """The index of the largest value along axis `dim`, of the flattened Tensor by default, as Int64.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.argmax(Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [1 1]
     """
@@ -242,7 +240,6 @@ def argmin(input: TensorLike, axis: int | None = None, keepdims: bool = False) -
     """The index of the smallest value along `axis`, of the flattened Tensor by default, as Int32.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.argmin(Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [0 0]
     """

@@ -138,7 +138,6 @@ def fftshift(input: TensorLike, dim: Axes | None = None) -> JaxArray:
     """Frequencies reordered so that 0 is in the middle of the axes `dim` (all by default).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.fftshift(Tensor([0, 1, 2, 3])))
         [2 3 0 1]
     """
@@ -150,7 +149,6 @@ def ifftshift(input: TensorLike, dim: Axes | None = None) -> JaxArray:
     """The inverse of fftshift.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.ifftshift(Tensor([0, 1, 2, 3])))
         [2 3 0 1]
     """

@@ -73,7 +73,6 @@ def zeta(input: TensorLike, other: TensorLike) -> JaxArray:
         input, other (Tensor): of one dtype, Float32 or Float64; `other` may be a number.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.zeta(Tensor([2.0]), Tensor([1.0])))
         [1.644934]
     """
@@ -98,7 +97,6 @@ def xdivy(x: TensorLike, y: TensorLike) -> JaxArray:
     """x / y, elementwise; 0 where x is 0.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.xdivy(Tensor([0.0, 1.0]), Tensor([0.0, 2.0])))
         [0.  0.5]
     """
@@ -136,7 +134,6 @@ def mvlgamma(input: TensorLike, p: int) -> JaxArray:
     """log of the multivariate gamma function of dimension p; input should be above (p - 1) / 2.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.mvlgamma(Tensor([2.0]), 2))
         [0.45158303]
     """

@@ -185,7 +185,6 @@ def gelu(input: TensorLike, approximate: str = "none") -> JaxArray:
         ValueError: an unknown `approximate`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.gelu(Tensor([-1.0, 0.0, 2.0])))
         [-0.15865526  0.          1.9544997 ]
     """
@@ -202,7 +201,6 @@ def leaky_relu(input: TensorLike, alpha: float = 0.2) -> JaxArray:
     """input where positive, alpha * input elsewhere.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.leaky_relu(Tensor([-2.0, 0.5, 2.0]), 0.1))
         [-0.2  0.5  2. ]
     """
@@ -218,7 +216,6 @@ def elu(input_x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """input_x where positive, alpha * (exp(input_x) - 1) elsewhere.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.elu(Tensor([-2.0, 0.5, 2.0])))
         [-0.86466473  0.5         2.        ]
     """
@@ -236,7 +233,6 @@ def celu(x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); `alpha` should not be 0.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.celu(Tensor([-2.0, 0.5, 2.0]), 2.0))
         [-1.2642411  0.5        2.       ]
     """
@@ -251,7 +247,6 @@ def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> 
     """input limited to [min_val, max_val]; the gradient is 1/2 at the limits.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.hardtanh(Tensor([-2.0, 0.5, 2.0])))
         [-1.   0.5  1. ]
     """
@@ -265,7 +260,6 @@ def hardshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
     """input where |input| > lambd, 0 elsewhere.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.hardshrink(Tensor([-2.0, 0.5, 2.0])))
         [-2.  0.  2.]
     """
@@ -284,7 +278,6 @@ def softshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
     """input moved towards 0 by lambd, and 0 where |input| <= lambd.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.softshrink(Tensor([-2.0, 0.5, 2.0])))
         [-1.5  0.   1.5]
     """
@@ -301,7 +294,6 @@ def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> JaxAr
     """log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.softplus(Tensor([-2.0, 0.5, 2.0])))
         [0.126928 0.974077 2.126928]
     """
@@ -320,7 +312,6 @@ def threshold(input: TensorLike, thr: Number | Tensor, value: Number | Tensor) -
     """`value` where input is at most `thr`, input elsewhere; NaN stays.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.threshold(Tensor([-2.0, 0.5, 2.0]), 0.5, 9.0))
         [9. 9. 2.]
     """
@@ -338,7 +329,6 @@ def prelu(input: TensorLike, weight: TensorLike) -> JaxArray:
         weight (Tensor): shape (1,) or (C,).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.prelu(Tensor([-2.0, 4.0]), Tensor([0.25])))
         [-0.5  4. ]
     """

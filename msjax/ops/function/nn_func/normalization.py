@@ -380,7 +380,6 @@ def rms_norm(x: TensorLike, gamma: TensorLike, epsilon: float = 1e-6) -> tuple[J
         A tuple of the output and 1 / root mean square.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> out, scale = ops.rms_norm(Tensor([[3.0, 3.0]]), Tensor([1.0, 2.0]), 0.0)
         >>> print(out)
         [[1. 2.]]
