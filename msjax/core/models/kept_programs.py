@@ -121,7 +121,7 @@ def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any, qui
         return Split.of(program(without_state, *split.joined()))
 
     if pure.changes:
-        return run_same_program(lambda _, arrays: run(Split(arrays, split.rest)), (), split.arrays).joined()
+        return run_same_program(lambda arrays: run(Split(arrays, split.rest)), split.arrays).joined()
     options = options_for(split.arrays) if quick and not any(map(is_tracer, split.arrays)) else {}
 
     owner = None if pure.owner is None else identity(pure.owner)

@@ -120,6 +120,9 @@ class ModuleHooks(HookRegistry, HookSite):
         """{name of a method: its present hooks}."""
         return self.present()
 
+    def cells_and_names(self) -> list[tuple[str, Any]]:
+        return list(nnx_modules(self.users_module()))
+
     def changed(self) -> None:
         """Give the module and its copies other hooks; without any, they are as they were before they had some."""
         attribute, cls = None, self.cls
