@@ -54,7 +54,7 @@ def _lstm_step(projected, hidden, states):
     return jax.nn.sigmoid(o) * jnp.tanh(c), c
 
 
-# From how many rows of a weight on its gradient is faster from a transposed copy: without it, the product's operands lie far apart.
+# For weights of more rows, the product without a transposed copy takes longer than with one: what it adds up lies far apart in memory.
 _FAR_APART = 1024
 
 
