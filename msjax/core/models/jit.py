@@ -95,7 +95,7 @@ class _Jitted:
         kind, hooked = self._kind(args, kwargs)
         if kind == "equinox":
             args, kwargs = split((args, kwargs))
-        return _ObservedLowered(self._jitted(kind, hooked, True).lower(*args, **kwargs), kind)
+        return _ObservedStage(self._jitted(kind, hooked, True).lower(*args, **kwargs), kind)
 
     def _kind(self, args, kwargs):
         """What is among the arguments: "nnx" modules, "equinox" models, or only "arrays"; and what lives as long as the hooked ones among them."""
@@ -143,7 +143,7 @@ def _kind_of(given, nnx_jit):
 
 
 class _ObservedStage:
-    """A `Lowered` or `Compiled` of jax.jit or nnx.jit, of which it passes on what it has not itself."""
+    """A `Lowered` or `Compiled` of jax.jit or nnx.jit, whose calls tell the observers; it passes on what it has not itself."""
 
     def __init__(self, stage, kind):
         self._stage = stage
@@ -152,14 +152,8 @@ class _ObservedStage:
     def __getattr__(self, name):
         return getattr(self._stage, name)
 
-
-class _ObservedLowered(_ObservedStage):
     def compile(self, *args, **kwargs):
-        return _ObservedCompiled(self._stage.compile(*args, **kwargs), self._kind)
-
-
-class _ObservedCompiled(_ObservedStage):
-    """Its calls tell the observers."""
+        return _ObservedStage(self._stage.compile(*args, **kwargs), self._kind)
 
     def __call__(self, *args, **kwargs):
         if self._kind != "equinox":
