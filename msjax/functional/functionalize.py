@@ -141,10 +141,11 @@ def run_taped(
             results = [t._value for t in outputs]
         done = [] if calls.done is None or not is_tracer(calls.done) else [calls.done]
         numbers = [i for i, w in enumerate(wanted) if w]
-        return results, _Residuals((tape, numbers), [tape.take_values(), list(arrays[:n]), done])
+        return results, (_Recorded(tape, numbers), tape.take_values(), list(arrays[:n]), done)
 
     def backward(residuals, cts):
-        (tape, numbers), (kept, held, done) = residuals.recorded, residuals.values
+        recorded, kept, held, done = residuals
+        tape = recorded.tape
         grads: list[Any] = [None] * (n + len(arguments))
         tape.put_back(kept)
         try:
@@ -160,7 +161,7 @@ def run_taped(
                     found = calls.add_dependency(TENSORS, found)
         finally:
             tape.forget_values()
-        for i, grad in zip(numbers, found):
+        for i, grad in zip(recorded.numbers, found):
             grads[i] = None if grad is None else grad._value
         return tuple(grads)
 
@@ -168,18 +169,13 @@ def run_taped(
     return call(*values, *arguments)
 
 
-class _Residuals:
-    """What the forward rule hands to the backward rule: arrays, and (the tape that they belong to, the numbers of the inputs whose
-    gradients are asked for)."""
+@jax.tree_util.register_static
+class _Recorded:
+    """What the forward rule hands to the backward rule beside arrays: the tape that they belong to, and the numbers of the inputs whose gradients
+    are asked for."""
 
-    def __init__(self, recorded: Any, values: Any):
-        self.recorded = recorded
-        self.values = values
-
-
-jax.tree_util.register_pytree_node(
-    _Residuals, lambda r: ((r.values,), r.recorded), lambda recorded, values: _Residuals(recorded, *values)
-)
+    def __init__(self, tape: TracedTape, numbers: list[int]):
+        self.tape, self.numbers = tape, numbers
 
 
 # The entry of the buffers that holds the state of the random operators.

@@ -24,7 +24,6 @@ class LearningRateSchedule(Cell):
     """Base of schedules: ``construct(global_step)`` returns the learning rate as a 0-d Tensor.
 
     Example:
-        >>> from msjax import Tensor, float32, nn
         >>> class Halving(nn.LearningRateSchedule):
         ...     def construct(self, global_step):
         ...         return 0.1 * 0.5 ** global_step.astype(float32)
@@ -122,7 +121,6 @@ class ExponentialDecayLR(_Decay):
         Tensor, the learning rate.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.ExponentialDecayLR(0.1, 0.5, 4)(Tensor(4)))
         0.05
     """
@@ -137,7 +135,6 @@ class NaturalExpDecayLR(_Decay):
         learning_rate, decay_rate, decay_steps, is_stair: as in `ExponentialDecayLR`.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.NaturalExpDecayLR(0.1, 0.5, 4)(Tensor(0)))
         0.1
     """
@@ -152,7 +149,6 @@ class InverseDecayLR(_Decay):
         learning_rate, decay_rate, decay_steps, is_stair: as in `ExponentialDecayLR`.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.InverseDecayLR(0.1, 1.0, 4)(Tensor(4)))
         0.05
     """
@@ -169,7 +165,6 @@ class CosineDecayLR(LearningRateSchedule):
         decay_steps (int): positive.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.CosineDecayLR(0.0, 0.1, 4)(Tensor(2)))
         0.05
     """
@@ -197,7 +192,6 @@ class PolynomialDecayLR(LearningRateSchedule):
             Default: False.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.PolynomialDecayLR(0.1, 0.0, 4, 1.0)(Tensor(2)))
         0.05
     """
@@ -225,7 +219,6 @@ class WarmUpLR(LearningRateSchedule):
         warmup_steps (int): positive.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.WarmUpLR(0.1, 2)(Tensor(1)))
         0.05
     """

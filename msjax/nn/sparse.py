@@ -46,7 +46,6 @@ class SparseTensorDenseMatmul(Cell):
         ValueError: the shapes don't fit.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> indices, values = Tensor([[0, 1], [1, 0]]), Tensor([2.0, 3.0])
         >>> print(nn.SparseTensorDenseMatmul()(indices, values, (2, 2), Tensor([[1.0, 2.0], [3.0, 4.0]])))
         [[6. 8.]

@@ -53,7 +53,10 @@ class ByComputedName(nn.Cell):
         self.factors, self.which = [2.0], "factors"
 
     def construct(self, x):
-        return x * getattr(self, self.which)[0]
+        return getattr(self, "with_" + self.which)(x * getattr(self, self.which)[0])
+
+    def with_factors(self, x):
+        return x + FACTOR
 
 
 class Net(nn.Cell):
@@ -167,6 +170,10 @@ TABLE_OF_CHANGES = {
         of_net(lambda net: net.factors.__setitem__(0, 5.0), lambda net: net.factors.__setitem__(0, 2.0), ByComputedName()),
     ),
     "a list of a cell that no code names": (SAME, of_net(lambda net: net.log.append(1.0))),
+    "a global of a method that code finds by a computed name": (
+        NEW,
+        of_function(ByComputedName(), changed("FACTOR", 3.0), changed("FACTOR", 2.0)),
+    ),
     "another of two lists of a cell": (
         NEW,
         of_net(lambda net: setattr(net, "chosen", net.second), lambda net: setattr(net, "chosen", net.first)),

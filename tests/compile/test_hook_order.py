@@ -5,6 +5,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import pytest
+from flax import nnx
 
 import msjax as ms
 from msjax import nn, ops
@@ -184,3 +185,38 @@ def test_hooks_of_a_loop_that_runs_twice_with_the_same_function_run_in_program_o
         run(f32(1))
         ms.hooks.barrier()
         assert log == ["a", "a", "b", "a", "a", ""]
+
+
+class Printing(nn.Cell):
+    """Prints after a module of flax's, beside a part that no gradient passes."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def construct(self, x):
+        x = x * 2
+        ops.stop_gradient(x)
+        out = ms.from_jax(self.module)(x)
+        print("x is", x)
+        return out
+
+
+class Doubling(nnx.Module):
+    def __call__(self, x):
+        return 2 * x * x
+
+
+@pytest.mark.parametrize("second", [False, True])
+def test_text_after_a_hooked_module_is_printed_where_its_hooks_are_traced_again(capsys, second):
+    net = Printing(Doubling())
+    ms.hooks.register_forward_hook(net.module, lambda module, args, out: print("hook"))
+    gradient = ms.grad(net)
+    if second:
+        inner = gradient
+        gradient = ms.grad(lambda x: inner(x).sum())
+    for grad in (gradient, ms.jit(gradient)):
+        out = grad(ms.Tensor([1.0, 2.0])).asnumpy()
+        ms.hooks.barrier()
+        assert out.tolist() == ([16.0, 16.0] if second else [16.0, 32.0])
+        assert capsys.readouterr().out == "hook\nx is [2. 4.]\n"

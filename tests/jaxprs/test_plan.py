@@ -7,7 +7,7 @@ import pytest
 
 from msjax import hooks
 from msjax.core.hooks.places import Edits, Tracing
-from msjax.core.jaxprs.control_flow import rules
+from msjax.core.jaxprs.control_flow import RULES
 from msjax.core.jaxprs.evaluate import Plain
 from msjax.core.jaxprs.interpreter import Interpreter, Program
 from msjax.core.jaxprs.plan import Here, Inside, Patterns, Planner
@@ -17,12 +17,12 @@ X = jnp.arange(3.0)
 
 def planned(fn, select="*", **options):
     program = Program(fn, (X,), {}, Tracing(Edits()))
-    planner = Planner(rules(), Patterns(select), **options)
+    planner = Planner(RULES, Patterns(select), **options)
     return program, planner, planner.block(program.closed)
 
 
 def run(program, block):
-    outs, got = Interpreter(rules(), Edits()).run(block, program.inputs)
+    outs, got = Interpreter().run(block, program.inputs)
     return program.result(outs), got
 
 

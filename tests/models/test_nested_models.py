@@ -237,3 +237,22 @@ def test_hooks_on_cells_within_an_nnx_model_are_hooks_of_the_cells(jit):
     with pytest.raises(ValueError, match=r"hooks of a cell are around its call, not around 'construct'"):
         hooks.register_forward_hook(model, print, ["*", "body.0.construct"])
     assert hooks.registered(model) == []
+
+
+def test_a_fault_in_a_cell_within_a_hooked_module_is_told_by_its_path():
+    class Log(nn.Cell):
+        def construct(self, x):
+            return ms.ops.log(x)
+
+    class Around(nnx.Module):
+        def __init__(self):
+            self.outer = Outer()
+            self.outer.body = nn.SequentialCell(nn.ReLU(), Log())
+
+        def __call__(self, x):
+            return self.outer.body(x)
+
+    model = Around()
+    with hooks.register_forward_hook(model, lambda *_: None, ["", "outer*"]):
+        fault = ms.tools.find_nan(lambda x: model(x), ms.Tensor([0.0, 1.0]), on="inf", show=False)
+    assert fault.path == "outer.body.1" and fault.operation == "log"

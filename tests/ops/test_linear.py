@@ -34,6 +34,9 @@ CASES = [
     Case("addbmm", ops.addbmm, (Q, B, B), lambda c, a, b: c + (a @ b).sum(0)),
     Case("baddbmm", lambda c, a, b: ops.baddbmm(c, a, b, 2, 3), (B, B, B), lambda c, a, b: 2 * c + 3 * a @ b),
     Case("dense", ops.dense, (X, Q, V), lambda x, w, b: x @ w.T + b),
+    Case("dense_of_several_axes", ops.dense, (B, Q, V), lambda x, w, b: x @ w.T + b),
+    Case("dense_of_fewer_outputs", ops.dense, (B, X, W[:2]), lambda x, w, b: x @ w.T + b),
+    Case("dense_of_a_vector", ops.dense, (V, Q, V), lambda x, w, b: x @ w.T + b),
     Case("bidense", ops.bidense, (X, Y, B), lambda x, y, w: np.einsum("ni,kij,nj->nk", x, w, y)),
     Case("einsum", lambda x, y: ops.einsum("ij,bjk->bik", x, y), (X, B), lambda x, y: x @ y),
     Case("einsum_lists", lambda x, y: ops.einsum(x, [0, 1], y, [1, 2], [2, 0]), (X, Q), lambda x, y: (x @ y).T),
@@ -74,7 +77,8 @@ def test_value(case):
 
 
 GRADIENTS = {
-    "matmul", "matmul_batch", "bmm", "outer", "cross", "batch_dot", "addmm", "baddbmm", "dense", "bidense", "einsum", "inverse",
+    "matmul", "matmul_batch", "bmm", "outer", "cross", "batch_dot", "addmm", "baddbmm", "dense", "dense_of_several_axes",
+    "dense_of_fewer_outputs", "dense_of_a_vector", "bidense", "einsum", "inverse",
     "det", "logdet", "matrix_solve", "pinv", "lstsq", "svd_values",
 }  # fmt: skip
 

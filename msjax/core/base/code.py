@@ -47,7 +47,7 @@ def names_in(code: types.CodeType) -> tuple[str, ...]:
         >>> names_in((lambda x: (print(x.shape), lambda: len(x))).__code__)
         ('print', 'shape', 'len')
     """
-    return tuple(dict.fromkeys(name for each in codes_in(code) for name in each.co_names))
+    return tuple(dict.fromkeys(name for each in _codes_in(code) for name in each.co_names))
 
 
 @functools.lru_cache(4096)
@@ -59,8 +59,7 @@ def names_read_in(code: types.CodeType) -> tuple[str, ...]:
         >>> names_read_in(compile("net.latest = x.shape", "", "exec"))
         ('x', 'shape', 'net')
     """
-    instructions = itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code)))
-    read = {i.argval for i in instructions if i.opcode in dis.hasname and i.opname != "STORE_ATTR"}
+    read = {i.argval for i in _instructions_in(code) if i.opcode in dis.hasname and i.opname != "STORE_ATTR"}
     return tuple(name for name in names_in(code) if name in read)
 
 
@@ -77,33 +76,23 @@ def globals_in(code: types.CodeType) -> tuple[str, ...]:
         >>> globals_in((lambda x: (print(x.shape), lambda: len(x))).__code__)
         ('print', 'len')
     """
-    instructions = itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code)))
-    return tuple(dict.fromkeys(i.argval for i in instructions if i.opname in _GLOBAL))
+    return tuple(dict.fromkeys(i.argval for i in _instructions_in(code) if i.opname in _GLOBAL))
 
 
-def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A piece of code, and those of the functions that it defines.
-
-    Example:
-        >>> from msjax.core.base.code import codes_in
-        >>> [each.co_name for each in codes_in((lambda x: [lambda: x]).__code__)]
-        ['<lambda>', '<lambda>']
-    """
+def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A piece of code, and those of the functions that it defines."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from codes_in(constant)
+            yield from _codes_in(constant)
+
+
+def _instructions_in(code):
+    return itertools.chain.from_iterable(map(dis.get_instructions, _codes_in(code)))
 
 
 def cell_contents(cell: types.CellType) -> Any:
-    """What a variable of a closure holds; None before it is assigned.
-
-    Example:
-        >>> from msjax.core.base.code import cell_contents
-        >>> import types
-        >>> cell_contents(types.CellType(1)), cell_contents(types.CellType())
-        (1, None)
-    """
+    """What a variable of a closure holds; None before it is assigned."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -113,8 +102,7 @@ def cell_contents(cell: types.CellType) -> Any:
 @functools.lru_cache(4096)
 def imported_modules(code: types.CodeType) -> tuple[str, ...]:
     """The full names of the modules that a piece of code and the functions that it defines import when they run."""
-    instructions = itertools.chain.from_iterable(map(dis.get_instructions, codes_in(code)))
-    return tuple(dict.fromkeys(i.argval for i in instructions if i.opname == "IMPORT_NAME" and i.argval))
+    return tuple(dict.fromkeys(i.argval for i in _instructions_in(code) if i.opname == "IMPORT_NAME" and i.argval))
 
 
 def imports_from(frame: types.FrameType) -> bool:

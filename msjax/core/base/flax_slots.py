@@ -31,6 +31,12 @@ def is_module_state(name: str) -> bool:
     return name.startswith("_pytree__")
 
 
+def plain_attributes(module: Any) -> dict[str, Any]:
+    """The attributes of a module that are part of its definition, such as numbers and texts; none of one that jax doesn't know as a pytree."""
+    data = vars(module).get(MODULE_STATE[1]) or {}
+    return {name: value for name, value in vars(module).items() if not is_module_state(name) and data.get(name) is False}
+
+
 def blank_like(module: _Module) -> _Module:
     """A module of the same class with none of its attributes, as nnx makes it before ``__init__``."""
     blank = object.__new__(type(module))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 K = TypeVar("K")
@@ -27,19 +28,30 @@ class Recent(OrderedDict[K, V]):
         super().__init__()
         self._lock = threading.Lock()
 
-    def of(self, key: K, make: Callable[[], V], most: int) -> V:
+    def of(self, key: K, make: Callable[[], V], most: float, owners: Iterable[object] = ()) -> V:
         """The value of a key; made where it isn't there, and then one that wasn't used for longest goes where there are more than `most`.
 
         Two threads that ask for one key at the same time may both make a value; both get the first.
+
+        Args:
+            owners: the value goes with the first of these objects that is gone.
         """
         with self._lock:
             if key in self:
                 self.move_to_end(key)
                 return self[key]
         made = make()
+        for owner in owners:
+            weakref.finalize(owner, _drop, weakref.ref(self), key).atexit = False
         with self._lock:
             value = self.setdefault(key, made)
             self.move_to_end(key)
             if len(self) > most:
                 self.popitem(last=False)
         return value
+
+
+def _drop(recent, key):
+    table = recent()
+    if table is not None:
+        table.pop(key, None)

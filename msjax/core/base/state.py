@@ -34,16 +34,7 @@ def without_lock() -> Iterator[None]:
 
 
 class _Swap:
-    """A context manager that sets fields of STATE, and restores their values at the end.
-
-    Example:
-        >>> from msjax.core.base.state import STATE
-        >>> with STATE.swap(recording=False):
-        ...     STATE.recording
-        False
-        >>> STATE.recording
-        True
-    """
+    """A context manager that sets fields of STATE, and restores their values at the end."""
 
     __slots__ = ("_values", "_before")
 

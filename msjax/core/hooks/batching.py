@@ -271,11 +271,15 @@ class CallsAsOutputs(TracedDelivery):
         self.dropped = dropped
 
     def __enter__(self) -> Self:
+        if self.dropped:
+            STATE.comes_to_event()  # text that was printed before is no part of what is dropped
         self.key = _OUTPUTS("dropped" if self.dropped else "outputs")
         self.key.__enter__()
         return super().__enter__()
 
     def __exit__(self, *exception: Any) -> None:
+        if self.dropped:
+            STATE.comes_to_event()  # text that is printed anew is dropped, too
         super().__exit__(*exception)
         self.key.__exit__(*exception)
 

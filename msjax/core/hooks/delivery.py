@@ -100,18 +100,17 @@ class Delivery:
         return tree
 
     def observe(
-        self, values: ValueKind, fn: Callable[..., Any], given: Sequence[Any], place: HookPlace, carried: PyTree = (),
-        frame: FrameKind | None = None, slot: Slot | None = None,
+        self, frame: FrameKind, fn: Callable[..., Any], given: Sequence[Any], place: HookPlace, carried: PyTree = (),
+        slot: Slot | None = None,
     ) -> PyTree:  # fmt: skip
         """Call an observer: now if its values are known, else when the program runs.
 
         Args:
-            values (Values): says what a value is.
+            frame: the call around which it is called.
             fn: the observer.
             given: its arguments, but for the owner.
             place: where it stands, for messages.
             carried: what goes on through the network.
-            frame: the call around which it is called; None if it gets nothing but `given`.
             slot: the slot that it stands in, if it is a registered hook.
 
         Returns:
@@ -119,7 +118,7 @@ class Delivery:
         """
         if ACTIVITY.callbacks:
             barrier()  # hooks of a loop before this one
-        check_observer_result(fn(*given) if frame is None else frame.call(fn, given), place, fn)
+        check_observer_result(frame.call(fn, given), place, fn)
         return carried
 
     def before_loop(self, values: ValueKind, tree: PyTree) -> PyTree:
@@ -166,9 +165,10 @@ class TracedDelivery(Delivery):
         raise NotImplementedError
 
     def observe(
-        self, values: ValueKind, fn: Callable[..., Any], given: Sequence[Any], place: HookPlace, carried: PyTree = (),
-        frame: FrameKind | None = None, slot: Slot | None = None,
+        self, frame: FrameKind, fn: Callable[..., Any], given: Sequence[Any], place: HookPlace, carried: PyTree = (),
+        slot: Slot | None = None,
     ) -> PyTree:  # fmt: skip
+        values = frame.values
         leaves, treedef, at = values.find(given)
         unknown = [i for i in at if is_tracer(values.raw(leaves[i]))]
         known = [known_value(values.raw(leaves[i])) for i in unknown]
@@ -176,9 +176,9 @@ class TracedDelivery(Delivery):
             # An eager jax.grad: the values are there.
             for i, value in zip(unknown, known):
                 leaves[i] = values.made(value)
-            return super().observe(values, fn, jax.tree.unflatten(treedef, leaves), place, carried, frame)
-        template, head = Template(given, values), () if frame is None else frame.head()
-        event = HookCall(fn, head, template, place, slot)
+            return super().observe(frame, fn, jax.tree.unflatten(treedef, leaves), place, carried)
+        template = Template(given, values)
+        event = HookCall(fn, frame.head(), template, place, slot)
         ACTIVITY.late_slots = ACTIVITY.late_slots or (slot is not None and not self.outputs)
         return self.put(values, event, template.taken(), carried)
 
@@ -189,7 +189,7 @@ class TracedDelivery(Delivery):
         place = HookPlace.within(kind.text, frame.owners)
         slot = None if number is None else values.slot(frame.subject, kind.name, number, hook)
         if slot is not None or observes(fn, hook.observe, hook.traced):
-            return None, self.observe(values, fn, given, place, carried, frame, slot)
+            return None, self.observe(frame, fn, given, place, carried, slot)
         trace = STATE.trace
         attempt = None if hook.traced else TrialRun(fn, holds_text=trace is None)
         try:
@@ -200,7 +200,7 @@ class TracedDelivery(Delivery):
                 attempt.undo()
             if kind.check is None and attempt is not None and not computes(fn):
                 # It reads the values, and as far as its code tells returns none.
-                return None, self.observe(values, fn, given, place, carried, frame)
+                return None, self.observe(frame, fn, given, place, carried)
             if kind.check is not None and trace is not None and trace.falls_back:
                 raise GradientNeedsValue(place.text(fn), error) from error
             raise HookNeedsValue(
@@ -212,7 +212,7 @@ class TracedDelivery(Delivery):
             # Text that msjax's own programs print is part of them already.
             if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
                 # What ``found.setdefault("x", output)`` returns replaces nothing either.
-                return None, self.observe(values, fn if nothing else _Ignoring(fn), given, place, carried, frame)
+                return None, self.observe(frame, fn if nothing else _Ignoring(fn), given, place, carried)
             leaves, _, at = values.find(given)
             if trace is None and attempt.changes() and any(known_value(values.raw(leaves[i])) is None for i in at):
                 warnings.warn(

@@ -67,7 +67,8 @@ class Frame:
 
 def observe(fn: Callable[..., Any], arrays: tuple[Any, ...], what: str) -> None:
     """Call a function that observes arrays: now, or when the program runs that has them."""
-    Frame(ARRAYS).delivery(arrays).observe(ARRAYS, fn, arrays, HookPlace.within(what))
+    frame = Frame(ARRAYS)
+    frame.delivery(arrays).observe(frame, fn, arrays, HookPlace.within(what))
 
 
 class CallFrame(Frame):

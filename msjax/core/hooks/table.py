@@ -192,7 +192,7 @@ class HookSite:
         return self.path or "the model", self.cls_name
 
     def cells_and_names(self) -> Sequence[tuple[str, Any]]:
-        """The Cells in the module by their paths: none are known."""
+        """The modules in the module, among them Cells, by their paths; none if they aren't known."""
         return ()
 
 

@@ -34,9 +34,8 @@ class TrialRun:
         self._texts: list[str] = []
         self._held = OwnOutput(self._texts.append, sys.stdout) if holds_text else None
         self._seen: dict[int, Any] = {}
-        self._containers: list[tuple[Any, Any]] = []
-        self._cells: list[tuple[types.CellType, Any]] = []
-        self._names: list[tuple[dict[str, Any], str, Any]] = []
+        # (whether it is what it was, what makes it so again) of all that is remembered.
+        self._kept: list[tuple[Callable[[], bool], Callable[[], Any]]] = []
         self._visit(users_hook(fn), 0)
 
     def __enter__(self) -> Self:
@@ -55,27 +54,14 @@ class TrialRun:
 
     def undo(self) -> bool:
         """The run does not count: put back what it has changed. Returns whether there was anything."""
-        changed = [put_back(container, before) for container, before in self._containers]
-        for cell, value in self._cells:
-            changed.append(cell.cell_contents is not value)
-            cell.cell_contents = value
-        for namespace, name, value in self._names:
-            if namespace.get(name, _MISSING) is value:
-                continue
-            changed.append(True)
-            if value is _MISSING:
-                del namespace[name]
-            else:
-                namespace[name] = value
-        return True in changed
+        changed = [restore for is_same, restore in self._kept if not is_same()]
+        for restore in changed:
+            restore()
+        return bool(changed)
 
     def changes(self) -> bool:
         """Whether the run has changed what it can put back."""
-        return (
-            any(not same_items(container, before) for container, before in self._containers)
-            or any(cell.cell_contents is not value for cell, value in self._cells)
-            or any(namespace.get(name, _MISSING) is not value for namespace, name, value in self._names)
-        )
+        return not all(is_same() for is_same, _ in self._kept)
 
     # ---- what is within reach
 
@@ -107,7 +93,8 @@ class TrialRun:
                 self._function(call, depth)
 
     def _container(self, container, depth):
-        self._containers.append((container, container.copy()))
+        before = container.copy()
+        self._kept.append((lambda: same_items(container, before), lambda: put_back(container, before)))
         if len(container) <= _MOST_ITEMS:
             for item in container.values() if isinstance(container, dict) else list(container):
                 self._visit(item, depth + 1)
@@ -115,17 +102,31 @@ class TrialRun:
     def _function(self, function, depth):
         for cell in function.__closure__ or ():
             try:
-                value = cell.cell_contents
+                self._variable(cell, cell.cell_contents)
             except ValueError:  # not assigned yet
                 continue
-            self._cells.append((cell, value))
-            self._visit(value, depth + 1)
+            self._visit(cell.cell_contents, depth + 1)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self._visit(default, depth + 1)
         for name in globals_in(function.__code__):
             value = function.__globals__.get(name, _MISSING)
-            self._names.append((function.__globals__, name, value))
+            self._global(function.__globals__, name, value)
             self._visit(value, depth + 1)
+
+    def _variable(self, cell, value):
+        def restore():
+            cell.cell_contents = value
+
+        self._kept.append((lambda: cell.cell_contents is value, restore))
+
+    def _global(self, namespace, name, value):
+        def restore():
+            if value is _MISSING:
+                del namespace[name]
+            else:
+                namespace[name] = value
+
+        self._kept.append((lambda: namespace.get(name, _MISSING) is value, restore))
 
 
 _MISSING = object()

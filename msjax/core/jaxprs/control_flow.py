@@ -52,7 +52,7 @@ def one_body(key: str, label: str | None = None) -> Callable[[jex.JaxprEqn], lis
     return bodies
 
 
-def _as_it_is(eqn, found):
+def _as_it_is(eqn, found, max_steps):
     return found[0]
 
 
@@ -63,7 +63,7 @@ class Rule:
     Attributes:
         bodies: from an equation to its Bodies, in program order.
         run: ``run(interpreter, step, ins, index, probes)`` evaluates the equation and returns (outs, the values of its places).
-        found: from an equation and the lists of Found of its bodies to that of the equation.
+        found: from an equation, the lists of Found of its bodies, and how many steps of a while_loop are kept, to that of the equation.
         has_own_derivative: True if the user's rule gives its derivative.
         groups: True if the equations of its only body can stand in its place, where nobody differentiates the program any more.
     """
@@ -161,7 +161,7 @@ def while_parts(eqn: jex.JaxprEqn, ins: Sequence[Any]) -> tuple[Sequence[Any], S
     return ins[:n], ins[n : n + m], ins[n + m :]
 
 
-def _scan_found(eqn, found):
+def _scan_found(eqn, found, max_steps):
     return [f.with_axis(eqn.params["length"]) for f in found[0]]
 
 
@@ -195,12 +195,9 @@ def _while_bodies(eqn):
     return [condition, Body(close(eqn.params["body_jaxpr"]), "while")]
 
 
-def _while_found(max_steps):
-    def found(eqn, found):
-        counted = [f.with_count() for f in found[1]]
-        return counted if max_steps is None else [f.with_axis(max_steps) for f in counted]
-
-    return found
+def _while_found(eqn, found, max_steps):
+    counted = [f.with_count() for f in found[1]]
+    return counted if max_steps is None else [f.with_axis(max_steps) for f in counted]
 
 
 def _while(interpreter, step, ins, index, _probes):
@@ -253,7 +250,7 @@ def _cond_bodies(eqn):
     return [Body(close(branch), "cond", barrier) for branch in eqn.params["branches"]]
 
 
-def _cond_found(eqn, found):
+def _cond_found(eqn, found, max_steps):
     return [f.with_count() for branch in found for f in branch]
 
 
@@ -310,7 +307,7 @@ def devices(eqn: jex.JaxprEqn) -> tuple[tuple[str, ...], int]:
     return axes, n
 
 
-def _shard_map_found(eqn, found):
+def _shard_map_found(eqn, found, max_steps):
     (axes, n), mesh = devices(eqn), eqn.params["mesh"]
     explicit = {axis for axis, kind in zip(mesh.axis_names, mesh.axis_types) if kind is AxisType.Explicit}
     sharding = NamedSharding(mesh, PartitionSpec(axes)) if explicit.intersection(axes) else None
@@ -336,42 +333,29 @@ def _shard_map(interpreter, step, ins, index, probes):
     return list(outs), once.unpacked(got)
 
 
-def _custom(name):
-    return Rule(one_body("call_jaxpr", name), getattr(custom_rules, name), has_own_derivative=True)
-
-
 def inline(interpreter: Interpreter, step: Any, ins: Sequence[JaxArray], index: tuple[Any, ...], probes: tuple[Any, ...]) -> Any:
     """The `run` of a Rule that evaluates the only body in the place of the equation."""
     return interpreter.run(step.blocks[0], ins, index, probes)
 
 
-def rules(max_steps: int | None = None) -> dict[str, Rule]:
-    """{name of a primitive: Rule}.
+_JIT, _CALL = Rule(_jit_bodies, _jit, groups=True), Rule(one_body("call_jaxpr"), inline, groups=True)
 
-    Args:
-        max_steps (int, optional): how many steps of a while_loop are kept; None for the last one alone.
-    """
-    jit = Rule(_jit_bodies, _jit, groups=True)
-    checkpoint = Rule(_checkpoint_bodies, _checkpoint, groups=True)
-    call = Rule(one_body("call_jaxpr"), inline, groups=True)
-    return {
-        "jit": jit,
-        "pjit": jit,
-        "scan": Rule(one_body("jaxpr", "scan"), _scan, _scan_found),
-        "while": Rule(_while_bodies, _while, _while_found(max_steps)),
-        "cond": Rule(_cond_bodies, _cond, _cond_found),
-        "remat2": checkpoint,
-        "checkpoint": checkpoint,
-        "shard_map": Rule(one_body("jaxpr", "shard_map"), _shard_map, _shard_map_found),
-        "custom_jvp_call": _custom("custom_jvp"),
-        "custom_vjp_call": _custom("custom_vjp"),
-        **dict.fromkeys(("closed_call", "core_call", "eval_jaxpr", "named_call"), call),
-    }
-
+# {name of a primitive: Rule}
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(("jit", "pjit"), _JIT),
+    "scan": Rule(one_body("jaxpr", "scan"), _scan, _scan_found),
+    "while": Rule(_while_bodies, _while, _while_found),
+    "cond": Rule(_cond_bodies, _cond, _cond_found),
+    **dict.fromkeys(("remat2", "checkpoint"), Rule(_checkpoint_bodies, _checkpoint, groups=True)),
+    "shard_map": Rule(one_body("jaxpr", "shard_map"), _shard_map, _shard_map_found),
+    "custom_jvp_call": Rule(one_body("call_jaxpr", "custom_jvp"), custom_rules.custom_jvp, has_own_derivative=True),
+    "custom_vjp_call": Rule(one_body("call_jaxpr", "custom_vjp"), custom_rules.custom_vjp, has_own_derivative=True),
+    **dict.fromkeys(("closed_call", "core_call", "eval_jaxpr", "named_call"), _CALL),
+}
 
 # Those of a program that nobody differentiates any more.
 FINAL_RULES: dict[str, Rule] = {
-    **rules(),
+    **RULES,
     **dict.fromkeys(("custom_jvp_call", "custom_vjp_call"), Rule(one_body("call_jaxpr"), inline, groups=True)),
 }
 

@@ -73,7 +73,6 @@ def walk(
     steps: Sequence[Any],
     args: Sequence[Any],
     visit: Callable[[Any, list[Any]], Sequence[Any]],
-    env: dict[jex.Var, Any] | None = None,
 ) -> list[Any]:
     """The results of a jaxpr, evaluated step by step.
 
@@ -82,12 +81,11 @@ def walk(
         steps: the Plain ones are run as they are; none for a jaxpr that stays as it is.
         args: the values of its inputs.
         visit: from any other step and the inputs of its equation to the equation's results; called in the equation's own context.
-        env (dict, optional): gets the value of each variable.
     """
     if not steps:
         return list(jex.jaxpr_as_fun(closed)(*args))
-    jaxpr, env = closed.jaxpr, {} if env is None else env
-    env.update(zip((*jaxpr.constvars, *jaxpr.invars), (*closed.consts, *args)))
+    jaxpr = closed.jaxpr
+    env: dict[jex.Var, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*closed.consts, *args)))
 
     def read(v):
         return v.val if isinstance(v, jex.Literal) else env[v]

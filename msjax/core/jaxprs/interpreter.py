@@ -15,12 +15,11 @@ import jax.numpy as jnp
 from msjax.core.base.split import Split
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks.places import Edits, Tracing, WholeEdit, edited, is_array, is_tracing, place_p, tap_p
-from msjax.core.jaxprs.control_flow import wide
+from msjax.core.jaxprs.control_flow import RULES, wide
 from msjax.core.jaxprs.evaluate import bind, walk
 from msjax.core.jaxprs.plan import Counter, Inside, Planner
 
 if TYPE_CHECKING:
-    from msjax.core.jaxprs.control_flow import Rule
     from msjax.core.jaxprs.plan import Block
 
 
@@ -28,14 +27,12 @@ class Interpreter:
     """Evaluates Blocks.
 
     Args:
-        rules: {name of a primitive: Rule}.
-        edits (Edits): those that the function was traced with.
+        edits (Edits, optional): those that the function was traced with.
         max_steps (int, optional): how many steps of a while_loop are kept.
     """
 
-    def __init__(self, rules: dict[str, Rule], edits: Edits, max_steps: int | None = None):
-        self.rules = rules
-        self.edits = edits
+    def __init__(self, edits: Edits | None = None, max_steps: int | None = None):
+        self.edits = Edits() if edits is None else edits
         self.max_steps = max_steps
         self.jitted = {}
 
@@ -129,7 +126,7 @@ class Interpreter:
         if not self.edits.rows:
             return fn(*args)
         program = Program(fn, args, {}, Tracing(self.edits))
-        block = Planner(self.rules, lambda *names: False, self.edits).block(program.closed)
+        block = Planner(RULES, lambda *names: False, self.edits).block(program.closed)
         return program.result(self.run(block, program.inputs, index)[0])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from msjax.core.base import jax_slots
 from msjax.core.hooks.batching import CallsAsOutputs
-from msjax.core.hooks.places import Edits, Measure
+from msjax.core.hooks.places import Measure
 from msjax.core.hooks.primitive import hook_p
 from msjax.core.hooks.template import Template
 from msjax.core.jaxprs.after_run import AfterRun, FromCallbacks, Happens, Loop
@@ -284,7 +284,7 @@ class Observing:
 
     def _interpreted(self, inputs):
         block = _EventPlanner().block(self.closed)
-        outs, got = _EventInterpreter(FINAL_RULES, Edits()).run(block, inputs)
+        outs, got = _EventInterpreter().run(block, inputs)
         once = Once()
         values = once.packed(got)
         self.events = _events(block, once.numbers)

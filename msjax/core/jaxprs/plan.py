@@ -241,6 +241,7 @@ class Planner:
         statistic: from an array to a pytree of arrays, or None.
         lines (bool): True to count single operations as places, by their source lines.
         operations (bool): True to count them by their modules, and functions with a jit of their own as well.
+        max_steps (int, optional): how many steps of a while_loop are kept; None for the last one alone.
     """
 
     def __init__(
@@ -252,8 +253,10 @@ class Planner:
         statistic: Callable[..., Any] | None = None,
         lines: bool = False,
         operations: bool = False,
+        max_steps: int | None = None,
     ):
         self.rules = rules
+        self.max_steps = max_steps
         self.select = select
         self.edits = edits
         self.gradients = gradients
@@ -352,7 +355,7 @@ class Planner:
             touched = any(_has_edited(e) for block in blocks for e in block.closed.jaxpr.eqns)
         if not touched:
             return here
-        found = list(rule.found(eqn, [b.found for b in blocks]))
+        found = list(rule.found(eqn, [b.found for b in blocks], self.max_steps))
         return Inside(eqn, rule, blocks, found if here is None else [*found, here.found], here)
 
     def _named(self, eqn, kind, path, barrier, hidden):

@@ -15,7 +15,7 @@ from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import called, check_arity, check_function, describe, near
 from msjax.core.hooks.place_names import split_part
 from msjax.core.hooks.places import Edits, Tracing
-from msjax.core.jaxprs.control_flow import rules
+from msjax.core.jaxprs.control_flow import RULES
 from msjax.core.jaxprs.interpreter import Interpreter, Program
 from msjax.core.jaxprs.plan import Patterns, Planner
 from msjax.core.models.frameworks.framework import framework_of_function
@@ -212,22 +212,22 @@ def _capturing(fn, options):
     def run(*args, **kwargs):
         patterns = options.patterns
         scopes = options.listing or any(pattern.operations for pattern in patterns)
-        table = rules(options.max_steps)
         program = Program(with_written(fn), args, kwargs, Tracing(options.edits, options.parts, scopes))
         planner = Planner(
-            table,
+            RULES,
             options.select,
             options.edits,
             options.gradients,
             options.statistic,
             lines=options.listing or any(pattern.lines for pattern in patterns),
             operations=scopes,
+            max_steps=options.max_steps,
         )
         block = planner.block(program.closed)
         if options.listing:
             return None, planner.listed
         _check_selected(options, planner)
-        interpreter = Interpreter(table, options.edits, options.max_steps)
+        interpreter = Interpreter(options.edits, options.max_steps)
         if options.stop is not None:
             # What the wanted values don't need, the compiler leaves out.
             before = [i for i, found in enumerate(block.found) if found.name in _until(options.stop, planner.listed)]

@@ -21,8 +21,9 @@ def with_written(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args, **kwargs):
         objects = objects_among((args, kwargs))
+        written = None if objects is None else objects.noted()
         out = fn(*args, **kwargs)
-        return out, None if objects is None else objects.written()
+        return out, None if written is None else written()
 
     return call
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-import weakref
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -96,7 +95,7 @@ class _Jitted:
         kind, hooked = self._kind(args, kwargs)
         if kind == "equinox":
             args, kwargs = split((args, kwargs))
-        return _ObservedLowered(self._jitted(kind, hooked, True).lower(*args, **kwargs), kind)
+        return _ObservedStage(self._jitted(kind, hooked, True).lower(*args, **kwargs), kind)
 
     def _kind(self, args, kwargs):
         """What is among the arguments: "nnx" modules, "equinox" models, or only "arrays"; and what lives as long as the hooked ones among them."""
@@ -117,8 +116,8 @@ class _Jitted:
         """The jitted function for calls with these hooked models; if `observed`, one that also returns the `Observed`."""
         made, key = self._plain, (kind, observed)
         if hooked:
-            owners = tuple(map(identity, hooked))
-            made = self._made.of(owners, lambda: self._until_gone(owners, hooked), _MOST)
+            # jax keeps programs, and what they refer to, as long as these functions.
+            made = self._made.of(tuple(map(identity, hooked)), dict, _MOST, hooked)
         if key not in made:
             fn, options, compile_it = on_split(self._fn) if kind == "equinox" else self._fn, self._options, jax.jit
             if kind == "nnx":
@@ -129,19 +128,6 @@ class _Jitted:
                     options = {**options, "out_shardings": (options["out_shardings"], None)}
             made[key] = compile_it(fn, **options)
         return made[key]
-
-    def _until_gone(self, owners, hooked):
-        """A table of jitted functions, which goes with the first of these models: jax keeps programs, and what they refer to, as long as those."""
-        table = {}
-        for value in hooked:
-            weakref.finalize(value, _drop, weakref.ref(self._made), owners).atexit = False
-        return table
-
-
-def _drop(made, owners):
-    tables = made()
-    if tables is not None:
-        tables.pop(owners, None)
 
 
 def _kind_of(given, nnx_jit):
@@ -157,7 +143,7 @@ def _kind_of(given, nnx_jit):
 
 
 class _ObservedStage:
-    """A `Lowered` or `Compiled` of jax.jit or nnx.jit, of which it passes on what it has not itself."""
+    """A `Lowered` or `Compiled` of jax.jit or nnx.jit, whose calls tell the observers; it passes on what it has not itself."""
 
     def __init__(self, stage, kind):
         self._stage = stage
@@ -166,14 +152,8 @@ class _ObservedStage:
     def __getattr__(self, name):
         return getattr(self._stage, name)
 
-
-class _ObservedLowered(_ObservedStage):
     def compile(self, *args, **kwargs):
-        return _ObservedCompiled(self._stage.compile(*args, **kwargs), self._kind)
-
-
-class _ObservedCompiled(_ObservedStage):
-    """Its calls tell the observers."""
+        return _ObservedStage(self._stage.compile(*args, **kwargs), self._kind)
 
     def __call__(self, *args, **kwargs):
         if self._kind != "equinox":

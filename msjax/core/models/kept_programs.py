@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
 
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.compiler_options import options_for
 from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.base.recent import Recent
 from msjax.core.base.split import Split
 from msjax.core.base.weak import Same, identity
 from msjax.core.models.capture import capture_options
-from msjax.core.models.frameworks.framework import Pure, framework_of_function
+from msjax.core.models.frameworks.framework import Pure, framework_of_function, keep_state
 from msjax.core.models.given import objects_among, with_written, write_to
 from msjax.core.models.hooked import as_function
 from msjax.core.models.same_program import run_same_program
@@ -93,19 +91,20 @@ def pure_of(model: Any) -> Pure:
     fn = as_function(model)
     check_function(fn, "hooks")
     framework = framework_of_function(fn)
-    pure = None if framework is None else framework.pure(fn)
-    if pure is not None:
-        return pure
+    if framework is not None:
+        return framework.pure(fn)
     owner = getattr(model, "__self__", None)
     if owner is not None:
         anchor = Same(owner), model.__name__
     else:
         # A haiku transform is a tuple of functions.
         anchor = Same(getattr(model, "apply", model) if isinstance(model, tuple) else model)
-    return Pure(anchor, (), lambda state, options, args, kwargs: (*options.of_function(fn)(*args, **kwargs), None), _nothing)
+    return Pure(anchor, (), lambda state, options, args, kwargs: (*options.of_function(fn)(*args, **kwargs), None))
 
 
-def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any, quick: bool = False) -> Any:
+def run_kept(
+    model: Any, key: Any, program: Callable[..., Any], *given: Any, options: Callable[[Any], dict[str, Any]] | None = None
+) -> Any:
     """Run a compiled function of a model, which is kept.
 
     Args:
@@ -113,29 +112,20 @@ def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any, qui
         key: what the program is found by, beside the model.
         program (callable): ``program(pure, state, *given)``, where `pure` is the model as a `Pure`.
         given: its other arguments, pytrees.
-        quick (bool): True for a program that is run a few times, where compiling takes longest: see `quick_options`.
+        options (callable, optional): gives the compiler's options for operands, such as `options_of_few_runs`.
     """
     pure = pure_of(model)
     split = Split.of((pure.state, *given))
-    without_state = pure._replace(state=None, done=_nothing, owner=None)
+    without_state = pure._replace(state=None, done=keep_state, owner=None)
 
     def run(split):
         return Split.of(program(without_state, *split.joined()))
 
     if pure.changes:
-        return run_same_program(lambda _, arrays: run(Split(arrays, split.rest)), (), split.arrays).joined()
-    options = options_for(split.arrays) if quick and not any(map(is_tracer, split.arrays)) else {}
+        return run_same_program(lambda arrays: run(Split(arrays, split.rest)), split.arrays).joined()
+    chosen = {} if options is None or any(map(is_tracer, split.arrays)) else options(split.arrays)
 
     owner = None if pure.owner is None else identity(pure.owner)
-    found_by = pure.anchor, owner, key, bool(options)
-
-    def jitted():
-        if pure.owner is not None:
-            weakref.finalize(pure.owner, _KEPT.pop, found_by, None).atexit = False
-        return jax.jit(run, compiler_options=options or None)
-
-    return _KEPT.of(found_by, jitted, _MOST)(split).joined()
-
-
-def _nothing(_new):
-    """The program keeps no model for its new state."""
+    found_by = pure.anchor, owner, key, bool(chosen)
+    owners = () if pure.owner is None else (pure.owner,)
+    return _KEPT.of(found_by, lambda: jax.jit(run, compiler_options=chosen or None), _MOST, owners)(split).joined()

@@ -16,20 +16,20 @@ _MOST = 32
 _KEPT: Recent[Any, Callable[..., Any]] = Recent()
 
 
-def run_same_program(fn: Callable[[Any, Sequence[Any]], Any], consts: Sequence[Any], inputs: Sequence[Any]) -> Any:
-    """``fn(consts, inputs)``, compiled once for all functions that compute the same.
+def run_same_program(fn: Callable[..., Any], *given: Sequence[Any]) -> Any:
+    """``fn(*given)``, compiled once for all functions that compute the same.
 
     The function is traced at each call. The program's text, in which all that it computes stands, tells whether it is compiled already:
-    other values that it closes over make another program, or come in as `consts`.
+    other values that it closes over make another program, or are arguments.
 
     Args:
         fn (callable): from jax arrays to a pytree of them.
-        consts, inputs: its arguments, sequences of arrays.
+        given: its arguments, sequences of arrays.
     """
-    given = list(consts), list(inputs)
-    if any(map(is_tracer, (*given[0], *given[1]))) or staged():
-        return fn(*given)
-    lowered = jax.jit(fn, keep_unused=True).lower(*given)
-    places = tuple([getattr(value, "sharding", None) for values in given for value in values])
+    arguments, arrays = list(map(list, given)), [value for values in given for value in values]
+    if any(map(is_tracer, arrays)) or staged():
+        return fn(*arguments)
+    lowered = jax.jit(fn, keep_unused=True).lower(*arguments)
+    places = tuple([getattr(value, "sharding", None) for value in arrays])
     key = hashlib.sha256(lowered.as_text().encode()).digest(), places, lowered.out_tree
-    return _KEPT.of(key, lowered.compile, _MOST)(*given)
+    return _KEPT.of(key, lowered.compile, _MOST)(*arguments)

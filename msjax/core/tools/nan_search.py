@@ -19,8 +19,8 @@ from msjax.core.models.hooked import hooked, unhooked
 from msjax.core.tools.checking import Check, On
 from msjax.core.tools.fault import Fault, not_hooked
 from msjax.core.tools.model_tools import tools_with
-from msjax.core.tools.search.names import argument_names, became, changed, gradient_of
-from msjax.core.tools.search.program import search
+from msjax.core.tools.search.names import argument_names, gradient_of
+from msjax.core.tools.search.program import search, search_call
 
 
 def find_nan(
@@ -82,13 +82,8 @@ def _in_program(fn, args, kwargs, check, gradients):
     given, call = _as_function(fn, args, kwargs)
     names = argument_names(args, kwargs, None if len(given) == 2 else fn, _weights_of(fn, args))
 
-    def forward(*given):
-        # With what modules among the arguments have become.
-        before = jax.tree.leaves(given)
-        return call(*given), changed(before, jax.tree.leaves(given))
-
     if not is_model or (not gradients and gradients is not None):
-        (out, _), fault = search(forward, given, {}, check, models, names, functools.partial(became, names))
+        (out, _), fault = search_call(call, given, {}, check, models, names)
         scalar = [jnp.shape(v) for v in jax.tree.leaves(out)] == [()]
         if fault is not None or not (scalar if gradients is None else gradients):
             return fault

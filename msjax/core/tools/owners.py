@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from msjax.core.hooks.table import HookSite
-from msjax.core.models.hooked import paths
 
 
 def path_from(owners: Sequence[Any]) -> tuple[str, str]:
@@ -17,7 +16,6 @@ def path_from(owners: Sequence[Any]) -> tuple[str, str]:
         return last._named_in(())
     cls = type(last).__name__
     around = next((owner for owner in reversed(owners) if isinstance(owner, HookSite)), None)
-    module = owners[0] if around is None else getattr(getattr(around, "place", None), "module", lambda: None)()
-    inside = {} if module is None else {id(one): name for name, one in paths(module).items()}
-    name = inside.get(id(last), cls)
-    return ".".join(filter(None, (around.path, name))) if around is not None else name, cls
+    within, path = (owners[0], "") if around is None else (around, around.path)
+    inside = {id(one): name for name, one in within.cells_and_names()}
+    return ".".join(filter(None, (path, inside.get(id(last), cls)))), cls

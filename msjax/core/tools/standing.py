@@ -5,7 +5,7 @@ A program is found by its hooks. If each ``with tools.guard(net):`` made new one
 
 from __future__ import annotations
 
-import weakref
+import math
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ T = TypeVar("T", bound="Standing")
 
 # So many are kept of one model, those that were used last: a function as an option may be a new one each time.
 _MOST = 8
-_OF_MODELS: dict[Hashable, Recent[Any, Any]] = {}
+_OF_MODELS: Recent[Hashable, Recent[Any, Any]] = Recent()
 
 
 class Standing:
@@ -43,11 +43,7 @@ def standing(model: Any, key: Hashable, make: Callable[[], T], user: Any) -> T:
     """
     registry = registry_of(model)
     anchor = model if registry is None else registry.life()
-    number = identity(anchor)
-    if number not in _OF_MODELS:
-        _OF_MODELS[number] = Recent()
-        weakref.finalize(anchor, _OF_MODELS.pop, number, None).atexit = False
-    found = _OF_MODELS[number].of(key, make, _MOST)
+    found = _OF_MODELS.of(identity(anchor), Recent, math.inf, (anchor,)).of(key, make, _MOST)
     if found.user is not None:
         found = make()
     found.user = user

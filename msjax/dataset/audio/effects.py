@@ -21,8 +21,6 @@ class Gain(AudioTransform):
     """Makes a sound louder by `gain_db` decibels. Default: 1.0.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.Gain(20.0)(np.array([0.5], np.float32))
         array([5.], dtype=float32)
     """
@@ -42,8 +40,6 @@ class Vol(AudioTransform):
         gain_type (GainType): what it is. Default: AMPLITUDE.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.Vol(2.0)(np.array([0.25, 0.75], np.float32))
         array([0.5, 1. ], dtype=float32)
     """
@@ -63,8 +59,6 @@ class Contrast(AudioTransform):
     """Makes a sound louder by bending it; `enhancement_amount` is from 0 to 100. Default: 75.0.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.Contrast()(np.array([0.0, 1.0], np.float32))
         array([0., 1.], dtype=float32)
     """
@@ -85,8 +79,6 @@ class DCShift(AudioTransform):
         limiter_gain (float, optional): what bends the peaks in the place of cutting them, from 0.02 to 0.05, say.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.DCShift(0.5)(np.array([0.25, 0.75], np.float32))
         array([0.75, 1.  ], dtype=float32)
     """
@@ -114,8 +106,6 @@ class Fade(AudioTransform):
         fade_shape (FadeShape): Default: LINEAR.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.Fade(3, 2)(np.ones(5, np.float32))
         array([0. , 0.5, 1. , 1. , 0. ], dtype=float32)
     """
@@ -150,8 +140,6 @@ class MuLawEncoding(AudioTransform):
     """A sound from -1 to 1 as int32 of so many steps. Default: 256.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.MuLawEncoding()(np.array([-1.0, 0.0, 1.0], np.float32))
         array([  0, 128, 255], dtype=int32)
     """
@@ -169,8 +157,6 @@ class MuLawDecoding(AudioTransform):
     """The sound that :class:`MuLawEncoding` has encoded.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.MuLawDecoding()(np.array([0, 255], np.int32))
         array([-1.,  1.], dtype=float32)
     """
@@ -226,8 +212,6 @@ class FrequencyMasking(_Masking):
         mask_value (float): what is put there. Default: 0.0.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.FrequencyMasking(freq_mask_param=1)(np.ones((2, 3), np.float32))
         array([[0., 0., 0.],
                [1., 1., 1.]], dtype=float32)
@@ -243,8 +227,6 @@ class TimeMasking(_Masking):
     """Masks times of a spectrogram; for the arguments, see :class:`FrequencyMasking`.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.TimeMasking(time_mask_param=2)(np.ones((2, 3), np.float32))
         array([[0., 0., 1.],
                [0., 0., 1.]], dtype=float32)
@@ -264,8 +246,6 @@ class MaskAlongAxis(_Masking):
         axis (int): 1 for frequencies, 2 for times.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.MaskAlongAxis(0, 2, 5.0, 2)(np.ones((1, 1, 3), np.float32))
         array([[[5., 5., 1.]]], dtype=float32)
     """
@@ -284,8 +264,6 @@ class MaskAlongAxisIID(_Masking):
         axis (int): 1 for frequencies, 2 for times.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.MaskAlongAxisIID(0, 5.0, 1)(np.ones((1, 1, 3), np.float32))
         array([[[1., 1., 1.]]], dtype=float32)
     """
@@ -303,8 +281,6 @@ class ComputeDeltas(AudioTransform):
         pad_mode (BorderType): what stands beyond the ends. Default: EDGE.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.ComputeDeltas(3)(np.array([[0.0, 1.0, 2.0]], np.float32))
         array([[0.5, 1. , 0.5]], dtype=float32)
     """
@@ -332,8 +308,6 @@ class SlidingWindowCmn(AudioTransform):
         norm_vars (bool): True divides by the standard deviation. Default: False.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.SlidingWindowCmn(4, 2)(np.array([[[1.0], [3.0]]], np.float32)).ravel()
         array([-1.,  1.], dtype=float32)
     """
@@ -383,8 +357,6 @@ class Resample(AudioTransform):
         beta (float, optional): of Kaiser's window. Default: 14.769656459379492.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.Resample(8000, 4000)(np.zeros(10, np.float32)).shape
         (5,)
     """

@@ -33,8 +33,6 @@ class LFilter(AudioTransform):
         clamp (bool): True cuts the output at -1 and 1. Default: True.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.LFilter([1.0, 0.0], [0.5, 0.5])(np.array([1.0, 0.0, 1.0], np.float32))
         array([0.5, 0.5, 0.5], dtype=float32)
     """
@@ -52,8 +50,6 @@ class Filtfilt(LFilter):
     """A filter that runs forward and then backward, so that no phase changes; for the arguments, see :class:`LFilter`.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.Filtfilt([1.0, 0.0], [0.5, 0.5])(np.array([0.0, 1.0, 0.0], np.float32))
         array([0.25, 0.5 , 0.25], dtype=float32)
     """
@@ -71,8 +67,6 @@ class Biquad(AudioTransform):
         a0, a1, a2 (float): those of the output.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.Biquad(0.5, 0.5, 0.0, 1.0, 0.0, 0.0)(np.array([1.0, 0.0, 1.0], np.float32))
         array([0.5, 0.5, 0.5], dtype=float32)
     """
@@ -295,8 +289,6 @@ class RiaaBiquad(AudioTransform):
         sample_rate (int): 44100, 48000, 88200 or 96000.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.RiaaBiquad(44100)(np.zeros(4, np.float32)).shape
         (4,)
     """

@@ -20,8 +20,6 @@ class Overdrive(AudioTransform):
         color (float): how much there is of even harmonics, from 0 to 100. Default: 20.0.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.Overdrive()(np.zeros(3, np.float32)).round(3)
         array([0.075, 0.074, 0.074], dtype=float32)
     """
@@ -56,8 +54,6 @@ class Phaser(AudioTransform):
         sinusoidal (bool): False varies it in a triangle. Default: True.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.Phaser(8000)(np.zeros(4, np.float32))
         array([0., 0., 0., 0.], dtype=float32)
     """
@@ -102,8 +98,6 @@ class Flanger(AudioTransform):
         interpolation (Interpolation): Default: LINEAR.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.Flanger(8000)(np.zeros((2, 4), np.float32)).shape
         (2, 4)
     """
@@ -160,8 +154,6 @@ class DetectPitchFrequency(AudioTransform):
         freq_low, freq_high (int): the range, in Hz. Default: 85, 3400.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> sound = np.sin(np.arange(1600) * 2 * np.pi * 400 / 8000)
         >>> audio.DetectPitchFrequency(8000, win_length=3)(sound).round()[:2].tolist()
         [400.0, 400.0]

@@ -58,8 +58,6 @@ class PhaseVocoder(_OfComplex):
         phase_advance (numpy.ndarray): by how much the phase of each frequency turns in a step, of shape (frequency, 1).
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.PhaseVocoder(2.0, np.zeros((3, 1), np.float32))(np.ones((3, 8, 2), np.float32)).shape
         (3, 4, 2)
     """
@@ -86,8 +84,6 @@ class TimeStretch(_OfComplex):
         fixed_rate (float, optional): how many times as fast it goes. Default: 1.0.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.TimeStretch(n_freq=3, fixed_rate=2.0)(np.ones((3, 8, 2), np.float32)).shape
         (3, 4, 2)
     """
@@ -113,8 +109,6 @@ class InverseSpectrogram(_OfComplex):
         n_fft, win_length, hop_length, pad, window, normalized, center, pad_mode, onesided: those with which `Spectrogram` made it.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> sound = np.sin(np.arange(64))
         >>> spectrum = audio.Spectrogram(n_fft=16, power=0)(sound)
         >>> bool(np.allclose(audio.InverseSpectrogram(64, n_fft=16)(spectrum), sound))
@@ -151,8 +145,6 @@ class PitchShift(AudioTransform):
         window (WindowType): Default: HANN.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.PitchShift(8000, 4)(np.sin(np.arange(1024))).shape
         (1024,)
     """
@@ -190,8 +182,6 @@ class GriffinLim(AudioTransform):
         rand_init (bool): True begins with random phases, False with zeros. Default: True.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.GriffinLim(16, n_iter=2)(np.ones((9, 5), np.float32)).shape
         (32,)
     """

@@ -40,8 +40,6 @@ class Spectrogram(AudioTransform):
         onesided (bool): True leaves out the mirrored half. Default: True.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.Spectrogram(n_fft=16)(np.zeros(64, np.float32)).shape
         (9, 9)
     """
@@ -132,8 +130,6 @@ class SpectralCentroid(AudioTransform):
         n_fft, win_length, hop_length, pad, window: see :class:`Spectrogram`.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.SpectralCentroid(8000, n_fft=16)(np.ones(64, np.float32)).shape
         (1, 9)
     """
@@ -169,8 +165,6 @@ class MelScale(AudioTransform):
         mel_type (MelType): Default: HTK.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.MelScale(n_mels=4, n_stft=9)(np.ones((9, 5), np.float32)).shape
         (4, 5)
     """
@@ -206,8 +200,6 @@ class MelSpectrogram(AudioTransform):
         f_min, f_max, n_mels, norm, mel_scale: see :class:`MelScale`.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.MelSpectrogram(n_fft=16, n_mels=4)(np.zeros(64, np.float32)).shape
         (4, 9)
     """
@@ -248,8 +240,6 @@ class AmplitudeToDB(AudioTransform):
         top_db (float): what lies further below the largest value is raised to there. Default: 80.0.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.AmplitudeToDB()(np.array([[1.0, 100.0]], np.float32))
         array([[ 0., 20.]], dtype=float32)
     """
@@ -275,8 +265,6 @@ class DBToAmplitude(AudioTransform):
         power (float): 1 for powers, 0.5 for magnitudes.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.DBToAmplitude(1.0, 1.0)(np.array([0.0, 20.0], np.float32))
         array([  1., 100.], dtype=float32)
     """
@@ -301,8 +289,6 @@ class MFCC(AudioTransform):
         melkwargs (dict, optional): further arguments of :class:`MelSpectrogram`.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.MFCC(n_mfcc=3, melkwargs={"n_fft": 16, "n_mels": 4})(np.ones(64, np.float32)).shape
         (3, 9)
     """
@@ -343,8 +329,6 @@ class LFCC(AudioTransform):
         speckwargs (dict, optional): arguments of :class:`Spectrogram`.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.LFCC(n_filter=8, n_lfcc=3, speckwargs={"n_fft": 16})(np.ones(64, np.float32)).shape
         (3, 9)
     """
@@ -377,8 +361,6 @@ class ComplexNorm(AudioTransform):
         power (float): Default: 1.0.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.ComplexNorm()(np.array([[3.0, 4.0]], np.float32))
         array([5.], dtype=float32)
     """
@@ -396,8 +378,6 @@ class Angle(AudioTransform):
     """Angles of complex numbers, whose parts are the last dimension, in radians.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.Angle()(np.array([[0.0, 1.0]], np.float32))
         array([1.5707964], dtype=float32)
     """
@@ -415,8 +395,6 @@ class Magphase(AudioTransform):
         power (float): Default: 1.0.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import audio
         >>> audio.Magphase()(np.array([[3.0, 0.0]], np.float32))
         (array([3.], dtype=float32), array([0.], dtype=float32))
     """

@@ -62,7 +62,6 @@ class CaseFold(_EachText):
     """Small letters.
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.CaseFold()("Deep").item()
         'deep'
     """
@@ -78,7 +77,6 @@ class NormalizeUTF8(_EachText):
         normalize_form (NormalizeForm): which one. Default: `NormalizeForm.NFKC`.
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.NormalizeUTF8()("\uff21").item()
         'A'
     """
@@ -100,7 +98,6 @@ class RegexReplace(_EachText):
         replace_all (bool): everywhere; otherwise only the first. Default: True.
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.RegexReplace("e+", "i")("deep tree").item()
         'dip tri'
     """
@@ -124,7 +121,6 @@ class Ngram(TextTransform):
         separator (str): what stands between tokens. Default: " ".
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.Ngram(2)(["a", "b", "c"]).tolist()
         ['a b', 'b c']
     """
@@ -165,7 +161,6 @@ class SlidingWindow(Transform):
         axis (int): 0.
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.SlidingWindow(2)([1, 2, 3]).tolist()
         [[1, 2], [2, 3]]
     """
@@ -191,7 +186,6 @@ class TruncateSequencePair(Transform):
         max_length (int): the length.
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.TruncateSequencePair(4)([1, 2, 3], [4, 5])
         (array([1, 2]), array([4, 5]))
     """
@@ -218,7 +212,6 @@ class Truncate(TextTransform):
         max_seq_len (int): how many tokens stay at most.
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.Truncate(2)(["a", "b", "c"]).tolist()
         ['a', 'b']
     """
@@ -239,7 +232,6 @@ class AddToken(TextTransform):
         begin (bool): before; otherwise after. Default: True.
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.AddToken("<s>")(["a", "b"]).tolist()
         ['<s>', 'a', 'b']
     """

@@ -29,7 +29,6 @@ class WhitespaceTokenizer(Tokenizer):
         with_offsets (bool): also give where the tokens start and end, in bytes of UTF-8, for three columns. Default: False.
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.WhitespaceTokenizer()("Be happy").tolist()
         ['Be', 'happy']
     """
@@ -48,7 +47,6 @@ class UnicodeCharTokenizer(Tokenizer):
         with_offsets (bool): as in `WhitespaceTokenizer`. Default: False.
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.UnicodeCharTokenizer()("a b").tolist()
         ['a', ' ', 'b']
     """
@@ -68,7 +66,6 @@ class UnicodeScriptTokenizer(Tokenizer):
         with_offsets (bool): as in `WhitespaceTokenizer`. Default: False.
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.UnicodeScriptTokenizer()("deep\u6df1\u5ea6.").tolist()
         ['deep', '\u6df1\u5ea6', '.']
     """
@@ -105,7 +102,6 @@ class RegexTokenizer(Tokenizer):
         with_offsets (bool): as in `WhitespaceTokenizer`. Default: False.
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.RegexTokenizer("[,;]", ";")("a,b;c").tolist()
         ['a', 'b', ';', 'c']
     """
@@ -135,7 +131,6 @@ class PythonTokenizer(TextTransform):
         tokenizer (function): gets a str and returns a list of them.
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.PythonTokenizer(lambda line: line.split("-"))("a-b").tolist()
         ['a', 'b']
     """
@@ -159,7 +154,6 @@ class BasicTokenizer(TextTransform):
         with_offsets (bool): not offered.
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.BasicTokenizer(lower_case=True)("Hello, World!").tolist()
         ['hello', ',', 'world', '!']
     """
@@ -210,7 +204,6 @@ class WordpieceTokenizer(TextTransform):
         with_offsets (bool): not offered.
 
     Example:
-        >>> from msjax.dataset import text
         >>> vocab = text.Vocab.from_list(["play", "##ing", "##ed"])
         >>> text.WordpieceTokenizer(vocab)(["playing", "sings"]).tolist()
         ['play', '##ing', '[UNK]']
@@ -261,7 +254,6 @@ class BertTokenizer(BasicTokenizer):
         lower_case, keep_whitespace, normalization_form, preserve_unused_token, with_offsets: as in `BasicTokenizer`.
 
     Example:
-        >>> from msjax.dataset import text
         >>> vocab = text.Vocab.from_list(["play", "##ing", "!"])
         >>> text.BertTokenizer(vocab, lower_case=True)("Playing!").tolist()
         ['play', '##ing', '!']

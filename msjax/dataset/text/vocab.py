@@ -194,7 +194,6 @@ class Lookup(TextTransform):
         RuntimeError: a token has no number.
 
     Example:
-        >>> from msjax.dataset import text
         >>> vocab = text.Vocab.from_list(["deep", "learning", "<unk>"])
         >>> text.Lookup(vocab, "<unk>")(["learning", "fast"])
         array([1, 2], dtype=int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,14 +12,25 @@ from msjax.core.base.checks import check_kind
 from msjax.dataset.checks import check_list
 from msjax.dataset.values import as_value
 
+_EXAMPLE = re.compile(r"Example:(\n +)(?=>>> (?!import |from ))")
+
 
 class Transform:
     """The base of transforms of arrays: they can be given to `map`, and called on values.
 
-    A transform defines `_apply`, of a numpy array for each column.
+    A transform defines `_apply`, of a numpy array for each column. The example in the docstring of one of msjax gets its imports:
+    of its package and, if it is used, of numpy.
     """
 
     is_transform = True
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        doc, (_, _, package, *_) = vars(cls).get("__doc__"), f"{cls.__module__}...".split(".", 3)
+        found = _EXAMPLE.search(doc) if doc and cls.__module__.startswith("msjax.dataset.") else None
+        if doc and found:
+            numpy = f">>> import numpy as np{found[1]}" if "np." in doc[found.end() :] else ""
+            cls.__doc__ = f"{doc[: found.end()]}{numpy}>>> from msjax.dataset import {package}{found[1]}{doc[found.end() :]}"
 
     def __call__(self, *values: Any) -> Any:
         if not values:

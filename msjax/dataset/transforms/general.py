@@ -84,8 +84,6 @@ class OneHot(Transform):
             :math:`(N,)` or :math:`(N, 1)`.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import transforms
         >>> transforms.OneHot(3)(np.array([2, 0], np.int32))
         array([[0, 0, 1],
                [1, 0, 0]], dtype=int32)
@@ -115,7 +113,6 @@ class Fill(Transform):
         fill_value (number, str or bytes): the value.
 
     Example:
-        >>> from msjax.dataset import transforms
         >>> transforms.Fill(9)([1, 2])
         array([9, 9])
     """
@@ -148,7 +145,6 @@ class PadEnd(Transform):
         RuntimeError: the array has another number of axes; a scalar stays as it is.
 
     Example:
-        >>> from msjax.dataset import transforms
         >>> transforms.PadEnd([4], -1)([1, 2])
         array([ 1,  2, -1, -1])
     """
@@ -182,7 +178,6 @@ class Concatenate(Transform):
         RuntimeError: types or shapes don't fit.
 
     Example:
-        >>> from msjax.dataset import transforms
         >>> transforms.Concatenate(append=[9])([1, 2], [3])
         array([1, 2, 3, 9])
     """
@@ -208,7 +203,6 @@ class Duplicate(Transform):
     """A value twice, for two columns.
 
     Example:
-        >>> from msjax.dataset import transforms
         >>> transforms.Duplicate()([1, 2])
         (array([1, 2]), array([1, 2]))
     """
@@ -226,7 +220,6 @@ class Mask(Transform):
         dtype: the type of the result. Default: ``ms.bool_``.
 
     Example:
-        >>> from msjax.dataset import transforms
         >>> transforms.Mask(transforms.Relational.GE, 2)([1, 2, 3])
         array([False,  True,  True])
     """
@@ -255,7 +248,6 @@ class Slice(Transform):
         RuntimeError: there is no such index.
 
     Example:
-        >>> from msjax.dataset import transforms
         >>> transforms.Slice(slice(1, 3))([1, 2, 3, 4]), transforms.Slice(-1)([1, 2])
         (array([2, 3]), array([2]))
     """
@@ -294,7 +286,6 @@ class Unique(Transform):
     index of its value; for each value, int32, how often it is there.
 
     Example:
-        >>> from msjax.dataset import transforms
         >>> transforms.Unique()([[3, 1], [3, 3]])
         (array([3, 1]), array([0, 1, 0, 0], dtype=int32), array([3, 1], dtype=int32))
     """

@@ -38,8 +38,6 @@ class Compose(_Group):
         TypeError, ValueError: no list, an empty one, or something in it that can't be called.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import transforms
         >>> transforms.Compose([lambda v: v + 1, transforms.Fill(3)])(np.array([1, 2]))
         array([3, 3])
     """
@@ -59,8 +57,6 @@ class RandomApply(_Group):
         TypeError, ValueError: a wrong argument.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import transforms
         >>> transforms.RandomApply([lambda v: v + 1], prob=1.0)(np.array(1))
         array(2)
     """
@@ -80,8 +76,6 @@ class RandomChoice(_Group):
         transforms (list): transforms and functions.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import transforms
         >>> transforms.RandomChoice([lambda v: v + 1, lambda v: v + 1])(np.array(1))
         array(2)
     """
@@ -97,8 +91,6 @@ class RandomOrder(_Group):
         transforms (list): transforms and functions.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import transforms
         >>> transforms.RandomOrder([lambda v: v + 1, lambda v: v + 2])(np.array(1))
         array(4)
     """

@@ -26,8 +26,6 @@ class HorizontalFlip(ImageTransform):
     """The image mirrored from left to right.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.HorizontalFlip()(np.array([[1, 2]]))
         array([[2, 1]])
     """
@@ -49,8 +47,6 @@ class VerticalFlip(HorizontalFlip):
     """The image mirrored from top to bottom.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.VerticalFlip()(np.array([[1], [2]]))
         array([[2],
                [1]])
@@ -69,8 +65,6 @@ class RandomHorizontalFlip(HorizontalFlip):
         TypeError, ValueError: no number in [0, 1].
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomHorizontalFlip(1.0)(np.array([[1, 2]]))
         array([[2, 1]])
     """
@@ -91,8 +85,6 @@ class RandomVerticalFlip(RandomHorizontalFlip):
         prob (float): the probability that it is mirrored. Default: 0.5.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomVerticalFlip(0.0)(np.array([[1], [2]]))
         array([[1],
                [2]])
@@ -115,8 +107,6 @@ class Rotate(ImageTransform):
         TypeError, ValueError: a wrong argument.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.Rotate(90, expand=True)(np.array([[1, 2]], np.uint8))
         array([[2],
                [1]], dtype=uint8)
@@ -175,8 +165,6 @@ class RandomRotation(Rotate):
         resample, expand, center, fill_value: as in `Rotate`.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomRotation(10)(np.zeros((5, 4, 3), np.uint8)).shape
         (5, 4, 3)
     """
@@ -218,8 +206,6 @@ class Affine(ImageTransform):
         fill_value (int or tuple): what stands where nothing is. Default: 0.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.Affine(0, (0.5, 0), 1.0, 0)(np.array([[1, 2]], np.uint8))
         array([[0, 1]], dtype=uint8)
     """
@@ -259,8 +245,6 @@ class RandomAffine(ImageTransform):
         resample (Inter), fill_value (int or tuple): as in `Affine`.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomAffine(10, (-0.1, 0.1), (0.9, 1.1))(np.zeros((5, 4, 3), np.uint8)).shape
         (5, 4, 3)
     """

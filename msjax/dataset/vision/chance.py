@@ -32,8 +32,6 @@ class RandomColorAdjust(ImageTransform):
         TypeError, ValueError: a wrong argument.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomColorAdjust(brightness=(0.5, 0.5))(np.full((1, 1, 3), 100, np.uint8))
         array([[[50, 50, 50]]], dtype=uint8)
     """
@@ -81,8 +79,6 @@ class RandomColor(ImageTransform):
         degrees (tuple or list of two): the least and the largest factor; 0 is grey, 1 leaves the image. Default: (0.1, 1.9).
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomColor((0.0, 0.0))(np.array([[[255, 0, 0]]], np.uint8))
         array([[[76, 76, 76]]], dtype=uint8)
     """
@@ -103,8 +99,6 @@ class RandomSharpness(RandomColor):
         degrees (tuple or list of two): the least and the largest factor; 0 is blurred, 1 leaves the image. Default: (0.1, 1.9).
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomSharpness()(np.full((3, 3, 3), 9, np.uint8))[1, 1]
         array([9, 9, 9], dtype=uint8)
     """
@@ -134,8 +128,6 @@ class RandomInvert(_Sometimes):
         prob (float): the probability. Default: 0.5.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomInvert(1.0)(np.array([[5]], np.uint8))
         array([[250]], dtype=uint8)
     """
@@ -150,8 +142,6 @@ class RandomEqualize(_Sometimes):
         prob (float): the probability. Default: 0.5.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomEqualize(0.0)(np.array([[5]], np.uint8))
         array([[5]], dtype=uint8)
     """
@@ -167,8 +157,6 @@ class RandomAutoContrast(_Sometimes):
         prob (float): the probability. Default: 0.5.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomAutoContrast(prob=1.0)(np.array([[100, 150]], np.uint8))
         array([[  0, 255]], dtype=uint8)
     """
@@ -208,8 +196,6 @@ class RandomPosterize(ImageTransform):
         bits (int, or tuple or list of two): the least and the largest number. Default: (8, 8).
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomPosterize((1, 1))(np.array([[200]], np.uint8))
         array([[128]], dtype=uint8)
     """
@@ -231,8 +217,6 @@ class RandomSolarize(ImageTransform):
         threshold (tuple or list of two): what both bounds are between. Default: (0, 255).
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomSolarize((10, 10))(np.array([[10, 20]], np.uint8))
         array([[245,  20]], dtype=uint8)
     """
@@ -257,8 +241,6 @@ class RandomSelectSubpolicy(ImageTransform):
         TypeError, ValueError: no list, an empty one, or something else in it.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomSelectSubpolicy([[(vision.HorizontalFlip(), 1)]])(np.array([[[1], [2]]], np.uint8)).ravel()
         array([2, 1], dtype=uint8)
     """

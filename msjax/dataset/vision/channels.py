@@ -52,8 +52,6 @@ class ConvertColor(ImageTransform):
         RuntimeError: the image has another number of channels.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.ConvertColor(vision.ConvertMode.COLOR_RGB2BGR)(np.array([[[1, 2, 3]]], np.uint8))
         array([[[3, 2, 1]]], dtype=uint8)
     """
@@ -95,8 +93,6 @@ class HsvToRgb(ImageTransform):
         is_hwc (bool): channels are the last axis; otherwise the one before the last two. Default: False.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.HsvToRgb(is_hwc=True)(np.array([[[0.0, 1.0, 1.0]]])).tolist()
         [[[1.0, 0.0, 0.0]]]
     """
@@ -136,8 +132,6 @@ class RgbToHsv(HsvToRgb):
         is_hwc (bool): channels are the last axis; otherwise the one before the last two. Default: False.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RgbToHsv(is_hwc=True)(np.array([[[1.0, 0.0, 0.0]]])).tolist()
         [[[0.0, 1.0, 1.0]]]
     """

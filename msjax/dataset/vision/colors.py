@@ -96,8 +96,6 @@ class AdjustBrightness(_Adjust):
         brightness_factor (float): 0 is black, 1 leaves the image as it is.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.AdjustBrightness(0.5)(np.full((1, 1, 3), 100, np.uint8))
         array([[[50, 50, 50]]], dtype=uint8)
     """
@@ -115,8 +113,6 @@ class AdjustContrast(_Adjust):
         contrast_factor (float): 0 is grey, 1 leaves the image as it is.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.AdjustContrast(1.0)(np.full((1, 1, 3), 100, np.uint8))
         array([[[100, 100, 100]]], dtype=uint8)
     """
@@ -134,8 +130,6 @@ class AdjustSaturation(_Adjust):
         saturation_factor (float): 0 is grey, 1 leaves the image as it is.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.AdjustSaturation(0.0)(np.array([[[255, 0, 0]]], np.uint8))
         array([[[76, 76, 76]]], dtype=uint8)
     """
@@ -153,8 +147,6 @@ class AdjustSharpness(_Adjust):
         sharpness_factor (float): 0 is blurred, 1 leaves the image as it is.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.AdjustSharpness(2.0)(np.full((3, 3, 3), 100, np.uint8))[1, 1]
         array([100, 100, 100], dtype=uint8)
     """
@@ -174,8 +166,6 @@ class AdjustHue(ImageTransform):
         hue_factor (float): how far around the circle of colours, in [-0.5, 0.5]; 0 leaves the image as it is.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.AdjustHue(0.0)(np.array([[[255, 0, 0]]], np.uint8))
         array([[[255,   0,   0]]], dtype=uint8)
     """
@@ -195,8 +185,6 @@ class AdjustGamma(ImageTransform):
         gain (float): the factor. Default: 1.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.AdjustGamma(2.0)(np.full((1, 1, 3), 51, np.uint8))
         array([[[10, 10, 10]]], dtype=uint8)
     """
@@ -223,8 +211,6 @@ class Invert(ImageTransform):
     """255 less each value.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.Invert()(np.full((1, 1, 3), 55, np.uint8))
         array([[[200, 200, 200]]], dtype=uint8)
     """
@@ -240,8 +226,6 @@ class Solarize(ImageTransform):
         threshold (float, or tuple or list of two): the least and the largest; a number is the least, and the largest is 255.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.Solarize(100)(np.array([[[50, 100, 200]]], np.uint8))
         array([[[ 50, 155,  55]]], dtype=uint8)
     """
@@ -265,8 +249,6 @@ class Posterize(ImageTransform):
         bits (int): how many, from 0 to 8.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.Posterize(1)(np.array([[[50, 128, 200]]], np.uint8))
         array([[[  0, 128, 128]]], dtype=uint8)
     """
@@ -289,8 +271,6 @@ class AutoContrast(ImageTransform):
         ignore (int or list of int, optional): values that don't count.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.AutoContrast()(np.array([[100, 150]], np.uint8))
         array([[  0, 255]], dtype=uint8)
     """
@@ -313,8 +293,6 @@ class Equalize(ImageTransform):
         RuntimeError: an array of another type.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.Equalize()(np.array([[7, 8, 9]], np.uint8))
         array([[  0, 128, 255]], dtype=uint8)
     """
@@ -347,8 +325,6 @@ class GaussianBlur(ImageTransform):
         sigma (float, or tuple or list of two, optional): its deviations. Default: from the size.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.GaussianBlur(3)(np.full((4, 4, 3), 9, np.uint8))[0, 0]
         array([9, 9, 9], dtype=uint8)
     """

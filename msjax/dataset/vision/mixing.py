@@ -31,8 +31,6 @@ class RandomErasing(ImageTransform):
         max_attempts (int): after so many rectangles that don't fit it gives up. Default: 10.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> bool((vision.RandomErasing(1.0)(np.ones((3, 8, 8))) == 0).any())
         True
     """
@@ -83,8 +81,6 @@ class CutOut(ImageTransform):
         is_hwc (bool): channels are the last axis; otherwise the first. Default: True.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> bool((vision.CutOut(4)(np.ones((8, 8, 3))) == 0).any())
         True
     """
@@ -131,8 +127,6 @@ class MixUpBatch(_MixedBatch):
         alpha (float): of the beta distribution that the shares are drawn from. Default: 1.0.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> images, labels = vision.MixUpBatch()(np.ones((2, 3, 3, 1), np.float32), np.eye(2))
         >>> images.shape, labels.sum(1)
         ((2, 3, 3, 1), array([1., 1.], dtype=float32))
@@ -158,8 +152,6 @@ class CutMixBatch(_MixedBatch):
         prob (float): the probability of each image. Default: 1.0.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> cut = vision.CutMixBatch(vision.ImageBatchFormat.NHWC)
         >>> images, labels = cut(np.ones((2, 3, 3, 1), np.float32), np.eye(2))
         >>> images.shape, labels.shape

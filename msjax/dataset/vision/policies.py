@@ -146,8 +146,6 @@ class RandAugment(_Policy):
         RuntimeError: the image is no array of uint8 with three channels.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandAugment(num_ops=0)(np.full((1, 2, 3), 7, np.uint8))[0, 0]
         array([7, 7, 7], dtype=uint8)
     """
@@ -187,8 +185,6 @@ class TrivialAugmentWide(_Policy):
         RuntimeError: the image is no array of uint8 with three channels.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.TrivialAugmentWide()(np.zeros((4, 5, 3), np.uint8)).shape
         (4, 5, 3)
     """
@@ -223,8 +219,6 @@ class AutoAugment(_Policy):
         RuntimeError: the image is no array of uint8 with three channels.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.AutoAugment(vision.AutoAugmentPolicy.CIFAR10)(np.zeros((4, 5, 3), np.uint8)).shape
         (4, 5, 3)
     """
@@ -261,8 +255,6 @@ class UniformAugment(ImageTransform):
         TypeError, ValueError: a wrong argument.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.UniformAugment([vision.Invert()], 1)(np.zeros((1, 1, 3), np.uint8)).shape
         (1, 1, 3)
     """
@@ -291,8 +283,6 @@ class RandomAdjustSharpness(_Sometimes):
         prob (float): the probability. Default: 0.5.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomAdjustSharpness(2.0)(np.zeros((4, 5, 3), np.uint8)).shape
         (4, 5, 3)
     """

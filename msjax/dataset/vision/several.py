@@ -22,8 +22,6 @@ class FiveCrop(ImageTransform):
         TypeError, ValueError: a wrong argument, no Pillow image, or one that is smaller.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> image = vision.ToPIL()(np.arange(9, dtype=np.uint8).reshape(3, 3))
         >>> [int(np.array(part)[0, 0]) for part in vision.FiveCrop(1)(image)]
         [0, 2, 6, 8, 4]
@@ -51,8 +49,6 @@ class TenCrop(FiveCrop):
         use_vertical_flip (bool): the mirror image is upside down, instead of left to right. Default: False.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> image = vision.ToPIL()(np.arange(9, dtype=np.uint8).reshape(3, 3))
         >>> [int(np.array(part)[0, 0]) for part in vision.TenCrop(1)(image)]
         [0, 2, 6, 8, 4, 2, 0, 8, 6, 4]

@@ -57,8 +57,6 @@ class Resize(ImageTransform):
         RuntimeError: an array that is no image.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.Resize(4)(np.zeros((2, 3, 3), np.uint8)).shape
         (4, 6, 3)
     """
@@ -91,8 +89,6 @@ class RandomResize(Resize):
         size: as in `Resize`.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomResize(4)(np.zeros((2, 3, 3), np.uint8)).shape
         (4, 6, 3)
     """
@@ -113,8 +109,6 @@ class CenterCrop(ImageTransform):
         size (int, or tuple or list of two): (height, width).
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.CenterCrop(2)(np.arange(16).reshape(4, 4))
         array([[ 5,  6],
                [ 9, 10]])
@@ -148,8 +142,6 @@ class Crop(ImageTransform):
         RuntimeError: the window is not within the image.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.Crop((0, 1), 2)(np.arange(9).reshape(3, 3))
         array([[1, 2],
                [4, 5]])
@@ -188,8 +180,6 @@ class RandomCrop(ImageTransform):
         RuntimeError: the image is too small.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomCrop((2, 3), padding=1)(np.zeros((4, 4, 3), np.uint8)).shape
         (2, 3, 3)
     """
@@ -237,8 +227,6 @@ class RandomResizedCrop(ImageTransform):
         max_attempts (int): after so many windows that don't fit the middle is taken. Default: 10.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomResizedCrop(5)(np.zeros((8, 9, 3), np.uint8)).shape
         (5, 5, 3)
     """
@@ -319,8 +307,6 @@ class Pad(ImageTransform):
         padding_mode (Border): what stands in the margin. Default: `Border.CONSTANT`.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.Pad((1, 0), fill_value=9)(np.array([[1, 2]]))
         array([[9, 1, 2, 9]])
     """
@@ -345,8 +331,6 @@ class PadToSize(ImageTransform):
         fill_value, padding_mode: as in `Pad`.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.PadToSize((1, 4))(np.array([[1, 2]]))
         array([[0, 1, 2, 0]])
     """
@@ -389,8 +373,6 @@ class ResizedCrop(ImageTransform):
         interpolation (Inter): as in `Resize`. Default: `Inter.BILINEAR`.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.ResizedCrop(0, 0, 2, 2, (4, 5))(np.zeros((3, 3, 3), np.uint8)).shape
         (4, 5, 3)
     """

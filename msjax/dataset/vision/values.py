@@ -65,8 +65,6 @@ class Rescale(ImageTransform):
         TypeError: a wrong argument, or no array.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.Rescale(0.5, 1.0)(np.array([[2, 4]], np.uint8))
         array([[2., 3.]], dtype=float32)
     """
@@ -99,8 +97,6 @@ class Normalize(ImageTransform):
         RuntimeError: the image has another number of channels.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.Normalize([1.0, 2.0], [2.0, 2.0])(np.array([[[3, 4]]], np.uint8))
         array([[[1., 1.]]], dtype=float32)
     """
@@ -150,8 +146,6 @@ class NormalizePad(Normalize):
         dtype (str): "float32" or "float16". Default: "float32".
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.NormalizePad([1.0, 2.0], [2.0, 2.0])(np.array([[[3, 4]]], np.uint8))
         array([[[1., 1., 0.]]], dtype=float32)
     """
@@ -175,8 +169,6 @@ class HWC2CHW(ImageTransform):
         RuntimeError: other numbers of axes than two or three.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.HWC2CHW()(np.zeros((5, 4, 3))).shape
         (3, 5, 4)
     """
@@ -194,8 +186,6 @@ class ToTensor(ImageTransform):
         output_type: a type such as ``np.float32``, which is the default, or ``ms.float16``.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.ToTensor()(np.full((5, 4, 3), 255, np.uint8)).shape
         (3, 5, 4)
     """
@@ -226,8 +216,6 @@ class ToPIL(ImageTransform):
         ValueError: the array is no image.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.ToPIL()(np.zeros((5, 4, 3), np.uint8)).size
         (4, 5)
     """
@@ -261,8 +249,6 @@ class ToType(TypeCast):
         data_type: a type such as ``ms.float32`` or ``np.float32``.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.ToType(np.float32)(np.array([1]))
         array([1.], dtype=float32)
     """

@@ -35,8 +35,6 @@ class Perspective(ImageTransform):
         TypeError, ValueError: no four points.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> corners, moved = [[0, 0], [3, 0], [3, 1], [0, 1]], [[1, 0], [4, 0], [4, 1], [1, 1]]
         >>> vision.Perspective(corners, moved, vision.Inter.NEAREST)(np.array([[5, 6, 7, 8]], np.uint8))
         array([[0, 5, 6, 7]], dtype=uint8)
@@ -64,8 +62,6 @@ class RandomPerspective(ImageTransform):
         TypeError, ValueError: a wrong argument.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomPerspective(prob=1.0)(np.full((8, 8, 3), 9, np.uint8)).shape
         (8, 8, 3)
     """
@@ -123,8 +119,6 @@ class RandomLighting(ImageTransform):
         TypeError, ValueError: a wrong argument.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.RandomLighting(0.0)(np.full((1, 1, 3), 9, np.uint8))
         array([[[9, 9, 9]]], dtype=uint8)
     """
@@ -153,8 +147,6 @@ class Erase(ImageTransform):
         RuntimeError: the rectangle is not within the image (when called).
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.Erase(0, 1, 1, 1, 7)(np.array([[1, 2, 3]], np.uint8))
         array([[1, 7, 3]], dtype=uint8)
     """
@@ -192,8 +184,6 @@ class LinearTransformation(ImageTransform):
         RuntimeError: an image has another number of values (when called).
 
     Example:
-        >>> import numpy as np
-        >>> from msjax.dataset import vision
         >>> vision.LinearTransformation(2 * np.eye(3), np.ones(3))(np.array([[[1.0], [2.0], [3.0]]]))
         array([[[0.],
                 [2.],

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from msjax.common.run_state import LOCK, Edge, Grads, Need, Node
+from msjax.common.run_state import LOCK, SEQUENCE, Edge, Grads, Need, Node
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.traced_tape import Held
@@ -39,7 +39,12 @@ class CallNode(Node):
     __slots__ = ("_name", "compiled", "program", "leaves", "values", "kept")
 
     def __init__(self, base: Any, edges: list[Edge | None], compiled: Compiled, program: Program, leaves: Sequence[Any]):
-        super().__init__(base, edges, 0)
+        # Node.__init__, written out: the call of a compiled network is to cost little.
+        self.seq: int = next(SEQUENCE)
+        self.base = base
+        self.edges: Any = edges
+        self.nout = 0
+        self.hooks = self.also_run = None
         self.kept: Any = None
         self.values: Any = None
         self._name = compiled.name

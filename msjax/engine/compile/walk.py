@@ -30,14 +30,13 @@ from msjax.core.base.weak import identity
 from msjax.core.door import Hook, HookSite, HookTable
 from msjax.engine.compile.code_names import (
     BY_COMPUTED_NAMES,
-    CALLED_BY_PYTHON,
-    Unread,
+    ENTRIES,
+    always_read,
     class_attribute,
     holds_user_data,
     is_plain,
     method_of,
     names_of_class,
-    silent_owners,
     slots_of,
 )
 from msjax.engine.compile.guards import (
@@ -110,7 +109,8 @@ class Walk:
         self._names: set[str] = set()
         self._users_names = set()  # those of them in the users' code
         self._namespaces = []
-        self._unread = Unread()
+        # (cell or plain object, its attributes that no code has named so far, `_within`, depth): what they hold makes no difference.
+        self._unread: list[tuple[Any, dict[str, Any], Contents | None, int]] = []
         self._classes: dict[type, int] = {}  # {class of cells: its depth}
         self._names_of = functools.cache(names_of_class)
         self._all_read = False  # some code may read any attribute, or was not looked at
@@ -118,7 +118,7 @@ class Walk:
         for registry in sorted(HookSite.models_with_hooks, key=lambda registry: registry.number):
             self.found.append(Guard(registry.key, None))
             for hook in registry.hooks:
-                self._hook(hook.fn, hook.observe, hook.traced)
+                self._hook(hook)
         self.follow(roots)
 
     def guards(self) -> Guards:
@@ -245,7 +245,7 @@ class Walk:
         if root is tensor or id(tensor) not in self._visited:
             self._visited[id(tensor)] = None
             for hook in modifiers:
-                self._hook(hook.fn, hook.observe, hook.traced)
+                self._hook(hook)
 
     def _hooks(self, table):
         # Observers stand in slots: which functions they are makes no difference.
@@ -253,17 +253,17 @@ class Walk:
         self.found.append(Hooks(table.key, self._within, hooks))
         for hook in hooks:
             if not isinstance(hook.fn, tuple):
-                self._hook(hook.fn, hook.observe, hook.traced)
+                self._hook(hook)
 
-    def _hook(self, fn, observe, traced):
+    def _hook(self, hook):
         """Look into a hook that becomes part of a program. An observer is called after each run, whatever it reads then; the tools' own
         hooks read nothing of the user's."""
-        method = fn
+        method = hook.fn
         while isinstance(method, functools.partial):
             method = method.func
         own = isinstance(method, types.MethodType) and is_library(type(method.__self__).__module__)
-        if not own and not Hook(0, fn, observe=observe, traced=traced).in_slot:
-            self._visit(fn, 1)
+        if not own and not hook.in_slot:
+            self._visit(hook.fn, 1)
 
     def _module(self, module):
         number, cls = identity(module), type(module)
@@ -279,7 +279,9 @@ class Walk:
             if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
         }
         if isinstance(module, CellBase):
-            attributes = self._unread.set_aside(module, attributes, self._within, self._names_of(cls).libraries)
+            read = always_read(module, attributes, self._names_of(cls).libraries)
+            self._unread.append((module, {n: value for n, value in attributes.items() if n not in read}, self._within, 0))
+            attributes = read
         seen = outline(attributes.values())
         whole = ("module", number, *attributes, seen)
         if isinstance(module, CellBase):
@@ -309,7 +311,7 @@ class Walk:
             self._all_read = self._all_read or not (isinstance(value, _VALUES) or of_library(value))
             return
         if isinstance(value, Hook):
-            self._hook(value.fn, value.observe, value.traced)
+            self._hook(value)
         elif isinstance(value, HookSite):
             for table in value.tables.values():
                 self._hooks(table)
@@ -333,7 +335,7 @@ class Walk:
     def _attributes(self, value, depth):
         attributes, cls = getattr(value, "__dict__", None), type(value)
         if isinstance(attributes, dict) and is_plain(cls):
-            self._unread.set_aside_all(value, attributes, self._within, depth)
+            self._unread.append((value, attributes.copy(), self._within, depth))
             self.found.append(ReadAttributes(cls.__name__, self._within, attributes))
             self.containers.append(attributes)
         elif isinstance(attributes, dict):
@@ -357,43 +359,47 @@ class Walk:
             return
         self._visited[id(cls)] = None
         names = self._names_of(cls)
-        self._names |= names.code | names.libraries
-        self._users_names |= names.code if issubclass(cls, CellBase) else names.code | names.libraries
-        if issubclass(cls, CellBase):
-            self._classes[cls] = depth
-        methods = [method_of(cls, name) for name in names.methods]
-        data = {}
+        self._names |= names.libraries
         if issubclass(cls, CellBase):  # tells when an attribute changes
+            self._classes[cls] = depth
             data = {name: class_attribute(cls, name) for name in names.data}
+            if data:
+                seen = outline(data.values())
+                self.found.append(ClassData((*data, seen), self._within))
+                for value, known in zip(data.values(), seen):
+                    if known is None:
+                        self._visit(value, depth + 1)
         else:
             self._name(getattr, put_nothing_back, cls, "__mro__", depth)
-        self._told_by_nobody(cls, names, depth)
-        if methods or data:
-            seen = outline(data.values())
-            self.found.append(ClassData((*data, seen, *map(id, methods)), self._within, keeps=methods))
-            for value, known in zip(data.values(), seen):
-                if known is None:
-                    self._visit(value, depth + 1)
-        for method in methods:
-            if id(method) not in self._visited:
-                self._visited[id(method)] = None
-                self._function(method, depth)
+            for name in names.own:
+                self._method(cls, name, depth)
+        for name in names.data:
+            self._told_by_nobody(cls, name, depth)
 
-    def _told_by_nobody(self, cls, names, depth):
-        """What of a class is looked up in the user's classes that don't tell when an attribute changes."""
-        told = (*names.methods, *names.data)
-        owners = silent_owners(cls) if told else ()
-        for name in told:
-            for owner in owners:
-                if (id(owner), name) not in self._visited:
-                    self._visited[id(owner), name] = None
-                    value = vars(owner).get(name)
-                    known = static_key(value) if type(value) in STATIC else None
-                    self.found.append(Name((name, known), self._within, read_in_class, put_in_class, owner, name, value))
-                    if known is None and name not in names.methods:
-                        self._visit(value, depth + 1)
-                if name in vars(owner):  # it hides those behind it
-                    break
+    def _method(self, cls, name, depth):
+        """Look at a method of a class, if it has one of that name."""
+        method = method_of(cls, name)
+        if method is None:
+            return
+        self._told_by_nobody(cls, name, depth)
+        if id(method) not in self._visited:
+            self._visited[id(method)] = None
+            self._function(method, depth)
+            if not issubclass(cls, CellBase):  # also of a library's function, under a name of the user's
+                self._users_names.update(names_read_in(method.__code__))
+
+    def _told_by_nobody(self, cls, name, depth):
+        """What is looked up in the user's classes that don't tell when an attribute changes."""
+        for owner in self._names_of(cls).silent:
+            if (id(owner), name) not in self._visited:
+                self._visited[id(owner), name] = None
+                value = vars(owner).get(name)
+                known = static_key(value) if type(value) in STATIC else None
+                self.found.append(Name((name, known), self._within, read_in_class, put_in_class, owner, name, value))
+                if known is None and method_of(cls, name) is None:
+                    self._visit(value, depth + 1)
+            if name in vars(owner):  # it hides those behind it
+                break
 
     def _function(self, function, depth):
         names = names_in(function.__code__)
@@ -441,16 +447,19 @@ class Walk:
         before = len(self._visited)
         for cls, depth in [*self._classes.items()]:
             names = self._names_of(cls)
-            for name in sorted(names.own & (self._users_names | names.libraries | CALLED_BY_PYTHON)):
-                method = method_of(cls, name)
-                if method is not None and id(method) not in self._visited:
-                    self._visited[id(method)] = None
-                    self._function(method, depth)
+            named = self._users_names | names.libraries | ENTRIES
+            for name in names.own:
+                if self._all_read or name in named or name.startswith("__"):
+                    self._method(cls, name, depth)
         return len(self._visited) > before
 
     def _visit_attributes(self):
         """Of cells and plain objects, the attributes that some code names; returns whether there are new ones."""
-        taken = [*self._unread.take(None if self._all_read else self._users_names)]
+        taken = [
+            (owner, name, attributes.pop(name), within, depth)
+            for owner, attributes, within, depth in self._unread
+            for name in [name for name in attributes if self._all_read or name in self._users_names]
+        ]
         outer = self._within
         for owner, name, value, self._within, depth in taken:
             known = static_key(value) if type(value) in STATIC else None

@@ -25,7 +25,7 @@ import numpy as np
 from msjax.core.base import jax_slots
 from msjax.engine.programs import disk_cache
 from msjax.engine.programs.originals import ORIGINALS, PACKAGES
-from msjax.engine.programs.signature import NUMBERS, OtherCall
+from msjax.engine.programs.signature import NUMBERS, OtherCall, SignatureKey, signature_of
 
 # Settings of jax under which calls are checked or traced one by one.
 _CHECKS = ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_check_tracer_leaks")
@@ -39,12 +39,12 @@ class StoreKey(NamedTuple):
     Attributes:
         name: of its file: a digest of all that the program depends on.
         settings: jax's, as a text.
-        types: those of the operands that are not None, as `operand_types` gives them.
+        signature: of the operands that are not None.
     """
 
     name: str
     settings: str
-    types: list[Any]
+    signature: SignatureKey
 
     def check(self, operands: Sequence[Any]) -> None:
         """Check that a call is one that the program was compiled for.
@@ -55,7 +55,7 @@ class StoreKey(NamedTuple):
         Raises:
             OtherCall: they have other types or places, jax has other settings, or it is tracing.
         """
-        if not all(map(is_plain, operands)) or operand_types(operands) != self.types or settings_text() != self.settings:
+        if not all(map(is_plain, operands)) or signature_of(operands) != self.signature or settings_text() != self.settings:
             raise OtherCall("a program from disk was compiled for another call")
 
 
@@ -75,11 +75,11 @@ def store_key(description: str, values: Sequence[Any], options: dict[str, Any]) 
     stamp, originals = process_stamp(), ORIGINALS.digest()
     if stamp is None or originals is None:
         return None
-    types = operand_types(values)
-    named = [t.__name__ if isinstance(t, type) else (t[0], t[1].name, t[1].byteorder, t[2]) for t in types]
-    places = [v is None for v in values]
-    text = repr((stamp, originals, settings, sorted(options.items()), description, places, named))
-    return StoreKey(f"msjax-{hashlib.sha256(text.encode()).hexdigest()}", settings, types)
+    signature = signature_of(values)
+    types = [t and (t[0], t[1].name, t[1].byteorder, t[2]) for t in signature]
+    text = repr((stamp, originals, settings, sorted(options.items()), description, types))
+    name = f"msjax-{hashlib.sha256(text.encode()).hexdigest()}"
+    return StoreKey(name, settings, SignatureKey([t for t in signature if t is not None]))
 
 
 # ---- the operands
@@ -105,11 +105,6 @@ def is_plain(value: Any) -> bool:
         and not value.committed
         and value.devices() == {only_device()}
     )
-
-
-def operand_types(values: Sequence[Any]) -> list[Any]:
-    """The types of the operands that are not None: (shape, dtype, weak type) of arrays, the class of numbers."""
-    return [v.__class__ if v.__class__ in NUMBERS else (v.shape, v.dtype, v.weak_type) for v in values if v is not None]
 
 
 # ---- the process

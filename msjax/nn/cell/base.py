@@ -28,6 +28,7 @@ from msjax.nn.cell.hooks import hooks_of
 from msjax.nn.cell.state_dict import CellState
 from msjax.nn.cell.torch_names import TorchNames
 from msjax.nn.cell.tree import CellType, CompiledCacheSlot
+from msjax.ops.dispatch.docs import with_imports
 
 # The options of `Cell.recompute` in MindSpore's releases.
 _RECOMPUTE = (
@@ -78,6 +79,8 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
         # flax does not inherit this setting: each class has to be declared as no pytree.
         kwargs.setdefault("pytree", False)
         super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("msjax."):
+            cls.__doc__ = with_imports(vars(cls).get("__doc__"))
         if cls.bprop is not None and "bprop" in cls.__dict__:
             cls._special = True
 

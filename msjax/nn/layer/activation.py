@@ -34,7 +34,6 @@ class ReLU(Cell):
         Tensor, of the same shape and dtype.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.ReLU()(Tensor([-1.0, 2.0])))
         [0. 2.]
     """
@@ -47,7 +46,6 @@ class ReLU6(Cell):
     """min(max(x, 0), 6), elementwise.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.ReLU6()(Tensor([-1.0, 2.0, 8.0])))
         [0. 2. 6.]
     """
@@ -225,7 +223,6 @@ class LeakyReLU(Cell):
         alpha (float): the slope for negative values. Default: 0.2.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.LeakyReLU()(Tensor([-1.0, 2.0])))
         [-0.2  2. ]
     """
@@ -274,7 +271,6 @@ class PReLU(Cell):
         TypeError, ValueError: an argument of a wrong type, or a Tensor of a wrong shape.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.PReLU()(Tensor([[-1.0, 2.0]])))
         [[-0.25  2.  ]]
     """

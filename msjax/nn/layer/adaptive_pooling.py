@@ -36,7 +36,6 @@ class AdaptiveAvgPool1d(_Adaptive1d):
         output_size (int): has to divide L.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.AdaptiveAvgPool1d(2)(Tensor([[[1.0, 2.0, 3.0, 4.0]]])))
         [[[1.5 3.5]]]
     """
@@ -52,7 +51,6 @@ class AdaptiveAvgPool2d(_Adaptive):
         output_size (int or tuple): for both axes, or (height, width); None keeps an axis as it is.
 
     Example:
-        >>> from msjax import nn, ops
         >>> nn.AdaptiveAvgPool2d((3, None))(ops.ones((1, 2, 7, 8))).shape
         (1, 2, 3, 8)
     """

@@ -54,7 +54,6 @@ class MultiheadAttention(Cell):
         ValueError: `embed_dim` is not a multiple of `num_heads`, or shapes or the dtypes of masks don't fit.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> net = nn.MultiheadAttention(8, 2)
         >>> x = ops.ones((4, 1, 8), float32)
         >>> out, weights = net(x, x, x)

@@ -30,7 +30,6 @@ class Identity(Cell):
         args, kwargs: ignored, so that the layer can replace any other.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.Identity()(Tensor([1.0, 2.0])))
         [1. 2.]
     """
@@ -60,7 +59,6 @@ class Flatten(Cell):
         ValueError: the input has too few axes, or `start_dim` comes after `end_dim`.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> nn.Flatten()(ops.ones((2, 3, 4), float32)).shape
         (2, 12)
     """
@@ -98,7 +96,6 @@ class Unflatten(Cell):
         ValueError: the sizes don't fit.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> nn.Unflatten(1, (2, -1))(ops.ones((3, 8), float32)).shape
         (3, 2, 4)
     """
@@ -139,7 +136,6 @@ class Roll(Cell):
         ValueError: there are not as many axes as shifts.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.Roll(2, 0)(Tensor([0, 1, 2, 3, 4])))
         [3 4 0 1 2]
     """
@@ -186,7 +182,6 @@ class OneHot(Cell):
         TypeError: `axis` or `depth` is not an int, or the indices are not integers.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.OneHot(depth=3)(Tensor([0, 2])))
         [[1. 0. 0.]
          [0. 0. 1.]]
@@ -221,7 +216,6 @@ class Norm(Cell):
         keep_dims (bool): whether the axes stay, with size 1. Default: False.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.Norm(axis=0)(Tensor([3.0, 4.0])))
         5.0
     """
@@ -254,7 +248,6 @@ class L1Regularizer(Cell):
         ValueError: it is not positive or not finite.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.L1Regularizer(0.5)(Tensor([1.0, -3.0])))
         2.0
     """
@@ -294,7 +287,6 @@ class ClipByNorm(Cell):
         Tensor, of the shape of `x`; floats of 32 bits where `x` has fewer.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.ClipByNorm()(Tensor([3.0, 4.0]), Tensor(1.0)))
         [0.6 0.8]
     """

@@ -54,7 +54,6 @@ class Conv2dBnAct(_BnAct):
         after_fake (bool): accepted for compatibility with MindSpore, without effect.
 
     Example:
-        >>> from msjax import nn, ops
         >>> nn.Conv2dBnAct(3, 8, 3, has_bn=True, activation="relu")(ops.ones((1, 3, 5, 5))).shape
         (1, 8, 5, 5)
     """
@@ -87,7 +86,6 @@ class DenseBnAct(_BnAct):
         eps, activation, alpha, after_fake: as of `Conv2dBnAct`.
 
     Example:
-        >>> from msjax import nn, ops
         >>> nn.DenseBnAct(4, 3, has_bn=True, activation="relu")(ops.ones((2, 4))).shape
         (2, 3)
     """

@@ -135,7 +135,6 @@ class SequentialCell(_Numbered):
         TypeError: a member is not a Cell.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> net = nn.SequentialCell(nn.ReLU(), nn.Flatten())
         >>> print(net(Tensor([[-1.0, 2.0]])))
         [[0. 2.]]
@@ -180,7 +179,6 @@ class CellList(_Numbered):
         *args: the cells, or one list of them.
 
     Example:
-        >>> from msjax import nn
         >>> cells = nn.CellList([nn.ReLU(), nn.Tanh()])
         >>> len(cells), cells[1]
         (2, Tanh())
@@ -236,7 +234,6 @@ class CellDict(Cell):
         auto_prefix (bool): whether names of Parameters get the names of the cells before them. Default: True.
 
     Example:
-        >>> from msjax import nn
         >>> cells = nn.CellDict({"act": nn.ReLU()})
         >>> list(cells.keys())
         ['act']

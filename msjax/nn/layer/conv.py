@@ -171,7 +171,6 @@ class Conv1d(_Conv):
         TypeError, ValueError: an argument of a wrong type or value.
 
     Example:
-        >>> from msjax import nn, ops
         >>> nn.Conv1d(3, 8, 3)(ops.ones((1, 3, 5))).shape
         (1, 8, 5)
     """
@@ -220,7 +219,6 @@ class Conv2d(_Conv):
         RuntimeError: the input has other channels.
 
     Example:
-        >>> from msjax import nn, ops
         >>> nn.Conv2d(3, 8, 3)(ops.ones((1, 3, 5, 5))).shape
         (1, 8, 5, 5)
     """
@@ -249,7 +247,6 @@ class Conv3d(_Conv):
         data_format (str): "NCDHW".
 
     Example:
-        >>> from msjax import nn, ops
         >>> nn.Conv3d(3, 8, 3)(ops.ones((1, 3, 4, 5, 5))).shape
         (1, 8, 4, 5, 5)
     """
@@ -279,7 +276,6 @@ class Conv1dTranspose(_Conv):
         pad_mode (str): "same" (the default: the output has size L * stride), "valid" or "pad".
 
     Example:
-        >>> from msjax import nn, ops
         >>> nn.Conv1dTranspose(3, 8, 3, stride=2)(ops.ones((1, 3, 5))).shape
         (1, 8, 10)
     """
@@ -310,7 +306,6 @@ class Conv2dTranspose(_Conv):
         output_padding (int or tuple): with "pad", how many zeros are appended to height and width. Default: 0.
 
     Example:
-        >>> from msjax import nn, ops
         >>> nn.Conv2dTranspose(3, 8, 3, stride=2)(ops.ones((1, 3, 5, 5))).shape
         (1, 8, 10, 10)
     """
@@ -341,7 +336,6 @@ class Conv3dTranspose(_Conv):
         output_padding (int or tuple): with "pad", how much larger the output is. Default: 0.
 
     Example:
-        >>> from msjax import nn, ops
         >>> nn.Conv3dTranspose(3, 8, 3, stride=2)(ops.ones((1, 3, 2, 2, 2))).shape
         (1, 8, 4, 4, 4)
     """

@@ -50,7 +50,6 @@ class Dense(Cell):
         ValueError: a size is not positive, or a Tensor given for a Parameter has another shape.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> fc = nn.Dense(3, 2, weight_init="ones", bias_init="zeros")
         >>> print(fc(Tensor([[1.0, 2.0, 3.0]])))
         [[6. 6.]]
@@ -123,7 +122,6 @@ class Linear(Cell):
         Tensor, of shape (*, out_features).
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.Linear(3, 2, weight_init="ones", bias_init="zeros")(Tensor([[1.0, 2.0, 3.0]])))
         [[6. 6.]]
     """
@@ -183,7 +181,6 @@ class BiDense(Cell):
         ValueError: a size is not positive, or shapes don't fit.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> net = nn.BiDense(2, 3, 1, weight_init="ones", bias_init="zeros")
         >>> print(net(ops.ones((1, 2), float32), ops.ones((1, 3), float32)))
         [[6.]]

@@ -38,7 +38,6 @@ class Dropout(Cell):
         ValueError: `p` is not in [0, 1), or `keep_prob` not in (0, 1].
 
     Example:
-        >>> from msjax import Tensor, float32, nn, ops
         >>> net = nn.Dropout(p=0.5)
         >>> print(net(Tensor([1.0, 2.0])))
         [1. 2.]
@@ -104,7 +103,6 @@ class Dropout1d(_ChannelDropout):
         ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> out = nn.Dropout1d(0.5).set_train()(ops.ones((2, 5, 3), float32))
         >>> bool((out[:, :, 0] == out[:, :, 2]).all())
         True
@@ -121,7 +119,6 @@ class Dropout2d(_ChannelDropout):
         As in `Dropout1d`.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> out = nn.Dropout2d(0.5).set_train()(ops.ones((2, 5, 3, 3), float32))
         >>> bool((out[:, :, 0, 0] == out[:, :, 2, 1]).all())
         True
@@ -137,7 +134,6 @@ class Dropout3d(_ChannelDropout):
         As in `Dropout1d`.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> nn.Dropout3d(0.5).set_train()(ops.ones((2, 5, 3, 3, 3), float32)).shape
         (2, 5, 3, 3, 3)
     """
@@ -156,7 +152,6 @@ class DropoutExt(Cell):
         ValueError: `p` is not in [0, 1]; found when the layer is called in training.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.DropoutExt(0.5)(Tensor([1.0, 2.0])))
         [1. 2.]
     """
@@ -188,7 +183,6 @@ class Dropout2dExt(DropoutExt):
         ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> nn.Dropout2dExt(0.5).set_train()(ops.ones((2, 5, 3, 3), float32)).shape
         (2, 5, 3, 3)
     """

@@ -85,7 +85,6 @@ class Embedding(Cell):
         RuntimeError: an id is outside of the table. While compiling or on an accelerator its row is nan instead.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> net = nn.Embedding(3, 2, embedding_table=Tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
         >>> print(net(Tensor([2, 0])))
         [[4. 5.]
@@ -152,7 +151,6 @@ class EmbeddingExt(Cell):
         RuntimeError: an id is outside of the table; see `Embedding`.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> net = nn.EmbeddingExt(3, 2, padding_idx=0)
         >>> print(net(Tensor([0])))
         [[0. 0.]]
@@ -265,7 +263,6 @@ class EmbeddingLookup(Cell):
         ValueError: a size or `max_norm` is not positive, an unknown `target`, or `sparse` False with target "CPU".
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> net = nn.EmbeddingLookup(3, 2, param_init=Tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
         >>> print(net(Tensor([2, 3])))
         [[4. 5.]
@@ -354,7 +351,6 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
         ValueError: `field_size` is not positive, an unknown `operator`, or inputs of different shapes.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> net = nn.MultiFieldEmbeddingLookup(3, 1, 2, param_init=Tensor([[1.0], [2.0], [3.0]]))
         >>> ids, values, fields = Tensor([[0, 1, 2]]), Tensor([[1.0, 1.0, 2.0]]), Tensor([[0, 0, 1]])
         >>> print(net(ids, values, fields))

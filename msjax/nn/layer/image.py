@@ -37,7 +37,6 @@ class Upsample(Cell):
         recompute_scale_factor (bool, optional): whether coordinates follow from the sizes, also with a `scale_factor`.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.Upsample(size=4)(Tensor([[[1.0, 2.0]]])))
         [[[1. 1. 2. 2.]]]
     """

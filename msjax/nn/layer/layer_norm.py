@@ -42,7 +42,6 @@ class LayerNorm(Cell):
         ValueError: it is empty, or doesn't fit the input.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.LayerNorm((2,), epsilon=0.0)(Tensor([[1.0, 3.0]])))
         [[-1.  1.]]
     """
@@ -139,7 +138,6 @@ class GroupNorm(Cell):
         TypeError, ValueError: an argument of a wrong type or value, or an input with other channels.
 
     Example:
-        >>> from msjax import nn, ops
         >>> nn.GroupNorm(2, 4)(ops.ones((1, 4, 3, 3))).shape
         (1, 4, 3, 3)
     """

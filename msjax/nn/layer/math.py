@@ -45,7 +45,6 @@ class MatMul(Cell):
         ValueError: the shapes don't fit.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.MatMul()(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         11.0
     """
@@ -84,7 +83,6 @@ class Range(Cell):
         ValueError: `delta` is 0.
 
     Example:
-        >>> from msjax import nn
         >>> print(nn.Range(1, 8, 2)())
         [1 3 5 7]
     """
@@ -121,7 +119,6 @@ class ReduceLogSumExp(Cell):
         TypeError: a wrong type of an argument.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.ReduceLogSumExp(0)(Tensor([0.0, 0.0])).asnumpy().round(4))
         0.6931
     """
@@ -168,7 +165,6 @@ class Moments(Cell):
         TypeError: a wrong type of an argument, or of another dtype.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> mean, variance = nn.Moments(axis=0)(Tensor([1.0, 3.0]))
         >>> print(mean, variance)
         2.0 1.0
@@ -221,7 +217,6 @@ class LGamma(Cell):
         TypeError: of another dtype.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.LGamma()(Tensor([3.0, 4.0])).asnumpy().round(4))
         [0.6931 1.7918]
     """
@@ -238,7 +233,6 @@ class DiGamma(Cell):
         As in `LGamma`.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.DiGamma()(Tensor([1.0])).asnumpy().round(4))
         [-0.5772]
     """
@@ -262,7 +256,6 @@ class IGamma(Cell):
         TypeError: of another dtype.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.IGamma()(Tensor([2.0]), Tensor([1.0])).asnumpy().round(4))
         [0.2642]
     """
@@ -287,7 +280,6 @@ class LBeta(Cell):
         As in `IGamma`.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.LBeta()(Tensor([2.0]), Tensor([1.0])).asnumpy().round(4))
         [-0.6931]
     """
@@ -325,7 +317,6 @@ class MatInverse(Cell):
         TypeError: of another dtype.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.MatInverse()(Tensor([[2.0, 0.0], [0.0, 4.0]])))
         [[0.5  0.  ]
          [0.   0.25]]
@@ -349,7 +340,6 @@ class MatDet(Cell):
         TypeError: of another dtype.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.MatDet()(Tensor([[2.0, 0.0], [0.0, 4.0]])))
         8.0
     """

@@ -33,7 +33,6 @@ class Tril(Cell):
         ValueError: it has less than 2 axes.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.Tril()(Tensor([[1, 2], [3, 4]])))
         [[1 0]
          [3 4]]
@@ -56,7 +55,6 @@ class Triu(Cell):
         As in `Tril`.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.Triu()(Tensor([[1, 2], [3, 4]])))
         [[1 2]
          [0 4]]
@@ -96,7 +94,6 @@ class MatrixDiag(Cell):
         Tensor, of shape (*, N, N).
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.MatrixDiag()(Tensor([1.0, 2.0])))
         [[1. 0.]
          [0. 2.]]
@@ -119,7 +116,6 @@ class MatrixDiagPart(Cell):
         ValueError: the input has less than 2 axes.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.MatrixDiagPart()(Tensor([[1.0, 2.0], [3.0, 4.0]])))
         [1. 4.]
     """
@@ -143,7 +139,6 @@ class MatrixSetDiag(Cell):
         ValueError: the shapes don't fit.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.MatrixSetDiag()(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([5.0, 6.0])))
         [[5. 2.]
          [3. 6.]]

@@ -130,7 +130,6 @@ class BatchNorm2d(_BatchNorm):
         ValueError: a wrong value of an argument, or the input's shape doesn't fit.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.BatchNorm2d(1, eps=0.0)(Tensor([[[[1.0, 2.0]]]])))
         [[[[1. 2.]]]]
     """
@@ -223,7 +222,6 @@ class InstanceNorm2d(_InstanceNorm):
         dtype (ms.dtype): of the Parameters. Default: ms.float32.
 
     Example:
-        >>> from msjax import nn, ops
         >>> nn.InstanceNorm2d(3)(ops.ones((1, 3, 4, 4))).shape
         (1, 3, 4, 4)
     """

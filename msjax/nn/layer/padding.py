@@ -29,7 +29,6 @@ class Pad(Cell):
         ValueError: an unknown mode, or pairs that don't fit the input.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.Pad(((1, 2),))(Tensor([1.0, 2.0])))
         [0. 1. 2. 0. 0.]
     """
@@ -90,7 +89,6 @@ class ConstantPad1d(_ConstantPad):
         value (int or float): the number.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.ConstantPad1d((1, 2), 0.5)(Tensor([[1.0, 2.0]])))
         [[0.5 1.  2.  0.5 0.5]]
     """
@@ -147,7 +145,6 @@ class ReflectionPad1d(_ReflectionPad):
         padding (int or tuple): how many elements, or (left, right); less than the axis has.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.ReflectionPad1d(1)(Tensor([[1.0, 2.0, 3.0]])))
         [[2. 1. 2. 3. 2.]]
     """
@@ -189,7 +186,6 @@ class ReplicationPad1d(_ReplicationPad):
         padding (int or tuple): how often, or (left, right).
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.ReplicationPad1d(1)(Tensor([[1.0, 2.0, 3.0]])))
         [[1. 1. 2. 3. 3.]]
     """

@@ -90,7 +90,6 @@ class MaxPool1d(_MaxPool):
         ceil_mode (bool): with "pad", whether the output's size is rounded up.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.MaxPool1d(2, 2)(Tensor([[1.0, 3.0, 2.0, 0.0]])))
         [[3. 2.]]
     """
@@ -130,7 +129,6 @@ class MaxPool2d(_MaxPool):
         TypeError, ValueError: an argument of a wrong type or value.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.MaxPool2d(2, 2)(Tensor([[[1.0, 2.0], [3.0, 4.0]]])))
         [[[4.]]]
     """
@@ -225,7 +223,6 @@ class AvgPool1d(_AvgPool):
             Default: True.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.AvgPool1d(2, 2)(Tensor([[1.0, 3.0, 2.0, 0.0]])))
         [[2. 1.]]
     """
@@ -263,7 +260,6 @@ class AvgPool2d(_AvgPool):
         TypeError, ValueError: an argument of a wrong type or value.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.AvgPool2d(2, 2)(Tensor([[[1.0, 2.0], [3.0, 4.0]]])))
         [[[2.5]]]
     """
@@ -353,7 +349,6 @@ class LPPool1d(_LPPool):
         norm_type, kernel_size, stride, ceil_mode: as in `ops.lp_pool1d`.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.LPPool1d(2, 2)(Tensor([[[3.0, 4.0]]])))
         [[[5.]]]
     """

@@ -280,7 +280,6 @@ class RNNCell(_RNNCellBase):
         ValueError: a size is not positive, an unknown `nonlinearity`, or shapes that don't fit.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> net = nn.RNNCell(4, 3)
         >>> net(ops.ones((2, 4), float32), ops.zeros((2, 3), float32)).shape
         (2, 3)
@@ -310,7 +309,6 @@ class GRUCell(_RNNCellBase):
         TypeError, ValueError: as in `RNNCell`.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> net = nn.GRUCell(4, 3)
         >>> net(ops.ones((2, 4), float32), ops.zeros((2, 3), float32)).shape
         (2, 3)
@@ -340,7 +338,6 @@ class LSTMCell(_RNNCellBase):
         TypeError, ValueError: as in `RNNCell`.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> zeros = ops.zeros((2, 3), float32)
         >>> h, c = nn.LSTMCell(4, 3)(ops.ones((2, 4), float32), (zeros, zeros))
         >>> h.shape, c.shape

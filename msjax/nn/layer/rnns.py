@@ -170,7 +170,6 @@ class RNN(_RNNBase):
         ValueError: a size is not positive, `dropout` out of range, an unknown `nonlinearity`, or shapes that don't fit.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> net = nn.RNN(4, 3, num_layers=2)
         >>> output, h = net(ops.ones((5, 2, 4), float32))
         >>> output.shape, h.shape
@@ -210,7 +209,6 @@ class GRU(_RNNBase):
         TypeError, ValueError: as in `RNN`.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> net = nn.GRU(4, 3, bidirectional=True, batch_first=True)
         >>> output, h = net(ops.ones((2, 5, 4), float32))
         >>> output.shape, h.shape
@@ -241,7 +239,6 @@ class LSTM(_RNNBase):
         TypeError, ValueError: as in `RNN`.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> net = nn.LSTM(4, 3)
         >>> output, (h, c) = net(ops.ones((5, 2, 4), float32))
         >>> output.shape, h.shape, c.shape

@@ -24,7 +24,6 @@ class Softmax(Cell):
         TypeError: `axis` is neither an int nor a tuple.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.Softmax()(Tensor([0.0, 0.0])))
         [0.5 0.5]
     """

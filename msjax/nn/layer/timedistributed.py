@@ -34,7 +34,6 @@ class TimeDistributed(Cell):
         ValueError: the input has too few axes.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> net = nn.TimeDistributed(nn.Dense(3, 10), time_axis=1, reshape_with_axis=0)
         >>> net(ops.ones((32, 4, 3), float32)).shape
         (32, 4, 10)

@@ -118,7 +118,6 @@ class TransformerEncoderLayer(_Layer):
         ValueError: `d_model` is not a multiple of `nhead`, an unknown `activation`, or shapes that don't fit.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> layer = nn.TransformerEncoderLayer(8, 2, dim_feedforward=16)
         >>> layer(ops.ones((4, 1, 8), float32)).shape
         (4, 1, 8)
@@ -154,7 +153,6 @@ class TransformerDecoderLayer(_Layer):
         ValueError: as in `TransformerEncoderLayer`.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> layer = nn.TransformerDecoderLayer(8, 2, dim_feedforward=16)
         >>> layer(ops.ones((3, 1, 8), float32), ops.ones((4, 1, 8), float32)).shape
         (3, 1, 8)
@@ -228,7 +226,6 @@ class TransformerEncoder(_Stack):
         TypeError: `encoder_layer` is not a Cell.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, dim_feedforward=16), 2)
         >>> encoder(ops.ones((4, 1, 8), float32)).shape
         (4, 1, 8)
@@ -261,7 +258,6 @@ class TransformerDecoder(_Stack):
         TypeError: `decoder_layer` is not a Cell.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, dim_feedforward=16), 2)
         >>> decoder(ops.ones((3, 1, 8), float32), ops.ones((4, 1, 8), float32)).shape
         (3, 1, 8)
@@ -306,7 +302,6 @@ class Transformer(Cell):
         ValueError: an input has not `d_model` features, or the inputs differ in their batch.
 
     Example:
-        >>> from msjax import float32, nn, ops
         >>> net = nn.Transformer(8, 2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=16)
         >>> net(ops.ones((4, 1, 8), float32), ops.ones((3, 1, 8), float32)).shape
         (3, 1, 8)

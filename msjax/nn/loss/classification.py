@@ -48,7 +48,6 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         ValueError: an unknown reduction, or shapes that don't fit.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
         >>> print(loss(Tensor([[0.0, 0.0]]), Tensor([1])))
         0.6931472
@@ -79,7 +78,6 @@ class CrossEntropyLoss(LossBase):
         Tensor: a number, or with "none" of the shape of class numbers.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(nn.CrossEntropyLoss()(Tensor([[0.0, 0.0]]), Tensor([1])))
         0.6931472
     """

@@ -28,7 +28,6 @@ class LossBase(Cell):
         ValueError: an unknown reduction.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> class Distance(nn.LossBase):
         ...     def construct(self, logits, labels):
         ...         return self.get_loss((logits - labels).abs())

@@ -59,7 +59,6 @@ class SampledSoftmaxLoss(LossBase):
             reduction, or labels of another shape.
 
     Example:
-        >>> from msjax import Tensor, float32, nn, ops
         >>> loss = nn.SampledSoftmaxLoss(num_sampled=4, num_classes=7)
         >>> weights, biases = ops.ones((7, 10), float32), ops.zeros((7,), float32)
         >>> loss(weights, biases, Tensor([0, 1, 2]), ops.ones((3, 10), float32)).shape

@@ -66,7 +66,6 @@ class Adam(_BiasCorrected):
         use_lazy, use_offload (bool): accepted for compatibility with MindSpore; the numbers are the same.
 
     Example:
-        >>> from msjax import Parameter, Tensor, nn
         >>> w = Parameter(Tensor([1.0]), name="w")
         >>> _ = nn.Adam([w], 0.1)((Tensor([2.0]),))
         >>> print(w.value())

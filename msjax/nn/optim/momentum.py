@@ -41,7 +41,6 @@ class SGD(Optimizer):
         loss_scale (float): Default: 1.0.
 
     Example:
-        >>> from msjax import Parameter, Tensor, nn
         >>> w = Parameter(Tensor([1.0]), name="w")
         >>> _ = nn.SGD([w], 0.1)((Tensor([2.0]),))
         >>> print(w.value())
@@ -97,7 +96,6 @@ class Momentum(Optimizer):
         use_nesterov (bool): Default: False.
 
     Example:
-        >>> from msjax import Parameter, Tensor, nn
         >>> w = Parameter(Tensor([1.0]), name="w")
         >>> _ = nn.Momentum([w], 0.1, 0.9)((Tensor([2.0]),))
         >>> print(w.value())

@@ -90,7 +90,6 @@ class Optimizer(CompiledOptimizer):
         TypeError, ValueError, KeyError, RuntimeError: an argument of a wrong type or value.
 
     Example:
-        >>> from msjax import Parameter, Tensor, nn, ops
         >>> class Signed(nn.Optimizer):
         ...     def construct(self, gradients):
         ...         for p, g in zip(self.parameters, self.decay_weight(gradients)):

@@ -38,7 +38,6 @@ class WithLossCell(Cell):
         Tensor, the loss.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> net = nn.WithLossCell(nn.ReLU(), nn.MSELoss())
         >>> print(net(Tensor([1.0, -1.0]), Tensor([3.0, 0.0])))
         2.0
@@ -125,7 +124,6 @@ class ForwardValueAndGrad(Cell):
         TypeError: `network` can't be called, or a flag is not a bool.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> value, gradient = nn.ForwardValueAndGrad(nn.MSELoss())(Tensor([3.0]), Tensor([1.0]))
         >>> print(value, gradient)
         4.0 [4.]
@@ -208,7 +206,6 @@ class TrainOneStepCell(Cell):
         Tensor, the loss before the step.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> net = nn.Dense(1, 1, weight_init="ones", has_bias=False)
         >>> step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1))
         >>> print(step(Tensor([[1.0]]), Tensor([[0.0]])), net.weight.value())

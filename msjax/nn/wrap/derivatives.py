@@ -43,7 +43,6 @@ class Jvp(_Product):
         TypeError: the direction has another form than the inputs.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(*nn.Jvp(nn.ReLU())(Tensor([3.0, -1.0]), Tensor([5.0, 5.0])))
         [ 3. 0.] [ 5. 0.]
     """
@@ -72,7 +71,6 @@ class Vjp(_Product):
         TypeError: the gradient has another form than the outputs.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> print(*nn.Vjp(nn.ReLU())(Tensor([3.0, -1.0]), Tensor([5.0, 5.0])))
         [ 3. 0.] [ 5. 0.]
     """

@@ -43,7 +43,6 @@ class DistributedGradReducer(Cell):
         RuntimeError: there is no such group, or this process is not in it.
 
     Example:
-        >>> from msjax import Tensor, nn
         >>> reducer = nn.DistributedGradReducer([], mean=True)
         >>> print(reducer((Tensor([1.0, 2.0]),))[0])  # one process
         [1. 2.]

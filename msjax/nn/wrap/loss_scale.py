@@ -36,7 +36,6 @@ class DynamicLossScaleUpdateCell(Cell):
         Tensor, `overflow`.
 
     Example:
-        >>> from msjax import Parameter, Tensor, nn
         >>> update = nn.DynamicLossScaleUpdateCell(loss_scale_value=8.0, scale_factor=2, scale_window=1000)
         >>> scale = Parameter(Tensor(update.get_loss_scale()))
         >>> _ = update(scale, Tensor(True))

@@ -1,16 +1,40 @@
-"""Docstrings of class forms, derived from the docstrings of their functions."""
+"""Docstrings of class forms, derived from the docstrings of their functions, and the imports of examples."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 # An argument in a docstring: "names (type): text", with the lines below it that are indented deeper.
 _ENTRY = re.compile(r"^    (?P<names>\w+(?:, \w+)*)(?P<type> \([^)]*\))?: (?P<text>.*(?:\n     +.*)*)", re.M)
 _DEFAULT = re.compile(r"\s*Default: .*$", re.S)
 _UNUSED = "accepted for compatibility with MindSpore, without effect."
+
+_EXAMPLE = re.compile(r"Example:(\n +)(?=>>> (?!import |from ))")
+_CODE = re.compile(r"(?:>>>|\.\.\.) (.*)")
+_NAMES = re.compile(r"(?<![\w.\"'])(Parameter|Tensor|complex64|float16|float32|int32|nn|ops)\b(?!=)")
+
+
+def with_imports(doc: str | None) -> str | None:
+    """The docstring of a function or class of msjax, whose example, if it has no imports, gets those of the names of msjax that it uses."""
+    found = _EXAMPLE.search(doc) if doc else None
+    if doc is None or found is None:
+        return doc
+    rest = doc[found.end() :]
+    code = "\n".join(_CODE.findall(rest))
+    numpy = f">>> import numpy as np{found[1]}" if "np." in code else ""
+    names = sorted({*_NAMES.findall(code)}, key=lambda name: (name.islower(), name))
+    return f"{doc[: found.end()]}{numpy}>>> from msjax import {', '.join(names)}{found[1]}{rest}"
+
+
+def complete_examples(names: dict[str, Any]) -> None:
+    """The imports, by `with_imports`, for the examples of a module's functions, given its attributes."""
+    for value in names.values():
+        if isinstance(value, FunctionType):
+            value.__doc__ = with_imports(value.__doc__)
 
 
 class DerivedDoc:

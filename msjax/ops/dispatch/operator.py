@@ -21,6 +21,7 @@ from msjax.core.base.errors import describe, where
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.autograd.op_errors import raise_op_error
 from msjax.engine.autograd.views import Rule, view_of
+from msjax.ops.dispatch.docs import with_imports
 
 _PLAIN = (type(None), bool, int, str, Type)
 
@@ -155,7 +156,7 @@ def operator(
         call.__name__ = kernel.__name__
         call.__qualname__ = kernel.__qualname__
         call.__module__ = kernel.__module__
-        call.__doc__ = kernel.__doc__
+        call.__doc__ = with_imports(kernel.__doc__)
         # inspect.signature follows this. Building hundreds of signatures here would slow the import.
         call.__wrapped__ = kernel
         call.op = op

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 import jax
 import numpy as np
@@ -60,34 +60,17 @@ def _method(function: Callable[..., Any], operands: tuple[type, ...]) -> Callabl
     return method
 
 
-def _reflected_method(function: Callable[..., Any], operands: tuple[type, ...]) -> Callable[[Tensor, Any], Tensor]:
+def _reflected(function: Callable[..., Any], operands: tuple[type, ...]) -> Callable[[Tensor, Any], Tensor]:
     def method(self, other):
         return function(other, self) if isinstance(other, operands) else _refused(function, other)
 
     return method
 
 
-# Type checkers read here what an operator takes: Tensors and numbers, also lists of numbers, or anything to compare with.
-
-
-def _binary(function: Callable[..., Any]) -> Callable[[Tensor, TensorLike], Tensor]:
-    return _method(function, _OPERANDS)
-
-
-def _reflected(function: Callable[..., Any]) -> Callable[[Tensor, TensorLike], Tensor]:
-    return _reflected_method(function, _OPERANDS)
-
-
-def _binary_of_lists(function: Callable[..., Any]) -> Callable[[Tensor, TensorLike | Sequence[Any]], Tensor]:
-    return _method(function, _WITH_LISTS)
-
-
-def _reflected_of_lists(function: Callable[..., Any]) -> Callable[[Tensor, TensorLike | Sequence[Any]], Tensor]:
-    return _reflected_method(function, _WITH_LISTS)
-
-
-def _comparison(function: Callable[..., Any]) -> Callable[[Tensor, TensorLike | None], Tensor]:
-    return _method(function, _OPERANDS)
+# What type checkers know of an operator: it takes Tensors and numbers, also lists of numbers, or anything to compare with.
+_Binary: TypeAlias = "Callable[[Tensor, TensorLike], Tensor]"
+_OfLists: TypeAlias = "Callable[[Tensor, TensorLike | Sequence[Any]], Tensor]"
+_Comparison: TypeAlias = "Callable[[Tensor, TensorLike | None], Tensor]"
 
 
 def _swapped(function: BinaryOperator) -> Callable[[Tensor, TensorLike], Tensor]:
@@ -102,26 +85,26 @@ def _unary(function: UnaryOperator) -> Callable[[Tensor], Tensor]:
     return function
 
 
-_add: Final = _binary_of_lists(arithmetic.add)
-_radd: Final = _reflected_of_lists(arithmetic.add)
-_sub: Final = _binary_of_lists(arithmetic.sub_method)
-_rsub: Final = _reflected_of_lists(arithmetic.sub_method)
-_mul: Final = _binary(arithmetic.mul)
-_rmul: Final = _reflected(arithmetic.mul)
-_truediv: Final = _binary(arithmetic.true_divide)
-_rtruediv: Final = _reflected(arithmetic.true_divide)
-_floordiv: Final = _binary_of_lists(arithmetic.floor_divide)
-_rfloordiv: Final = _reflected_of_lists(arithmetic.floor_divide)
-_mod: Final = _binary(arithmetic.floor_mod)
-_rmod: Final = _reflected(arithmetic.floor_mod)
-_pow: Final = _binary(arithmetic.pow)
-_rpow: Final = _reflected(arithmetic.pow)
-_matmul: Final = _binary(linear.matmul)
-_rmatmul: Final = _reflected(linear.matmul)
-_gt: Final = _comparison(comparison.greater)
-_ge: Final = _comparison(comparison.greater_equal)
-_lt: Final = _comparison(comparison.less)
-_le: Final = _comparison(comparison.less_equal)
+_add: Final[_OfLists] = _method(arithmetic.add, _WITH_LISTS)
+_radd: Final[_OfLists] = _reflected(arithmetic.add, _WITH_LISTS)
+_sub: Final[_OfLists] = _method(arithmetic.sub_method, _WITH_LISTS)
+_rsub: Final[_OfLists] = _reflected(arithmetic.sub_method, _WITH_LISTS)
+_mul: Final[_Binary] = _method(arithmetic.mul, _OPERANDS)
+_rmul: Final[_Binary] = _reflected(arithmetic.mul, _OPERANDS)
+_truediv: Final[_Binary] = _method(arithmetic.true_divide, _OPERANDS)
+_rtruediv: Final[_Binary] = _reflected(arithmetic.true_divide, _OPERANDS)
+_floordiv: Final[_OfLists] = _method(arithmetic.floor_divide, _WITH_LISTS)
+_rfloordiv: Final[_OfLists] = _reflected(arithmetic.floor_divide, _WITH_LISTS)
+_mod: Final[_Binary] = _method(arithmetic.floor_mod, _OPERANDS)
+_rmod: Final[_Binary] = _reflected(arithmetic.floor_mod, _OPERANDS)
+_pow: Final[_Binary] = _method(arithmetic.pow, _OPERANDS)
+_rpow: Final[_Binary] = _reflected(arithmetic.pow, _OPERANDS)
+_matmul: Final[_Binary] = _method(linear.matmul, _OPERANDS)
+_rmatmul: Final[_Binary] = _reflected(linear.matmul, _OPERANDS)
+_gt: Final[_Comparison] = _method(comparison.greater, _OPERANDS)
+_ge: Final[_Comparison] = _method(comparison.greater_equal, _OPERANDS)
+_lt: Final[_Comparison] = _method(comparison.less, _OPERANDS)
+_le: Final[_Comparison] = _method(comparison.less_equal, _OPERANDS)
 _neg: Final = _unary(elementary.neg)
 _pos: Final = _unary(elementary.positive)
 _abs: Final = _unary(elementary.abs)
@@ -152,8 +135,8 @@ class OperatorMethods:
     __rpow__ = _rpow
     __matmul__ = _matmul
     __rmatmul__ = _rmatmul
-    __eq__: ClassVar[Callable[[Tensor, TensorLike | None], Tensor]] = _comparison(comparison.equal)
-    __ne__: ClassVar[Callable[[Tensor, TensorLike | None], Tensor]] = _comparison(comparison.not_equal)
+    __eq__: ClassVar[_Comparison] = _method(comparison.equal, _OPERANDS)
+    __ne__: ClassVar[_Comparison] = _method(comparison.not_equal, _OPERANDS)
     __gt__ = _gt
     __ge__ = _ge
     __lt__ = _lt

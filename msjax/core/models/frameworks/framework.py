@@ -16,6 +16,10 @@ from msjax.core.models.hook_registry import HookRegistry, Registration, handle_o
 from msjax.core.models.where import Where, call_name, why_not_called
 
 
+def keep_state(_new: Any) -> None:
+    """The `done` of what has no state."""
+
+
 class Pure(NamedTuple):
     """What is called as a model, with its state as an argument.
 
@@ -32,7 +36,7 @@ class Pure(NamedTuple):
     anchor: Any
     state: Any
     run: Callable[..., tuple[Any, Any, Any]]
-    done: Callable[[Any], None]
+    done: Callable[[Any], None] = keep_state
     owner: Any = None
     changes: bool = False
 

@@ -24,7 +24,7 @@ from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import SITE, call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework, framework_of
 from msjax.core.models.frameworks.nnx_modules import callable_modules, nnx_modules
-from msjax.core.models.frameworks.nnx_outputs import is_module_or_method, module_and_method, pure_call
+from msjax.core.models.frameworks.nnx_outputs import is_module_or_method, module_and_method, pure_call, write_changes
 from msjax.core.models.hook_registry import HookRegistry
 from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import Where, call_name, selected_calls, why_not_called
@@ -78,7 +78,7 @@ class NnxModels(Framework):
     def pure(self, model: Any) -> Pure:
         module, method = module_and_method(model)
         run = functools.partial(_captured, method)
-        return Pure(("nnx", method), nnx.split(module), run, lambda new: nnx.update(module, new), hooked_in(module))
+        return Pure(("nnx", method), nnx.split(module), run, lambda new: write_changes(module, new), hooked_in(module))
 
 
 def _captured(method, state, options, args, kwargs):
@@ -119,6 +119,9 @@ class ModuleHooks(HookRegistry, HookSite):
     def tables(self) -> dict[str, HookTable]:
         """{name of a method: its present hooks}."""
         return self.present()
+
+    def cells_and_names(self) -> list[tuple[str, Any]]:
+        return list(nnx_modules(self.users_module()))
 
     def changed(self) -> None:
         """Give the module and its copies other hooks; without any, they are as they were before they had some."""

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from msjax.core.base.flax_slots import hidden
+from msjax.core.base.flax_slots import hidden, plain_attributes
 from msjax.core.hooks.places import module_call, site
 from msjax.core.models.frameworks.nnx_modules import nnx_modules
 from msjax.core.models.subclasses import subclasses
@@ -43,13 +43,13 @@ def pure_call(
         names: a list that a call fills with the paths of all modules.
 
     Returns:
-        A function ``call(state, args, kwargs)`` that returns (out, the part of the state that has changed).
+        A function ``call(state, args, kwargs)`` that returns (out, what has changed, see `Changes`).
     """
 
     def call(state, args, kwargs):
-        before = arrays_of(state)
         # The state's own variables would be those of another trace, where somebody differentiates or maps over the call.
         copy = nnx.merge(graphdef, state, copy=True)
+        changes = Changes(copy, state)
         callables = [(path, inner) for path, inner in nnx_modules(copy) if callable(inner)]
         if names is not None:
             names[:] = [path for path, _ in callables]
@@ -63,22 +63,56 @@ def pure_call(
         out = getattr(copy, method)(*args, **kwargs)
         if method != "__call__" and named(""):
             out = site("", out)
-        return out, changed_state(before, nnx.state(copy))
+        return out, changes.found()
 
     return call
 
 
-def arrays_of(state: Any) -> dict[Any, list[Any]]:
+class Changes:
+    """What a call changes in an nnx module, as a value that a program can return.
+
+    Args:
+        module: the module, before the call.
+        state: its state, if it is known.
+    """
+
+    def __init__(self, module: Any, state: Any = None):
+        self._module = module
+        self._arrays = _arrays_of(nnx.state(module) if state is None else state)
+        self._plain = _plain_of(module)
+
+    def found(self) -> tuple[Any, dict[Any, dict[str, Any]]]:
+        """(the part of the state that has changed, {path: {name: value}} of the attributes that are no data)."""
+        state = nnx.state(self._module)
+        arrays = _arrays_of(state)
+        # What has not changed is not written back: nnx forbids it where the module belongs to another trace.
+        same = {path for path, old in self._arrays.items() if all(a is b for a, b in zip(old, arrays.get(path, ())))}
+        plain = {path: _changed(self._plain.get(path, {}), own) for path, own in _plain_of(self._module).items()}
+        changed = nnx.from_flat_state([(path, value) for path, value in nnx.to_flat_state(state) if path not in same])
+        return changed, {path: own for path, own in plain.items() if own}
+
+
+def write_changes(module: Any, found: tuple[Any, dict[Any, dict[str, Any]]]) -> None:
+    """Write to the user's module what a call has changed in a copy."""
+    state, plain = found
+    nnx.update(module, state)
+    inner = dict(nnx.iter_graph(module)) if plain else {}
+    for path, own in plain.items():
+        for name, value in own.items():
+            setattr(inner[path], name, value)
+
+
+def _arrays_of(state):
     """{path: arrays} of a state."""
     return {path: jax.tree.leaves(value) for path, value in nnx.to_flat_state(state)}
 
 
-def changed_state(before: dict[Any, list[Any]], after: Any) -> Any:
-    """The part of a state that has changed since it had the arrays `before`."""
-    # What has not changed is not written back: nnx forbids it where the module belongs to another trace.
-    arrays = arrays_of(after)
-    same = {path for path in before if all(a is b for a, b in zip(before[path], arrays.get(path, ())))}
-    return nnx.from_flat_state([(path, value) for path, value in nnx.to_flat_state(after) if path not in same])
+def _plain_of(module):
+    return {path: plain_attributes(inner) for path, inner in nnx.iter_graph(module) if isinstance(inner, nnx.Pytree)}
+
+
+def _changed(old, new):
+    return {name: value for name, value in new.items() if name not in old or value is not old[name]}
 
 
 @subclasses

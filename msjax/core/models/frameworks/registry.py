@@ -234,16 +234,10 @@ class HookedModels(Framework):
         return model.msjax_registry.unhookable(model)
 
     def pure(self, model: Any) -> Pure:
-        return Pure("equinox", model, _captured, _keep, model.msjax_registry.life())
+        def run(model, options, args, kwargs):
+            return *options.of_function(model)(*args, **kwargs), None
 
-
-def _captured(model, options, args, kwargs):
-    """(the result, Captured, None: nothing of the model has changed)"""
-    return *options.of_function(model)(*args, **kwargs), None
-
-
-def _keep(_new):
-    """The state has no changes."""
+        return Pure("equinox", model, run, owner=model.msjax_registry.life())
 
 
 add_framework(HookedModels())

@@ -17,7 +17,6 @@ from jax import lax
 
 from msjax.core.base import jax_slots
 from msjax.core.base.user_lines import is_own
-from msjax.core.hooks.places import Edits
 from msjax.core.jaxprs import plan
 from msjax.core.jaxprs.control_flow import FINAL_RULES, devices, scan_steps
 from msjax.core.jaxprs.evaluate import bind, in_groups, segments, walk
@@ -194,7 +193,7 @@ class _Runner(Interpreter):
     """Evaluates Blocks; what leaves one is its record."""
 
     def __init__(self, checks: Checks):
-        super().__init__(FINAL_RULES, Edits())
+        super().__init__()
         self.checks, self.full = checks, checks.full
 
     def run(self, block: Any, args: Sequence[Any], index: tuple[Any, ...] = (), probes: tuple[Any, ...] = ()) -> Any:

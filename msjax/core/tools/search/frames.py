@@ -16,7 +16,6 @@ from jax.sharding import PartitionSpec
 
 from msjax.core.base import jax_slots
 from msjax.core.base.user_lines import is_own
-from msjax.core.hooks.places import Edits
 from msjax.core.jaxprs.control_flow import FINAL_RULES, bodies_of, devices, same_types, scan_parts, scan_steps, while_parts
 from msjax.core.jaxprs.interpreter import Interpreter
 from msjax.core.jaxprs.plan import Block, Found, Inside, Shape, close
@@ -275,7 +274,7 @@ class _Given(Interpreter):
 
     def __init__(self, eqn: Any, at: Sequence[int], start: int | None = None):
         rule = FINAL_RULES[eqn.primitive.name]
-        super().__init__(FINAL_RULES, Edits(), None if start is None else _KEPT)
+        super().__init__(max_steps=None if start is None else _KEPT)
         self._at, self._start = at, start
         blocks = [Block(body.closed) for body in rule.bodies(eqn)]
         given = [blocks[-1].closed.jaxpr.invars[i].aval for i in at]

@@ -52,10 +52,15 @@ def search(
 
 
 def search_call(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], check: Check, models: Sequence[Any] = ()
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    check: Check,
+    models: Sequence[Any] = (),
+    names: Sequence[str] | None = None,
 ) -> tuple[Any, Fault | None]:
     """The same of one call as it stands, with what its arguments have become looked at, too: nnx modules that it changes."""
-    names = argument_names(args, kwargs)
+    names = argument_names(args, kwargs) if names is None else names
 
     def call(*args, **kwargs):
         before = jax.tree.leaves((args, kwargs))

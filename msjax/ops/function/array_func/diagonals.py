@@ -28,7 +28,6 @@ def diag(input: TensorLike) -> JaxArray:
     """A matrix with a vector on its diagonal; for more axes, zeros but for ``out[i..., i...] = input[i...]``.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.diag(Tensor([1, 2])))
         [[1 0]
          [0 2]]
@@ -91,7 +90,6 @@ def tril(input: TensorLike, diagonal: int = 0) -> JaxArray:
     """The lower triangle of matrices up to the diagonal number `diagonal`, zeros elsewhere.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.tril(Tensor([[1, 2], [3, 4]])))
         [[1 0]
          [3 4]]
@@ -104,7 +102,6 @@ def triu(input: TensorLike, diagonal: int = 0) -> JaxArray:
     """The upper triangle of matrices from the diagonal number `diagonal` on, zeros elsewhere.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.triu(Tensor([[1, 2], [3, 4]])))
         [[1 2]
          [0 4]]

@@ -71,7 +71,6 @@ def adjoint(x: TensorLike) -> JaxArray:
     """The conjugate of `x` with the last two axes exchanged.
 
     Example:
-        >>> from msjax import Tensor, complex64, ops
         >>> print(ops.adjoint(Tensor([[1 + 2j, 3j]], complex64)))
         [[1.-2.j]
          [0.-3.j]]
@@ -84,7 +83,6 @@ def det(input: TensorLike) -> JaxArray:
     """The determinant of square matrices, of shape (..., N, N).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.det(Tensor([[2.0, 1.0], [0.0, 3.0]])))
         6.0
     """
@@ -99,7 +97,6 @@ def slogdet(input: TensorLike) -> tuple[JaxArray, JaxArray]:
     """The sign of the determinant of square matrices, and the logarithm of its absolute value.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> sign, log = ops.slogdet(Tensor([[-1.0, 0.0], [0.0, 1.0]]))
         >>> print(sign, log)
         -1.0 0.0
@@ -115,7 +112,6 @@ def logdet(input: TensorLike) -> JaxArray:
     """The logarithm of the determinant of positive definite matrices, of shape (..., N, N); NaN if it is negative.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.logdet(Tensor([[1.0, 0.0], [0.0, 1.0]])))
         0.0
     """
@@ -138,7 +134,6 @@ def trace(input: TensorLike) -> Tensor:
         ValueError: not two axes.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.trace(Tensor([[1.0, 2.0], [3.0, 4.0]])))
         5.0
     """
@@ -163,7 +158,6 @@ def cholesky(input_x: TensorLike, upper: bool = False) -> JaxArray:
         upper (bool): whether the factor is upper triangular. Default: False.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.cholesky(Tensor([[4.0, 2.0], [2.0, 2.0]])))
         [[2. 0.]
          [1. 1.]]
@@ -178,7 +172,6 @@ def matrix_power(input: TensorLike, n: int) -> JaxArray:
     """Square matrices to the power of an int; a negative one powers the inverse.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.matrix_power(Tensor([[1.0, 1.0], [0.0, 1.0]]), 3))
         [[1. 3.]
          [0. 1.]]
@@ -191,7 +184,6 @@ def matrix_exp(input: TensorLike) -> JaxArray:
     """The exponential of square matrices, of shape (..., N, N).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.matrix_exp(Tensor([[0.0, 0.0], [0.0, 0.0]])))
         [[1. 0.]
          [0. 1.]]
@@ -212,7 +204,6 @@ def svd(input: TensorLike, full_matrices: bool = False, compute_uv: bool = True)
         (s, u, v), or s alone; s is in falling order.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.svd(Tensor([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False))
         [4. 3.]
     """
@@ -235,7 +226,6 @@ def qr(input: TensorLike, mode: str = "reduced") -> tuple[JaxArray, JaxArray]:
         TypeError: an unknown `mode`.
 
     Example:
-        >>> from msjax import ops
         >>> print([t.shape for t in ops.qr(ops.ones((3, 2)))])
         [(3, 2), (2, 2)]
     """
@@ -248,7 +238,6 @@ def eig(A: TensorLike) -> tuple[JaxArray, JaxArray]:
     """The eigenvalues and eigenvectors (as columns) of square matrices, as complex numbers. Not on TPUs.
 
     Example:
-        >>> from msjax import ops
         >>> print([t.shape for t in ops.eig(ops.eye(3))])
         [(3,), (3, 3)]
     """
@@ -260,7 +249,6 @@ def eigvals(A: TensorLike) -> JaxArray:
     """The eigenvalues of square matrices, as complex numbers. Not on TPUs.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.eigvals(Tensor([[2.0, 0.0], [0.0, 3.0]])))
         [2.+0.j 3.+0.j]
     """
@@ -275,7 +263,6 @@ def geqrf(input: TensorLike) -> tuple[JaxArray, JaxArray]:
         (y, tau): r in and above the diagonal of y, Householder reflectors below; their factors.
 
     Example:
-        >>> from msjax import ops
         >>> print([t.shape for t in ops.geqrf(ops.ones((3, 2)))])
         [(3, 2), (2,)]
     """
@@ -288,7 +275,6 @@ def orgqr(input: TensorLike, input2: TensorLike) -> JaxArray:
     """The first columns of the product of the Householder reflectors that `geqrf` gave as (input, input2).
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.orgqr(*ops.geqrf(ops.ones((3, 2)))).shape)
         (3, 2)
     """
@@ -300,7 +286,6 @@ def ormqr(input: Tensor, tau: Tensor, other: TensorLike, left: bool = True, tran
     """q @ other (or other @ q, unless `left`), for the orthogonal q whose reflectors are (input, tau); `transpose`: q^H.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.ormqr(*ops.geqrf(ops.ones((3, 2))), ops.ones((3, 1))).shape)
         (3, 1)
     """
@@ -344,7 +329,6 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
         (permutation, L, U); what is not wanted is left out.
 
     Example:
-        >>> from msjax import Tensor, int32, ops
         >>> print(ops.lu_unpack(Tensor([[2.0, 1.0], [0.5, 3.0]]), Tensor([1, 2], int32))[1])
         [[1.  0. ]
          [0.5 1. ]]

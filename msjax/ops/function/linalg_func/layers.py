@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.platforms import on_cpu
 from msjax.ops.dispatch.promotion import as_operand, promote
 from msjax.ops.function.linalg_func.linear import require_one_dtype
 
@@ -24,7 +26,6 @@ def addmm(input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: Number
     """beta * input + alpha * (mat1 @ mat2), of matrices.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.addmm(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[1.0, 2.0], [3.0, 4.0]])))
         [[ 8. 12.]
          [18. 26.]]
@@ -37,7 +38,6 @@ def addmv(input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: Number =
     """beta * input + alpha * (mat @ vec), of a matrix and a vector.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.addmv(Tensor([1.0, 2.0]), Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([3.0, 4.0])))
         [12. 27.]
     """
@@ -49,7 +49,6 @@ def addr(x: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: Number = 1,
     """beta * x + alpha * outer(vec1, vec2).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.addr(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [[ 4.  6.]
          [ 9. 12.]]
@@ -63,7 +62,6 @@ def addbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: N
     """beta * input + alpha * (the sum of the products of two batches of matrices).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.addbmm(Tensor([[1.0, 2.0], [3.0, 4.0]]), ops.ones((3, 2, 2)), ops.ones((3, 2, 2))))
         [[ 7.  8.]
          [ 9. 10.]]
@@ -76,7 +74,6 @@ def baddbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, beta: Num
     """beta * input + alpha * (the products of two batches of matrices).
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.baddbmm(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2))))
         [[[4. 4.]
           [4. 4.]]]
@@ -88,7 +85,6 @@ def baddbmm_ext(input: TensorLike, batch1: Tensor, batch2: Tensor, *, beta: Numb
     """beta * input + alpha * (the products of two batches of matrices); see `baddbmm`.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.baddbmm_ext(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2)), beta=0))
         [[[3. 3.]
           [3. 3.]]]
@@ -106,15 +102,37 @@ def dense(input: TensorLike, weight: TensorLike, bias: Tensor | None = None) -> 
         bias (Tensor, optional): shape (out,). Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.dense(Tensor([[1.0, 2.0]]), Tensor([[3.0, 4.0]]), Tensor([0.5])))
         [[11.5]]
     """
     require_one_dtype(input, weight, *(() if bias is None else (bias,)))
-    out = jnp.matmul(input, weight.T)
+    out = jnp.tensordot(input, weight, ((-1,), (-1,)))
     return out if bias is None else out + bias
 
 
+def _dense_gradient(slots, input, weight, bias):
+    """The output and its gradient (see `TracedVJP`), which keeps the operands themselves and no transposed copy of the weight."""
+    if weight.ndim != 2:
+        return None
+
+    def pull(input, weight, ct):
+        d_input = jnp.tensordot(ct, weight, 1) if 0 in slots else None
+        return d_input, _of_weight(input, ct) if 1 in slots else None, ct.sum(tuple(range(ct.ndim - 1))) if 2 in slots else None
+
+    return dense.op.fn(input, weight, bias), jax.tree_util.Partial(pull, input, weight)
+
+
+def _of_weight(x, ct):
+    def rows(x, ct):
+        return jnp.tensordot(ct, x, (tuple(range(x.ndim - 1)),) * 2)
+
+    # Of several axes, XLA for CPUs transposes the gradient, which pays only if there are fewer outputs than inputs.
+    if x.ndim < 3 or ct.shape[-1] < x.shape[-1]:
+        return rows(x, ct)
+    return on_cpu(lambda *both: rows(*[a.reshape(-1, a.shape[-1]) for a in both]), rows, x, ct)
+
+
+dense.op.fn.gradient = _dense_gradient
 # The order in which backward() reports to their hooks: as PyTorch's linear, the bias first.
 dense.op.accumulation_order = (2, 0, 1)
 
@@ -130,7 +148,6 @@ def bidense(input1: TensorLike, input2: TensorLike, weight: TensorLike, bias: Te
         bias (Tensor, optional): shape (out,). Default: None.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.bidense(ops.ones((1, 2)), ops.ones((1, 3)), ops.ones((4, 2, 3))))
         [[6. 6. 6. 6.]]
     """

@@ -30,7 +30,6 @@ def matmul(input: TensorLike, other: TensorLike) -> JaxArray:
         input, other (Tensor): at least one axis each.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.matmul(Tensor([[1.0, 2.0]]), Tensor([[3.0], [4.0]])))
         [[11.]]
     """
@@ -60,7 +59,6 @@ def mm(input: TensorLike, mat2: TensorLike) -> JaxArray:
     """The product of two matrices.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.mm(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[1.0, 2.0], [3.0, 4.0]])))
         [[ 7. 10.]
          [15. 22.]]
@@ -76,7 +74,6 @@ def bmm(input_x: TensorLike, mat2: TensorLike) -> JaxArray:
     """The product of two batches of matrices, of shapes (..., N, M) and (..., M, P).
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.bmm(ops.ones((1, 2, 3)), ops.ones((1, 3, 1))))
         [[[3.]
           [3.]]]
@@ -101,7 +98,6 @@ def mv(mat: TensorLike, vec: TensorLike) -> JaxArray:
     """The product of a matrix and a vector.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.mv(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([1.0, 2.0])))
         [ 5. 11.]
     """
@@ -116,7 +112,6 @@ def dot(input: TensorLike, other: TensorLike) -> JaxArray:
     """The sum of products over the last axis of `input` and the last but one of `other` (the only one, of a vector).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.dot(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[1.0, 2.0], [3.0, 4.0]])))
         [[ 7. 10.]
          [15. 22.]]
@@ -129,7 +124,6 @@ def inner(input: TensorLike, other: TensorLike) -> JaxArray:
     """The sum of products over the last axes of both; of a number, the product.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.inner(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         11.0
     """
@@ -142,7 +136,6 @@ def outer(input: TensorLike, vec2: TensorLike) -> JaxArray:
     """The products of all pairs of elements of two vectors, as a matrix.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.outer(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [[3. 4.]
          [6. 8.]]
@@ -161,7 +154,6 @@ def kron(input: TensorLike, other: TensorLike) -> JaxArray:
     """The Kronecker product: blocks of `other`, scaled by the elements of `input`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.kron(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [3. 4. 6. 8.]
     """
@@ -173,7 +165,6 @@ def cross(input: TensorLike, other: TensorLike, dim: int | None = None) -> JaxAr
     """The vector product along an axis of size 3: `dim`, by default the first such.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.cross(Tensor([1.0, 0.0, 0.0]), Tensor([0.0, 1.0, 0.0])))
         [0. 0. 1.]
     """
@@ -194,7 +185,6 @@ def vecdot(x: TensorLike, y: TensorLike, *, axis: int = -1) -> JaxArray:
     """The sum of products along an axis; of complex numbers, with the conjugate of `x`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.vecdot(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         11.0
     """
@@ -215,7 +205,6 @@ def tensor_dot(x1: Tensor, x2: Tensor, axes: int | Sequence[int]) -> Tensor:
         axes (int, tuple or list): an int n for the last n axes of `x1` with the first n of `x2`; or the axes of each.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.tensor_dot(Tensor([[1.0, 2.0]]), Tensor([[3.0, 4.0]]), ((0, 1), (0, 1))))
         11.0
     """
@@ -239,7 +228,6 @@ def batch_dot(x1: TensorLike, x2: TensorLike, axes: int | tuple[int, ...] | None
         Tensor: the batch axis, then the other axes of `x1`, then those of `x2`; (batch, 1) if there are none.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.batch_dot(ops.ones((2, 3)), ops.ones((2, 3))))
         [[3.]
          [3.]]
@@ -283,7 +271,6 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
         TypeError: an operand is not a Tensor.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.einsum("ij,ij->i", Tensor([[1.0, 2.0]]), Tensor([[3.0, 4.0]])))
         [11.]
     """

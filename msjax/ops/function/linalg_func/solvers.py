@@ -21,7 +21,6 @@ def inverse(input: TensorLike) -> JaxArray:
     """The inverse of square matrices, of shape (..., N, N).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.inverse(Tensor([[2.0, 0.0], [0.0, 4.0]])))
         [[0.5  0.  ]
          [0.   0.25]]
@@ -34,7 +33,6 @@ def cholesky_inverse(input_x: TensorLike, upper: bool = False) -> JaxArray:
     """The inverse of a symmetric positive definite matrix, from its Cholesky factor.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.cholesky_inverse(Tensor([[2.0, 0.0], [0.0, 1.0]])))
         [[0.25 0.  ]
          [0.   1.  ]]
@@ -54,7 +52,6 @@ def cholesky_solve(input: TensorLike, input2: TensorLike, upper: bool = False) -
         upper (bool): whether the factor is upper triangular. Default: False.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.cholesky_solve(Tensor([[4.0], [3.0]]), Tensor([[2.0, 0.0], [0.0, 1.0]])))
         [[1.]
          [3.]]
@@ -77,7 +74,6 @@ def matrix_solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False) -> 
         adjoint (bool): whether the matrix is conjugated and transposed first. Default: False.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.matrix_solve(Tensor([[2.0, 0.0], [0.0, 4.0]]), Tensor([[2.0], [2.0]])))
         [[1. ]
          [0.5]]
@@ -116,7 +112,6 @@ def lstsq(input: TensorLike, A: TensorLike) -> JaxArray:
         Tensor of shape (N, 1) or (N, K).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.lstsq(Tensor([[1.0], [1.0]]), Tensor([3.0, 4.0])))
         [[3.5]]
     """
@@ -145,7 +140,6 @@ def pinv(x: Tensor, *, atol: float | None = None, rtol: float | None = None, her
         hermitian (bool): whether the matrices are known to be Hermitian. Default: False.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.pinv(Tensor([[2.0, 0.0], [0.0, 4.0]])))
         [[0.5  0.  ]
          [0.   0.25]]
@@ -163,7 +157,6 @@ def lu_solve(b: TensorLike, LU_data: TensorLike, LU_pivots: TensorLike) -> JaxAr
         LU_pivots (Tensor): shape (..., N), the rows exchanged, counted from 1.
 
     Example:
-        >>> from msjax import Tensor, int32, ops
         >>> print(ops.lu_solve(Tensor([[2.0], [3.0]]), Tensor([[2.0, 0.0], [0.0, 3.0]]), Tensor([1, 2], int32)))
         [[1.]
          [1.]]

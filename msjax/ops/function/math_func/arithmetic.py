@@ -32,7 +32,6 @@ def add(input: TensorLike, other: TensorLike) -> JaxArray:
     """input + other, elementwise with broadcasting.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.add(Tensor([1.0, 2.0]), 2.0))
         [3. 4.]
     """
@@ -45,7 +44,6 @@ def sub(input: TensorLike, other: TensorLike) -> JaxArray:
     """input - other, elementwise with broadcasting.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.sub(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [-2. -2.]
     """
@@ -67,7 +65,6 @@ def mul(input: TensorLike, other: TensorLike) -> JaxArray:
     """input * other, elementwise with broadcasting.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.mul(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [3. 8.]
     """
@@ -99,7 +96,6 @@ def true_divide(input: TensorLike, other: TensorLike, *, rounding_mode: str | No
         ValueError: an unknown `rounding_mode`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.true_divide(Tensor([1.0, 2.0]), 2))
         [0.5 1. ]
     """
@@ -119,7 +115,6 @@ def floor_divide(input: TensorLike, other: TensorLike) -> JaxArray:
     """input / other rounded towards minus infinity, elementwise with broadcasting.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.floor_divide(Tensor([7, -7]), 2))
         [ 3 -4]
     """
@@ -131,7 +126,6 @@ def floor_mod(x: TensorLike, y: TensorLike) -> JaxArray:
     """The remainder of floor division, with the sign of `y`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.floor_mod(Tensor([7, -7]), 3))
         [1 2]
     """
@@ -143,7 +137,6 @@ def remainder(input: TensorLike, other: TensorLike) -> JaxArray:
     """The remainder of floor division, with the sign of `other`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.remainder(Tensor([7, -7]), 3))
         [1 2]
     """
@@ -156,7 +149,6 @@ def fmod(input: TensorLike, other: TensorLike) -> JaxArray:
     """The remainder of division rounded towards zero, with the sign of `input`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.fmod(Tensor([7, -7]), 3))
         [ 1 -1]
     """
@@ -171,7 +163,6 @@ def truncate_mod(x: TensorLike, y: TensorLike) -> JaxArray:
     """The remainder of division rounded towards zero, with the sign of `x`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.truncate_mod(Tensor([7, -7]), 3))
         [ 1 -1]
     """
@@ -183,7 +174,6 @@ def truncate_div(x: TensorLike, y: TensorLike) -> JaxArray:
     """x / y rounded towards zero, elementwise with broadcasting.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.truncate_div(Tensor([7, -7]), 2))
         [ 3 -3]
     """
@@ -195,7 +185,6 @@ def tensor_div(x: TensorLike, y: TensorLike) -> JaxArray:
     """x / y, elementwise with broadcasting; of integers an integer, rounded towards zero.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.tensor_div(Tensor([7, -7]), 2))
         [ 3 -3]
     """
@@ -217,7 +206,6 @@ def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 
         alpha (number): a factor of `other`. Default: 1.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.subtract(Tensor([1.0, 2.0]), 1.0, alpha=2))
         [-1.  0.]
     """
@@ -255,7 +243,6 @@ def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
         input, exponent (Tensor or number): the operands.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.pow(Tensor([1.0, 2.0, 3.0]), 2))
         [1. 4. 9.]
     """
@@ -308,7 +295,6 @@ def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, value: 
     """input + value * tensor1 * tensor2, elementwise with broadcasting.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.addcmul(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]), Tensor([1.0, 2.0]), 0.5))
         [2.5 6. ]
     """
@@ -323,7 +309,6 @@ def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, value: 
     """input + value * tensor1 / tensor2, elementwise with broadcasting.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.addcdiv(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]), Tensor([1.0, 2.0]), 0.5))
         [2.5 3. ]
     """
@@ -344,7 +329,6 @@ def addn(x: Sequence[Tensor]) -> Tensor:
         ValueError: it is empty.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.addn([Tensor([1.0]), Tensor([2.0]), Tensor([3.0])]))
         [6.]
     """

@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import math
 
-import jax
 import jax.numpy as jnp
 import jax.scipy.special as jsp
 import numpy as np
 
 from msjax.common.typing import UnaryOperator, UnaryOperatorOfX
 from msjax.ops.dispatch.promotion import to_float
+from msjax.ops.dispatch.slopes import with_slopes
 from msjax.ops.function.math_func.tables import unary
 
 __all__ = [
@@ -123,13 +123,6 @@ def _k(x, n, scaled):
     return jnp.where(x > 0, value, jnp.where(x == 0, jnp.inf, jnp.nan)).astype(x.dtype)
 
 
-def _with_slope(value, slope):
-    """A function of one array with its derivative, given as slope(x, value(x))."""
-    fn = jax.custom_jvp(value)
-    fn.defjvp(lambda primals, tangents: ((out := fn(primals[0])), slope(primals[0], out) * tangents[0]))
-    return fn
-
-
 def _over(y, x):
     return y / jnp.where(x == 0, 1, x)
 
@@ -147,18 +140,18 @@ def _i1_slope(scaled):
 
 
 # jax's own slope of I_0 at 0 is 1, and NaN where the function itself is infinite.
-_i0 = _with_slope(jsp.i0, lambda x, y: _i1(x))
-_i1 = _with_slope(jsp.i1, _i1_slope(False))
-_i0e = _with_slope(jsp.i0e, lambda x, y: _i1e(x) - jnp.sign(x) * y)
-_i1e = _with_slope(jsp.i1e, _i1_slope(True))
-_j0 = _with_slope(lambda x: _j(jnp.abs(x), 0), lambda x, y: -_j1(x))
-_j1 = _with_slope(lambda x: jnp.sign(x) * _j(jnp.abs(x), 1), lambda x, y: jnp.where(x == 0, 0.5, _j0(x) - _over(y, x)))
-_y0 = _with_slope(lambda x: _y(x, 0), lambda x, y: -_y1(x))
-_y1 = _with_slope(lambda x: _y(x, 1), lambda x, y: _y0(x) - _over(y, x))
-_k0 = _with_slope(lambda x: _k(x, 0, False), lambda x, y: -_k1(x))
-_k1 = _with_slope(lambda x: _k(x, 1, False), lambda x, y: -_k0(x) - _over(y, x))
-_k0e = _with_slope(lambda x: _k(x, 0, True), lambda x, y: y - _k1e(x))
-_k1e = _with_slope(lambda x: _k(x, 1, True), lambda x, y: y - _k0e(x) - _over(y, x))
+_i0 = with_slopes(jsp.i0, lambda x, y: _i1(x))
+_i1 = with_slopes(jsp.i1, _i1_slope(False))
+_i0e = with_slopes(jsp.i0e, lambda x, y: _i1e(x) - jnp.sign(x) * y)
+_i1e = with_slopes(jsp.i1e, _i1_slope(True))
+_j0 = with_slopes(lambda x: _j(jnp.abs(x), 0), lambda x, y: -_j1(x))
+_j1 = with_slopes(lambda x: jnp.sign(x) * _j(jnp.abs(x), 1), lambda x, y: jnp.where(x == 0, 0.5, _j0(x) - _over(y, x)))
+_y0 = with_slopes(lambda x: _y(x, 0), lambda x, y: -_y1(x))
+_y1 = with_slopes(lambda x: _y(x, 1), lambda x, y: _y0(x) - _over(y, x))
+_k0 = with_slopes(lambda x: _k(x, 0, False), lambda x, y: -_k1(x))
+_k1 = with_slopes(lambda x: _k(x, 1, False), lambda x, y: -_k0(x) - _over(y, x))
+_k0e = with_slopes(lambda x: _k(x, 0, True), lambda x, y: y - _k1e(x))
+_k1e = with_slopes(lambda x: _k(x, 1, True), lambda x, y: y - _k0e(x) - _over(y, x))
 
 
 def _in_float32(fn):

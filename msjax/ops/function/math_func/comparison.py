@@ -36,7 +36,6 @@ def isclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: flo
     """True where |input - other| <= atol + rtol * |other|; for two NaN, the value of `equal_nan`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.isclose(Tensor([1.0, 2.0]), Tensor([1.0, 2.1])))
         [ True False]
     """
@@ -48,7 +47,6 @@ def approximate_equal(x: TensorLike, y: TensorLike, tolerance: float = 1e-5) -> 
     """True where |x - y| < tolerance, elementwise.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.approximate_equal(Tensor([1.0, 2.0]), Tensor([1.0, 2.1]), 0.2))
         [ True  True]
     """

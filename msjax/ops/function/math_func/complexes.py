@@ -34,7 +34,6 @@ def real(input: TensorLike) -> JaxArray:
     """The real part.
 
     Example:
-        >>> from msjax import Tensor, complex64, ops
         >>> print(ops.real(Tensor([1 + 2j, 3 - 1j], complex64)))
         [1. 3.]
     """
@@ -53,7 +52,6 @@ def imag(input: TensorLike) -> JaxArray:
     """The imaginary part; of real numbers 0.
 
     Example:
-        >>> from msjax import Tensor, complex64, ops
         >>> print(ops.imag(Tensor([1 + 2j, 3 - 1j], complex64)))
         [ 2. -1.]
     """
@@ -86,7 +84,6 @@ def polar(abs: TensorLike, angle: TensorLike) -> JaxArray:
         abs, angle (Tensor): Float32 or Float64, of one shape.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.polar(Tensor([2.0]), Tensor([0.0])))
         [2.+0.j]
     """
@@ -103,7 +100,6 @@ def view_as_real(input: TensorLike) -> JaxArray:
     """Complex numbers as pairs (real, imaginary) along a new last axis.
 
     Example:
-        >>> from msjax import Tensor, complex64, ops
         >>> print(ops.view_as_real(Tensor([1 + 2j], complex64)))
         [[1. 2.]]
     """

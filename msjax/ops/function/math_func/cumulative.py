@@ -33,7 +33,6 @@ def cumsum(x: TensorLike, axis: int, dtype: DTypeLike | None = None) -> JaxArray
         dtype (ms.dtype, optional): the dtype to convert to first. Default: None; Bools become Int32.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.cumsum(Tensor([1.0, 2.0, 3.0]), 0))
         [1. 3. 6.]
     """
@@ -54,7 +53,6 @@ def cumprod(input: TensorLike, dim: int, dtype: DTypeLike | None = None) -> JaxA
         dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.cumprod(Tensor([1.0, 2.0, 3.0]), 0))
         [1. 2. 6.]
     """
@@ -120,7 +118,6 @@ def logcumsumexp(input: TensorLike, axis: int) -> JaxArray:
     """log of the cumulative sum of exp(input) along an axis, computed without overflow.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.logcumsumexp(Tensor([0.0, 0.0]), 0))
         [0.        0.6931472]
     """
@@ -152,7 +149,6 @@ def cummax(input: TensorLike, axis: int) -> tuple[JaxArray, JaxArray]:
         (values, indices): two Tensors; of equal values the last one's index.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> values, indices = ops.cummax(Tensor([1.0, 3.0, 2.0]), 0)
         >>> print(values, indices)
         [1. 3. 3.] [0 1 1]
@@ -169,7 +165,6 @@ def cummin(input: TensorLike, axis: int) -> tuple[JaxArray, JaxArray]:
         (values, indices): two Tensors; of equal values the last one's index.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> values, indices = ops.cummin(Tensor([3.0, 1.0, 2.0]), 0)
         >>> print(values, indices)
         [3. 1. 1.] [0 1 1]
@@ -197,7 +192,6 @@ def diff(
         prepend, append (Tensor, optional): joined to `x` first. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.diff(Tensor([1, 4, 9, 16])))
         [3 5 7]
     """
@@ -210,7 +204,6 @@ def diff_ext(
     """Differences of neighbours along an axis; see `diff`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.diff_ext(Tensor([1, 4, 9, 16])))
         [3 5 7]
     """
@@ -233,7 +226,6 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
         dim (int): the axis. Default: -1.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.trapz(Tensor([1.0, 2.0, 3.0])))
         4.0
     """

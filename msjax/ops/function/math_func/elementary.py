@@ -13,6 +13,7 @@ from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
+from msjax.ops.dispatch.slopes import with_slopes
 from msjax.ops.function.math_func.tables import unary
 
 __all__ = [
@@ -44,15 +45,8 @@ def _quotient(x):
     return jax.lax.div(jnp.ones_like(x), x) if kind_of(x.dtype) in "iu" else 1 / to_float(x)
 
 
-@jax.custom_jvp
-def _real_abs(x):
-    return jnp.abs(x)
-
-
-@_real_abs.defjvp
-def _real_abs_jvp(primals, tangents):
-    # jax takes the slope at 0 as 1.
-    return _real_abs(primals[0]), _sign(primals[0]) * tangents[0]
+# jax takes the slope at 0 as 1.
+_real_abs = with_slopes(jnp.abs, lambda x, out: _sign(x))
 
 
 def magnitude(x: TensorLike) -> JaxArray:
@@ -80,27 +74,10 @@ def wide_slope(fn: Callable[[JaxArray], JaxArray], slope: Callable[[JaxArray], J
     return lambda x: of_half(x) if kind_of(x.dtype) == "f" and jnp.finfo(x.dtype).bits == 16 else fn(x)
 
 
-@jax.custom_jvp
-def _logistic(x):
-    return jax.nn.sigmoid(x)
-
-
-@_logistic.defjvp
-def _logistic_jvp(primals, tangents):
-    # Not out * (1 - out), which is 0 of large numbers.
-    out = _logistic(primals[0])
-    return out, out * _logistic(-primals[0]) * tangents[0]
-
-
-@jax.custom_jvp
-def softplus_of(x: JaxArray) -> JaxArray:
-    """log(1 + exp(x)) of an array of floats, with derivatives that are exact for large numbers, too."""
-    return jax.nn.softplus(x)
-
-
-@softplus_of.defjvp
-def _softplus_jvp(primals, tangents):
-    return softplus_of(primals[0]), _logistic(primals[0]) * tangents[0]
+# Not out * (1 - out), which is 0 of large numbers.
+_logistic = with_slopes(jax.nn.sigmoid, lambda x, out: out * _logistic(-x))
+# log(1 + exp(x)) of an array of floats, with derivatives that are exact for large numbers, too.
+softplus_of: Callable[[JaxArray], JaxArray] = with_slopes(jax.nn.softplus, lambda x, out: _logistic(x))
 
 
 def _sinc(x):
@@ -231,7 +208,6 @@ def round(input: TensorLike, *, decimals: int = 0) -> JaxArray:
         decimals (int): digits after the decimal point; negative ones round before it. Default: 0.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.round(Tensor([0.5, 1.5, -2.6])))
         [ 0.  2. -3.]
     """
@@ -256,7 +232,6 @@ def logit(input: TensorLike, eps: float | None = None) -> Tensor:
         eps (float, optional): input is limited to [eps, 1 - eps] first. Default: None, for no limit.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.logit(Tensor([0.5, 0.75])))
         [0.        1.0986123]
     """
@@ -275,7 +250,6 @@ def nan_to_num(
         posinf, neginf (number, optional): the values for the infinities. Default: None, for the largest and smallest number.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.nan_to_num(Tensor([1.0, float("nan"), float("inf")]), posinf=9.0))
         [1. 0. 9.]
     """

@@ -12,6 +12,7 @@ from msjax.common.typing import BinaryOperator, TensorLike
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, as_operand, kind_of, promote, require_same_dtype, to_float
+from msjax.ops.dispatch.slopes import with_slopes
 from msjax.ops.function.math_func.tables import binary
 
 __all__ = [
@@ -90,19 +91,8 @@ atan2: BinaryOperator = binary(
 )
 
 
-@jax.custom_jvp
-def _hypot(x, y):
-    return jnp.hypot(x, y)
-
-
-@_hypot.defjvp
-def _hypot_jvp(primals, tangents):
-    # jax's is NaN for a number beside an infinity.
-    (x, y), (dx, dy) = primals, tangents
-    out = _hypot(x, y)
-    return out, x / out * dx + y / out * dy
-
-
+# jax's slope is NaN for a number beside an infinity. A lambda, here and below, since programs of msjax's own functions are kept on disk.
+_hypot = with_slopes(lambda x, y: jnp.hypot(x, y), lambda x, y, out: x / out, lambda x, y, out: y / out)
 hypot: BinaryOperator = binary(
     "hypot",
     _hypot,
@@ -112,30 +102,16 @@ hypot: BinaryOperator = binary(
 )
 
 
-@jax.custom_jvp
-def _logaddexp(x, y):
-    return jnp.logaddexp(x, y)
+def _share_of_sum(log_of_base):
+    def slope(x, y, out):
+        return jax.nn.sigmoid(jnp.asarray(log_of_base, x.dtype) * (x - y))
+
+    return slope, lambda x, y, out: slope(y, x, out)
 
 
-@_logaddexp.defjvp
-def _logaddexp_jvp(primals, tangents):
-    # By the difference of the operands: jax takes the slope of an operand beside an infinite one from its own value.
-    (x, y), (dx, dy) = primals, tangents
-    return _logaddexp(x, y), jax.nn.sigmoid(x - y) * dx + jax.nn.sigmoid(y - x) * dy
-
-
-@jax.custom_jvp
-def _logaddexp2(x, y):
-    return jnp.logaddexp2(x, y)
-
-
-@_logaddexp2.defjvp
-def _logaddexp2_jvp(primals, tangents):
-    (x, y), (dx, dy) = primals, tangents
-    share = jnp.asarray(math.log(2), x.dtype) * (x - y)
-    return _logaddexp2(x, y), jax.nn.sigmoid(share) * dx + jax.nn.sigmoid(-share) * dy
-
-
+# By the difference of the operands: jax takes the slope of an operand beside an infinite one from its own value.
+_logaddexp = with_slopes(lambda x, y: jnp.logaddexp(x, y), *_share_of_sum(1))
+_logaddexp2 = with_slopes(lambda x, y: jnp.logaddexp2(x, y), *_share_of_sum(math.log(2)))
 logaddexp: BinaryOperator = binary(
     "logaddexp",
     _logaddexp,
@@ -166,7 +142,6 @@ def copysign(x: TensorLike, other: TensorLike) -> JaxArray:
     """The magnitude of `x` with the sign of `other`, elementwise.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.copysign(Tensor([1.0, 2.0]), -1.0))
         [-1. -2.]
     """
@@ -181,7 +156,6 @@ def heaviside(input: Tensor, values: TensorLike) -> JaxArray:
     """0 where `input` is negative, 1 where it is positive and `values` where it is 0.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.heaviside(Tensor([-1.0, 0.0, 2.0]), Tensor(0.5)))
         [0.  0.5 1. ]
     """
@@ -194,7 +168,6 @@ def ldexp(x: TensorLike, other: TensorLike) -> JaxArray:
     """x * 2**other, elementwise.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.ldexp(Tensor([1.0, 2.0]), Tensor([1, 2])))
         [2. 8.]
     """
@@ -207,7 +180,6 @@ def lerp(input: TensorLike, end: TensorLike, weight: TensorLike) -> JaxArray:
     """input + weight * (end - input), elementwise; `weight` is a number or a Tensor.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.lerp(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]), 0.5))
         [2. 3.]
     """
@@ -215,16 +187,13 @@ def lerp(input: TensorLike, end: TensorLike, weight: TensorLike) -> JaxArray:
     return _between(x, y, jnp.asarray(weight).astype(x.dtype))
 
 
-@jax.custom_jvp
-def _between(x, y, weight):
-    # From the nearer end, so that it is exact at both, and an infinite one stays what it is.
-    return jnp.where(jnp.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight))
-
-
-@_between.defjvp
-def _between_jvp(primals, tangents):
-    (x, y, weight), (d_x, d_y, d_weight) = primals, tangents
-    return _between(x, y, weight), d_x * (1 - weight) + d_y * weight + d_weight * (y - x)
+# From the nearer end, so that it is exact at both, and an infinite one stays what it is.
+_between = with_slopes(
+    lambda x, y, weight: jnp.where(jnp.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight)),
+    lambda x, y, weight, out: 1 - weight,
+    lambda x, y, weight, out: weight,
+    lambda x, y, weight, out: y - x,
+)
 
 
 # ---- limits
@@ -260,7 +229,6 @@ def clamp(input: TensorLike, min: TensorLike | None = None, max: TensorLike | No
         ValueError: both limits are None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.clamp(Tensor([-3.0, 0.5, 3.0]), -1.0, 1.0))
         [-1.   0.5  1. ]
     """
@@ -275,7 +243,6 @@ def clip(input: TensorLike, min: TensorLike | None = None, max: TensorLike | Non
     """Values limited to [min, max]; see `clamp`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.clip(Tensor([-2.0, 0.5, 2.0]), -1.0, 1.0))
         [-1.   0.5  1. ]
     """
@@ -286,7 +253,6 @@ def clip_by_value(x: TensorLike, clip_value_min: TensorLike | None = None, clip_
     """Values limited to [clip_value_min, clip_value_max]; see `clamp`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.clip_by_value(Tensor([-2.0, 0.5, 2.0]), -1.0, 1.0))
         [-1.   0.5  1. ]
     """

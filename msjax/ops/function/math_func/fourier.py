@@ -138,7 +138,6 @@ def fftshift(input: TensorLike, dim: Axes | None = None) -> JaxArray:
     """Frequencies reordered so that 0 is in the middle of the axes `dim` (all by default).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.fftshift(Tensor([0, 1, 2, 3])))
         [2 3 0 1]
     """
@@ -150,7 +149,6 @@ def ifftshift(input: TensorLike, dim: Axes | None = None) -> JaxArray:
     """The inverse of fftshift.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.ifftshift(Tensor([0, 1, 2, 3])))
         [2 3 0 1]
     """
@@ -161,7 +159,6 @@ def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
     """The frequencies of the results of fft of length n, for samples at a distance of d.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.fftfreq(4))
         [ 0.    0.25 -0.5  -0.25]
     """
@@ -172,7 +169,6 @@ def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
     """The frequencies of the results of rfft of length n, for samples at a distance of d.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.rfftfreq(4))
         [0.   0.25 0.5 ]
     """
@@ -242,7 +238,6 @@ def stft(
         ValueError: sizes or modes that don't fit.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.stft(Tensor([1.0, 2.0, 3.0, 4.0]), 4, center=False))
         [[[10.  0.]]
         <BLANKLINE>

@@ -93,7 +93,6 @@ def norm(
         ValueError: `ord` does not go with the axes, or `A` has more than two axes and `ord` but no `dim` is given.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.norm(Tensor([3.0, 4.0])), ops.norm(Tensor([[3.0, 4.0]]), 1, 1))
         5.0 [7.]
     """
@@ -124,7 +123,6 @@ def vector_norm(
         dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.vector_norm(Tensor([3.0, -4.0]), 1))
         7.0
     """
@@ -150,7 +148,6 @@ def matrix_norm(
         dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.matrix_norm(Tensor([[3.0, 0.0], [0.0, 4.0]])))
         5.0
     """
@@ -162,7 +159,6 @@ def cond(A: TensorLike, p: float | str | None = None) -> JaxArray:
     """The condition number of matrices in the norm `p`: the product of the norms of the matrix and its inverse.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.cond(Tensor([[2.0, 0.0], [0.0, 1.0]])))
         2.0
     """
@@ -192,7 +188,6 @@ def dist(input: TensorLike, other: TensorLike, p: float = 2) -> JaxArray:
     """The p-norm of input - other, over all elements.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.dist(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]), 1))
         4.0
     """
@@ -213,7 +208,6 @@ def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0) -> JaxArray:
         Tensor of shape (..., P, R).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.cdist(Tensor([[0.0, 0.0]]), Tensor([[3.0, 4.0], [0.0, 1.0]])))
         [[5. 1.]]
     """
@@ -227,7 +221,6 @@ def pdist(input: Tensor, p: float = 2.0) -> JaxArray:
     """The p-norm distance of each row to each later row, of shape (..., N * (N - 1) / 2).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.pdist(Tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])))
         [5.        1.        4.2426405]
     """
@@ -246,7 +239,6 @@ def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> JaxArray:
         maxnorm (float): the largest norm.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.renorm(Tensor([[3.0, 4.0], [0.0, 1.0]]), 2, 0, 1.0))
         [[0.6 0.8]
          [0.  1. ]]
@@ -302,7 +294,6 @@ def clip_by_norm(x: Tensor | Sequence[Tensor], max_norm: float, norm_type: float
         RuntimeError: the norm is not finite, with `error_if_nonfinite`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.clip_by_norm(Tensor([3.0, 4.0]), 1.0))
         [0.6 0.8]
     """
@@ -338,7 +329,6 @@ def clip_by_global_norm(x: Sequence[Tensor], clip_norm: float = 1.0, use_norm: N
         ValueError: `use_norm` is given, or `clip_norm` is not positive.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.clip_by_global_norm((Tensor([3.0]), Tensor([4.0])), 1.0)[1])
         [0.8]
     """

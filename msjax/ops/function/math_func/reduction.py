@@ -54,7 +54,6 @@ def sum(
         dtype (ms.dtype, optional): the dtype to convert to first, and the sum's. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.sum(Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [3. 7.]
     """
@@ -74,7 +73,6 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool
         TypeError: `x` holds Bools.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.mean(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [2. 3.]
     """
@@ -102,7 +100,6 @@ def prod(
         dtype (ms.dtype, optional): the dtype to convert to first, and the product's. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.prod(Tensor([2.0, 3.0, 4.0])))
         24.0
     """
@@ -133,7 +130,6 @@ def reduce_sum(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The sum over axes (all by default), in the dtype of `x`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.reduce_sum(Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [3. 7.]
     """
@@ -144,7 +140,6 @@ def reduce_mean(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The mean over axes (all by default); see `mean`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.reduce_mean(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [2. 3.]
     """
@@ -162,7 +157,6 @@ def all(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: b
     """True where all values over the axes `axis` (all by default) are true.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.all(Tensor([True, False])))
         False
     """
@@ -174,7 +168,6 @@ def any(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: b
     """True where any value over the axes `axis` (all by default) is true.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.any(Tensor([True, False])))
         True
     """
@@ -186,7 +179,6 @@ def count_nonzero(x: TensorLike, axis: Axes = (), keep_dims: bool = False, dtype
     """How many values over the axes `axis` (all by default) are not 0, as Int32 by default.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.count_nonzero(Tensor([0, 3, 4])))
         2
     """
@@ -207,7 +199,6 @@ def var(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdims: bo
     """The variance over the axes `axis` (all by default), with the divisor N - ddof.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.var(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [1. 1.]
     """
@@ -219,7 +210,6 @@ def std(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdims: bo
     """The standard deviation over the axes `axis` (all by default), with the divisor N - ddof.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.std(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [1. 1.]
     """
@@ -231,7 +221,6 @@ def var_mean(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdim
     """The variance (with the divisor N - ddof) and the mean over the axes `axis`, all by default.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print([str(t) for t in ops.var_mean(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0)])
         ['[1. 1.]', '[2. 3.]']
     """
@@ -245,7 +234,6 @@ def std_mean(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdim
     """The standard deviation (with the divisor N - ddof) and the mean over the axes `axis`, all by default.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print([str(t) for t in ops.std_mean(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0)])
         ['[1. 1.]', '[2. 3.]']
     """
@@ -272,7 +260,6 @@ def logsumexp(input: TensorLike, dim: int | Sequence[int], keepdim: bool = False
         keepdim (bool): whether reduced axes stay, with size 1; also taken as `keep_dims`. Default: False.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.logsumexp(Tensor([1000.0, 1000.0]), 0))
         1000.69315
     """
@@ -289,7 +276,6 @@ def nansum(
     """The sum over the axes `axis` (all by default), NaN counted as 0; of Bools as Int64.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.nansum(Tensor([1.0, 3.0, float('nan')])))
         4.0
     """
@@ -304,7 +290,6 @@ def nanmean(
     """The mean over the axes `axis` (all by default) of the elements that are not NaN.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.nanmean(Tensor([1.0, 3.0, float('nan')])))
         2.0
     """

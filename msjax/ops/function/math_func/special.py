@@ -14,6 +14,7 @@ from msjax.core.base.checks import check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, spread, to_float
+from msjax.ops.dispatch.slopes import with_slopes
 from msjax.ops.function.math_func.tables import binary, unary
 
 __all__ = [
@@ -35,27 +36,12 @@ erfinv: UnaryOperator = unary(
 )
 
 
-@jax.custom_jvp
-def _digamma(x):
-    # jax has NaN at the pole at 0.
-    return jnp.where(x == 0, -jnp.copysign(jnp.asarray(jnp.inf, x.dtype), x), jax.lax.digamma(x))
-
-
-@_digamma.defjvp
-def _digamma_jvp(primals, tangents):
-    (x,), (dx,) = primals, tangents
-    return _digamma(x), jax.lax.polygamma(jnp.ones_like(x), x) * dx
-
-
-@jax.custom_jvp
-def _lgamma(x):
-    return jax.lax.lgamma(x)
-
-
-@_lgamma.defjvp
-def _lgamma_jvp(primals, tangents):
-    return _lgamma(primals[0]), _digamma(primals[0]) * tangents[0]
-
+# jax has NaN at the pole at 0.
+_digamma = with_slopes(
+    lambda x: jnp.where(x == 0, -jnp.copysign(jnp.asarray(jnp.inf, x.dtype), x), jax.lax.digamma(x)),
+    lambda x, out: jax.lax.polygamma(jnp.ones_like(x), x),
+)
+_lgamma = with_slopes(jax.lax.lgamma, lambda x, out: _digamma(x))
 
 lgamma: UnaryOperator = unary("lgamma", _lgamma, "log|gamma(input)|.", (_X, "[0.5723649 0.       ]"), floats=True)
 digamma: UnaryOperator = unary(
@@ -87,7 +73,6 @@ def zeta(input: TensorLike, other: TensorLike) -> JaxArray:
         input, other (Tensor): of one dtype, Float32 or Float64; `other` may be a number.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.zeta(Tensor([2.0]), Tensor([1.0])))
         [1.644934]
     """
@@ -96,20 +81,12 @@ def zeta(input: TensorLike, other: TensorLike) -> JaxArray:
     return jax.lax.zeta(*jnp.broadcast_arrays(*require_same_dtype(input, other, FLOATS_OF_SPECIAL)))
 
 
-@jax.custom_jvp
-def _xlogy(x, y):
-    return jnp.where((x == 0) & (y == y), 0, x * jnp.log(y)).astype(x.dtype)
-
-
-@_xlogy.defjvp
-def _xlogy_jvp(primals, tangents):
-    # jax's slope by x is log(y) also where x is 0 and y is not positive: minus infinity or NaN of a value that is always 0.
-    (x, y), (dx, dy) = primals, tangents
-    out = _xlogy(x, y)
-    by_x = jnp.where((x == 0) & (y <= 0), 0, jnp.log(y)).astype(out.dtype)
-    return out, by_x * dx + (x / y) * dy
-
-
+# jax's slope by x is log(y) also where x is 0 and y is not positive: minus infinity or NaN of a value that is always 0.
+_xlogy = with_slopes(
+    lambda x, y: jnp.where((x == 0) & (y == y), 0, x * jnp.log(y)).astype(x.dtype),
+    lambda x, y, out: jnp.where((x == 0) & (y <= 0), 0, jnp.log(y)).astype(out.dtype),
+    lambda x, y, out: x / y,
+)
 xlogy: BinaryOperator = binary(
     "xlogy", _xlogy, "input * log(other); 0 where input is 0.", ("Tensor([0.0, 2.0]), Tensor([0.0, 1.0])", "[0. 0.]"), floats=True
 )
@@ -120,7 +97,6 @@ def xdivy(x: TensorLike, y: TensorLike) -> JaxArray:
     """x / y, elementwise; 0 where x is 0.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.xdivy(Tensor([0.0, 1.0]), Tensor([0.0, 2.0])))
         [0.  0.5]
     """
@@ -146,7 +122,6 @@ def polygamma(n: Tensor | int, input: Tensor) -> Tensor:
         input (Tensor): any shape, of floats.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.polygamma(Tensor(1), Tensor([1.0])))
         [1.644934]
     """
@@ -158,7 +133,6 @@ def mvlgamma(input: TensorLike, p: int) -> JaxArray:
     """log of the multivariate gamma function of dimension p; input should be above (p - 1) / 2.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.mvlgamma(Tensor([2.0]), 2))
         [0.45158303]
     """

@@ -30,14 +30,11 @@ _R = TypeVar("_R")
 def named(kernel: Callable[..., Any], name: str, doc: str, shown: tuple[str, str] | None) -> Callable[..., Any]:
     kernel.__name__ = kernel.__qualname__ = name
     kernel.__module__ = sys._getframe(2).f_globals["__name__"]
-    kernel.__doc__ = doc if shown is None else f"{doc}\n\n    Example:\n        {_example(name, *shown)}"
+    kernel.__doc__ = doc
+    if shown is not None:
+        lines = (f">>> print(ops.{name}({shown[0]}))", *shown[1].split("\n"))
+        kernel.__doc__ = "\n        ".join((f"{doc}\n\n    Example:", *lines))
     return kernel
-
-
-def _example(name, arguments, printed):
-    used = ", ".join(used for used in ("Tensor", "complex64", "ops") if used in f"{arguments} ops")
-    lines = [f">>> from msjax import {used}", f">>> print(ops.{name}({arguments}))", *printed.split("\n")]
-    return "\n        ".join(lines)
 
 
 def unary(

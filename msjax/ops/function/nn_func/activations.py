@@ -14,6 +14,7 @@ from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.ops.dispatch.slopes import with_slopes
 from msjax.ops.function.math_func.elementary import magnitude, softplus_of, wide_slope
 from msjax.ops.function.math_func.tables import unary
 
@@ -63,7 +64,6 @@ def relu(input: TensorLike, inplace: bool = False) -> Tensor:
         inplace (bool): whether `input` itself gets the result. Default: False.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.relu(Tensor([-1.0, 2.0])))
         [0. 2.]
     """
@@ -107,20 +107,12 @@ def _choose(condition, number, x):
     return jax.lax.select(condition, jax.lax.full_like(x, number), x)
 
 
-def _softsign(x):
-    return _quotient(x)
+def _share(x):
+    return 1 / (1 + magnitude(x))
 
 
-@jax.custom_jvp
-def _quotient(x):
-    return x / (1 + magnitude(x))
-
-
-@_quotient.defjvp
-def _quotient_jvp(primals, tangents):
-    # jax's slope is the difference of numbers that are almost equal where x is large.
-    share = 1 / (1 + magnitude(primals[0]))
-    return _quotient(primals[0]), share * share * tangents[0]
+# jax's slope is the difference of numbers that are almost equal where x is large.
+_softsign = with_slopes(lambda x: x / (1 + magnitude(x)), lambda x, out: _share(x) * _share(x))
 
 
 def _selu(x):
@@ -192,7 +184,6 @@ def gelu(input: TensorLike, approximate: str = "none") -> JaxArray:
         ValueError: an unknown `approximate`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.gelu(Tensor([-1.0, 0.0, 2.0])))
         [-0.15865526  0.          1.9544997 ]
     """
@@ -209,7 +200,6 @@ def leaky_relu(input: TensorLike, alpha: float = 0.2) -> JaxArray:
     """input where positive, alpha * input elsewhere.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.leaky_relu(Tensor([-2.0, 0.5, 2.0]), 0.1))
         [-0.2  0.5  2. ]
     """
@@ -225,7 +215,6 @@ def elu(input_x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """input_x where positive, alpha * (exp(input_x) - 1) elsewhere.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.elu(Tensor([-2.0, 0.5, 2.0])))
         [-0.86466473  0.5         2.        ]
     """
@@ -243,7 +232,6 @@ def celu(x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); `alpha` should not be 0.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.celu(Tensor([-2.0, 0.5, 2.0]), 2.0))
         [-1.2642411  0.5        2.       ]
     """
@@ -258,7 +246,6 @@ def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> 
     """input limited to [min_val, max_val]; the gradient is 1/2 at the limits.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.hardtanh(Tensor([-2.0, 0.5, 2.0])))
         [-1.   0.5  1. ]
     """
@@ -272,7 +259,6 @@ def hardshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
     """input where |input| > lambd, 0 elsewhere.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.hardshrink(Tensor([-2.0, 0.5, 2.0])))
         [-2.  0.  2.]
     """
@@ -291,7 +277,6 @@ def softshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
     """input moved towards 0 by lambd, and 0 where |input| <= lambd.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.softshrink(Tensor([-2.0, 0.5, 2.0])))
         [-1.5  0.   1.5]
     """
@@ -308,7 +293,6 @@ def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> JaxAr
     """log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.softplus(Tensor([-2.0, 0.5, 2.0])))
         [0.126928 0.974077 2.126928]
     """
@@ -327,7 +311,6 @@ def threshold(input: TensorLike, thr: Number | Tensor, value: Number | Tensor) -
     """`value` where input is at most `thr`, input elsewhere; NaN stays.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.threshold(Tensor([-2.0, 0.5, 2.0]), 0.5, 9.0))
         [9. 9. 2.]
     """
@@ -345,7 +328,6 @@ def prelu(input: TensorLike, weight: TensorLike) -> JaxArray:
         weight (Tensor): shape (1,) or (C,).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.prelu(Tensor([-2.0, 4.0]), Tensor([0.25])))
         [-0.5  4. ]
     """
@@ -385,7 +367,6 @@ def rrelu(input: TensorLike, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> 
         ValueError: lower > upper.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.rrelu(Tensor([-1.0, 2.0]), 0.5, 0.5))
         [-0.5  2. ]
     """

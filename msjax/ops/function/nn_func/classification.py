@@ -10,6 +10,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_int, check_number, check_one_of, check_same_shape, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.slopes import with_slopes
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
 
@@ -136,7 +137,6 @@ def nll_loss(
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.nll_loss(Tensor([[-1.0, -2.0]]), Tensor([1])))
         2.0
     """
@@ -181,7 +181,6 @@ def cross_entropy(
         TypeError, ValueError: as in `nll_loss`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.cross_entropy(Tensor([[0.0, 0.0]]), Tensor([1])))
         0.6931472
     """
@@ -199,17 +198,12 @@ def _log(p):
     return jnp.log(jnp.maximum(p, jnp.asarray(_TINY, p.dtype)))
 
 
-@jax.custom_jvp
-def _bce(p, label):
-    return -(label * _log(p) + (1 - label) * _log(1 - p))
-
-
-@_bce.defjvp
-def _bce_jvp(primals, tangents):
-    # MindSpore's form, which is 0, and not infinite, where a probability of 0 or 1 is right.
-    (p, label), (dp, dlabel) = primals, tangents
-    slope = (p - label) / jnp.maximum(p * (1 - p), _TINY)
-    return _bce(p, label), slope * dp + (_log(1 - p) - _log(p)) * dlabel
+# By MindSpore's form of the slope, which is 0, and not infinite, where a probability of 0 or 1 is right.
+_bce = with_slopes(
+    lambda p, label: -(label * _log(p) + (1 - label) * _log(1 - p)),
+    lambda p, label, out: (p - label) / jnp.maximum(p * (1 - p), _TINY),
+    lambda p, label, out: _log(1 - p) - _log(p),
+)
 
 
 @operator(3, name="BinaryCrossEntropy")

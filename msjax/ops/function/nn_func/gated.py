@@ -26,7 +26,6 @@ def glu(x: TensorLike, axis: int = -1) -> JaxArray:
     """The first half along `axis` times the sigmoid of the second half.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.glu(Tensor([1.0, 2.0, 0.0, 0.0])))
         [0.5 1. ]
     """
@@ -39,7 +38,6 @@ def swiglu(input: TensorLike, dim: int = -1) -> JaxArray:
     """The silu of the first half along `dim` times the second half.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.swiglu(Tensor([0.0, 1.0, 2.0, 2.0])))
         [0.        1.4621172]
     """

@@ -55,7 +55,6 @@ def softmax(input: TensorLike, axis: Axes = -1, *, dtype: DTypeLike | None = Non
     """exp(input) / sum(exp(input)) along `axis`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.softmax(Tensor([1.0, 2.0])))
         [0.26894143 0.7310586 ]
     """
@@ -67,7 +66,6 @@ def softmin(x: TensorLike, axis: int = -1, *, dtype: DTypeLike | None = None) ->
     """softmax(-x) along `axis`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.softmin(Tensor([1.0, 2.0])))
         [0.7310586  0.26894143]
     """
@@ -79,7 +77,6 @@ def log_softmax(logits: TensorLike, axis: int = -1) -> JaxArray:
     """log(softmax(logits)) along `axis`, computed without overflow.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.log_softmax(Tensor([1.0, 2.0])))
         [-1.3132616  -0.31326163]
     """
@@ -114,7 +111,6 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, dim: in
         ValueError: `tau` is not positive.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.gumbel_softmax(Tensor([[1.0, 2.0, 3.0]]), hard=True).sum())
         1.0
     """
