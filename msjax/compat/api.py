@@ -49,15 +49,7 @@ class _CellGraphExecutor:
     """Compiles cells, as MindSpore's programs see it."""
 
     def compile(self, obj: Any, *args: Any, phase: str = "predict", **kwargs: Any) -> tuple[str, bool]:
-        """Run a cell once in graph mode, so that its program is there.
-
-        Args:
-            obj (Cell): the cell.
-            args, kwargs: what it is called with.
-
-        Returns:
-            tuple, a name for the program, and True.
-        """
+        """Run a cell once in graph mode, so that its program is there; returns a name for it, and True."""
         jit(obj)(*args, **kwargs)
         return f"{phase}.{type(obj).__name__}", True
 

@@ -22,13 +22,7 @@ _ROWS = {"image": 1, "conv1": 1, "conv2": 2, "fc1": 4, "fc2": 3, "fc3": 1}
 def capture(net: LeNet5, image: Tensor, digit: int) -> Any:
     """Collect activations and gradients of one image by a forward and a backward pre hook on each layer.
 
-    Args:
-        net (LeNet5): the network.
-        image (Tensor): of shape (1, 1, 32, 32).
-        digit (int): the digit whose score is differentiated.
-
-    Returns:
-        (activations, gradients): dicts from the layer's name, and "image", to a numpy.ndarray without the batch's axis.
+    Two dicts, from the layer's name, and "image", to an array without the batch's axis; the gradients are those of the digit's score.
     """
     activations, gradients, handles = {}, {}, []
     for name in LAYERS:
@@ -51,11 +45,7 @@ def capture(net: LeNet5, image: Tensor, digit: int) -> Any:
 
 
 def check_drawable(path: Any) -> str | None:
-    """None if a picture can be written to `path` (pathlib.Path), else the reason why not.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-    """
+    """None if a picture can be written to `path` (pathlib.Path), else the reason why not."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     known = sorted(FigureCanvasAgg.get_supported_filetypes())
@@ -69,14 +59,7 @@ def check_drawable(path: Any) -> str | None:
 
 
 def draw(path: Path, activations: Any, gradients: Any, digit: int, score: float) -> None:
-    """Write the picture.
-
-    Args:
-        path (pathlib.Path): the file.
-        activations, gradients: as `capture` returns them.
-        digit (int): the digit whose score was differentiated.
-        score (float): the network's probability for that digit.
-    """
+    """Write the picture."""
     from matplotlib.figure import Figure
 
     names = ("image", *LAYERS)

@@ -59,7 +59,19 @@ def _convolve(self, n, x, weight):
     return apply(CONV, (x, weight, None), (stride, pads, dilation, self.group))
 
 
-class Conv2D(Form):
+class _Conv(Form):
+    out_channel: int
+    kernel_size: Axes
+    mode: int = 1
+    pad_mode: str = "valid"
+    pad: Axes = 0
+    stride: Axes = 1
+    dilation: Axes = 1
+    group: int = 1
+    data_format: str = "NCHW"
+
+
+class Conv2D(_Conv):
     """A 2-D convolution of (N, C, H, W) with a weight (out_channel, C / group, h, w); see `ops.conv2d`.
 
     Args:
@@ -78,31 +90,13 @@ class Conv2D(Form):
         (1, 4, 3, 3)
     """
 
-    out_channel: int
-    kernel_size: Axes
-    mode: int = 1
-    pad_mode: str = "valid"
-    pad: Axes = 0
-    stride: Axes = 1
-    dilation: Axes = 1
-    group: int = 1
-    data_format: str = "NCHW"
-
     def __call__(self, x: Tensor, weight: Tensor) -> Tensor:
         return _convolve(self, 2, x, weight)
 
 
-class Conv3D(Form):
+class Conv3D(_Conv):
     """A 3-D convolution of (N, C, D, H, W) with a weight (out_channel, C / group, d, h, w); see `Conv2D`."""
 
-    out_channel: int
-    kernel_size: Axes
-    mode: int = 1
-    pad_mode: str = "valid"
-    pad: Axes = 0
-    stride: Axes = 1
-    dilation: Axes = 1
-    group: int = 1
     data_format: str = "NCDHW"
 
     def __call__(self, x: Tensor, weight: Tensor) -> Tensor:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ClassVar
+
 import numpy as np
 
 from msjax.common import dtype as mstype
@@ -34,8 +37,8 @@ def _largest(self, n, x, pad=0, ceil_mode=None, indices=False):
     return pooling.max_pool(x, *_window(self, n, x, pad), (1,) * n, bool(ceil_mode), indices)
 
 
-class MaxPool(Form):
-    """The largest value of each window of (N, C, H, W).
+class _Pool(Form):
+    """The base of pooling over (N, C, H, W).
 
     Args:
         kernel_size, strides (int or tuple): Default: 1.
@@ -47,6 +50,10 @@ class MaxPool(Form):
     strides: Axes = 1
     pad_mode: str = "valid"
     data_format: str = "NCHW"
+
+
+class MaxPool(_Pool):
+    """The largest value of each window of (N, C, H, W)."""
 
     def __call__(self, x: Tensor) -> Tensor:
         return _largest(self, 2, x)
@@ -73,19 +80,8 @@ class MaxPool3D(Form):
         return _largest(self, 3, x, self.pad_list, self.ceil_mode)
 
 
-class MaxPoolWithArgmax(Form):
-    """The largest value of each window of (N, C, H, W), and its number, which counts over channels, too, as Int32.
-
-    Args:
-        kernel_size, strides (int or tuple): Default: 1.
-        pad_mode (str): "valid" (the default) or "same".
-        data_format (str): "NCHW".
-    """
-
-    kernel_size: Axes = 1
-    strides: Axes = 1
-    pad_mode: str = "valid"
-    data_format: str = "NCHW"
+class MaxPoolWithArgmax(_Pool):
+    """The largest value of each window of (N, C, H, W), and its number, which counts over channels, too, as Int32."""
 
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         out, index = _largest(self, 2, x, indices=True)
@@ -93,19 +89,10 @@ class MaxPoolWithArgmax(Form):
         return out, (index + Tensor(np.arange(c).reshape(1, c, 1, 1) * (h * w))).int()
 
 
-class AvgPool(Form):
-    """The mean of each window of (N, C, H, W).
+class AvgPool(_Pool):
+    """The mean of each window of (N, C, H, W)."""
 
-    Args:
-        kernel_size, strides (int or tuple): Default: 1.
-        pad_mode (str): "valid" (the default) or "same".
-        data_format (str): "NCHW".
-    """
-
-    kernel_size: Axes = 1
-    strides: Axes = 1
     pad_mode: str = "VALID"
-    data_format: str = "NCHW"
 
     def __call__(self, x: Tensor) -> Tensor:
         return pooling.avg_pool(x, *_window(self, 2, x, 0), False, self.pad_mode.upper() != "SAME", None, self.name)
@@ -170,32 +157,29 @@ class MaxPool3DWithArgmax(Form):
         return out, index.astype(self.argmax_type)
 
 
-class MaxUnpool2D(Form):
-    """The inverse of max-pooling; see `ops.max_unpool2d`."""
-
+class _MaxUnpool(Form):
     ksize: Axes
     strides: Axes = 0
     pads: Axes = 0
     output_shape: Axes = ()
     data_format: str = "NCHW"
+    _function: ClassVar[Callable[..., Tensor]]
 
     def __call__(self, x: Tensor, argmax: Tensor) -> Tensor:
-        window = (self.ksize, self.strides or None, self.pads, self.output_shape or None)
-        return unpooling.max_unpool2d(x, argmax, *window)
+        return self._function(x, argmax, self.ksize, self.strides or None, self.pads, self.output_shape or None)
 
 
-class MaxUnpool3D(Form):
+class MaxUnpool2D(_MaxUnpool):
+    """The inverse of max-pooling; see `ops.max_unpool2d`."""
+
+    _function = staticmethod(unpooling.max_unpool2d)
+
+
+class MaxUnpool3D(_MaxUnpool):
     """The inverse of max-pooling; see `ops.max_unpool3d`."""
 
-    ksize: Axes
-    strides: Axes = 0
-    pads: Axes = 0
-    output_shape: Axes = ()
     data_format: str = "NCDHW"
-
-    def __call__(self, x: Tensor, argmax: Tensor) -> Tensor:
-        window = (self.ksize, self.strides or None, self.pads, self.output_shape or None)
-        return unpooling.max_unpool3d(x, argmax, *window)
+    _function = staticmethod(unpooling.max_unpool3d)
 
 
 class AdaptiveAvgPool2D(Form, of=pooling.adaptive_avg_pool2d):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_int, check_kind, check_rank, check_type, check_value
@@ -131,55 +134,31 @@ _CONV_DOC = """A convolution over the last {axes} axes.
     """
 
 
-def conv1d(
-    input: TensorLike,
-    weight: Tensor,
-    bias: TensorLike | None = None,
-    stride: Axes = 1,
-    pad_mode: str = "valid",
-    padding: Axes = 0,
-    dilation: Axes = 1,
-    groups: int = 1,
-) -> Tensor:
-    return conv_nd(1, "conv1d", input, weight, bias, stride, pad_mode, padding, dilation, groups)
+class _Convolution(Protocol):
+    def __call__(
+        self, input: TensorLike, weight: Tensor, bias: TensorLike | None = None, stride: Axes = 1, pad_mode: str = "valid",
+        padding: Axes = 0, dilation: Axes = 1, groups: int = 1,
+    ) -> Tensor: ...  # fmt: skip
 
 
-def conv2d(
-    input: TensorLike,
-    weight: Tensor,
-    bias: TensorLike | None = None,
-    stride: Axes = 1,
-    pad_mode: str = "valid",
-    padding: Axes = 0,
-    dilation: Axes = 1,
-    groups: int = 1,
-) -> Tensor:
-    return conv_nd(2, "conv2d", input, weight, bias, stride, pad_mode, padding, dilation, groups)
+def _conv(n: int, sizes: str, x: Sequence[int], w: Sequence[int], shape: Sequence[int]) -> _Convolution:
+    who = f"conv{n}d"
+
+    def call(
+        input: TensorLike, weight: Tensor, bias: TensorLike | None = None, stride: Axes = 1, pad_mode: str = "valid",
+        padding: Axes = 0, dilation: Axes = 1, groups: int = 1,
+    ) -> Tensor:  # fmt: skip
+        return conv_nd(n, who, input, weight, bias, stride, pad_mode, padding, dilation, groups)
+
+    out = ", ".join(f"{size}'" for size in sizes.split(", "))
+    call.__name__ = call.__qualname__ = who
+    call.__doc__ = _CONV_DOC.format(axes=n, sizes=sizes, kernel=sizes.lower(), out=out, name=who, x=x, w=w, shape=shape)
+    return call
 
 
-def conv3d(
-    input: TensorLike,
-    weight: Tensor,
-    bias: TensorLike | None = None,
-    stride: Axes = 1,
-    pad_mode: str = "valid",
-    padding: Axes = 0,
-    dilation: Axes = 1,
-    groups: int = 1,
-) -> Tensor:
-    return conv_nd(3, "conv3d", input, weight, bias, stride, pad_mode, padding, dilation, groups)
-
-
-conv1d.__doc__ = _CONV_DOC.format(
-    axes="1", sizes="L", kernel="l", out="L'", name="conv1d", x=(1, 3, 8), w=(4, 3, 3), shape=(1, 4, 6)
-)
-conv2d.__doc__ = _CONV_DOC.format(
-    axes="2", sizes="H, W", kernel="h, w", out="H', W'", name="conv2d", x=(1, 3, 8, 8), w=(4, 3, 3, 3), shape=(1, 4, 6, 6)
-)
-conv3d.__doc__ = _CONV_DOC.format(
-    axes="3", sizes="D, H, W", kernel="d, h, w", out="D', H', W'", name="conv3d", x=(1, 2, 4, 4, 4), w=(3, 2, 2, 2, 2),
-    shape=(1, 3, 3, 3, 3),
-)  # fmt: skip
+conv1d: _Convolution = _conv(1, "L", (1, 3, 8), (4, 3, 3), (1, 4, 6))
+conv2d: _Convolution = _conv(2, "H, W", (1, 3, 8, 8), (4, 3, 3, 3), (1, 4, 6, 6))
+conv3d: _Convolution = _conv(3, "D, H, W", (1, 2, 4, 4, 4), (3, 2, 2, 2, 2), (1, 3, 3, 3, 3))
 
 
 def conv_transpose2d(
