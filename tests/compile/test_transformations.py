@@ -406,3 +406,22 @@ def test_a_vmap_calls_hooks_once_an_example_where_the_value_depends_on_it():
 def test_large_values_dont_wait_for_the_end_of_the_network(monkeypatch):
     monkeypatch.setattr("msjax.core.hooks.batching.LARGE", 1)
     assert callbacks_and_calls() == (3, ["fc", "relu", ""])
+
+
+def test_operators_with_own_gradients_and_several_results_under_shard_map():
+    net = nn.SequentialCell(nn.Conv2d(1, 2, 2, pad_mode="valid"), nn.BatchNorm2d(2))
+    net.set_train()
+    net.register_backward_hook(lambda cell, grad_input, grad_output: None)
+    apply, params, buffers = ms.functionalize(net)
+    x = np.random.RandomState(0).rand(8, 2, 1, 3, 3).astype(np.float32)
+
+    def loss(params, x):
+        return (apply(params, buffers, x)[0] ** 3).sum()
+
+    on_devices = jax.shard_map(
+        lambda params, x: jax.lax.psum(loss(params, x[0]), "d"), mesh=mesh(), in_specs=(P(), P("d")), out_specs=P()
+    )
+    one_by_one = jax.jit(jax.grad(loss))
+    expected = [one_by_one(params, part) for part in x]
+    for name, found in jax.jit(jax.grad(on_devices))(params, x).items():
+        np.testing.assert_allclose(found, sum(each[name] for each in expected), rtol=2e-4, atol=1e-4)

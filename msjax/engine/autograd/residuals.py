@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common.run_state import Grads, Need
+from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import JaxArray, PyTreeDef
 from msjax.engine.programs.cache import ProgramCache
@@ -158,7 +159,9 @@ class TracedVJP(VJP):
                 full[i] = value
             return fn(*full)
 
-        rule = None if shadowed else getattr(fn, "gradient", None)
+        # In a shard_map, jax adds up over devices what belongs to an operand that is the same on all of them; a rule doesn't.
+        alike = len({jax_slots.varying_axes(jax.typeof(v)) for v in values if v is not None}) < 2
+        rule = None if shadowed or not alike else getattr(fn, "gradient", None)
         found = None if rule is None or not self.slots else rule(self.slots, *values)
         self.by_rule = found is not None
         if found is None:
@@ -170,6 +173,7 @@ class TracedVJP(VJP):
         self.single = not isinstance(out, (tuple, list))
         shadow_out = (out,) if self.single else tuple(out)
         self.shadow = [(o.shape, o.dtype) for o in shadow_out]
+        self._axes = [tuple(jax_slots.varying_axes(jax.typeof(o))) for o in shadow_out]
         if shadowed:
             out = fn(*values)
             self.out = (out,) if self.single else tuple(out)
@@ -183,6 +187,11 @@ class TracedVJP(VJP):
 
     def __call__(self, cts: Grads, need: Need) -> list[JaxArray | None]:
         """Gradients of the inputs; see `gradients`."""
+        # A zero in a shard_map varies as the output does.
+        cts = [
+            jax.lax.pcast(jnp.zeros(shape, dtype), axes, to="varying") if ct is None and axes else ct
+            for ct, axes, (shape, dtype) in zip(cts, self._axes, self.shadow)
+        ]
         return self.gradients(cts, need, self.vjp)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import types
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from flax import nnx
@@ -15,7 +15,6 @@ from msjax.common.parameter import Buffer, Parameter, ParameterTuple
 from msjax.core.base.code import names_in
 from msjax.core.base.flax_slots import is_module_state
 from msjax.core.base.libraries import FRAMEWORKS, is_library
-from msjax.engine.compile.guards import Contents
 
 # Classes of the standard library whose attributes are the user's.
 _NAMESPACES = (
@@ -121,7 +120,7 @@ def _data_of(users):
     return tuple(name for name in found if name != "_abc_impl" and not is_module_state(name))
 
 
-# ---- attributes of cells that no code reads, as far as a walk has seen: what they hold makes no difference to a program
+# ---- attributes
 
 # What lists the parts of a cell reads them by no name.
 _PARTS = (nnx.Module, Parameter, Buffer, ParameterTuple)
@@ -144,38 +143,14 @@ BY_COMPUTED_NAMES = frozenset(
 )
 
 
-class Unread:
-    """The attributes of cells and plain objects that no code has named so far."""
+def always_read(cell: CellBase, attributes: dict[str, Any], libraries: Collection[str]) -> dict[str, Any]:
+    """Those attributes of a cell that are read by other code than the user's.
 
-    def __init__(self):
-        self._left: list[tuple[object, dict[str, Any], Contents | None, int]] = []
-
-    def set_aside(
-        self, cell: CellBase, attributes: dict[str, Any], within: Contents | None, libraries: Collection[str]
-    ) -> dict[str, Any]:
-        """Set those attributes of a cell aside that only code that names them reads; returns the others.
-
-        Args:
-            within: the guard of the container in which the cell was found.
-            libraries: the names that methods use which a library has written for the cell's class.
-        """
-        known = _names_of_cells(tuple([c for c in type(cell).__mro__ if c.__module__.startswith("msjax.nn.cell.")]))
-        read = {
-            name: value for name, value in attributes.items() if name in known or name in libraries or isinstance(value, _PARTS)
-        }
-        if len(read) < len(attributes):
-            self._left.append((cell, {n: v for n, v in attributes.items() if n not in read}, within, 0))
-        return read
-
-    def set_aside_all(self, value: object, attributes: dict[str, Any], within: Contents | None, depth: int) -> None:
-        """Set all attributes of an object aside, which lies at a depth."""
-        self._left.append((value, attributes.copy(), within, depth))
-
-    def take(self, names: Collection[str] | None) -> Iterator[tuple[object, str, Any, Contents | None, int]]:
-        """Take those that have one of some names, or all: (cell or object, name, value, `within`, depth) of each."""
-        for owner, attributes, within, depth in self._left:
-            for name in [*attributes] if names is None else [name for name in attributes if name in names]:
-                yield owner, name, attributes.pop(name), within, depth
+    Args:
+        libraries: the names that methods use which a library has written for the cell's class.
+    """
+    known = _names_of_cells(tuple([c for c in type(cell).__mro__ if c.__module__.startswith("msjax.nn.cell.")]))
+    return {n: value for n, value in attributes.items() if n in known or n in libraries or isinstance(value, _PARTS)}
 
 
 @functools.cache

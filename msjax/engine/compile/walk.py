@@ -31,7 +31,7 @@ from msjax.core.door import Hook, HookSite, HookTable
 from msjax.engine.compile.code_names import (
     BY_COMPUTED_NAMES,
     ENTRIES,
-    Unread,
+    always_read,
     class_attribute,
     holds_user_data,
     is_plain,
@@ -109,7 +109,8 @@ class Walk:
         self._names: set[str] = set()
         self._users_names = set()  # those of them in the users' code
         self._namespaces = []
-        self._unread = Unread()
+        # (cell or plain object, its attributes that no code has named so far, `_within`, depth): what they hold makes no difference.
+        self._unread: list[tuple[Any, dict[str, Any], Contents | None, int]] = []
         self._classes: dict[type, int] = {}  # {class of cells: its depth}
         self._names_of = functools.cache(names_of_class)
         self._all_read = False  # some code may read any attribute, or was not looked at
@@ -117,7 +118,7 @@ class Walk:
         for registry in sorted(HookSite.models_with_hooks, key=lambda registry: registry.number):
             self.found.append(Guard(registry.key, None))
             for hook in registry.hooks:
-                self._hook(hook.fn, hook.observe, hook.traced)
+                self._hook(hook)
         self.follow(roots)
 
     def guards(self) -> Guards:
@@ -244,7 +245,7 @@ class Walk:
         if root is tensor or id(tensor) not in self._visited:
             self._visited[id(tensor)] = None
             for hook in modifiers:
-                self._hook(hook.fn, hook.observe, hook.traced)
+                self._hook(hook)
 
     def _hooks(self, table):
         # Observers stand in slots: which functions they are makes no difference.
@@ -252,17 +253,17 @@ class Walk:
         self.found.append(Hooks(table.key, self._within, hooks))
         for hook in hooks:
             if not isinstance(hook.fn, tuple):
-                self._hook(hook.fn, hook.observe, hook.traced)
+                self._hook(hook)
 
-    def _hook(self, fn, observe, traced):
+    def _hook(self, hook):
         """Look into a hook that becomes part of a program. An observer is called after each run, whatever it reads then; the tools' own
         hooks read nothing of the user's."""
-        method = fn
+        method = hook.fn
         while isinstance(method, functools.partial):
             method = method.func
         own = isinstance(method, types.MethodType) and is_library(type(method.__self__).__module__)
-        if not own and not Hook(0, fn, observe=observe, traced=traced).in_slot:
-            self._visit(fn, 1)
+        if not own and not hook.in_slot:
+            self._visit(hook.fn, 1)
 
     def _module(self, module):
         number, cls = identity(module), type(module)
@@ -278,7 +279,9 @@ class Walk:
             if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
         }
         if isinstance(module, CellBase):
-            attributes = self._unread.set_aside(module, attributes, self._within, self._names_of(cls).libraries)
+            read = always_read(module, attributes, self._names_of(cls).libraries)
+            self._unread.append((module, {n: value for n, value in attributes.items() if n not in read}, self._within, 0))
+            attributes = read
         seen = outline(attributes.values())
         whole = ("module", number, *attributes, seen)
         if isinstance(module, CellBase):
@@ -308,7 +311,7 @@ class Walk:
             self._all_read = self._all_read or not (isinstance(value, _VALUES) or of_library(value))
             return
         if isinstance(value, Hook):
-            self._hook(value.fn, value.observe, value.traced)
+            self._hook(value)
         elif isinstance(value, HookSite):
             for table in value.tables.values():
                 self._hooks(table)
@@ -332,7 +335,7 @@ class Walk:
     def _attributes(self, value, depth):
         attributes, cls = getattr(value, "__dict__", None), type(value)
         if isinstance(attributes, dict) and is_plain(cls):
-            self._unread.set_aside_all(value, attributes, self._within, depth)
+            self._unread.append((value, attributes.copy(), self._within, depth))
             self.found.append(ReadAttributes(cls.__name__, self._within, attributes))
             self.containers.append(attributes)
         elif isinstance(attributes, dict):
@@ -452,7 +455,11 @@ class Walk:
 
     def _visit_attributes(self):
         """Of cells and plain objects, the attributes that some code names; returns whether there are new ones."""
-        taken = [*self._unread.take(None if self._all_read else self._users_names)]
+        taken = [
+            (owner, name, attributes.pop(name), within, depth)
+            for owner, attributes, within, depth in self._unread
+            for name in [name for name in attributes if self._all_read or name in self._users_names]
+        ]
         outer = self._within
         for owner, name, value, self._within, depth in taken:
             known = static_key(value) if type(value) in STATIC else None

@@ -91,8 +91,8 @@ atan2: BinaryOperator = binary(
 )
 
 
-# jax's slope is NaN for a number beside an infinity.
-_hypot = with_slopes(jnp.hypot, lambda x, y, out: x / out, lambda x, y, out: y / out)
+# jax's slope is NaN for a number beside an infinity. A lambda, here and below, since programs of msjax's own functions are kept on disk.
+_hypot = with_slopes(lambda x, y: jnp.hypot(x, y), lambda x, y, out: x / out, lambda x, y, out: y / out)
 hypot: BinaryOperator = binary(
     "hypot",
     _hypot,
@@ -110,8 +110,8 @@ def _share_of_sum(log_of_base):
 
 
 # By the difference of the operands: jax takes the slope of an operand beside an infinite one from its own value.
-_logaddexp = with_slopes(jnp.logaddexp, *_share_of_sum(1))
-_logaddexp2 = with_slopes(jnp.logaddexp2, *_share_of_sum(math.log(2)))
+_logaddexp = with_slopes(lambda x, y: jnp.logaddexp(x, y), *_share_of_sum(1))
+_logaddexp2 = with_slopes(lambda x, y: jnp.logaddexp2(x, y), *_share_of_sum(math.log(2)))
 logaddexp: BinaryOperator = binary(
     "logaddexp",
     _logaddexp,
