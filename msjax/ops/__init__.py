@@ -9,6 +9,7 @@ from msjax.engine.autograd.grad import (
     grad as grad,
     value_and_grad as value_and_grad,
 )
+from msjax.ops.dispatch.docs import complete_examples as _complete_examples
 from msjax.ops.function.array_func import *
 from msjax.ops.function.control.from_jax import from_jax as from_jax
 from msjax.ops.function.control.functions import *
@@ -32,3 +33,5 @@ if TYPE_CHECKING:
     from msjax.ops.operations import *
 else:
     __getattr__, __dir__ = on_first_use(__name__, NOT_OFFERED)
+
+_complete_examples(globals())

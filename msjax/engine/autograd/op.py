@@ -332,7 +332,13 @@ class OpNode(Node):
         else:
             key = tuple([c is not None for c in cts]), need
             given = [c for c in cts if c is not None]
-        kept = self.residuals if self.saved is None and not spec.needs_values else self._all_residuals(spec)
+        kept = self.residuals
+        if self.saved is not None:
+            kept = self.saved("residuals")
+        elif spec.needs_values:
+            # As `spec.collected` does; written out, since half of the operators' gradients come here.
+            of = {"kept": kept, "in": self.values, "out": self.out}
+            kept = [of[kind][i] for kind, i in spec.sources]
         try:  # as `run_cached` does; written out, since every operator's gradient comes here
             grads = spec.backwards[key](*kept, *given)
         except ValueError as error:
@@ -343,13 +349,6 @@ class OpNode(Node):
             return grads
         found = iter(grads)
         return [next(found) if n else None for n in need]
-
-    def _all_residuals(self, spec):
-        if self.saved is not None:
-            return self.saved("residuals")
-        # As `spec.collected` does; written out, since half of the operators' gradients come here.
-        of = {"kept": self.residuals, "in": self.values, "out": self.out}
-        return [of[kind][i] for kind, i in spec.sources]
 
     def _inputs(self, cts, given, need, gradient):
         """The operands at the time of the call; those on the tape as Tensors, unless the gradient does not depend on them.
@@ -400,7 +399,9 @@ class OpNode(Node):
         elif (spec := self.spec) is not None:
             key = ("back", spec, given, need)
             gradient = self.op.derived(key, lambda: self._gradient_op(spec.backward_fn((given, need)), True))
-            grads = apply(gradient, [*self._all_residuals(spec), *cts])
+            saved = self.saved
+            kept = spec.collected(self.residuals, self.values, self.out) if saved is None else saved("residuals")
+            grads = apply(gradient, [*kept, *cts])
         else:
             pullback = self.pullback
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import types
 from collections.abc import Collection
 from typing import Any, NamedTuple
@@ -88,17 +87,26 @@ def method_of(cls: type, name: str) -> types.FunctionType | None:
 
 def names_of_class(cls: type) -> ClassNames:
     """What the instances of a class may read in it."""
-    users = [owner for owner in cls.__mro__ if not is_library(owner.__module__)]
-    own, libraries = dict.fromkeys(name for owner in users for name in vars(owner).copy()), set()
-    if issubclass(cls, CellBase):
-        own = {name: None for name in own if name not in _BEFORE}
-        # Functions of msjax, whose code is not read, may call any method of its own cells, as an optimizer's step does.
-        for owner in itertools.takewhile(lambda owner: not owner.__module__.startswith("msjax.nn.cell."), cls.__mro__):
-            for method in vars(owner).copy().values() if is_library(owner.__module__) else ():
+    is_cell, own, data, libraries, silent, before_cell = issubclass(cls, CellBase), {}, {}, set(), [], True
+    for owner in cls.__mro__:
+        before_cell = before_cell and not owner.__module__.startswith("msjax.nn.cell.")
+        members = vars(owner).copy()
+        if is_library(owner.__module__):
+            # Functions of msjax, whose code is not read, may call any method of its own cells, as an optimizer's step does.
+            for method in members.values() if is_cell and before_cell else ():
                 if isinstance(method, types.FunctionType):
                     libraries.update(names_in(method.__code__))
-    silent = [owner for owner in users if not issubclass(owner, CellBase)]
-    return ClassNames(frozenset(libraries), tuple(own), _data_of(users), silent)
+            continue
+        if not issubclass(owner, CellBase):
+            silent.append(owner)
+        for name, value in members.items():
+            if not is_cell or name not in _BEFORE:
+                own.setdefault(name)
+            if name.startswith("__") or isinstance(value, type) or name == "_abc_impl" or is_module_state(name):
+                continue
+            if not hasattr(type(value), "__get__") or not is_library(type(value).__module__):
+                data.setdefault(name)
+    return ClassNames(frozenset(libraries), tuple(own), tuple(data), silent)
 
 
 def is_plain(cls: type) -> bool:
@@ -107,17 +115,6 @@ def is_plain(cls: type) -> bool:
         return True
     own = all(owner is object or not is_library(owner.__module__) for owner in cls.__mro__)
     return own and not hasattr(cls, "__getattr__") and cls.__getattribute__ is object.__getattribute__
-
-
-def _data_of(users):
-    found = {}
-    for owner in users:
-        for name, value in vars(owner).copy().items():
-            if name.startswith("__") or isinstance(value, type):
-                continue
-            if not hasattr(type(value), "__get__") or not is_library(type(value).__module__):
-                found.setdefault(name)
-    return tuple(name for name in found if name != "_abc_impl" and not is_module_state(name))
 
 
 # ---- attributes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 # An argument in a docstring: "names (type): text", with the lines below it that are indented deeper.
@@ -27,6 +28,13 @@ def with_imports(doc: str | None) -> str | None:
     numpy = f">>> import numpy as np{found[1]}" if "np." in code else ""
     names = sorted({*_NAMES.findall(code)}, key=lambda name: (name.islower(), name))
     return f"{doc[: found.end()]}{numpy}>>> from msjax import {', '.join(names)}{found[1]}{rest}"
+
+
+def complete_examples(names: dict[str, Any]) -> None:
+    """The imports, by `with_imports`, for the examples of a module's functions, given its attributes."""
+    for value in names.values():
+        if isinstance(value, FunctionType):
+            value.__doc__ = with_imports(value.__doc__)
 
 
 class DerivedDoc:

@@ -64,7 +64,6 @@ def dense_to_sparse_coo(tensor: Tensor) -> COOTensor:
         tensor (Tensor): with two axes at least.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> ops.dense_to_sparse_coo(Tensor([[0, 5], [7, 0]])).indices.asnumpy().tolist()
         [[0, 1], [1, 0]]
     """

@@ -49,7 +49,6 @@ def reshape(input: Tensor, shape: Shape) -> Tensor:
         ValueError: the shape has another number of elements.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> ops.reshape(Tensor([1, 2, 3, 4]), (2, -1)).shape
         (2, 2)
     """
@@ -187,7 +186,6 @@ def broadcast_to(input: TensorLike, shape: Sequence[int]) -> Tensor:
         ValueError: the shapes don't fit.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.broadcast_to(Tensor([1.0, 2.0]), (2, 2)))
         [[1. 2.]
          [1. 2.]]
@@ -218,7 +216,6 @@ def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
         dims (tuple[int]): one count for each axis. Fewer counts apply to the last axes; more counts add axes in front.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.tile(Tensor([1, 2]), (2,)))
         [1 2 1 2]
     """
@@ -247,7 +244,6 @@ def repeat_interleave(input: TensorLike, repeats: int | Sequence[int] | Tensor, 
         axis (int, optional): the axis; by default the Tensor is flattened first.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.repeat_interleave(Tensor([1, 2]), Tensor([1, 2])))
         [1 2 2]
     """

@@ -47,7 +47,6 @@ def assign(variable: Parameter, value: TensorLike) -> Parameter:
         ValueError: the shapes differ.
 
     Example:
-        >>> from msjax import Parameter, Tensor, ops
         >>> w = Parameter(Tensor([1.0]), name="w")
         >>> _ = ops.assign(w, Tensor([2.0]))
         >>> print(w.value())

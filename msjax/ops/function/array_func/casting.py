@@ -55,7 +55,6 @@ def cast(input: TensorLike, dtype: DTypeLike) -> Tensor:
         TypeError: `dtype` names no data type.
 
     Example:
-        >>> from msjax import Tensor, int32, ops
         >>> print(ops.cast(Tensor([1.5, 2.5]), int32))
         [1 2]
     """

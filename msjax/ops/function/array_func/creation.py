@@ -54,7 +54,6 @@ def zeros(size: int | Sequence[int] | Tensor, dtype: DTypeLike | None = None) ->
         dtype (ms.dtype, optional): Default: None, for Float32.
 
     Example:
-        >>> from msjax import int32, ops
         >>> print(ops.zeros((2, 2), int32))
         [[0 0]
          [0 0]]
@@ -70,7 +69,6 @@ def ones(shape: int | Sequence[int] | Tensor, dtype: DTypeLike | None = None) ->
         dtype (ms.dtype, optional): Default: None, for Float32.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.ones(3))
         [1. 1. 1.]
     """
@@ -91,7 +89,6 @@ def full(size: int | Sequence[int], fill_value: Number | Tensor, *, dtype: DType
         dtype (ms.dtype, optional): Default: None, for the value's type.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.full((2,), 1.5))
         [1.5 1.5]
     """
@@ -112,7 +109,6 @@ def fill(type: DTypeLike, shape: tuple[int, ...], value: Number | Tensor) -> Ten
         value (number or 0-d Tensor): the value.
 
     Example:
-        >>> from msjax import float32, ops
         >>> print(ops.fill(float32, (2,), 3))
         [3. 3.]
     """
@@ -123,7 +119,6 @@ def fills(x: TensorLike, value: TensorLike) -> Tensor:
     """One value in the shape and dtype of `x`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.fills(Tensor([1.0, 2.0]), 5.0))
         [5. 5.]
     """
@@ -135,7 +130,6 @@ def full_like(input: TensorLike, fill_value: Number | Tensor, *, dtype: DTypeLik
     """One value in the shape and, by default, dtype of another Tensor.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.full_like(Tensor([1.0, 2.0]), 5))
         [5. 5.]
     """
@@ -148,7 +142,6 @@ def zeros_like(input: TensorLike, *, dtype: DTypeLike | None = None) -> Tensor:
     """Zeros of another Tensor's shape and, by default, dtype.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.zeros_like(Tensor([1, 2])))
         [0 0]
     """
@@ -160,7 +153,6 @@ def ones_like(input: TensorLike, *, dtype: DTypeLike | None = None) -> Tensor:
     """Ones of another Tensor's shape and, by default, dtype.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.ones_like(Tensor([1, 2])))
         [1 1]
     """
@@ -177,7 +169,6 @@ def eye(n: int, m: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
         dtype (ms.dtype, optional): Default: None, for Float32.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.eye(2))
         [[1. 0.]
          [0. 1.]]
@@ -212,7 +203,6 @@ def arange(
         ValueError: `step` is 0.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.arange(1, 6, 2))
         [1 3 5]
     """
@@ -234,7 +224,6 @@ def range(start: int, end: int, step: int, maxlen: int = 1000000) -> Tensor:
         ValueError: more than `maxlen` numbers.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.range(0, 6, 2))
         [0 2 4]
     """
@@ -266,7 +255,6 @@ def linspace(start: Number | Tensor, end: Number | Tensor, steps: int | Tensor) 
         ValueError: `steps` is not positive.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.linspace(0, 1, 3))
         [0.  0.5 1. ]
     """
@@ -292,7 +280,6 @@ def logspace(
         dtype (ms.dtype): Default: Float32.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.logspace(Tensor(0.0), Tensor(2.0), 3))
         [  1.  10. 100.]
     """
@@ -320,7 +307,6 @@ def eps(x: TensorLike) -> Tensor:
     """A Tensor of the shape and dtype of `x`, filled with the least step above 1 in that dtype.
 
     Example:
-        >>> from msjax import Tensor, float16, ops
         >>> print(ops.eps(Tensor([1.0], float16)))
         [0.000977]
     """

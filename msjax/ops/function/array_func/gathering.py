@@ -72,7 +72,6 @@ def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: i
         RuntimeError: an index is out of range. (In a compiled program, the result has NaN there.)
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> x = Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
         >>> print(ops.gather(x, Tensor([2, 0]), 0))
         [[5. 6.]
@@ -92,7 +91,6 @@ def index_select(input: TensorLike, axis: int, index: Tensor) -> Tensor:
     """Slices along an axis, picked by a vector of integers.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.index_select(Tensor([[1, 2], [3, 4]]), 1, Tensor([1])))
         [[2]
          [4]]
@@ -136,7 +134,6 @@ def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
         ValueError: the numbers of axes differ.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.gather_d(Tensor([[1, 2], [3, 4]]), 1, Tensor([[0, 0], [1, 0]])))
         [[1 1]
          [4 3]]
@@ -175,7 +172,6 @@ def gather_nd(input_x: Tensor, indices: Tensor) -> Tensor:
         A Tensor of shape ``indices.shape[:-1] + input_x.shape[n:]``.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.gather_nd(Tensor([[1, 2], [3, 4]]), Tensor([[0, 1], [1, 0]])))
         [2 3]
     """
@@ -240,7 +236,6 @@ def embedding(
         A Tensor of shape (*input.shape, size).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.embedding(Tensor([1, 0]), Tensor([[1.0, 2.0], [3.0, 4.0]])))
         [[3. 4.]
          [1. 2.]]

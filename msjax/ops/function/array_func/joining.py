@@ -65,7 +65,6 @@ def concat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
         ValueError: shapes don't fit, or there is no such axis.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> x = Tensor([[1.0, 2.0]])
         >>> print(ops.concat((x, x), axis=1))
         [[1. 2. 1. 2.]]
@@ -90,7 +89,6 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
         ValueError: shapes differ.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> x = Tensor([1.0, 2.0])
         >>> ops.stack((x, x, x), axis=1).shape
         (2, 3)
@@ -127,7 +125,6 @@ def block_diag(*inputs: Any) -> Tensor:
     """Matrices (or vectors, as rows) along the diagonal of a larger matrix of zeros.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.block_diag(Tensor([[1, 2]]), Tensor([[3]])))
         [[1 2 0]
          [0 0 3]]
@@ -150,7 +147,6 @@ def meshgrid(*inputs: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
         ValueError: `indexing` has an unknown value, or an input is not 1-d.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> x, y = ops.meshgrid(Tensor([1, 2]), Tensor([5, 6, 7]))
         >>> x.shape
         (3, 2)

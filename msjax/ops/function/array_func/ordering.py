@@ -41,7 +41,6 @@ def transpose(input: Tensor, dims: Shape | None = None, *, input_perm: Shape | N
         ValueError: `dims` doesn't name each axis once.
 
     Example:
-        >>> from msjax import ops
         >>> ops.transpose(ops.ones((2, 3, 4)), (2, 0, 1)).shape
         (4, 2, 3)
     """
@@ -100,7 +99,6 @@ def flip(input: TensorLike, dims: Axes) -> Tensor:
     """The order of elements reversed along the axes `dims`, a tuple.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.flip(Tensor([1, 2, 3]), (0,)))
         [3 2 1]
     """
@@ -143,7 +141,6 @@ def roll(input: Tensor, shifts: Axes, dims: Axes | None = None) -> Tensor:
         dims (int or tuple, optional): the axes; by default the flattened Tensor is rolled.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.roll(Tensor([1, 2, 3]), 1))
         [3 1 2]
     """

@@ -177,7 +177,6 @@ def scatter_nd(indices: Tensor, updates: Tensor, shape: Sequence[int]) -> Tensor
         shape (tuple[int]): that of the result.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.scatter_nd(Tensor([[1], [3]]), Tensor([5.0, 6.0]), (4,)))
         [0. 5. 0. 6.]
     """
@@ -218,7 +217,6 @@ def scatter(input: Tensor, axis: int, index: Tensor, src: Tensor | Number) -> Te
         src (Tensor or number): what to put in.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> x = ops.zeros((2, 2))
         >>> print(ops.scatter(x, 1, Tensor([[1], [0]]), Tensor([[5.0], [6.0]])))
         [[0. 5.]

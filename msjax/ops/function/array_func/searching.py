@@ -60,7 +60,6 @@ def searchsorted(
         ValueError: `side` has an unknown value or contradicts `right`, or shapes don't fit.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.searchsorted(Tensor([1.0, 3.0, 5.0]), Tensor([3.0, 4.0])))
         [1 2]
     """
@@ -85,7 +84,6 @@ def bucketize(input: Tensor, boundaries: tuple[Number, ...] | list[Number], *, r
         right (bool): an element equal to a boundary belongs to the bucket after it. Default: False.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.bucketize(Tensor([0.5, 1.0, 3.0]), [1.0, 2.0]))
         [0 0 2]
     """
@@ -111,7 +109,6 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         ValueError: `input` is not a vector or has negative elements.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.bincount(Tensor([1, 2, 2])))
         [0. 1. 2.]
     """
@@ -161,7 +158,6 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0.0, max: Number = 0.0) 
         ValueError: `bins` is not positive, or `min` is larger than `max`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.histc(Tensor([1.0, 2.0, 1.0]), bins=4, min=0.0, max=3.0))
         [0. 2. 1. 0.]
     """

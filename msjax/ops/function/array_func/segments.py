@@ -85,7 +85,6 @@ def unsorted_segment_sum(input_x: Tensor, segment_ids: Tensor, num_segments: int
         A Tensor of shape (num_segments, ...).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.unsorted_segment_sum(Tensor([1, 2, 3]), Tensor([0, 1, 0]), 2))
         [4 2]
     """

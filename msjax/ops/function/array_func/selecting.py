@@ -37,7 +37,6 @@ def where(condition: Tensor, input: Tensor | Number | None = None, other: Tensor
             where the condition holds, as `nonzero(condition, as_tuple=True)`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> x = Tensor([-1.0, 2.0])
         >>> print(ops.where(x > 0, x, 0.0))
         [0. 2.]
@@ -116,7 +115,6 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         TypeError: the mask is not a Tensor of Bools, or its value is not known, since the program is being compiled.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> x = Tensor([1.0, 2.0, 3.0])
         >>> print(ops.masked_select(x, x > 1))
         [2. 3.]
@@ -164,7 +162,6 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
         TypeError: the value is not known, since the program is being compiled.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.nonzero(Tensor([0, 3, 5])))
         [[1]
          [2]]
@@ -209,7 +206,6 @@ def one_hot(indices: Tensor, depth: int, on_value: Number | Tensor = 1, off_valu
         ValueError: `depth` is negative.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.one_hot(Tensor([2, 0]), 3))
         [[0 0 1]
          [1 0 0]]
@@ -236,7 +232,6 @@ def sequence_mask(lengths: Tensor, maxlen: int | None = None) -> Tensor:
         maxlen (int, optional): the size of the new last axis; by default the greatest length.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.sequence_mask(Tensor([1, 3])))
         [[ True False False]
          [ True  True  True]]

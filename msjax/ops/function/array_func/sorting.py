@@ -56,7 +56,6 @@ def sort(input_x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Ten
         TypeError: `axis` is not an int or `descending` no bool.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> values, indices = ops.sort(Tensor([3.0, 1.0, 2.0]))
         >>> print(values, indices)
         [1. 2. 3.] [1 2 0]
@@ -80,7 +79,6 @@ def argsort(input: TensorLike, axis: int = -1, descending: bool = False) -> Tens
     """Where each element of the Tensor sorted along `axis` comes from, as Int32.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.argsort(Tensor([3.0, 1.0, 2.0])))
         [1 2 0]
     """
@@ -124,7 +122,6 @@ def topk(input: Tensor, k: int, dim: int | None = None, largest: bool = True, so
         ValueError: the axis has fewer than k elements.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> values, indices = ops.topk(Tensor([3.0, 1.0, 2.0]), 2)
         >>> print(values, indices)
         [3. 2.] [0 2]
@@ -169,7 +166,6 @@ def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
         ValueError: the shapes don't fit.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> scores = Tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]])
         >>> print(ops.intopk(scores, Tensor([2, 0]), 1))
         [False  True]
@@ -217,7 +213,6 @@ def unique(input: Tensor) -> tuple[Tensor, Tensor]:
         TypeError: the value is not known, since the program is being compiled.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> values, places = ops.unique(Tensor([3, 1, 3]))
         >>> print(values, places)
         [3 1] [0 1 0]

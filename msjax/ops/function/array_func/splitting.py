@@ -63,7 +63,6 @@ def split(tensor: TensorLike, split_size_or_sections: int | Sequence[int], axis:
         ValueError: the sizes don't add up to that of the axis, or are not positive.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> for piece in ops.split(Tensor([1, 2, 3]), 2):
         ...     print(piece)
         [1 2]
@@ -92,7 +91,6 @@ def chunk(input: TensorLike, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal size along an axis; the last may be smaller.
 
     Example:
-        >>> from msjax import ops
         >>> [piece.shape for piece in ops.chunk(ops.ones(5), 3)]
         [(2,), (2,), (1,)]
     """
@@ -166,7 +164,6 @@ def unstack(input_x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, without it, as a tuple.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(*ops.unstack(Tensor([[1, 2], [3, 4]])))
         [1 2] [3 4]
     """
@@ -211,7 +208,6 @@ def slice(input_x: TensorLike, begin: Sequence[int], size: Sequence[int]) -> Ten
         ValueError: the block reaches out of the Tensor.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.slice(Tensor([[1, 2, 3], [4, 5, 6]]), (0, 1), (2, 2)))
         [[2 3]
          [5 6]]
@@ -277,7 +273,6 @@ def strided_slice(
         ValueError: a mask is negative, a stride is 0, or the tuples differ in length.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.strided_slice(Tensor([0, 1, 2, 3, 4]), (0,), (5,), (2,)))
         [0 2 4]
     """

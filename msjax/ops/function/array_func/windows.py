@@ -32,7 +32,6 @@ def bartlett_window(window_length: int | Tensor, periodic: bool = True, *, dtype
         dtype (ms.dtype, optional): Default: None, for Float32.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.bartlett_window(4))
         [0.  0.5 1.  0.5]
     """
@@ -46,7 +45,6 @@ def blackman_window(window_length: int | Tensor, periodic: bool = True, *, dtype
         window_length, periodic, dtype: as in `bartlett_window`.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.blackman_window(4).max())
         1.0
     """
@@ -66,7 +64,6 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: DTypeLike |
         dtype (ms.dtype, optional): Default: None, for Float64.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.hann_window(4))
         [0.  0.5 1.  0.5]
     """
@@ -84,7 +81,6 @@ def hamming_window(
         dtype (ms.dtype, optional): Default: None, for Float32.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.hamming_window(4))
         [0.08 0.54 1.   0.54]
     """
@@ -104,7 +100,6 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
         dtype (ms.dtype, optional): Default: None, for Float64.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.kaiser_window(4).max())
         1.0
     """

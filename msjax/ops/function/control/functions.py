@@ -55,7 +55,6 @@ def constexpr(
     """Decorator: a function of constants, evaluated while a program is compiled. Any Python function is, here.
 
     Example:
-        >>> from msjax import ops
         >>> @ops.constexpr
         ... def double(n):
         ...     return 2 * n

@@ -27,7 +27,6 @@ def linearize(fn: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> tu
         (outputs, function from a direction, of the inputs' shapes, to the product).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> out, product = ops.linearize(lambda x: x * x, Tensor([1.0, 2.0]))
         >>> print(out, product(Tensor([1.0, 1.0])))
         [1. 4.] [2. 4.]
@@ -72,7 +71,6 @@ def jet(
         (outputs, their derivatives, of shape (order, *shape)).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> out, derivatives = ops.jet(lambda x: x * x * x, Tensor(2.0), Tensor([1.0, 0.0]))
         >>> print(out, derivatives)
         8.0 [12. 12.]

@@ -52,7 +52,6 @@ def vmap(
         ValueError: `in_axes` or `out_axes` don't fit, or nothing is mapped over.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> dot = ops.vmap(lambda x, y: (x * y).sum(), in_axes=(0, None))
         >>> print(dot(Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([1.0, 10.0])))
         [21. 43.]

@@ -46,7 +46,6 @@ def iou(anchor_boxes: Tensor, gt_boxes: Tensor, mode: str = "iou") -> Tensor:
         ValueError: an unknown mode.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.iou(Tensor([[0.0, 0.0, 4.0, 4.0]]), Tensor([[0.0, 0.0, 2.0, 2.0]])))
         [[0.36]]
     """

@@ -102,7 +102,6 @@ def grid_sample(
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> image, grid = Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), ops.zeros((1, 1, 1, 2))
         >>> print(ops.grid_sample(image, grid))
         [[[[2.5]]]]
@@ -144,7 +143,6 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False)
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> theta = Tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
         >>> print(ops.affine_grid(theta, (1, 1, 1, 2)))
         [[[[-0.5  0. ]

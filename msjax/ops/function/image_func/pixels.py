@@ -42,7 +42,6 @@ def pixel_shuffle(input: TensorLike, upscale_factor: int) -> Tensor:
         TypeError, ValueError: an argument of a wrong type or value.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.pixel_shuffle(Tensor([1.0, 2.0, 3.0, 4.0]).reshape((1, 4, 1, 1)), 2))
         [[[[1. 2.]
            [3. 4.]]]]
@@ -165,7 +164,6 @@ def space_to_batch_nd(input_x: Tensor, block_size: int | Sequence[int], paddings
         paddings (list or tuple): a pair of numbers of zeros for each of these axes.
 
     Example:
-        >>> from msjax import ops
         >>> ops.space_to_batch_nd(ops.ones((1, 1, 2, 2)), [2, 2], [[0, 0], [0, 0]]).shape
         (4, 1, 1, 1)
     """
@@ -245,7 +243,6 @@ def unfold(
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> from msjax import ops
         >>> ops.unfold(ops.ones((1, 2, 3, 4)), 2).shape
         (1, 8, 6)
     """

@@ -180,7 +180,6 @@ def interpolate(
         TypeError, ValueError: an argument of a wrong type or value, or one that the mode doesn't take.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.interpolate(Tensor([[[1.0, 2.0]]]), size=4))
         [[[1. 1. 2. 2.]]]
     """

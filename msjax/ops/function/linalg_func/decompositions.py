@@ -134,7 +134,6 @@ def trace(input: TensorLike) -> Tensor:
         ValueError: not two axes.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.trace(Tensor([[1.0, 2.0], [3.0, 4.0]])))
         5.0
     """
@@ -330,7 +329,6 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
         (permutation, L, U); what is not wanted is left out.
 
     Example:
-        >>> from msjax import Tensor, int32, ops
         >>> print(ops.lu_unpack(Tensor([[2.0, 1.0], [0.5, 3.0]]), Tensor([1, 2], int32))[1])
         [[1.  0. ]
          [0.5 1. ]]

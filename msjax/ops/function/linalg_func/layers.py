@@ -85,7 +85,6 @@ def baddbmm_ext(input: TensorLike, batch1: Tensor, batch2: Tensor, *, beta: Numb
     """beta * input + alpha * (the products of two batches of matrices); see `baddbmm`.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.baddbmm_ext(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2)), beta=0))
         [[[3. 3.]
           [3. 3.]]]

@@ -205,7 +205,6 @@ def tensor_dot(x1: Tensor, x2: Tensor, axes: int | Sequence[int]) -> Tensor:
         axes (int, tuple or list): an int n for the last n axes of `x1` with the first n of `x2`; or the axes of each.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.tensor_dot(Tensor([[1.0, 2.0]]), Tensor([[3.0, 4.0]]), ((0, 1), (0, 1))))
         11.0
     """
@@ -272,7 +271,6 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
         TypeError: an operand is not a Tensor.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.einsum("ij,ij->i", Tensor([[1.0, 2.0]]), Tensor([[3.0, 4.0]])))
         [11.]
     """

@@ -140,7 +140,6 @@ def pinv(x: Tensor, *, atol: float | None = None, rtol: float | None = None, her
         hermitian (bool): whether the matrices are known to be Hermitian. Default: False.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.pinv(Tensor([[2.0, 0.0], [0.0, 4.0]])))
         [[0.5  0.  ]
          [0.   0.25]]

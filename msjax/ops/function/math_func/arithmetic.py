@@ -206,7 +206,6 @@ def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 
         alpha (number): a factor of `other`. Default: 1.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.subtract(Tensor([1.0, 2.0]), 1.0, alpha=2))
         [-1.  0.]
     """
@@ -244,7 +243,6 @@ def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
         input, exponent (Tensor or number): the operands.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.pow(Tensor([1.0, 2.0, 3.0]), 2))
         [1. 4. 9.]
     """
@@ -331,7 +329,6 @@ def addn(x: Sequence[Tensor]) -> Tensor:
         ValueError: it is empty.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.addn([Tensor([1.0]), Tensor([2.0]), Tensor([3.0])]))
         [6.]
     """

@@ -192,7 +192,6 @@ def diff(
         prepend, append (Tensor, optional): joined to `x` first. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.diff(Tensor([1, 4, 9, 16])))
         [3 5 7]
     """
@@ -205,7 +204,6 @@ def diff_ext(
     """Differences of neighbours along an axis; see `diff`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.diff_ext(Tensor([1, 4, 9, 16])))
         [3 5 7]
     """
@@ -228,7 +226,6 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
         dim (int): the axis. Default: -1.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.trapz(Tensor([1.0, 2.0, 3.0])))
         4.0
     """

@@ -232,7 +232,6 @@ def logit(input: TensorLike, eps: float | None = None) -> Tensor:
         eps (float, optional): input is limited to [eps, 1 - eps] first. Default: None, for no limit.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.logit(Tensor([0.5, 0.75])))
         [0.        1.0986123]
     """

@@ -229,7 +229,6 @@ def clamp(input: TensorLike, min: TensorLike | None = None, max: TensorLike | No
         ValueError: both limits are None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.clamp(Tensor([-3.0, 0.5, 3.0]), -1.0, 1.0))
         [-1.   0.5  1. ]
     """
@@ -244,7 +243,6 @@ def clip(input: TensorLike, min: TensorLike | None = None, max: TensorLike | Non
     """Values limited to [min, max]; see `clamp`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.clip(Tensor([-2.0, 0.5, 2.0]), -1.0, 1.0))
         [-1.   0.5  1. ]
     """
@@ -255,7 +253,6 @@ def clip_by_value(x: TensorLike, clip_value_min: TensorLike | None = None, clip_
     """Values limited to [clip_value_min, clip_value_max]; see `clamp`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.clip_by_value(Tensor([-2.0, 0.5, 2.0]), -1.0, 1.0))
         [-1.   0.5  1. ]
     """

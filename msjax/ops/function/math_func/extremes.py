@@ -23,7 +23,6 @@ def reduce_max(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The largest values over axes (all by default); see `amax`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.reduce_max(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [3. 4.]
     """
@@ -34,7 +33,6 @@ def reduce_min(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The smallest values over axes (all by default); see `amin`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.reduce_min(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [1. 2.]
     """
@@ -103,7 +101,6 @@ def amax(
         where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.amax(Tensor([[1.0, 5.0], [3.0, 4.0]]), 0))
         [3. 5.]
     """
@@ -126,7 +123,6 @@ def amin(
         initial (number, optional): the result is at most this. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.amin(Tensor([[1.0, 5.0], [3.0, 4.0]]), 0))
         [1. 4.]
     """
@@ -186,7 +182,6 @@ def max(
         TypeError: `axis` is not an int.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> values, indices = ops.max(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
         >>> print(values, indices)
         [5. 4.] [1 1]
@@ -203,7 +198,6 @@ def min(
         As in `max`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> values, indices = ops.min(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
         >>> print(values, indices)
         [1. 3.] [0 0]

@@ -159,7 +159,6 @@ def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
     """The frequencies of the results of fft of length n, for samples at a distance of d.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.fftfreq(4))
         [ 0.    0.25 -0.5  -0.25]
     """
@@ -170,7 +169,6 @@ def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
     """The frequencies of the results of rfft of length n, for samples at a distance of d.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.rfftfreq(4))
         [0.   0.25 0.5 ]
     """
@@ -240,7 +238,6 @@ def stft(
         ValueError: sizes or modes that don't fit.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.stft(Tensor([1.0, 2.0, 3.0, 4.0]), 4, center=False))
         [[[10.  0.]]
         <BLANKLINE>

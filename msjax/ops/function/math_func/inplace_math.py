@@ -61,7 +61,6 @@ def normal_(input: Tensor, mean: Number | Tensor = 0, std: Number | Tensor = 1, 
         generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> x = Tensor([0.0, 0.0])
         >>> print(ops.normal_(x, 5.0, 0.0) is x, x)
         True [5. 5.]
@@ -79,7 +78,6 @@ def uniform_(input: Tensor, from_: Number = 0, to: Number = 1, *, generator: Gen
         generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.uniform_(Tensor([1.0, 2.0])).shape)
         (2,)
     """
@@ -97,7 +95,6 @@ def exponential_(input: Tensor, lambd: float = 1, *, generator: Generator | None
         generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.exponential_(Tensor([1.0, 2.0])).shape)
         (2,)
     """
@@ -115,7 +112,6 @@ def bernoulli_(input: Tensor, p: float | Tensor = 0.5, *, generator: Generator |
         generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.bernoulli_(Tensor([5.0, 5.0]), 1.0))
         [1. 1.]
     """
@@ -133,7 +129,6 @@ def random_(input: Tensor, from_: int = 0, to: int | None = None, *, generator: 
         generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.random_(Tensor([1.0, 2.0]), 3, 4))
         [3. 3.]
     """

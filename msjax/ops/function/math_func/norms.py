@@ -294,7 +294,6 @@ def clip_by_norm(x: Tensor | Sequence[Tensor], max_norm: float, norm_type: float
         RuntimeError: the norm is not finite, with `error_if_nonfinite`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.clip_by_norm(Tensor([3.0, 4.0]), 1.0))
         [0.6 0.8]
     """
@@ -330,7 +329,6 @@ def clip_by_global_norm(x: Sequence[Tensor], clip_norm: float = 1.0, use_norm: N
         ValueError: `use_norm` is given, or `clip_norm` is not positive.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.clip_by_global_norm((Tensor([3.0]), Tensor([4.0])), 1.0)[1])
         [0.8]
     """

@@ -130,7 +130,6 @@ def reduce_sum(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The sum over axes (all by default), in the dtype of `x`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.reduce_sum(Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [3. 7.]
     """
@@ -141,7 +140,6 @@ def reduce_mean(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The mean over axes (all by default); see `mean`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.reduce_mean(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [2. 3.]
     """
@@ -262,7 +260,6 @@ def logsumexp(input: TensorLike, dim: int | Sequence[int], keepdim: bool = False
         keepdim (bool): whether reduced axes stay, with size 1; also taken as `keep_dims`. Default: False.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.logsumexp(Tensor([1000.0, 1000.0]), 0))
         1000.69315
     """

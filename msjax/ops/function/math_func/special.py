@@ -122,7 +122,6 @@ def polygamma(n: Tensor | int, input: Tensor) -> Tensor:
         input (Tensor): any shape, of floats.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.polygamma(Tensor(1), Tensor([1.0])))
         [1.644934]
     """

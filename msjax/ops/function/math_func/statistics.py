@@ -55,7 +55,6 @@ def median(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Tenso
         (values, indices): two Tensors, the second of Int64.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> values, indices = ops.median(Tensor([3.0, 1.0, 2.0]))
         >>> print(values, indices)
         2.0 2
@@ -67,7 +66,6 @@ def nanmedian(input: TensorLike, axis: int = -1, keepdims: bool = False) -> tupl
     """The median along an axis of the elements that are not NaN, and its index; see `median`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.nanmedian(Tensor([3.0, 1.0, float("nan")]))[0])
         1.0
     """
@@ -117,7 +115,6 @@ def quantile(input: Tensor, q: float | Tensor, axis: int | None = None, keepdims
         ValueError: `q` is out of range.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.quantile(Tensor([0.0, 1.0, 2.0, 3.0]), 0.5))
         1.5
     """
@@ -129,7 +126,6 @@ def nanquantile(input: TensorLike, q: float, axis: int | Sequence[int] | None = 
     """The q-th quantiles of the elements that are not NaN; see `quantile`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.nanquantile(Tensor([1.0, 3.0, float('nan')]), 0.5))
         2.0
     """
@@ -152,7 +148,6 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
         aweights (Tensor, optional): the weight of each observation. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.cov(Tensor([[0.0, 2.0], [2.0, 0.0]])))
         [[ 2. -2.]
          [-2.  2.]]

@@ -64,7 +64,6 @@ def relu(input: TensorLike, inplace: bool = False) -> Tensor:
         inplace (bool): whether `input` itself gets the result. Default: False.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.relu(Tensor([-1.0, 2.0])))
         [0. 2.]
     """
@@ -368,7 +367,6 @@ def rrelu(input: TensorLike, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> 
         ValueError: lower > upper.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.rrelu(Tensor([-1.0, 2.0]), 0.5, 0.5))
         [-0.5  2. ]
     """

@@ -260,8 +260,6 @@ def flash_attention_score(
         ValueError: an unknown layout.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax import Tensor, ops
         >>> x = Tensor(np.ones((1, 3, 8), np.float32))
         >>> ops.flash_attention_score(x, x, x, 2, scalar_value=0.5).shape
         (1, 3, 8)

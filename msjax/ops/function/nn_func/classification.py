@@ -137,7 +137,6 @@ def nll_loss(
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.nll_loss(Tensor([[-1.0, -2.0]]), Tensor([1])))
         2.0
     """
@@ -182,7 +181,6 @@ def cross_entropy(
         TypeError, ValueError: as in `nll_loss`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.cross_entropy(Tensor([[0.0, 0.0]]), Tensor([1])))
         0.6931472
     """

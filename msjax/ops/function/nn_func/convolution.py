@@ -184,7 +184,6 @@ def conv_transpose2d(
         Tensor, of shape (N, C_out, H', W') with H' = (H - 1) * stride - 2 * padding + dilation * (h - 1) + output_padding + 1.
 
     Example:
-        >>> from msjax import ops
         >>> ops.conv_transpose2d(ops.ones((1, 3, 4, 4)), ops.ones((3, 2, 3, 3)), stride=2).shape
         (1, 2, 9, 9)
     """
@@ -271,7 +270,6 @@ def bias_add(input_x: Tensor, bias: Tensor) -> Tensor:
         bias (Tensor): of shape (C,).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.bias_add(Tensor([[1.0, 2.0]]), Tensor([0.5, 0.25])))
         [[1.5  2.25]]
     """

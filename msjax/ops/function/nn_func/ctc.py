@@ -120,7 +120,6 @@ def ctc_loss(
         TypeError, ValueError: an argument of a wrong type or value.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> log_probs = ops.log_softmax(ops.zeros((3, 1, 2)))
         >>> loss, _ = ops.ctc_loss(log_probs, Tensor([[1]]), Tensor([3]), Tensor([1]))
         >>> print(round(float(loss), 4))

@@ -72,7 +72,6 @@ def dropout(input: TensorLike, p: float = 0.5, training: bool = True, seed: int 
         ValueError: `p` is out of range.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.dropout(Tensor([1.0, 2.0]), 0.5, training=False))
         [1. 2.]
     """
@@ -109,7 +108,6 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         ValueError: another number of axes, or `p` is out of range.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.dropout1d(ops.ones((2, 3, 4)), 0.5).shape)
         (2, 3, 4)
     """
@@ -124,7 +122,6 @@ def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True) -> Tenso
         p, training: as in `dropout1d`, whose errors it raises.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.dropout2d(ops.ones((2, 3, 4, 4)), 0.5).shape)
         (2, 3, 4, 4)
     """
@@ -139,7 +136,6 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         p, training: as in `dropout1d`, whose errors it raises.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.dropout3d(ops.ones((2, 3, 4, 4, 4)), 0.5).shape)
         (2, 3, 4, 4, 4)
     """

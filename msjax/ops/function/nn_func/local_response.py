@@ -47,7 +47,6 @@ def lrn(
         TypeError, ValueError: an argument of a wrong type or value.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.lrn(Tensor([[[[3.0]], [[4.0]]]]), bias=0.0).flatten())
         [0.6 0.8]
     """

@@ -42,7 +42,6 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         ValueError: an unknown reduction, or the shapes don't fit.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.mse_loss(Tensor([1.0, 2.0]), Tensor([1.0, 4.0])))
         2.0
     """
@@ -97,7 +96,6 @@ def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: 
         ValueError: an unknown reduction.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.smooth_l1_loss(Tensor([0.5, 3.0]), Tensor([0.0, 0.0])))
         [0.125 2.5  ]
     """
@@ -284,7 +282,6 @@ def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float =
         eps (float): the least product of their lengths. Default: 1e-8.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.cosine_similarity(Tensor([[1.0, 0.0]]), Tensor([[1.0, 1.0]])))
         [0.70710677]
     """

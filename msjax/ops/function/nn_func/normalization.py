@@ -218,7 +218,6 @@ def batch_norm(
         ValueError: `momentum` is not in [0, 1].
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> one, zero = ops.ones((1,)), ops.zeros((1,))
         >>> print(ops.batch_norm(Tensor([[1.0], [2.0]]), zero, one, one, zero, eps=0.0))
         [[1.]
@@ -290,7 +289,6 @@ def layer_norm(
         ValueError: the input's shape doesn't end with `normalized_shape`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.layer_norm(Tensor([[1.0, 3.0]]), (2,), eps=0.0))
         [[-1.  1.]]
     """
@@ -332,7 +330,6 @@ def group_norm(
         ValueError: it doesn't divide the channels.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.group_norm(Tensor([[1.0, 3.0, 2.0, 2.0]]), 2, eps=1.0))
         [[-0.70710677  0.70710677  0.          0.        ]]
     """

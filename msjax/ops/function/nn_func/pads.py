@@ -67,7 +67,6 @@ def pad(input_x: Tensor, padding: Sequence[int] | Tensor, mode: str = "constant"
             that takes none, or a reflection reaches too far.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.pad(Tensor([1, 2, 3]), (1, 2), value=9))
         [9 1 2 3 9 9]
     """

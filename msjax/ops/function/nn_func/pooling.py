@@ -109,7 +109,6 @@ def avg_pool1d(
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.avg_pool1d(Tensor([[[1.0, 2.0, 3.0, 4.0]]]), 2, 2))
         [[[1.5 3.5]]]
     """
@@ -131,7 +130,6 @@ def avg_pool2d(
         divisor_override (int): if not 0, what sums are divided by. Default: 0.
 
     Example:
-        >>> from msjax import ops
         >>> ops.avg_pool2d(ops.ones((1, 1, 4, 4)), 2, 2).shape
         (1, 1, 2, 2)
     """
@@ -179,7 +177,6 @@ def max_pool2d(
         Tensor of shape (N, C, H', W'), or with `return_indices` a tuple of that and an Int64 Tensor.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.max_pool2d(Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), 2))
         [[[[4.]]]]
     """
@@ -222,7 +219,6 @@ def lp_pool1d(x: Tensor, norm_type: float, kernel_size: Axes, stride: int | None
         ceil_mode (bool): whether the output's size is rounded up. Default: False.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.lp_pool1d(Tensor([[[3.0, 4.0]]]), 2, 2))
         [[[5.]]]
     """
@@ -269,7 +265,6 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int) -> Tensor:
         output_size (int): has to divide L.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.adaptive_avg_pool1d(Tensor([[[1.0, 2.0, 3.0, 4.0]]]), 2))
         [[[1.5 3.5]]]
     """
@@ -289,7 +284,6 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
         output_size (int or tuple): for both axes, or (height, width); None keeps an axis as it is.
 
     Example:
-        >>> from msjax import ops
         >>> ops.adaptive_avg_pool2d(ops.ones((1, 2, 7, 8)), (3, None)).shape
         (1, 2, 3, 8)
     """
@@ -325,7 +319,6 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
         return_indices (bool): whether to return, too, where the maxima are, counted in C order over (H, W), as Int64.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.adaptive_max_pool2d(Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), (1, 2)))
         [[[[3. 4.]]]]
     """

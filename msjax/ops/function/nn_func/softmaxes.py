@@ -111,7 +111,6 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, dim: in
         ValueError: `tau` is not positive.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.gumbel_softmax(Tensor([[1.0, 2.0, 3.0]]), hard=True).sum())
         1.0
     """

@@ -69,7 +69,6 @@ def max_unpool2d(
         TypeError, ValueError: an argument of a wrong type, shape or value.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> out, index = ops.max_pool2d(Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), 2, return_indices=True)
         >>> print(ops.max_unpool2d(out, index, 2))
         [[[[0. 0.]
@@ -127,7 +126,6 @@ def fractional_max_pool2d(
         ValueError: none or both of size and ratio are given, or the windows don't fit.
 
     Example:
-        >>> from msjax import ops
         >>> ops.fractional_max_pool2d(ops.ones((1, 2, 7, 8)), 2, output_size=(3, 4)).shape
         (1, 2, 3, 4)
     """

@@ -42,7 +42,6 @@ def bernoulli(input: Tensor, p: Tensor | float = 0.5, seed: int | None = None) -
         ValueError: `p` is a number out of range.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.bernoulli(Tensor([5, 5]), 1.0))
         [1 1]
     """
@@ -54,7 +53,6 @@ def bernoulli_ext(input: TensorLike, *, generator: Generator | None = None) -> T
     """Ones with the probabilities that `input` holds, else zeros, of its shape and dtype.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.bernoulli_ext(Tensor([0.0, 1.0])))
         [0. 1.]
     """
@@ -97,7 +95,6 @@ def multinomial(input: TensorLike, num_samples: int, replacement: bool = True, s
         ValueError: more indices wanted than there are, without replacement.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.multinomial(Tensor([0.0, 1.0]), 3))
         [1 1 1]
     """
@@ -123,7 +120,6 @@ def multinomial_with_replacement(x: TensorLike, seed: int, offset: int, numsampl
     """Random indices, drawn with weights, as Int64; drawn again where there are fewer, whatever `replacement` says.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.multinomial_with_replacement(Tensor([[0.0, 1.0]]), 0, 0, 3))
         [[1 1 1]]
     """
@@ -151,7 +147,6 @@ def random_categorical(logits: Tensor, num_sample: int, seed: int = 0, dtype: DT
         Tensor of shape (batch, num_sample).
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.random_categorical(ops.zeros((2, 5)), 3).shape)
         (2, 3)
     """
@@ -173,7 +168,6 @@ def shuffle(x: Tensor, seed: int | None = None) -> Tensor:
         seed (int, optional): makes the order the same in every run of the program. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.shuffle(Tensor([1, 2, 3])).sum())
         6
     """
@@ -204,7 +198,6 @@ def choice_with_mask(input_x: Tensor, count: int = 256, seed: int | None = None)
         (index, mask): places of shape (count, axes), as Int32, zeros where there are not enough; which are real.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.choice_with_mask(Tensor([False, True]), 1)[0])
         [[1]]
     """
@@ -264,7 +257,6 @@ def uniform_candidate_sampler(
         (sampled classes, how often each true class is expected, how often each sampled class is).
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.uniform_candidate_sampler(Tensor([[0]]), 1, 4, True, 4)[0].sum())
         6
     """
@@ -279,7 +271,6 @@ def log_uniform_candidate_sampler(
     """Random classes in [0, range_max), the class k with weight log((k + 2) / (k + 1)); see `uniform_candidate_sampler`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.log_uniform_candidate_sampler(Tensor([[0]]), num_sampled=3)[0].shape)
         (3,)
     """

@@ -59,7 +59,6 @@ def uniform(
         dtype (ms.dtype): Float32 or an integer type. Default: Float32.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.uniform((3, 1), Tensor([0.0, 1.0]), Tensor(2.0)).shape)
         (3, 2)
     """
@@ -98,7 +97,6 @@ def normal(shape: Sequence[int], mean: Tensor | Number, stddev: Tensor | Number,
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.normal((3, 1), Tensor([0.0, 1.0]), 1.0).shape)
         (3, 2)
     """
@@ -134,7 +132,6 @@ def laplace(shape: Sequence[int], mean: Tensor | Number, lambda_param: Tensor | 
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.laplace((2, 3), 0.0, 1.0).shape)
         (2, 3)
     """
@@ -153,7 +150,6 @@ def standard_laplace(shape: Sequence[int], seed: int | None = None) -> Tensor:
     """Random numbers of the Laplace distribution of mean 0 and scale 1, as Float32; see `laplace`.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.standard_laplace((2, 3)).shape)
         (2, 3)
     """
@@ -178,7 +174,6 @@ def gamma(shape: Sequence[int], alpha: Tensor, beta: Tensor, seed: int | None = 
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.gamma((3, 1), Tensor([1.0, 2.0]), Tensor([1.0])).shape)
         (3, 2)
     """
@@ -194,7 +189,6 @@ def random_gamma(shape: Sequence[int] | Tensor, alpha: Tensor, seed: int | None 
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.random_gamma((2,), Tensor([1.0, 2.0])).shape)
         (2, 2)
     """
@@ -222,7 +216,6 @@ def poisson(shape: Sequence[int], mean: Tensor, seed: int | None = None) -> Tens
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.poisson((3, 1), Tensor([1.0, 5.0])).shape)
         (3, 2)
     """
@@ -242,7 +235,6 @@ def random_poisson(
         dtype (ms.dtype): Default: Float32.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.random_poisson((2,), Tensor([1.0, 2.0])).shape)
         (2, 2)
     """

@@ -177,7 +177,6 @@ def rand(*size: int, dtype: DTypeLike | None = None, seed: int | None = None) ->
         ValueError: `dtype` is not a float type.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.rand(2, 3).shape)
         (2, 3)
     """
@@ -188,7 +187,6 @@ def rand_like(input: TensorLike, seed: int | None = None, *, dtype: DTypeLike | 
     """Random numbers, uniform in [0, 1), of another Tensor's shape and, by default, dtype; see `rand`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.rand_like(Tensor([1.0, 2.0])).shape)
         (2,)
     """
@@ -202,7 +200,6 @@ def randn(*size: int, dtype: DTypeLike | None = None, seed: int | None = None) -
         size, dtype, seed: as in `rand`, whose errors it raises.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.randn(2, 3).shape)
         (2, 3)
     """
@@ -213,7 +210,6 @@ def randn_like(input: TensorLike, seed: int | None = None, *, dtype: DTypeLike |
     """Random numbers of the standard normal distribution, of another Tensor's shape and, by default, dtype; see `randn`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.randn_like(Tensor([1.0, 2.0])).shape)
         (2,)
     """
@@ -228,7 +224,6 @@ def standard_normal(shape: int | tuple[int, ...] | Tensor, seed: int | None = No
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.standard_normal((2, 3)).shape)
         (2, 3)
     """
@@ -250,7 +245,6 @@ def randint(
         ValueError: low >= high, or `dtype` is not an integer type.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.randint(3, 4, (2,)))
         [3 3]
     """
@@ -270,7 +264,6 @@ def randint_like(input: TensorLike, low: int, high: int, seed: int | None = None
     """Random integers, uniform in [low, high), of another Tensor's shape and, by default, dtype; see `randint`.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.randint_like(Tensor([1, 2]), 3, 4))
         [3 3]
     """
@@ -301,7 +294,6 @@ def randperm(n: int | Tensor, seed: int = 0, offset: int = 0, dtype: DTypeLike =
     After `set_seed`, each call gives the same order of so many integers, as in MindSpore.
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.randperm(4).sum())
         6
     """
