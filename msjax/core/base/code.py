@@ -9,6 +9,7 @@ code names. The text of a Tensor whose value is not known yet is right only wher
 from __future__ import annotations
 
 import builtins
+import contextlib
 import dis
 import functools
 import inspect
@@ -16,8 +17,9 @@ import itertools
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 # Methods of builtin containers and files that return None.
 _NONE_METHODS = frozenset(
@@ -25,7 +27,7 @@ _NONE_METHODS = frozenset(
     "__setitem__ __delitem__ difference_update intersection_update symmetric_difference_update".split()
 )
 _NONE_BUILTINS = (print, setattr, delattr, breakpoint)
-UNKNOWN = object()
+_UNKNOWN = object()
 
 # Methods assumed to return None if their object is unknown, as in ``found[name].append(x)``.
 _LIST_METHODS = frozenset(("append", "extend", "appendleft", "extendleft"))
@@ -210,23 +212,23 @@ def _jumps_with_value(instructions, n):
 
 def _calls_for_nothing(instructions, function, owner, depth) -> bool:
     """True if the call that the instructions end with is one that returns None."""
-    callee, attribute = called(instructions, _NamesInFunction(function, owner))
-    if callee is UNKNOWN:
+    callee, attribute = _called(instructions, _names_in_function(function, owner))
+    if callee is _UNKNOWN:
         return attribute in _LIST_METHODS
     return callable(callee) and _returns_none(callee, depth + 1)
 
 
-def called(instructions: list[dis.Instruction], names: Names) -> tuple[Any, str | None]:
-    """(callee, attribute name or None) of the call with which the instructions end; the callee may be UNKNOWN.
+def _called(instructions, names):
+    """(callee, attribute name or None) of the call with which the instructions end; the callee may be _UNKNOWN.
 
     The callee is the expression that begins at the same position as the call; the arguments begin later.
 
     Args:
         instructions: those of one function, from its beginning.
-        names: an object whose methods `globally`, `closed` and `local` look up a name's value.
+        names (_Names): what its names stand for.
     """
     start = _start(instructions[-1])
-    callee, attribute = UNKNOWN, None
+    callee, attribute = _UNKNOWN, None
     if start is None:
         return callee, attribute
     # Where Python has CALL_KW, the names of the keywords are a constant before it, at the position of the call.
@@ -241,17 +243,17 @@ def called(instructions: list[dis.Instruction], names: Names) -> tuple[Any, str 
             continue
         attribute = None
         if name in ("LOAD_GLOBAL", "LOAD_NAME"):
-            callee = names.globally(arg)
+            callee = names.globals.get(arg, _UNKNOWN)
         elif name in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
-            callee = names.closed(arg)
+            callee = names.closed.get(arg, _UNKNOWN)
         elif name.startswith("LOAD_FAST"):
-            callee = names.local(arg)
+            callee = names.local.get(arg, _UNKNOWN)
         elif name == "LOAD_CONST":
             callee = arg
         elif name in ("LOAD_ATTR", "LOAD_METHOD"):
             callee, attribute = _attribute(callee, arg), arg
         else:
-            callee = UNKNOWN
+            callee = _UNKNOWN
     return callee, attribute
 
 
@@ -261,13 +263,13 @@ def _start(instruction):
 
 
 def _attribute(value, name):
-    """value.name, or UNKNOWN if looking it up would run user code."""
-    if value is UNKNOWN:
-        return UNKNOWN
+    """value.name, or _UNKNOWN if looking it up would run user code."""
+    if value is _UNKNOWN:
+        return _UNKNOWN
     try:
         found = inspect.getattr_static(value, name)
     except AttributeError:
-        return UNKNOWN
+        return _UNKNOWN
     if isinstance(found, (property, types.MemberDescriptorType)) or (
         hasattr(type(found), "__get__")
         and not isinstance(
@@ -282,47 +284,34 @@ def _attribute(value, name):
             ),
         )
     ):
-        return UNKNOWN
+        return _UNKNOWN
     return getattr(value, name)
 
 
-class Names(Protocol):
-    """What the names in a piece of code stand for: globals, variables of closures, and locals; `UNKNOWN` for what can't be known."""
+class _Names(NamedTuple):
+    """What the names in a piece of code stand for, by kinds of variables; those that are missing can't be known.
 
-    def globally(self, name: str) -> Any: ...
-    def closed(self, name: str) -> Any: ...
-    def local(self, name: str) -> Any: ...
+    Attributes:
+        constants: those of the code.
+    """
+
+    globals: Mapping[str, Any]
+    closed: Mapping[str, Any]
+    local: Mapping[str, Any]
+    constants: tuple[Any, ...] = ()
 
 
-class _NamesInFunction:
-    """Looks up the present values of the names in a function."""
-
-    def __init__(self, function: types.FunctionType, owner: object):
-        self.globals: dict[str, Any] = function.__globals__
-        closure = function.__closure__ or ()
-        self.cells: dict[str, Any] = dict(zip(function.__code__.co_freevars, closure))
-        self.first = function.__code__.co_varnames[:1] if owner is not None else ()
-        self.owner = owner
-        defaults = function.__defaults__ or ()
-        count = function.__code__.co_argcount
-        self.defaults = dict(zip(function.__code__.co_varnames[count - len(defaults) : count], defaults))
-
-    def globally(self, name):
-        if name in self.globals:
-            return self.globals[name]
-        return getattr(builtins, name, UNKNOWN)
-
-    def closed(self, name):
-        try:
-            return self.cells[name].cell_contents
-        except (KeyError, ValueError):
-            return UNKNOWN
-
-    def local(self, name):
-        if self.first and name == self.first[0]:
-            return self.owner
-        # Loops bind a name by a default such as log=log; hooks are called without it.
-        return self.defaults.get(name, UNKNOWN)
+def _names_in_function(function, owner):
+    code, closed = function.__code__, {}
+    for name, variable in zip(code.co_freevars, function.__closure__ or ()):
+        with contextlib.suppress(ValueError):  # not assigned yet
+            closed[name] = variable.cell_contents
+    # Loops bind a name by a default such as log=log; hooks are called without it.
+    defaults, count = function.__defaults__ or (), code.co_argcount
+    local = dict(zip(code.co_varnames[count - len(defaults) : count], defaults))
+    if owner is not None:
+        local |= dict.fromkeys(code.co_varnames[:1], owner)
+    return _Names(ChainMap(function.__globals__, builtins.__dict__), closed, local)
 
 
 # ---- where texts go
@@ -344,12 +333,12 @@ def goes_to_print(frame: types.FrameType | None) -> bool:
     at = next((i for i, instruction in enumerate(instructions) if instruction.offset == frame.f_lasti), None)
     if at is None:
         return False
-    names = _NamesInFrame(frame)
+    names = _Names(ChainMap(frame.f_globals, frame.f_builtins), frame.f_locals, frame.f_locals, frame.f_code.co_consts)
     if instructions[at].opname == "PRECALL":
         at += 1  # Python 3.11, once it has specialized the call to a builtin
     now = instructions[at]
     if now.opname.startswith("CALL"):
-        callee = called(instructions[: at + 1], names)[0]
+        callee = _called(instructions[: at + 1], names)[0]
         if callee is print:
             return _to_stdout(instructions, at, names)
         if callee is not str and callee is not repr and not _is_format(callee):
@@ -377,7 +366,7 @@ def _is_printed(instructions, at, names):
             continue
         if not now.opname.startswith("CALL"):
             return False
-        callee = called(instructions[: at + 1], names)[0]
+        callee = _called(instructions[: at + 1], names)[0]
         if callee is print:
             return _to_stdout(instructions, at, names)
         return getattr(callee, "__name__", None) == "write" and getattr(callee, "__self__", None) is sys.stdout
@@ -425,22 +414,3 @@ def _plain_percent(instructions, at):
         if (where.lineno, where.col_offset) == (start.lineno, start.col_offset):
             return before.opname == "LOAD_CONST" and isinstance(before.argval, str) and not _FITTED.search(before.argval)
     return False
-
-
-class _NamesInFrame:
-    """What the names in a running function stand for."""
-
-    def __init__(self, frame):
-        self._frame = frame
-        self.constants = frame.f_code.co_consts
-
-    def globally(self, name: str) -> Any:
-        for names in (self._frame.f_globals, self._frame.f_builtins):
-            if name in names:
-                return names[name]
-        return UNKNOWN
-
-    def local(self, name: str) -> Any:
-        return self._frame.f_locals.get(name, UNKNOWN)
-
-    closed = local

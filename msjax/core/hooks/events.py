@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msjax.core.base.state import ACTIVITY
 from msjax.core.hooks.returns import HookPlace, check_observer_result
@@ -17,22 +17,6 @@ from msjax.core.hooks.template import Template
 
 if TYPE_CHECKING:
     from msjax.core.hooks.hook import Hook
-
-
-class AfterRunCode(Protocol):
-    """The source of the Python function that runs a program's events after the program."""
-
-    def name(self, value: Any) -> str:
-        """A name in the function for an object."""
-        ...
-
-    def line(self, text: str) -> None:
-        """Add a line to the function."""
-        ...
-
-    def present(self, get: Callable[[], Any]) -> str:
-        """A name in the function for what `get` returns at its beginning."""
-        ...
 
 
 class Event:
@@ -55,10 +39,6 @@ class Event:
     def __call__(self, arrays: Sequence[Any]) -> None:
         """Run the event with the values that a run of the program has computed."""
         raise NotImplementedError
-
-    def write(self, code: AfterRunCode, outputs: Sequence[str]) -> None:
-        """Write the line that runs the event; `outputs` is the code of its values."""
-        code.line(f"{code.name(self)}([{', '.join(outputs)}])")
 
     def present(self) -> Callable[[Sequence[Any]], None]:
         """The event with its current hook, whichever hook stands there later."""
@@ -147,21 +127,16 @@ class HookCall(Event):
         return self.place.text(self.fn())
 
     def __call__(self, arrays: Sequence[Any]) -> None:
-        self._call(self.fn(), arrays)
+        self.call(self.fn(), arrays)
 
-    def _call(self, fn, arrays):
+    def call(self, fn: Callable[..., Any], arrays: Sequence[Any]) -> None:
+        """Call a hook with the values of a run."""
         result = fn(*[get() for get in self.head], *self.args.fill(arrays))
         if result is not None:
             check_observer_result(result, self.place, fn)
 
-    def write(self, code: AfterRunCode, outputs: Sequence[str]) -> None:
-        fn = code.name(self._fn) if self.slot is None else code.present(self.slot.fn)
-        head = "".join(f"{code.name(get)}(), " for get in self.head)
-        code.line(f"r = {fn}({head}*{self.args.source(code.name, outputs)})")
-        code.line(f"if r is not None: {code.name(check_observer_result)}(r, {code.name(self.place)}, {fn})")
-
     def present(self) -> Callable[[Sequence[Any]], None]:
-        return self if self.slot is None else functools.partial(self._call, self.slot.fn())
+        return self if self.slot is None else functools.partial(self.call, self.slot.fn())
 
 
 class OwnCall(HookCall):

@@ -41,10 +41,6 @@ class ModuleSubject:
         self.later = later
         self.present = present
 
-    def slot(self, kind: str, number: int, hook: Hook) -> Slot | None:
-        """The slot of one of its hooks; None of a modifier, and where hooks can't come and go."""
-        return Slot(self.present, kind, number, hook) if self.present is not None and hook.in_slot else None
-
 
 class Values(ValueKind):
     """The values that hooks get, the first argument of hooks, and the nodes of the backward pass.
@@ -68,7 +64,8 @@ class Values(ValueKind):
 
     def slot(self, subject: Any, kind: str, number: int, hook: Hook) -> Slot | None:
         """The slot of one of the hooks of a call that is traced; None of a modifier, and where hooks can't come and go."""
-        return subject.slot(kind, number, hook) if isinstance(subject, ModuleSubject) else None
+        present = subject.present if isinstance(subject, ModuleSubject) and hook.in_slot else None
+        return None if present is None else Slot(present, kind, number, hook)
 
     # ---- nodes of the backward pass
 

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import jax
 
 from msjax.core.base.typing import JaxArray
-from msjax.core.hooks.events import Event, each_lane
+from msjax.core.hooks.events import Event, HookCall, each_lane
 from msjax.core.hooks.primitive import COLLECTED
+from msjax.core.hooks.returns import check_observer_result
 from msjax.core.hooks.template import Template
 
 
@@ -84,7 +85,7 @@ class AfterRun:
 
 
 class _Code:
-    """The code of the function; what events write it with."""
+    """The code of the function."""
 
     def __init__(self, events, everything, waits, result, holes, numbers):
         self._lines: list[str] = []
@@ -101,7 +102,7 @@ class _Code:
             self._begin.append("p = {}")
         for event in sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0):
             if event not in others:
-                event.event.write(self, [f"o[{n if numbers is None else numbers[n]}]" for n in event.values])
+                self._write(event.event, [f"o[{n if numbers is None else numbers[n]}]" for n in event.values])
             elif isinstance(event, FromCallbacks):
                 self.line(f"{self.name(_from_callbacks)}({self.name(event.events)}, p)")
             else:
@@ -110,6 +111,16 @@ class _Code:
         if waits:
             self.line(f"{self.name(_rest_from_callbacks)}({self.name(frozenset(everything))}, p)")
         self._result = "None" if result is None else result.source(self.name, [f"o[{n}]" for n in holes])
+
+    def _write(self, event, outputs):
+        """Write the lines that run an event; `outputs` is the code of its values."""
+        if not isinstance(event, HookCall):
+            self.line(f"{self.name(event)}([{', '.join(outputs)}])")
+            return
+        fn = self.name(event.fn()) if event.slot is None else self.present(event.slot.fn)
+        head = "".join(f"{self.name(get)}(), " for get in event.head)
+        self.line(f"r = {fn}({head}*{event.args.source(self.name, outputs)})")
+        self.line(f"if r is not None: {self.name(check_observer_result)}(r, {self.name(event.place)}, {fn})")
 
     def name(self, value: Any) -> str:
         name = self._known.get(id(value))

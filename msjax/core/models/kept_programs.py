@@ -8,7 +8,6 @@ from typing import Any
 import jax
 
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.compiler_options import options_for
 from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.base.recent import Recent
 from msjax.core.base.split import Split
@@ -103,7 +102,9 @@ def pure_of(model: Any) -> Pure:
     return Pure(anchor, (), lambda state, options, args, kwargs: (*options.of_function(fn)(*args, **kwargs), None))
 
 
-def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any, quick: bool = False) -> Any:
+def run_kept(
+    model: Any, key: Any, program: Callable[..., Any], *given: Any, options: Callable[[Any], dict[str, Any]] | None = None
+) -> Any:
     """Run a compiled function of a model, which is kept.
 
     Args:
@@ -111,7 +112,7 @@ def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any, qui
         key: what the program is found by, beside the model.
         program (callable): ``program(pure, state, *given)``, where `pure` is the model as a `Pure`.
         given: its other arguments, pytrees.
-        quick (bool): True for a program that is run a few times, where compiling takes longest: see `quick_options`.
+        options (callable, optional): gives the compiler's options for operands, such as `options_of_few_runs`.
     """
     pure = pure_of(model)
     split = Split.of((pure.state, *given))
@@ -122,9 +123,9 @@ def run_kept(model: Any, key: Any, program: Callable[..., Any], *given: Any, qui
 
     if pure.changes:
         return run_same_program(lambda arrays: run(Split(arrays, split.rest)), split.arrays).joined()
-    options = options_for(split.arrays) if quick and not any(map(is_tracer, split.arrays)) else {}
+    chosen = {} if options is None or any(map(is_tracer, split.arrays)) else options(split.arrays)
 
     owner = None if pure.owner is None else identity(pure.owner)
-    found_by = pure.anchor, owner, key, bool(options)
+    found_by = pure.anchor, owner, key, bool(chosen)
     owners = () if pure.owner is None else (pure.owner,)
-    return _KEPT.of(found_by, lambda: jax.jit(run, compiler_options=options or None), _MOST, owners)(split).joined()
+    return _KEPT.of(found_by, lambda: jax.jit(run, compiler_options=chosen or None), _MOST, owners)(split).joined()

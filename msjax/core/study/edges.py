@@ -209,7 +209,9 @@ def scores(
         else:
             parts = (jnp.arange(steps) + 0.5) / steps
             found = jax.tree.map(lambda each: each.mean(0), jax.lax.map(slopes, parts.astype(start.dtype)))
-        values = jnp.stack([jnp.stack([jnp.vdot(change, found[reader]) for reader in readers]) for change in changes])
+        # One product: a sum for each edge took XLA most of the time to compile.
+        values = jnp.stack([found[reader].ravel() for reader in readers])
+        values = changes.reshape(len(senders), -1) @ values.T
     return jnp.where(there, values, jnp.nan)
 
 

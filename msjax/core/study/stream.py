@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.checks import check_int, check_one_of, check_str
+from msjax.core.base.compiler_options import options_for, options_of_few_runs
 from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.inputs import call_of, inputs_of
@@ -54,15 +55,15 @@ class Stream:
         self.model, self.blocks, self.start = model, blocks, start
         self._is_block = is_block(blocks)
 
-    def _kept(self, name, key, work, patterns, call, *given):
-        """Run ``work(program, *given)`` in a compiled program, which is kept."""
+    def _kept(self, name, key, work, patterns, call, *given, options=options_of_few_runs):
+        """Run ``work(program, *given)`` in a compiled program, which is kept; `options` as for `run_kept`."""
         wanted = [*([] if self.start else [f"{self.blocks}:in[0]"]), *patterns]
 
         def program(pure, state, call, given):
             return on_tape(pure, state, wanted, call, lambda program: work(program, *given))
 
         with on_behalf_of(name):
-            return run_kept(self.model, (name, self.blocks, self.start, *key), program, call, given, quick=True)
+            return run_kept(self.model, (name, self.blocks, self.start, *key), program, call, given, options=options)
 
     def _tape(self, edit=None, derivatives=False):
         def entrance(name):
@@ -250,7 +251,8 @@ class Stream:
             if translators is None:
                 translators = self._kept("tune", ("first",), first, (), call)
                 state = optimizer.init(translators)
-            translators, state = self._kept("tune", (Same(optimizer.update),), work, (), call, translators, state)
+            key = (Same(optimizer.update),)
+            translators, state = self._kept("tune", key, work, (), call, translators, state, options=options_for)
         if translators is None:
             raise ValueError("For 'tune', there should be at least one batch, but there is none.")
         return translators
@@ -299,7 +301,8 @@ class Stream:
             return tuple(graph.parts), tuple(graph.present), scores(graph, parts, again, metric, method, steps, chunk, end)
 
         key = Same(metric), method, heads, steps, chunk
-        return Edges(*self._kept("edges", key, work, ("*:in",), inputs_of(clean), self._parts_of(corrupt, heads)))
+        parts, options = self._parts_of(corrupt, heads), options_of_few_runs if method == "attribution" else options_for
+        return Edges(*self._kept("edges", key, work, ("*:in",), inputs_of(clean), parts, options=options))
 
     def _graph(self, program, heads):
         tape, _, result, entrance = self._walked(program)

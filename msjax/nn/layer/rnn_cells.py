@@ -17,6 +17,7 @@ from msjax.core.base.checks import check_bool, check_kind, check_one_of, check_p
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
+from msjax.ops.dispatch.platforms import on_cpu
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 
@@ -51,6 +52,10 @@ def _lstm_step(projected, hidden, states):
     i, f, g, o = jnp.split(projected + hidden, 4, -1)
     c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
     return jax.nn.sigmoid(o) * jnp.tanh(c), c
+
+
+# For weights of more rows, the product without a transposed copy takes longer than with one: what it adds up lies far apart in memory.
+_FAR_APART = 1024
 
 
 # For each kind: the new states of what the products with the input and with h are, and the old ones; and how many blocks of rows (gates)
@@ -115,7 +120,7 @@ def _layer_gradient(slots, x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, rever
     jax's derivative adds one up at each step, which takes as long as the loop.
     """
     added = kind != "gru"  # the two products are only added up, so that one gradient is that of both
-    projected, project = jax.vjp(_affine, x, w_ih, b_ih)
+    projected = _affine(x, w_ih, b_ih)
     first, turned = _first_states(x, h, c, w_hh, kind), w_hh.T.astype(x.dtype)
 
     def advance(states, given):
@@ -129,7 +134,7 @@ def _layer_gradient(slots, x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, rever
 
     last, (out, before, pulls) = jax.lax.scan(advance, first, (projected, _there(x, lengths)), reverse=reverse)
 
-    def pull(project, pulls, before, w_hh, b_hh, cts):
+    def pull(pulls, x, before, w_ih, w_hh, cts):
         ct, *ct_last = cts
 
         def back(ct_states, given):
@@ -139,14 +144,36 @@ def _layer_gradient(slots, x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, rever
             return (d_h, *d_states[1:]), d_products
 
         d_states, d_products = jax.lax.scan(back, tuple(ct_last), (ct, pulls), reverse=not reverse)
-        d_x, d_w_ih, d_b_ih = project(d_products[0])
-        # The products with the states that the loop has gone through: only their weights' gradients are left.
-        d_w_hh, d_b_hh = jax.vjp(lambda w_hh, b_hh: _affine(before, w_hh, b_hh), w_hh, b_hh)[1](d_products[-1])
+        of_x, of_h = d_products[0], d_products[-1]
+        d_x = jnp.matmul(of_x, w_ih.astype(of_x.dtype))
+        if added:
+            d_w_ih, d_w_hh = _of_weights(of_x, x, before)
+        else:
+            (d_w_ih,), (d_w_hh,) = _of_weights(of_x, x), _of_weights(of_h, before)
+        d_w_ih, d_w_hh = d_w_ih.astype(w_ih.dtype), d_w_hh.astype(w_hh.dtype)
         d_c = d_states[1] if kind == "lstm" else None
+        d_b_ih, d_b_hh = (None if b is None else d.sum((0, 1)).astype(b.dtype) for b, d in ((b_ih, of_x), (b_hh, of_h)))
         found = (d_x, d_states[0], d_c, None, d_w_ih, d_w_hh, d_b_ih, d_b_hh)
         return tuple(g if i in slots else None for i, g in enumerate(found))
 
-    return (out, *last), jax.tree_util.Partial(pull, project, pulls, before, w_hh, b_hh)
+    return (out, *last), jax.tree_util.Partial(pull, pulls, x, before, w_ih, w_hh)
+
+
+def _of_weights(d_products, *inputs):
+    """The gradients, (rows, features) each, of the weights that several (steps, batch, features) were multiplied with."""
+
+    def over_both_axes(d_products, *inputs):
+        return [jax.lax.dot_general(d_products, x, (((0, 1), (0, 1)), ((), ()))) for x in inputs]
+
+    def at_once(d_products, *inputs):
+        # Over two axes, XLA would first make a transposed copy of `d_products`, which takes as long as the products.
+        x, d_products = (a.reshape(-1, a.shape[-1]) for a in (jnp.concatenate(inputs, 2), d_products))
+        found = jax.lax.dot_general(x, d_products, (((0,), (0,)), ((), ())))
+        return jax.lax.split(found.T, [a.shape[-1] for a in inputs], 1)
+
+    if d_products.shape[2] > _FAR_APART:
+        return over_both_axes(d_products, *inputs)
+    return on_cpu(at_once, over_both_axes, d_products, *inputs)
 
 
 _layer.gradient = _layer_gradient

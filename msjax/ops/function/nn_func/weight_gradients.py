@@ -28,8 +28,8 @@ def elements_of_windows(x_shape, weight_shape, stride, padding, dilation, group)
 def examples_in_a_piece(x, weight, stride, padding, dilation, group):
     """For how many examples at a time XLA's gradient of the weight stays in the cache; 0 where it does with the whole batch.
 
-    It is a convolution with windows as large as the output and the examples for channels. From about 2,000 pixels or a million
-    elements of windows on, the same work takes two to four times as long.
+    It is a convolution with windows as large as the output and the examples for channels. XLA gives it to YNNPACK, which from about 2,000 pixels
+    or a million elements of windows on takes two to four times as long for the same work as in pieces.
     """
     one = elements_of_windows(x.shape, weight.shape, stride, padding, dilation, group)
     split = any(jax.typeof(x).sharding.spec)  # over devices, by explicit axes of a mesh
