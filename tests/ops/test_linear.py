@@ -1,5 +1,6 @@
 """Matrix products, decompositions, solvers."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -178,3 +179,14 @@ def test_errors():
         ops.batch_dot(x, x, (0, 1))
     with pytest.raises(ValueError, match="two axes"):
         ops.trace(ms.Tensor(B))
+
+
+@pytest.mark.parametrize("spec", [("d",), (None, "d")])
+def test_gradient_of_dense_where_axes_of_a_mesh_are_explicit(spec):
+    mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Explicit,))
+    ones = np.ones((4, 2), np.float32)
+    with jax.set_mesh(mesh):
+        x = ms.Tensor(jax.device_put(np.arange(16, dtype=np.float32).reshape(2, 4, 2), jax.NamedSharding(mesh, jax.P(*spec))))
+        weight = ms.Tensor(jax.device_put(ones, jax.NamedSharding(mesh, jax.P())))
+        got = ms.grad(lambda w: ops.dense(x, w).sum())(weight)
+    assert got.asnumpy().tolist() == [[56.0, 64.0]] * 4

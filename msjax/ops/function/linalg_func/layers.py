@@ -112,8 +112,8 @@ def dense(input: TensorLike, weight: TensorLike, bias: Tensor | None = None) -> 
 
 def _dense_gradient(slots, input, weight, bias):
     """The output and its gradient (see `TracedVJP`), which keeps the operands themselves and no transposed copy of the weight."""
-    if weight.ndim != 2:
-        return None
+    if weight.ndim != 2 or any(jax.typeof(a).sharding.mesh.explicit_axes for a in (input, weight)):
+        return None  # on explicit axes of a mesh, jax's own derivative knows how the gradients are sharded
 
     def pull(input, weight, ct):
         d_input = jnp.tensordot(ct, weight, 1) if 0 in slots else None
