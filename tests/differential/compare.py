@@ -161,7 +161,10 @@ def _stage(case, way, a, b, logs):
             return None
         if way.startswith("objects"):
             log, found = ([entry for entry in entries if not _nothing_arrived(entry)] for entries in (log, found))
-        return _log(case, way, log, found[: len(log)] if functional else found)
+        if functional:
+            log, found = _without_dropped(case, log, found)
+            found = found[: len(log)]
+        return _log(case, way, log, found)
     for w in b.warnings:
         if w not in a.warnings:
             return "warning: " + re.sub(r"C\d+|h\d+|v\d+|line \d+", "_", w)[:140], w
