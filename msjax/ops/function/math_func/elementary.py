@@ -46,7 +46,7 @@ def _quotient(x):
 
 
 # jax takes the slope at 0 as 1.
-_real_abs = with_slopes(jnp.abs, lambda x, out: _sign(x))
+_real_abs = with_slopes(lambda x: jnp.abs(x), lambda x, out: _sign(x))
 
 
 def magnitude(x: TensorLike) -> JaxArray:
