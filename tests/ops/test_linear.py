@@ -190,3 +190,15 @@ def test_gradient_of_dense_where_axes_of_a_mesh_are_explicit(spec):
         weight = ms.Tensor(jax.device_put(ones, jax.NamedSharding(mesh, jax.P())))
         got = ms.grad(lambda w: ops.dense(x, w).sum())(weight)
     assert got.asnumpy().tolist() == [[56.0, 64.0]] * 4
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (2, 1), (2, 2)])
+def test_gradient_of_dense_has_the_shape_of_a_bias_that_is_broadcast(shape):
+    x, weight = ms.Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), ms.Tensor([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]])
+    bias = ops.zeros(shape, ms.float32)
+    scale = ms.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    d_x, d_weight, d_bias = ms.grad(lambda *operands: (ops.dense(*operands) * scale).sum(), (0, 1, 2))(x, weight, bias)
+    assert d_x.asnumpy().tolist() == [[1.0, 2.0, 4.0], [3.0, 4.0, 10.0]]
+    assert d_weight.asnumpy().tolist() == [[13.0, 17.0, 21.0], [18.0, 24.0, 30.0]]
+    wanted = {(): 10.0, (1,): [10.0], (2,): [4.0, 6.0], (2, 1): [[3.0], [7.0]], (2, 2): [[1.0, 2.0], [3.0, 4.0]]}
+    assert d_bias.asnumpy().tolist() == wanted[shape]

@@ -112,14 +112,17 @@ def dense(input: TensorLike, weight: TensorLike, bias: Tensor | None = None) -> 
 
 def _dense_gradient(slots, input, weight, bias):
     """The output and its gradient (see `TracedVJP`), which keeps the operands themselves and no transposed copy of the weight."""
-    if weight.ndim != 2 or any(jax.typeof(a).sharding.mesh.explicit_axes for a in (input, weight)):
-        return None  # on explicit axes of a mesh, jax's own derivative knows how the gradients are sharded
+    out = dense.op.fn(input, weight, bias)  # first, since it says what is no operand
+    broadcast = bias is not None and bias.shape != out.shape[-1:]
+    # On explicit axes of a mesh, jax's own derivative knows how the gradients are sharded.
+    if weight.ndim != 2 or broadcast or any(jax.typeof(a).sharding.mesh.explicit_axes for a in (input, weight)):
+        return None
 
     def pull(input, weight, ct):
         d_input = jnp.tensordot(ct, weight, 1) if 0 in slots else None
         return d_input, _of_weight(input, ct) if 1 in slots else None, ct.sum(tuple(range(ct.ndim - 1))) if 2 in slots else None
 
-    return dense.op.fn(input, weight, bias), jax.tree_util.Partial(pull, input, weight)
+    return out, jax.tree_util.Partial(pull, input, weight)
 
 
 def _of_weight(x, ct):
