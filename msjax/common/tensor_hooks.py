@@ -96,7 +96,8 @@ class HookList:
     @property
     def gradient(self) -> tuple[Hook, ...]:
         """The hooks that are there now, in a tuple: another thread may add and remove some meanwhile."""
-        return tuple(self.hooks.values())
+        # Python makes this of a list, which goes through the dict in one step: in tuple(), it may collect garbage, and run other threads, on the way.
+        return (*self.hooks.values(),)
 
     def _hooks_around(self):
         return self
