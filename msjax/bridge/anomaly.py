@@ -114,6 +114,9 @@ class detect_anomaly(Origins):
         return f"{made.operation} of {shapes}{where}, which the forward pass called here (innermost line last):{lines}"
 
 
+_NAN = Check("nan", "detect_anomaly")
+
+
 def _have_nan(gradients):
     arrays = [getattr(g, "_value", g) for g in gradients]
-    return Check("nan", "detect_anomaly")([a for a in arrays if not is_tracer(a)])
+    return _NAN([a for a in arrays if not is_tracer(a)])

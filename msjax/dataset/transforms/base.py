@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,8 +10,7 @@ import numpy as np
 from msjax.core.base.checks import check_kind
 from msjax.dataset.checks import check_list
 from msjax.dataset.values import as_value
-
-_EXAMPLE = re.compile(r"Example:(\n +)(?=>>> (?!import |from ))")
+from msjax.ops.dispatch.docs import with_imports
 
 
 class Transform:
@@ -26,11 +24,9 @@ class Transform:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        doc, (_, _, package, *_) = vars(cls).get("__doc__"), f"{cls.__module__}...".split(".", 3)
-        found = _EXAMPLE.search(doc) if doc and cls.__module__.startswith("msjax.dataset.") else None
-        if doc and found:
-            numpy = f">>> import numpy as np{found[1]}" if "np." in doc[found.end() :] else ""
-            cls.__doc__ = f"{doc[: found.end()]}{numpy}>>> from msjax.dataset import {package}{found[1]}{doc[found.end() :]}"
+        if cls.__module__.startswith("msjax.dataset."):
+            package = cls.__module__.split(".")[2]
+            cls.__doc__ = with_imports(vars(cls).get("__doc__"), f"from msjax.dataset import {package}")
 
     def __call__(self, *values: Any) -> Any:
         if not values:

@@ -18,16 +18,19 @@ _CODE = re.compile(r"(?:>>>|\.\.\.) (.*)")
 _NAMES = re.compile(r"(?<![\w.\"'])(Parameter|Tensor|complex64|float16|float32|int32|nn|ops)\b(?!=)")
 
 
-def with_imports(doc: str | None) -> str | None:
-    """The docstring of a function or class of msjax, whose example, if it has no imports, gets those of the names of msjax that it uses."""
+def with_imports(doc: str | None, own: str | None = None) -> str | None:
+    """The docstring of a function or class of msjax, whose example, if it has no imports, gets them: numpy if it is used, and `own`, by default that
+    of the names of msjax that it uses."""
     found = _EXAMPLE.search(doc) if doc else None
     if doc is None or found is None:
         return doc
     rest = doc[found.end() :]
     code = "\n".join(_CODE.findall(rest))
     numpy = f">>> import numpy as np{found[1]}" if "np." in code else ""
-    names = sorted({*_NAMES.findall(code)}, key=lambda name: (name.islower(), name))
-    return f"{doc[: found.end()]}{numpy}>>> from msjax import {', '.join(names)}{found[1]}{rest}"
+    if own is None:
+        names = sorted({*_NAMES.findall(code)}, key=lambda name: (name.islower(), name))
+        own = f"from msjax import {', '.join(names)}"
+    return f"{doc[: found.end()]}{numpy}>>> {own}{found[1]}{rest}"
 
 
 def complete_examples(names: dict[str, Any]) -> None:
