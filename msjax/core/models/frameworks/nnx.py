@@ -18,7 +18,7 @@ from flax import nnx
 
 from msjax.core.base import jax_slots
 from msjax.core.base.contents import PARTS, UNCHANGING
-from msjax.core.base.flax_slots import delete_static, set_static, when_made, without_attribute
+from msjax.core.base.flax_slots import MODULE_STATE, delete_static, set_static, when_made, without_attribute
 from msjax.core.base.weak import identity
 from msjax.core.hooks.table import EMPTY, HookSite, HookTable, OwnerRef
 from msjax.core.hooks.values import ModuleSubject
@@ -84,7 +84,7 @@ class NnxModels(Framework):
 
 def _static_attributes(graphdef):
     """The static attributes of modules that may change without being given another value."""
-    values = [getattr(each, "value", None) for name, each in graphdef.attributes if name != "_pytree__nodes"]
+    values = [getattr(each, "value", None) for name, each in graphdef.attributes if name not in MODULE_STATE]
     return [value for value in values if type(value) not in UNCHANGING]
 
 
