@@ -37,8 +37,11 @@ class CellTools(ModelTools):
                 found[f"gradient of {name}"] = [function_name(hook.fn) for hook in own.gradient]
         return found
 
-    def summary(self, model: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-        return _bridge("cell_summary").rows(model, inputs, kwargs)
+    def weights(self, model: Any) -> Iterator[tuple[str, Any, bool]]:
+        return _bridge("cell_summary").weights(model)
+
+    def outputs(self, model: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, list[Any]]:
+        return _bridge("cell_summary").outputs(model, inputs, kwargs)
 
     def tree_node(self, node: Any, path: Any, subtree_renderer: Any) -> Any:
         return _bridge("cell_tree").cell_node(node, path, subtree_renderer)

@@ -35,8 +35,12 @@ class ModelTools:
     def hooks_of(self, model: Any) -> dict[str, list[str]]:
         raise NotImplementedError
 
-    def summary(self, model: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterable[tuple[Any, ...]]:
-        """The fields of each `SummaryRow`."""
+    def weights(self, model: Any) -> Iterable[tuple[str, Any, bool]]:
+        """(dotted name, array, whether it is trained), for `summary`."""
+        raise NotImplementedError
+
+    def outputs(self, model: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, list[Any]]:
+        """{path: for each call of a module, ((shape, dtype), ...) of its outputs}, for `summary`."""
         raise NotImplementedError
 
     def tree_node(self, node: Any, path: Any, subtree_renderer: Any) -> Any:

@@ -25,7 +25,7 @@ class SummaryRow:
         calls (int): how often it was called.
         trainable, other (int): elements of its own Parameters that require a gradient, and of the others.
         hooks (str): the kinds and names of its hooks.
-        label (str): how the table names it; by default the last part of its path, indented.
+        label (str): how the table names it: by the last part of its path, indented.
     """
 
     path: str
@@ -35,19 +35,17 @@ class SummaryRow:
     trainable: int
     other: int
     hooks: str
-    label: str = ""
+    label: str
 
     def texts(self) -> tuple[str, str, str, str, str]:
         """The row's cells as text."""
-        indent = "  " * (self.path.count(".") + 1 if self.path else 0)
-        name = self.label or (indent + self.path.rpartition(".")[2] if self.path else "(network)")
         if self.outputs is None:
             output = "not called"
         else:
             output = ", ".join(f"{dtype} {list(shape)}" for shape, dtype in self.outputs)
         if self.calls > 1:
             output += f" x{self.calls}"
-        return name, self.cls_name, output, _count(self.trainable, self.other), self.hooks
+        return self.label, self.cls_name, output, _count(self.trainable, self.other), self.hooks
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,16 +124,8 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
          in all                                                40
     """
     tools = tools_of(net)
-    if tools is not None:
-        return Summary([SummaryRow(*fields) for fields in tools.summary(net, inputs, kwargs)])
-    if framework_of(net) is None:
+    if tools is None and framework_of(net) is None:
         raise TypeError(
             f"For 'summary', the network should be a flax nnx module, what hooks.hooked returned, or of msjax.nn, but got {describe(net)}."
         )
-    return Summary(
-        [
-            SummaryRow(name, type(module).__name__, calls[0] if calls else None, len(calls), trained, other, words, label)
-            for name, label, module, calls, trained, other, words in described(net, inputs, kwargs)
-        ],
-        "module",
-    )
+    return Summary([SummaryRow(*fields) for fields in described(net, inputs, kwargs)], "module" if tools is None else "cell")
