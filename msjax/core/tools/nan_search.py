@@ -67,7 +67,7 @@ def find_nan(
     check = Check(on, "find_nan")
     is_model = unhooked(fn) is not None
     if not callable(fn) and not is_model:
-        raise not_hooked(fn, "find_nan", "or a function")
+        raise not_hooked(fn, "find_nan")
     if is_model:
         fn = hooked(fn)
     tools = tools_with(fn, (args, kwargs))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from msjax.core.base.errors import describe
-from msjax.core.models.frameworks.framework import framework_of
+from msjax.core.models.hooked import framework_with_hooks
 from msjax.core.tools.model_tools import tools_of
 from msjax.core.tools.modules import described
 from msjax.core.tools.texts import Printed
@@ -123,9 +122,6 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
         ───────────────────────────────────────────────────────────────────────────
          in all                                                40
     """
-    tools = tools_of(net)
-    if tools is None and framework_of(net) is None:
-        raise TypeError(
-            f"For 'summary', the network should be a flax nnx module, what hooks.hooked returned, or of msjax.nn, but got {describe(net)}."
-        )
-    return Summary([SummaryRow(*fields) for fields in described(net, inputs, kwargs)], "module" if tools is None else "cell")
+    framework_with_hooks(net, "summary")
+    kind = "module" if tools_of(net) is None else "cell"
+    return Summary([SummaryRow(*fields) for fields in described(net, inputs, kwargs)], kind)

@@ -12,9 +12,8 @@ from msjax.core.base.flax_slots import RAW_VALUE
 from msjax.core.base.weak import identity
 from msjax.core.hooks.values import ARRAYS, Values
 from msjax.core.models.frameworks.registry import registry_of
-from msjax.core.models.hooked import paths
+from msjax.core.models.hooked import framework_with_hooks, paths
 from msjax.core.models.where import Where, selected
-from msjax.core.tools.fault import not_hooked
 from msjax.core.tools.hook_set import ModuleHookSet, names_in
 
 Take = Callable[[str, str, list[Any]], None]
@@ -59,10 +58,9 @@ class ModulePlaces:
         Raises:
             TypeError: the model takes no hooks.
         """
+        framework_with_hooks(model, "watch")
         if registry_of(model) is not None:
             return None
-        if not isinstance(model, nnx.Module):
-            raise not_hooked(model, "watch")
         return tuple((name, identity(module)) for name, module in paths(model).items())
 
     def on(self, model: Any) -> None:
