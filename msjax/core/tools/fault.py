@@ -13,7 +13,6 @@ import numpy as np
 from msjax.core.base.errors import describe
 from msjax.core.models.hooked import unhooked
 from msjax.core.page.viewed import Viewed
-from msjax.core.tools.texts import html_of
 
 if TYPE_CHECKING:
     from msjax.core.base.user_lines import Line
@@ -223,9 +222,6 @@ class Fault(Viewed, FloatingPointError):
         for name, text in self.rows():
             table.add_row(Text(name, "dim"), Text(text, "bold" if name in ("cell", "operation") else ""))
         return Panel(table, title=Text(self.title, "bold red"), title_align="left", expand=False)
-
-    def _repr_html_(self):
-        return self._in_notebook(html_of(self))
 
 
 def _with_code(line):

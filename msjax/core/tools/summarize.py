@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msjax.core.models.hooked import framework_with_hooks
+from msjax.core.page.texts import Printed
 from msjax.core.tools.model_tools import tools_of
 from msjax.core.tools.modules import described
-from msjax.core.tools.texts import Printed
 
 _COLUMNS = ("class", "output", "parameters", "hooks")
 
