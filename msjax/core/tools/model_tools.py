@@ -54,20 +54,10 @@ class ModelTools:
     def find_nan(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], check: Any, gradients: bool | None) -> Any:
         raise NotImplementedError
 
-    def guard(
-        self,
-        model: Any,
-        check: Any,
-        gradients: bool,
-        policy: str,
-        bundle: Any,
-        eager: bool,
-        kinds: Sequence[str],
-    ) -> AbstractContextManager[Any]:
+    def guard(self, model: Any, *options: Any) -> AbstractContextManager[Any]:
         raise NotImplementedError
 
-    def watch_class(self) -> Any:
-        """The class of what `watch` returns."""
+    def watch(self, model: Any, *options: Any) -> Any:
         raise NotImplementedError
 
     def replay(self, bundle: Any, step: Any, args: tuple[Any, ...], kwargs: dict[str, Any], check: Any) -> Any:

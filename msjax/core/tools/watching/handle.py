@@ -88,7 +88,7 @@ def watch(
         [(2, 'activation', '1'), (4, 'activation', '1')]
     """
     tools = tools_of(model)
-    return (Watch if tools is None else tools.watch_class())(model, every, what, to, where, bins, rules, statistics)
+    return (Watch if tools is None else tools.watch)(model, every, what, to, where, bins, rules, statistics)
 
 
 class Watch(WatchReport):

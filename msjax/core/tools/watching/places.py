@@ -13,7 +13,7 @@ from msjax.core.base.weak import identity
 from msjax.core.hooks.values import ARRAYS, Values
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.hooked import framework_with_hooks, paths
-from msjax.core.models.where import Where, selected
+from msjax.core.models.where import Where, selected_calls
 from msjax.core.tools.hook_set import ModuleHookSet, names_in
 
 Take = Callable[[str, str, list[Any]], None]
@@ -40,7 +40,8 @@ class ModulePlaces:
         self._hooked, self._variables = registry_of(model) is not None, None
         self._hooks, self._take = self.hook_set(), take
         modules = paths(model)
-        self._inside = [f"{name}." if name else "" for name in (selected(modules, where, "watch") if modules else ())]
+        chosen = selected_calls(modules, where, "watch") if modules else ()
+        self._inside = [f"{name}." if name else "" for name, *_ in chosen]
         if "activation" in what:
             self._hooks.add("forward", self._of_output, where)
         if "gradient" in what:
