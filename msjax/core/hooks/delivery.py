@@ -215,7 +215,7 @@ class TracedDelivery(Delivery):
             # Text that msjax's own programs print is part of them already.
             if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
                 # What ``found.setdefault("x", output)`` returns replaces nothing either.
-                if held and any(a is not b for a, b in zip(held, trace.held_values())):
+                if trace is not None and any(a is not b for a, b in zip(held, trace.held_values())):
                     self._refuse(place, fn)
                 return None, self.observe(frame, fn if nothing else _Ignoring(fn), given, place, carried)
             leaves, _, at = values.find(given)
