@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from msjax.core.base.errors import has_note
+
 # Between two pieces the thread sleeps so long, in seconds: one that only lets go of Python's lock has it again before a thread that
 # waits for it is awake.
 _PAUSE = 0.0005
@@ -125,5 +127,5 @@ TURNS = _Turns()
 
 def note_step(error: Exception, step: int) -> None:
     """Have an exception say at which step a sink has failed; once."""
-    if not any(note.startswith("watch: 'to' failed") for note in getattr(error, "__notes__", ())):
+    if not has_note(error, "watch: 'to' failed"):
         error.add_note(f"watch: 'to' failed at step {step} and gets no more rows; all of them are in .rows")
