@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -221,13 +220,6 @@ class TracedDelivery(Delivery):
                     stacklevel=2,
                 )
             attempt.keep()
-        if trace is not None and kind.check is None:
-            leaves, _, at = values.find(given)
-            trace.forward_hooks += [
-                (fn, weakref.ref(leaves[i]), place.sentence(fn))
-                for i in at
-                if is_tracer(values.raw(leaves[i])) and not values.is_fixed(leaves[i])
-            ]
         return result, carried
 
 
