@@ -74,7 +74,7 @@ class TensorValues(Values):
         if not hook.in_slot or not hasattr(subject, "_hooks_around"):
             return None
         # A program that the network keeps must not keep the network.
-        return Slot(partial(_present_hooks, weakref.ref(subject)), kind, number, hook)
+        return Slot(partial(_present_hooks, weakref.ref(subject)), kind, number, hook.key)
 
     # ---- nodes of the backward pass
 

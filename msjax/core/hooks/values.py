@@ -16,9 +16,8 @@ from msjax.core.base.arrays import CONCRETE, is_tracer
 from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import after_latest_call, tie_calls_to
 from msjax.core.hooks.events import Slot
-from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.hook import Hook, HookTable
 from msjax.core.hooks.kinds import ValueKind
-from msjax.core.hooks.table import HookTable
 
 if TYPE_CHECKING:
     from msjax.core.hooks.protocol import CallFrame
@@ -65,7 +64,7 @@ class Values(ValueKind):
     def slot(self, subject: Any, kind: str, number: int, hook: Hook) -> Slot | None:
         """The slot of one of the hooks of a call that is traced; None of a modifier, and where hooks can't come and go."""
         present = subject.present if isinstance(subject, ModuleSubject) and hook.in_slot else None
-        return None if present is None else Slot(present, kind, number, hook)
+        return None if present is None else Slot(present, kind, number, hook.key)
 
     # ---- nodes of the backward pass
 

@@ -9,7 +9,7 @@ import jax
 
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import on_behalf_of
-from msjax.core.hooks.table import WITH_HOOKS
+from msjax.core.hooks.hook import WITH_HOOKS
 from msjax.core.models.capture import capture_options
 from msjax.core.models.frameworks.framework import framework_of, framework_of_function
 from msjax.core.models.hooked import unhooked

@@ -11,7 +11,7 @@ import treescope
 from treescope import rendering_parts as parts
 
 from msjax.core.base.errors import describe
-from msjax.core.hooks.table import HookSite
+from msjax.core.hooks.hook import HookSite
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.tools.describing import site_in_words
 from msjax.core.tools.model_tools import tools_of

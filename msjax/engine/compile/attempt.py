@@ -29,8 +29,7 @@ from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import PyTreeDef
 from msjax.core.door import STATE, CallsAsOutputs, Observing, Template
-from msjax.engine.autograd.recording import GradientScope, wait_for
-from msjax.engine.autograd.traced_tape import Held, TracedTape
+from msjax.engine.autograd.recording import GradientScope, Held, TracedTape, wait_for
 from msjax.engine.compile.environment import Snapshot
 from msjax.engine.compile.program import VALUE, Layout, Program, SignatureChanged, aliases, is_input, raw, results
 from msjax.engine.compile.trace import NeedsPyNative, Trace

@@ -12,9 +12,8 @@ from typing import Any
 import jax
 
 from msjax.core.base.weak import FreeNumbers
-from msjax.core.hooks.hook import Hook, RemovableHandle
+from msjax.core.hooks.hook import WITH_HOOKS, Hook, HookSite, HookTable, RemovableHandle
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
-from msjax.core.hooks.table import WITH_HOOKS, HookSite, HookTable
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
