@@ -69,14 +69,6 @@ class RootLeaf(Node):
         # A gradient function differentiates only what it was asked for.
         return STATE.scope is ROOT and STATE.recording
 
-    def pull(self, cts: list[Any], need: Need) -> list[Any]:
-        return []
-
-    pull_recorded = pull
-
-    def release(self) -> None:
-        """Does nothing: the Tensor keeps its leaf, which takes part in other graphs, too."""
-
 
 class FunctionNode(Node):
     """A step whose backward is a Python function of Tensors: hooks, custom bprop.

@@ -216,8 +216,12 @@ class TracedDelivery(Delivery):
             changed = (nothing or result is carried) and attempt.undo()
             # Text that msjax's own programs print is part of them already.
             if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
+
+                def ignored(*args):
+                    fn(*args)
+
                 # What ``found.setdefault("x", output)`` returns replaces nothing either.
-                return None, self.observe(frame, fn if nothing else _Ignoring(fn), given, place, carried)
+                return None, self.observe(frame, fn if nothing else ignored, given, place, carried)
             leaves, _, at = values.find(given)
             if trace is None and attempt.changes() and any(known_value(values.raw(leaves[i])) is None for i in at):
                 warnings.warn(
@@ -227,16 +231,6 @@ class TracedDelivery(Delivery):
                 )
             attempt.keep()
         return result, carried
-
-
-class _Ignoring:
-    """A hook whose result is not looked at, since it is what the hook was given."""
-
-    def __init__(self, fn: Callable[..., Any]):
-        self.fn = fn
-
-    def __call__(self, *args: Any) -> None:
-        self.fn(*args)
 
 
 _SPLIT = """{what} returns a value, and so is part of the compiled program; but it needs values that are known only when

@@ -1,7 +1,7 @@
 """The protocol of hooks: frames, the calls that hooks stand around, and the order in which hooks run there.
 
 Forward pre hooks, the backward node on the inputs, the function, the backward node on the outputs, forward hooks, the
-backward pre node; `msjax.core.hooks.settings.Rules` says where the order differs. It serves every owner of hooks: a Cell, a module
+backward pre node; `msjax.core.hooks.kinds.Rules` says where the order differs. It serves every owner of hooks: a Cell, a module
 of another framework, a plain function.
 """
 
@@ -16,8 +16,7 @@ from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import CALLBACKS, tie_calls_to
 from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery
 from msjax.core.hooks.hook import Hook, HookTable
-from msjax.core.hooks.kinds import HookKind, HookPlace, check_forward_result, forward_pre_result
-from msjax.core.hooks.settings import HOOK_SETTINGS
+from msjax.core.hooks.kinds import HOOK_SETTINGS, HookKind, HookPlace, check_forward_result, forward_pre_result
 from msjax.core.hooks.values import ARRAYS, ModuleSubject, Values
 
 

@@ -20,8 +20,8 @@ from msjax.core.jaxprs.plan import close, inner_equations
 
 # Primitives that call one jaxpr, and the parameter that has it.
 _CALLS = {
-    **dict.fromkeys(("jit", "pjit", "remat2", "checkpoint"), "jaxpr"),
-    **dict.fromkeys(("custom_jvp_call", "custom_vjp_call", "closed_call", "core_call", "named_call"), "call_jaxpr"),
+    **dict.fromkeys(("jit", "remat2"), "jaxpr"),
+    **dict.fromkeys(("custom_jvp_call", "custom_vjp_call", "closed_call"), "call_jaxpr"),
 }
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 
 from msjax.common.bases import attached_to, computed, settable
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import ROOT, STATE, Node
-from msjax.common.tensor import Tensor, used, wrap
+from msjax.common.tensor import Tensor, filled_like, used, wrap
 from msjax.common.tensor_hooks import HookList, LateHookError, attach_hooks, differentiates
 from msjax.common.tensor_values import TENSORS
 from msjax.common.typing import TensorHook
@@ -356,7 +353,7 @@ def backward(
                 f"backward() of a Tensor of shape {self.shape}: only a Tensor of one element has a gradient to start from; "
                 "give one of this shape, as in y.backward(ops.ones_like(y)), or reduce it first, as in y.sum().backward()."
             )
-        gradient = wrap(_one(self._value.shape, self._value.dtype, jax.sharding.get_abstract_mesh()))
+        gradient = filled_like(self._value, 1)
     elif check_kind(gradient, isinstance(gradient, Tensor), "be a Tensor or None", "gradient", "backward").shape != self.shape:
         raise RuntimeError(f"For 'backward', 'gradient' has shape {gradient.shape}, but the Tensor has shape {self.shape}.")
     elif gradient._value.dtype != self._value.dtype:
@@ -365,14 +362,6 @@ def backward(
     keep = create_graph if retain_graph is None else bool(retain_graph)
     start = gradient if create_graph else gradient._value
     run_backward([(node, self._oidx, start)], targets, recorded=bool(create_graph), keep=keep, deliver=_deliver)
-
-
-@functools.lru_cache(maxsize=64)
-def _one(shape, dtype, mesh):
-    # An array is made for the mesh of `jax.set_mesh`, and can't be used under another one.
-    del mesh
-    # Kept, since making one costs ten times a look-up. jnp.ones would compile a program for each shape.
-    return jax.device_put(np.ones(shape, dtype))
 
 
 def _leaves(inputs) -> set[Node]:

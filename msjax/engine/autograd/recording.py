@@ -115,7 +115,8 @@ class GradientScope:
                 leaf.requested |= requested
                 return tensor, leaf
             if id(tensor) in seen:
-                alias = wrap(tensor._value, *self._original(tensor))
+                before = next((node, oidx) for marked, _, node, oidx in self._marked if marked is tensor)
+                alias = wrap(tensor._value, *before)
                 alias._hooks = tensor._hooks
                 tensor = alias
             seen.add(id(tensor))
@@ -147,12 +148,6 @@ class GradientScope:
                 leaves.append(node)
         self._weights = dict.fromkeys(leaves)
         return leaves
-
-    def _original(self, tensor):
-        for marked, _, node, oidx in self._marked:
-            if marked is tensor:
-                return node, oidx
-        return tensor._node, tensor._oidx
 
     def mark(self, tensor: Tensor, requested: bool = True) -> Leaf:
         """Make a Tensor a leaf of this run; returns the leaf. No other thread has it: `LOCK` is held, and `wait_for` was called."""

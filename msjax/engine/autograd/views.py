@@ -23,14 +23,14 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from msjax.common.node import Leaf, RootLeaf
+from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.engine.autograd.imperative import retain_grad
-from msjax.engine.autograd.inplace import WRITING, rebind, update
+from msjax.engine.autograd.inplace import WRITING, leave_hooks, rebind, update
 from msjax.engine.autograd.op import Op, apply
 
 
@@ -293,12 +293,7 @@ def _make_stale(view, place, recorded):
     # A scope that is over has recorded nothing that counts.
     if node is not None and not place.detached and node.__class__ is not RootLeaf:
         if recorded or not node.base.open:
-            hooks = own.get("_hooks")
-            if isinstance(node, Leaf) and not node.earlier:
-                node.earlier = (hooks,)
-            if hooks is not None:
-                # They get the gradient of what was there before; a program that has written it refers weakly to their list.
-                own["_hooks_of_earlier"], own["_hooks"] = hooks, None
+            leave_hooks(own, node)
             own.pop("_node", None)
             own.pop("_oidx", None)
     elif recorded and node is None and not place.detached:

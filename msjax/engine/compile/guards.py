@@ -108,11 +108,6 @@ class Attribute(Guard):
 
 
 @dataclass(eq=False, slots=True)
-class ClassData(Guard):
-    """The data and methods of a class of cells, which tells when they change."""
-
-
-@dataclass(eq=False, slots=True)
 class Hooks(Guard):
     """The hooks of a cell, or those of all cells: `seen` is the key of their table.
 
@@ -433,7 +428,6 @@ def _difference(guards, found, before, now):
 _ABOUT = {
     Attribute: "the attribute",
     Name: "the variable",
-    ClassData: "a class that it uses",
     Contents: "what a container holds",
     ReadAttributes: "an attribute of an object",
     Hooks: "the set of registered hooks",

@@ -7,7 +7,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn
-from msjax.common.global_hooks import GLOBAL
+from msjax.common.run_state import GLOBAL
 from msjax.core.hooks.hook import EMPTY
 
 
