@@ -339,7 +339,7 @@ class HookSite:
     path: Any
     cls_name: Any
     tables: Any
-    models_with_hooks: ClassVar[LiveSet[HookedModel]]
+    models_with_hooks: ClassVar[LiveSet[HookedModel]] = LiveSet()
     _owner_noun = "module"
 
     def _named_in(self, around: Sequence[Any]) -> tuple[str, str]:
@@ -365,8 +365,3 @@ class HookedModel(Protocol):
     def key(self) -> tuple[Any, ...] | None: ...
     @property
     def hooks(self) -> list[Hook]: ...
-
-
-# Those that have hooks now.
-WITH_HOOKS: LiveSet[HookedModel] = LiveSet()
-HookSite.models_with_hooks = WITH_HOOKS

@@ -173,7 +173,9 @@ class _TraceOfBody:
             self.in_body = False
             self.carries = not trace.stops_gradients and all(t.is_floating_point() or t.is_complex() for t in results(out))
             may_change = [*zip(self.variables, values), *((leaves[i], v) for i, v in zip(self.inputs, values[n:]))]
-            trace.end([(t, v) for t, v in may_change if isinstance(t, Tensor) and t._value is not v])
+            changed = [(t, v) for t, v in may_change if isinstance(t, Tensor) and t._value is not v]
+            for end in trace.ends:
+                end(changed)
             self._check_containers(leaves, args, kwargs)
             self.result = Template(out, TENSORS, (nnx.Module,))
             self.outputs: Any = self.result.taken()

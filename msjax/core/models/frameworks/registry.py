@@ -12,7 +12,7 @@ from typing import Any
 import jax
 
 from msjax.core.base.weak import FreeNumbers
-from msjax.core.hooks.hook import WITH_HOOKS, Hook, HookSite, HookTable, RemovableHandle
+from msjax.core.hooks.hook import Hook, HookSite, HookTable, RemovableHandle
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
@@ -23,7 +23,7 @@ from msjax.core.models.where import Where, call_name, matches, named_methods, no
 
 def _tell_jax():
     """Make the hooks that models have now part of jax's cache key."""
-    keys = [key for model in WITH_HOOKS if (key := model.key) is not None]
+    keys = [key for model in HookSite.models_with_hooks if (key := model.key) is not None]
     HOOKED_WITH.set_global(tuple(sorted(keys, key=lambda key: key[0])) or None)
 
 
@@ -103,7 +103,7 @@ class Registry(HookRegistry):
         return self
 
     def changed(self) -> None:
-        (WITH_HOOKS.add if self._rows else WITH_HOOKS.discard)(self)
+        (HookSite.models_with_hooks.add if self._rows else HookSite.models_with_hooks.discard)(self)
         _tell_jax()
 
     def at(self, path: str, cls: type) -> ModuleAt:
