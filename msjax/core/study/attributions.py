@@ -111,11 +111,15 @@ def _delta(values, numbers, x, baseline):
 
 def _integrated(numbers, x, baseline, steps):
     change = x - baseline
-    # Gauss-Legendre's points and weights on [0, 1], as accurate as a rule of so many points can be.
+    return _integral(lambda part: _slope(numbers, baseline + part * change), steps, x.dtype) * change
+
+
+def _integral(fn, steps, dtype):
+    """The integral over [0, 1] of a function to a pytree, by Gauss-Legendre's rule, as accurate as one of so many points can be."""
     points, weights = np.polynomial.legendre.leggauss(steps)
-    rule = jnp.asarray((points + 1) / 2, x.dtype), jnp.asarray(weights / 2, x.dtype)
-    slopes = jax.lax.map(lambda at: at[1] * _slope(numbers, baseline + at[0] * change), rule)
-    return slopes.sum(0) * change
+    rule = jnp.asarray((points + 1) / 2, dtype), jnp.asarray(weights / 2, dtype)
+    each = jax.lax.map(lambda at: jax.tree.map(lambda v: v * at[1], fn(at[0])), rule)
+    return jax.tree.map(lambda v: v.sum(0), each)
 
 
 def integrated_gradients(
@@ -344,10 +348,7 @@ def conductance(
             _, moved = jax.jvp(values, (part,), (jnp.ones_like(part),))
             return {name: slopes[name] * move for name, move in moved.items()}
 
-        points, weights = np.polynomial.legendre.leggauss(steps)
-        rule = jnp.asarray((points + 1) / 2, x.dtype), jnp.asarray(weights / 2, x.dtype)
-        each = jax.lax.map(lambda at: jax.tree.map(lambda v: v * at[1], of(at[0])), rule)
-        return jax.tree.map(lambda v: v.sum(0), each)
+        return _integral(of, steps, x.dtype)
 
     with on_behalf_of("conductance"):
         return dict(run_kept(model, ("conductance", at, of_input, Same(metric), steps), program, call, baseline))
