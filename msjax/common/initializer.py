@@ -71,17 +71,8 @@ class OfUnknownShape(Tensor):
         return self._type
 
     @property
-    def ndim(self) -> int:
-        return len(self._sizes)
-
-    @property
     def size(self) -> int:
         return 0
-
-    def dim(self) -> int:
-        return self.ndim
-
-    ndimension = dim
 
     def __str__(self) -> str:
         return f"Tensor(shape={[*self._sizes]}, dtype={self._type}, value={chr(10) if self.ndim > 1 else ''})"

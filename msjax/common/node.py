@@ -141,16 +141,17 @@ def place_on_tape(tensors: Sequence[Tensor]) -> tuple[list[Edge | None], Scope |
     state = STATE
     if not state.recording:
         return [None] * len(tensors), None
-    edges, base = [], None
+    scope, edges, base = state.scope, [], None
+    root = scope.root
     for tensor in tensors:
         node = tensor._node
         # As its `live` does; written out, since compiled networks have many.
-        if node is None or not (state.scope is ROOT if node.__class__ is RootLeaf else node.live()):
+        if node is None or not (scope is ROOT if node.__class__ is RootLeaf else node.base.open and node.base.root is root):
             edges.append(None)
             continue
         edges.append((node, tensor._oidx))
         if base is None or node.base.depth < base.depth:
             base = node.base
-    if base is not None and base is not state.scope:
-        state.scope.nested = True
+    if base is not None and base is not scope:
+        scope.nested = True
     return edges, base

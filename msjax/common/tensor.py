@@ -123,7 +123,7 @@ class Tensor(TensorMethods):
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self._value.ndim
+        return len(self.shape)
 
     @property
     def size(self) -> int:
@@ -142,7 +142,7 @@ class Tensor(TensorMethods):
 
     def dim(self) -> int:
         """The number of axes."""
-        return self._value.ndim
+        return self.ndim
 
     ndimension = dim
 

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
@@ -304,35 +305,29 @@ class CallbackBatch(Callbacks):
         return tree if jax_slots.trace_state() != self.world else self.add_dependency(values, tree)
 
 
-class tie_calls_to:
-    """A context manager around the hooks of a node in its backward pass: values depend on the calls within, whatever else becomes of what
+@contextlib.contextmanager
+def tie_calls_to(values: ValueKind, group: list[Any]) -> Iterator[None]:
+    """A context around the hooks of a node in its backward pass: values depend on the calls within, whatever else becomes of what
     the calls were given. Their places in the list get new ones.
 
     Args:
         values (Values): says what a value is.
         group: a list of values and None.
     """
-
-    def __init__(self, values: ValueKind, group: list[Any]):
-        self.values, self.group = values, group
-
-    def __enter__(self) -> None:
-        self.around = around = STATE.delivery
+    around, calls = STATE.delivery, None
+    if any(is_tracer(values.raw(value)) for value in group if value is not None) and not around.outputs:
         # Apart from the batch around: where jax transposes a loop, its body can't use values from outside.
-        self.calls = None
-        if around.outputs:
-            return
-        if any(is_tracer(self.values.raw(value)) for value in self.group if value is not None):
-            STATE.delivery = self.calls = CallbackBatch()
-        else:
-            # Without a traced gradient, nothing else tells the hooks whether they are called when a program runs.
-            STATE.delivery = CALLBACKS if staged() else NOW
-
-    def __exit__(self, *exception: Any) -> None:
-        STATE.delivery, calls, batch = self.around, self.calls, self.around.batch
-        if calls is None or exception[0] is not None:
-            return
-        self.group[:] = calls.add_dependency(self.values, self.group)
+        STATE.delivery = calls = CallbackBatch()
+    elif not around.outputs:
+        # Without a traced gradient, nothing else tells the hooks whether they are called when a program runs.
+        STATE.delivery = CALLBACKS if staged() else NOW
+    try:
+        yield
+    finally:
+        STATE.delivery = around
+    if calls is not None:
+        group[:] = calls.add_dependency(values, group)
+        batch = around.batch
         if batch is not None and calls.done is not None and jax_slots.trace_of(calls.done) is batch.trace:
             batch.done = calls.done  # a later hook may drop what the group becomes
 

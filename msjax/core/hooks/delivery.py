@@ -342,18 +342,10 @@ class TrialRun:
             self._visit(value, depth + 1)
 
     def _variable(self, cell, value):
-        def restore():
-            cell.cell_contents = value
-
-        self._kept.append((lambda: cell.cell_contents is value, restore))
+        self._kept.append((lambda: cell.cell_contents is value, lambda: setattr(cell, "cell_contents", value)))
 
     def _global(self, namespace, name, value):
-        def restore():
-            if value is _MISSING:
-                del namespace[name]
-            else:
-                namespace[name] = value
-
+        restore = functools.partial(namespace.pop, name) if value is _MISSING else lambda: namespace.update({name: value})
         self._kept.append((lambda: namespace.get(name, _MISSING) is value, restore))
 
 

@@ -7,6 +7,7 @@ finds Tensors, for Cells, and knows the tape.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from msjax.core.hooks.protocol import CallFrame
 
 
+@dataclass(eq=False, slots=True)
 class ModuleSubject:
     """A module of another framework as the first argument of hooks.
 
@@ -33,12 +35,9 @@ class ModuleSubject:
         present: a function that returns the module's present HookTable, as long as there is one; None where hooks can't come and go.
     """
 
-    __slots__ = ("during", "later", "present")
-
-    def __init__(self, during: Any, later: Callable[[], Any], present: Callable[[], HookTable] | None = None):
-        self.during = during
-        self.later = later
-        self.present = present
+    during: Any
+    later: Callable[[], Any]
+    present: Callable[[], HookTable] | None = None
 
 
 class Values(ValueKind):

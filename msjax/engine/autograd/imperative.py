@@ -248,22 +248,14 @@ def retain_grad(self: Tensor) -> None:
     if self._retains or _is_leaf(self):
         return
     self._retains = True
-    register_hook_list(self).after.append(_Keeper(self))
+    ref, node = weakref.ref(self), weakref.ref(self._node)
 
-
-class _Keeper:
-    """Adds arriving gradients to a Tensor's `grad`, as long as the Tensor still has the same node on the tape."""
-
-    __slots__ = ("ref", "node")
-
-    def __init__(self, tensor: Tensor):
-        self.ref = weakref.ref(tensor)
-        self.node = weakref.ref(tensor._node)
-
-    def __call__(self, grad: Tensor) -> None:
-        tensor = self.ref()
-        if tensor is not None and tensor._node is self.node():
+    def keep(grad):
+        tensor = ref()
+        if tensor is not None and tensor._node is node():  # not written to since
             add_grad(tensor, grad)
+
+    register_hook_list(self).after.append(keep)
 
 
 def add_grad(tensor: Tensor, grad: Tensor) -> None:
