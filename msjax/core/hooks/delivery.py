@@ -27,7 +27,7 @@ from msjax.core.base.reversible import OwnOutput, put_back, same_items
 from msjax.core.base.state import ACTIVITY, STATE, State
 from msjax.core.base.typing import PyTree
 from msjax.core.hooks.events import Event, HookCall, Template
-from msjax.core.hooks.hook import computes, observes, users_hook
+from msjax.core.hooks.hook import computes, users_hook
 from msjax.core.hooks.kinds import HookKind, HookPlace, check_observer_result, gradients_result
 from msjax.core.hooks.worker import barrier
 
@@ -193,10 +193,11 @@ class TracedDelivery(Delivery):
         values, fn = frame.values, hook.fn
         place = HookPlace.within(kind.text, frame.owners)
         slot = None if number is None else values.slot(frame.subject, kind.name, number, hook)
-        if slot is not None or observes(fn, hook.observe, hook.traced):
+        if slot is not None or hook.observes:
             return None, self.observe(frame, fn, given, place, carried, slot)
         trace = STATE.trace
-        attempt = None if hook.traced else TrialRun(fn, holds_text=trace is None)
+        attempt = None if hook.traced else TrialRun(fn, trace is None, values.during(frame.subject))
+        held = () if trace is None else trace.held_values()
         try:
             with attempt or contextlib.nullcontext():
                 result = frame.call(fn, given)
@@ -205,6 +206,8 @@ class TracedDelivery(Delivery):
                 attempt.undo()
             if kind.check is None and attempt is not None and not computes(fn):
                 # It reads the values, and as far as its code tells returns none.
+                if hook.writes:
+                    self._refuse(place, fn)
                 return None, self.observe(frame, fn, given, place, carried)
             if kind.check is not None and trace is not None and trace.falls_back:
                 raise GradientNeedsValue(place.text(fn), error) from error
@@ -221,6 +224,8 @@ class TracedDelivery(Delivery):
                     fn(*args)
 
                 # What ``found.setdefault("x", output)`` returns replaces nothing either.
+                if trace is not None and any(a is not b for a, b in zip(held, trace.held_values())):
+                    self._refuse(place, fn)
                 return None, self.observe(frame, fn if nothing else ignored, given, place, carried)
             leaves, _, at = values.find(given)
             if trace is None and attempt.changes() and any(known_value(values.raw(leaves[i])) is None for i in at):
@@ -231,6 +236,12 @@ class TracedDelivery(Delivery):
                 )
             attempt.keep()
         return result, carried
+
+    @staticmethod
+    def _refuse(place, fn):
+        """Refuse a program whose hook has to be called after the run, but writes to Tensors, which the program may read."""
+        if STATE.trace is not None and STATE.trace.falls_back:
+            STATE.trace.refuse(f"{place.text(fn)} writes to Tensors, and does what a program can't do at each run")
 
 
 _SPLIT = """{what} returns a value, and so is part of the compiled program; but it needs values that are known only when
@@ -250,21 +261,24 @@ _CONTAINERS = (list, dict, set, collections.deque)
 class TrialRun:
     """A context manager around the run of a hook: what it prints is held back, and what it changes is remembered.
 
-    Remembered are the names that its code uses, the containers among them, and the attributes of objects. What else it does (files that it
+    Remembered are the names that its code uses, the containers among them, and the attributes of objects and of what it gets as its first argument. What else it does (files that it
     writes, iterators that it moves on) can't be undone.
 
     Args:
         fn: the hook.
         holds_text: whether what it prints is held back. A program that msjax compiles has its own stdout, whose text is part of the program.
+        subject: its first argument, or None.
     """
 
-    def __init__(self, fn: Callable[..., Any], holds_text: bool):
+    def __init__(self, fn: Callable[..., Any], holds_text: bool, subject: Any = None):
         self._texts: list[str] = []
         self._held = OwnOutput(self._texts.append, sys.stdout) if holds_text else None
         self._seen: dict[int, Any] = {}
         # (whether it is what it was, what makes it so again) of all that is remembered.
         self._kept: list[tuple[Callable[[], bool], Callable[[], Any]]] = []
         self._visit(users_hook(fn), 0)
+        if subject is not None and id(subject) not in self._seen:
+            self._subject(subject)
 
     def __enter__(self) -> Self:
         if self._held is not None:
@@ -326,6 +340,23 @@ class TrialRun:
         if len(container) <= _MOST_ITEMS:
             for item in container.values() if isinstance(container, dict) else list(container):
                 self._visit(item, depth + 1)
+
+    def _subject(self, subject):
+        attributes = getattr(subject, "__dict__", {})
+        public = lambda: {name: value for name, value in attributes.copy().items() if not name.startswith("_")}  # noqa: E731
+        before = public()
+
+        def restore():
+            for name, value in public().items():
+                if name not in before:
+                    object.__delattr__(subject, name)
+                elif value is not before[name]:
+                    object.__setattr__(subject, name, before[name])
+
+        self._kept.append((lambda: same_items(public(), before), restore))
+        for value in before.values():
+            if isinstance(value, _CONTAINERS):
+                self._container(value, 1)
 
     def _function(self, function, depth):
         for cell in function.__closure__ or ():
