@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import collections
+import contextlib
 import types
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -58,6 +59,14 @@ def bytes_of(container: Any) -> bytes:
 def size_of(container: Any) -> int:
     """How many bytes an array holds."""
     return container.nbytes if isinstance(container, np.ndarray) else memoryview(container).nbytes
+
+
+def entries_of(table: Any) -> Any:
+    """A copy of a dict, which another thread may be changing: Python lets it in where a collection comes, or within an OrderedDict."""
+    for _ in range(1000):
+        with contextlib.suppress(RuntimeError):  # changed meanwhile
+            return table.copy()
+    return table.copy()
 
 
 def static_key(value: Any) -> tuple[type, Any]:
@@ -229,7 +238,8 @@ class Contents(Guard):
         if isinstance(container, ARRAYS):
             same, self.held = _same_bytes, bytes_of(container)
         elif isinstance(container, TABLES):
-            same, self.held = _same_dict, (tuple(container), tuple(container.values()))
+            now = entries_of(container)
+            same, self.held = _same_dict, (tuple(now), tuple(now.values()))
         elif isinstance(container, _ORDERED):
             same, self.held = _same_items, tuple(container)
         else:
@@ -254,7 +264,7 @@ class ReadAttributes(Contents):
 
     def settle(self, names: frozenset[str] | None) -> None:
         """Say which names the code reads, None for all, once that is known; what stands there now is noted."""
-        now = _read(self.container.copy(), names)
+        now = _read(entries_of(self.container), names)
         self.held = names, (tuple(now), tuple(now.values()))
         self.seen = (self.seen, *now, outline(now.values()))
 
@@ -280,11 +290,14 @@ def _same_items(container, held):
 
 def _same_dict(container, held):
     keys, values = held
-    return len(container) == len(keys) and all(map(is_, container.values(), values)) and all(map(is_, container, keys))
+    try:
+        return len(container) == len(keys) and all(map(is_, container.values(), values)) and all(map(is_, container, keys))
+    except RuntimeError:  # another thread changes it meanwhile
+        return False
 
 
 def _read(attributes, names):
-    return attributes if names is None else {name: value for name, value in attributes.items() if name in names}
+    return attributes if names is None else {name: value for name, value in [*attributes.items()] if name in names}
 
 
 def _same_read(attributes, held):
