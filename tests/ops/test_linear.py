@@ -202,3 +202,13 @@ def test_gradient_of_dense_has_the_shape_of_a_bias_that_is_broadcast(shape):
     assert d_weight.asnumpy().tolist() == [[13.0, 17.0, 21.0], [18.0, 24.0, 30.0]]
     wanted = {(): 10.0, (1,): [10.0], (2,): [4.0, 6.0], (2, 1): [[3.0], [7.0]], (2, 2): [[1.0, 2.0], [3.0, 4.0]]}
     assert d_bias.asnumpy().tolist() == wanted[shape]
+
+
+@pytest.mark.parametrize("ins, outs", [(1024, 3), (3, 1024)])
+def test_gradient_of_dense_of_many_samples_and_whole_pages(ins, outs):
+    # Small integers, so that every sum is exact.
+    rng = np.random.default_rng(0)
+    x, weight, ct = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((2, 256, ins), (outs, ins), (2, 256, outs)))
+    by_x, by_weight = ms.grad(lambda x, w: (ops.dense(x, w) * ms.Tensor(ct)).sum(), (0, 1))(ms.Tensor(x), ms.Tensor(weight))
+    np.testing.assert_array_equal(by_x.asnumpy(), ct @ weight)
+    np.testing.assert_array_equal(by_weight.asnumpy(), ct.reshape(-1, outs).T @ x.reshape(-1, ins))
