@@ -27,7 +27,7 @@ class Leaf(Node):
         if outer is not None and outer.live():
             super().__init__(outer.base, [(outer, tensor._oidx)])
         else:
-            super().__init__(scope, [])
+            super().__init__(scope, ())
         self.tensor: Tensor = tensor
         self.requested: bool = requested
         self.thread: int = threading.get_ident()
@@ -57,7 +57,7 @@ class RootLeaf(Node):
     is_leaf = True
 
     def __init__(self, tensor: Tensor):
-        super().__init__(ROOT, [])
+        super().__init__(ROOT, ())
         self.ref = weakref.ref(tensor)
         self.hooks = tensor._hooks
 

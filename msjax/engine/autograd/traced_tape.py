@@ -58,7 +58,7 @@ class TracedTape:
         for node in self._nodes:
             if isinstance(node, OpNode) and node.residuals is None:
                 leaves, treedef = jax.tree.flatten(node.pullback.vjp)
-                node.pullback.out = node.values = node.out = None
+                node.pullback.out = node.values = None
             elif isinstance(node, FunctionNode) and node.keeps:
                 leaves, treedef = [t._value for t in node.keeps], None
             else:
