@@ -133,13 +133,13 @@ def same_precision():
         return
     import jax
 
-    from msjax.engine.settings import precision
+    from msjax.engine.settings.current import SETTINGS
 
-    before, conv = jax.config.jax_default_matmul_precision, precision.ALLOWED.conv
+    before, conv = jax.config.jax_default_matmul_precision, SETTINGS.conv_tf32
     yield
     if jax.config.jax_default_matmul_precision != before:
         jax.config.update("jax_default_matmul_precision", before)
-    precision.ALLOWED.conv = conv
+    SETTINGS.conv_tf32 = conv
 
 
 @pytest.fixture

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from msjax.common.run_state import STATE, Need, Node
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.errors import cell_path
+from msjax.core.base.errors import cell_path, has_note
 from msjax.core.base.typing import PyTree
 from msjax.core.base.user_lines import Line, user_lines
 from msjax.core.tools.checking import Check
@@ -91,10 +90,8 @@ class detect_anomaly(Origins):
         try:
             back = super().pull(node, cts, need, recorded)
         except Exception as error:
-            if not getattr(error, "_msjax_anomaly", False) and not isinstance(error, AnomalyError):
+            if not has_note(error, "detect_anomaly") and not isinstance(error, AnomalyError):
                 error.add_note(f"detect_anomaly: in the gradient of {self._told(node)}")
-                with contextlib.suppress(AttributeError):
-                    error._msjax_anomaly = True  # pyright: ignore[reportAttributeAccessIssue]
             raise
         if _have_nan(back) and not _have_nan(cts):
             raise AnomalyError(f"detect_anomaly: a NaN came from the gradient of {self._told(node)}")

@@ -25,7 +25,6 @@ from msjax.core.tools.checking import Check
 from msjax.core.tools.checks.finding import find_in, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
-from msjax.core.tools.guarding.bundles import tell_bundle
 from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.guarding.implied import implied
 from msjax.core.tools.guarding.module_guards import ModuleGuard
@@ -92,8 +91,7 @@ class CellGuard(ModuleGuard):
         if self.bundle is not None:
             # Off the tape.
             args = jax.tree.map(lambda v: wrap(v._value) if isinstance(v, Tensor) else v, self._args, is_leaf=is_leaf)
-            self._written(self.model, args, {})
-            tell_bundle(fault, self.bundle)
+            self._bundle_of(self.model, args, {}).write(self.bundle, fault)
         if self.policy == "skip":
             fault.add_note("policy='skip' leaves out steps that are compiled: ms.jit(step), or graph mode.")
 
@@ -118,16 +116,16 @@ class CellGuard(ModuleGuard):
         Args:
             find: from `run`, which runs the step in PyNative mode, to the fault.
         """
-        bundle = None if rejected.call is None else self.bundle
-        if bundle is not None and rejected.call is not None:
-            self._written(*rejected.call)
-        kept, self.bundle = self.bundle, None
+        path, self.bundle = self.bundle, None
+        bundle = None if path is None or rejected.call is None else self._bundle_of(*rejected.call)
         try:
+            if bundle is not None and path is not None:
+                bundle.write(path)
             fault = find(run)
         finally:
-            self.bundle = kept
-        if bundle is not None:
-            tell_bundle(fault, bundle)
+            self.bundle = path
+        if bundle is not None and path is not None:
+            bundle.write(path, fault)
         shorten(fault)
         raise fault from None
 
@@ -140,9 +138,8 @@ class CellGuard(ModuleGuard):
             return fault
         return place.fault(self.check, "in PyNative mode, the same step has no such value")
 
-    def _written(self, step, args, kwargs):
-        assert self.bundle is not None
-        bundle_of_cells(self.model, step, args, kwargs, self.check, self.gradients, kinds=self.kinds).write(self.bundle)
+    def _bundle_of(self, step, args, kwargs):
+        return bundle_of_cells(self.model, step, args, kwargs, self.check, self.gradients, self.kinds)
 
 
 class _CellLooks(Looks):

@@ -18,7 +18,7 @@ from msjax.core.models.frameworks.framework import Framework, Pure, add_framewor
 from msjax.core.models.frameworks.nnx_modules import callable_modules
 from msjax.core.models.hook_registry import HookRegistry, Registration
 from msjax.core.models.module_hooks import register_forward_hook
-from msjax.core.models.where import Where, selected, why_not_called
+from msjax.core.models.where import why_not_called
 from msjax.functional.functionalize import functionalize, pure_apply, write_back
 from msjax.ops.function.control.from_jax import from_jax
 
@@ -31,9 +31,6 @@ class CellModels(Framework):
 
     def paths(self, model: Any) -> dict[str, Any]:
         return dict(model.cells_and_names())
-
-    def calls(self, model: Any, where: Where, who: str) -> list[tuple[str, Any, str]]:
-        return [(path, cell, "__call__") for path, cell in selected(self.paths(model), where, who).items()]
 
     def registry(self, module: Any, path: str) -> HookRegistry:
         return CellRegistry(module)

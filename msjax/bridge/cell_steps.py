@@ -36,14 +36,7 @@ def named_state(cells: Sequence[Any]) -> dict[str, Any]:
 
 
 def bundle_of_cells(
-    model: Any,
-    step: Any,
-    args: Any,
-    kwargs: Any,
-    check: Check,
-    gradients: bool,
-    before: dict[int, Any] | None = None,
-    kinds: Sequence[str] = (),
+    model: Any, step: Any, args: Any, kwargs: Any, check: Check, gradients: bool, kinds: Sequence[str] = ()
 ) -> Bundle:
     """The bundle of a step that calls a Cell.
 
@@ -52,10 +45,9 @@ def bundle_of_cells(
         step: what was called, with `args` and `kwargs`.
         check: what is looked for.
         gradients: whether gradients are looked at.
-        before: {id of a Tensor: its value before the step}, where it has another one now.
         kinds: of the checks.
     """
-    cells, before = cells_of(step, args, kwargs), before or {}
+    cells = cells_of(step, args, kwargs)
     place = next(((i, name) for i, cell in enumerate(cells) for name, inner in cell.cells_and_names() if inner is model), (0, ""))
     about = {
         "kind": KIND,
@@ -64,8 +56,7 @@ def bundle_of_cells(
         "model": place,
         "checks": [*kinds],
     }
-    state = {name: before.get(id(v), v._value) for name, v in named_state(cells).items()}
-    return Bundle(about, args, kwargs, state)
+    return Bundle(about, args, kwargs, {name: v._value for name, v in named_state(cells).items()})
 
 
 def replay(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from typing import Any
 
 from msjax.common.bases import is_cell
@@ -18,6 +17,11 @@ from msjax.core.tools.model_tools import ModelTools, add_model_tools
 def _bridge(name: str) -> Any:
     """One of this package's modules, which is imported when a tool is first used."""
     return importlib.import_module(f"msjax.bridge.{name}")
+
+
+def _by(module: str, name: str) -> Any:
+    """A method that calls a function of one of them."""
+    return lambda _, *given: getattr(_bridge(module), name)(*given)
 
 
 class CellTools(ModelTools):
@@ -37,29 +41,14 @@ class CellTools(ModelTools):
                 found[f"gradient of {name}"] = [function_name(hook.fn) for hook in own.gradient]
         return found
 
-    def summary(self, model: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-        return _bridge("cell_summary").rows(model, inputs, kwargs)
-
-    def tree_node(self, node: Any, path: Any, subtree_renderer: Any) -> Any:
-        return _bridge("cell_tree").cell_node(node, path, subtree_renderer)
-
-    def record(self, found: Any, model: Any, inputs: Sequence[Any], gradients: bool, loss: Any, mode: str | None) -> None:
-        _bridge("cell_records").record_cell(found, model, inputs, gradients, loss, mode)
-
-    def find_nan(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], check: Any, gradients: bool | None) -> Any:
-        return _bridge("pynative_search").find_in_pynative_mode(fn, args, kwargs, check, gradients)
-
-    def guard(self, model: Any, *options: Any) -> AbstractContextManager[Any]:
-        return _bridge("cell_guard").CellGuard(model, *options)
-
-    def watch_class(self) -> Any:
-        return _bridge("cell_watch").CellWatch
-
-    def replay(self, bundle: Any, step: Any, args: tuple[Any, ...], kwargs: dict[str, Any], check: Any) -> Any:
-        return _bridge("cell_steps").replay(bundle, step, args, kwargs, check)
-
-    def scopes(self, under_way: Sequence[str]) -> AbstractContextManager[Any]:
-        return _bridge("tape_scopes").TapeScopes(under_way)
+    weights, outputs = _by("cell_summary", "weights"), _by("cell_summary", "outputs")
+    tree_node = _by("cell_tree", "cell_node")
+    record = _by("cell_records", "record_cell")
+    find_nan = _by("pynative_search", "find_in_pynative_mode")
+    guard = _by("cell_guard", "CellGuard")
+    watch = _by("cell_watch", "CellWatch")
+    replay = _by("cell_steps", "replay")
+    scopes = _by("tape_scopes", "TapeScopes")
 
     def place(self, owners: Sequence[Any]) -> tuple[str | None, str] | None:
         search = self._search()

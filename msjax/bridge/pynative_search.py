@@ -17,11 +17,14 @@ from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import PyTree
 from msjax.core.base.user_lines import user_lines
+from msjax.core.hooks.places import is_array
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault, Passed, Statistics
+from msjax.core.tools.model_tools import as_arrays
 from msjax.core.tools.owners import path_from
 from msjax.core.tools.search.causes import causes, first_index
 from msjax.core.tools.search.lines import innermost
+from msjax.core.tools.search.names import argument_names
 from msjax.engine.autograd.grad import grad
 from msjax.engine.autograd.op import Op
 from msjax.engine.autograd.traced_tape import Held
@@ -293,7 +296,8 @@ def find_in_pynative_mode(
     """The fault of a call, forward or backward; None if nothing is wrong."""
     models = [m for m in jax.tree.leaves((fn, args, kwargs), is_leaf=lambda v: isinstance(v, Cell)) if isinstance(m, Cell)]
     args, kwargs = jax.tree.map(lambda v: wrap(jnp.asarray(v)) if _is_array(v) else v, (args, kwargs), is_leaf=is_leaf)
-    model, names = fn if isinstance(fn, Cell) else None, _names_of_tensors(args, kwargs)
+    model, given = fn if isinstance(fn, Cell) else None, as_arrays((args, kwargs))
+    names = dict(zip(map(id, filter(is_array, jax.tree.leaves(given))), argument_names(*given)))
     state = [tensor for model in models for part in state_of(model) for tensor in part.values()]
     with Held(state), PyNativeSearch(check, model, names=names) as found:
         out = tensors_in([fn(*args, **kwargs)])
@@ -314,15 +318,6 @@ def find_in_pynative_mode(
     named = [*(f"argument {i}" for i in floats), *(f"the Parameter {p.name!r}" for p in weights)]
     wrong = next((i for i, g in enumerate(grads) if check([g._value])), None)
     return None if wrong is None else found.fault([grads[wrong]._value], f"the gradient of {named[wrong]}")
-
-
-def _names_of_tensors(args, kwargs):
-    """{id of an array: its name} of the Tensors among the arguments."""
-    named = [
-        *((f"argument {i}", arg) for i, arg in enumerate(args)),
-        *((f"argument {name}", arg) for name, arg in kwargs.items()),
-    ]
-    return {id(t._value): name for name, arg in named for t in tensors_in([arg])}
 
 
 def _is_array(value):

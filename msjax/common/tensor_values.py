@@ -55,6 +55,7 @@ class TensorValues(Values):
     has_tracers = staticmethod(has_tracers)  # pyright: ignore[reportAssignmentType]
 
     def depending(self, array: Any, value: Any) -> Tensor:
+        mark_used((value,))
         made = wrap(array, value._node, value._oidx)
         if value._stopped:
             made._stopped = True

@@ -102,3 +102,10 @@ def test_jvp_of_integers():
     assert [value.asnumpy().tolist() for value in lanes] == [[3, 8], [3, 8]]
     with pytest.raises(TypeError, match="needs a Tensor for the only output"):
         ms.vjp(lambda x: x * 2, ms.Tensor(1.0))[1]((ms.Tensor(1.0),))
+
+
+def test_forward_mode_names_whose_hooks_are_in_the_way():
+    net = ms.nn.SequentialCell(ms.nn.Dense(2, 2), ms.nn.ReLU())
+    with net[0].register_backward_hook(lambda cell, grad_input, grad_output: None):
+        with pytest.raises(TypeError, match=r"cell SequentialCell\.0 \(Dense\) is in the way of forward mode"):
+            ms.jvp(net, Tensor([[1.0, 2.0]]), Tensor([[1.0, 0.0]]))

@@ -10,6 +10,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import Parameter, ParameterTuple, Tensor
+from tests.autograd.product import numbers
 from tests.x64 import present
 
 
@@ -240,15 +241,20 @@ def test_pytree_gives_the_value():
 # ---- gradients
 
 
-def test_switching_requires_grad_counts_at_once():
-    w = make()
-    f = lambda x: (x * w).sum()  # noqa: E731
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_switching_requires_grad_counts_at_once(mode):
+    ms.set_context(mode=mode)
+    w, v, calls = make(), Parameter(Tensor([5.0, 6.0]), name="v"), []
+    w.register_hook(calls.append)
     x = Tensor([3.0, 4.0])
-    assert ms.grad(f, None, w)(x).tolist() == [3.0, 4.0]
-    w.requires_grad = False
-    assert w.requires_grad is False
-    w.requires_grad = True
-    assert ms.grad(f, None, [w])(x)[0].tolist() == [3.0, 4.0]
+    product = lambda x: (x * w * v).sum()  # noqa: E731
+    of_both = ms.grad(product, None, [w, v])
+    want_v = (x * w).tolist()
+    for switched_on in (True, False, True):
+        w.requires_grad = switched_on
+        assert numbers(of_both(x)) == ([15.0, 24.0] if switched_on else [0.0, 0.0], want_v)
+        assert numbers(ms.vjp(product, x, weights=w)[1](Tensor(1.0))[1]) == ([15.0, 24.0] if switched_on else [0.0, 0.0])
+    assert len(calls) == 4
 
 
 def test_gradient_after_set_data_is_of_the_new_value():

@@ -47,6 +47,18 @@ def test_passing_a_node_of_hooks_is_a_use(use):
         grad_of(Of(late, hooked=hooked))
 
 
+def test_a_function_of_jax_that_follows_hook_calls_is_a_use():
+    def late(net, x):
+        y = ms.from_jax(jax.numpy.tanh)(x)  # made to depend on the calls before it, so that it gets another Tensor
+        x.register_hook(lambda grad: None)
+        return y
+
+    net = Of(late)
+    net.register_forward_pre_hook(lambda cell, inputs: None)
+    with pytest.raises(LateHookError):
+        grad_of(net, jax.jit)
+
+
 @WRAPS
 def test_a_hook_before_the_first_use_sees_all_of_the_gradient(wrap):
     def early(net, x):

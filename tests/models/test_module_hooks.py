@@ -173,7 +173,7 @@ def test_where(model):
         count("nothing.*")
     with pytest.raises(TypeError, match=r"'where' should be a path, a type"):
         count([3])
-    with pytest.raises(TypeError, match=r"a flax nnx module, or what hooks\.hooked\(model\) returns .* but got"):
+    with pytest.raises(TypeError, match=r"a flax nnx module, a Cell, or what hooks\.hooked\(model\) returns .* but got"):
         hooks.register_forward_hook(print, print)
 
 

@@ -420,3 +420,34 @@ def test_kept_programs_see_attributes_of_cells_that_change():
     net.set_train(True)
     dropped = hooks.run_with_cache(net, x)[1]["drop"]
     assert set(dropped.ravel().tolist()) <= {0.0, 2.0} and (dropped != 1).all()
+
+
+class ScaledByList(nnx.Module):
+    def __init__(self):
+        self.factors, self.options, self.names = [2.0], {"shift": [0.0]}, {"a"}
+
+    def __call__(self, x, other=None):
+        y = hooks.site("scaled", x * self.factors[0] + self.options["shift"][0]) * len(self.names)
+        return y if other is None else y * other.factors[0]
+
+
+@pytest.mark.parametrize("change", [
+    lambda model: model.factors.__setitem__(0, 3.0), lambda model: model.options["shift"].__setitem__(0, 1.0),
+    lambda model: model.names.add("b"),
+])  # fmt: skip
+def test_kept_programs_see_what_is_written_into_lists_of_a_model_and_of_its_arguments(change):
+    model, other, x = ScaledByList(), ScaledByList(), jnp.ones((1, 3))
+    verbs = (
+        lambda: hooks.run_with_cache(model, x, other)[0],
+        lambda: hooks.compile(model)(x, other)[0],
+        lambda: (
+            hooks.integrated_gradients(model, x, other, metric=lambda out: out.sum(-1), wrt=0, steps=2).values
+            + model.options["shift"][0] * len(model.names) * other.factors[0]
+        ),
+    )
+    for verb in verbs:
+        assert jnp.allclose(verb(), model(x, other))
+    for changed in (model, other):
+        change(changed)
+        for verb in verbs:
+            assert jnp.allclose(verb(), model(x, other))

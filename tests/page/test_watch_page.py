@@ -1,7 +1,6 @@
 """The page that `watch` writes while training goes on."""
 
 import threading
-import time
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +10,7 @@ import msjax as ms
 from msjax import nn, tools
 from msjax.core.page.page import Page
 from msjax.core.page.sink import PageSink
-from msjax.core.tools.watching.behind import TURNS
+from msjax.core.tools.watching.behind import Behind
 from tests.page.made_runs import row
 
 
@@ -104,39 +103,33 @@ def written(monkeypatch):
     return threads
 
 
-def test_a_step_does_not_write_and_pages_are_a_second_apart(written, monkeypatch):
-    sink = PageSink("run.html", TURNS.short)
-    monkeypatch.setattr(time, "monotonic", lambda: sink._due - 1e-3)  # never due again
+def test_a_step_does_not_write_and_pages_are_a_second_apart(written):
+    page = PageSink("run.html")
+    sink, page._due = Behind(page), float("inf")  # never due again
     for step in range(1, 50):
         sink(step, [row(step, "activation", "a", 1.0)])
         sink.number(step, "loss", 1.0)
     sink.close()
     assert written == [("MainThread", False), ("MainThread", True)]
-    assert sink._run.data()["kinds"]["activation"]["first"].tolist() == list(range(1, 50))
+    assert page._run.data()["kinds"]["activation"]["first"].tolist() == list(range(1, 50))
 
 
-def test_a_page_that_is_due_is_written_by_its_thread(written, monkeypatch):
-    sink, done = PageSink("run.html", TURNS.short), threading.Event()
-    monkeypatch.setattr("msjax.core.page.document.as_html", lambda *_: done.set())
-    sink._due = -1e9
-    sink(1, [row(1, "activation", "a", 1.0)])
-    assert done.wait(30)
+def test_a_page_that_is_due_is_written_by_a_thread(written):
+    sink = Behind(PageSink("run.html"))
+    for step in (1, 2):
+        sink(step, [row(step, "activation", "a", 1.0)])
     sink.close()
-    assert written[1] == ("msjax-page", False)
+    assert written == [("MainThread", False), ("msjax-watch", False), ("MainThread", True)]
 
 
 def test_a_failure_in_the_thread_is_told(written, monkeypatch):
-    sink, failed = PageSink("run.html", TURNS.short), threading.Event()
+    sink = Behind(PageSink("run.html"))
 
     def fails(*_):
-        failed.set()
         raise OSError("the disk is full")
 
-    sink._due = -1e9
     monkeypatch.setattr("msjax.core.page.document.as_html", fails)
     sink(1, [row(1, "activation", "a", 1.0)])
-    assert failed.wait(30)
-    sink._thread.join()
     with pytest.raises(OSError, match="full"):
-        sink(2, [])
+        sink.wait()
     sink.close()

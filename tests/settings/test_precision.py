@@ -9,6 +9,7 @@ import pytest
 import msjax as ms
 from msjax import nn
 from msjax.engine.settings import precision
+from msjax.engine.settings.current import SETTINGS
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +17,7 @@ def as_jax_has_it():
     """No precision is set at the start; what a test sets of jax's and msjax's is taken back for all tests (conftest.py)."""
     jax.config.update("jax_default_matmul_precision", None)
     yield
-    if precision.ALLOWED.conv is not None:
+    if SETTINGS.conv_tf32 is not None:
         jax.clear_caches()
     ms.set_context(gpu_config={})
 
@@ -68,7 +69,7 @@ def test_programs_of_mindspore_round_convolutions_only():
 def test_a_precision_that_the_user_has_set_stays():
     with jax.default_matmul_precision("bfloat16"):
         precision.follow_mindspore()
-        assert precision.ALLOWED.conv is None and precision.described() == "products bfloat16, convolutions bfloat16"
+        assert SETTINGS.conv_tf32 is None and precision.described() == "products bfloat16, convolutions bfloat16"
 
 
 def test_the_functions_of_device_context_are_the_settings():

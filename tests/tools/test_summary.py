@@ -102,7 +102,10 @@ def test_errors():
     with pytest.raises(RuntimeError, match=r"(?s)summary.*shapes only.*float\(\)"):
         summary(net, x32(2))
     assert not hooks_of(net)
-    with pytest.raises(TypeError, match=r"should be a flax nnx module, what hooks\.hooked returned, or of msjax\.nn, but got"):
+    with pytest.raises(
+        TypeError,
+        match=r"For \'summary\', the model should be a flax nnx module, a Cell, or what hooks\.hooked\(model\) returns .* but got",
+    ):
         summary(3)
     with pytest.raises(ValueError):
         summary(Net(), x32(5, 2))

@@ -266,7 +266,7 @@ def test_hooked_model():
     ]
     with pytest.raises(ValueError, match="whose weights are elsewhere"):
         watch(model, what="update")
-    with pytest.raises(TypeError, match=r"give hooks.hooked\(model\)"):
+    with pytest.raises(TypeError, match=r"Give hooks.hooked\(model\)"):
         watch(linen.Dense(1))
     with pytest.warns(UserWarning, match="next_step"):
         watch(model).remove()
@@ -352,7 +352,7 @@ def test_report():
 
 def test_wrong_arguments():
     net = nn.ReLU()
-    with pytest.raises(TypeError, match="should be a Cell, a flax nnx module or what hooks"):
+    with pytest.raises(TypeError, match="should be a flax nnx module, a Cell, or what hooks"):
         watch(3)
     with pytest.raises(ValueError, match="'what' should be some of activation"):
         watch(net, what="loss")

@@ -34,6 +34,11 @@ def huge_ints_as_floats(values: list[Any]) -> list[Any]:
     return [float(v) if v.__class__ is int and v.bit_length() > bits else v for v in values]
 
 
+def is_float(value: Any) -> bool:
+    """Whether a value is an array of floating-point or complex numbers."""
+    return hasattr(value, "dtype") and jnp.issubdtype(value.dtype, jnp.inexact)
+
+
 def known_value(value: Any) -> Any:
     """The concrete array behind a value, also behind a tracer of jax.grad or jax.jvp; None if there is none yet."""
     if not is_tracer(value):

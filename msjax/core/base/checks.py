@@ -264,7 +264,7 @@ def check_axis_of(x: Any, axis: int, who: str | None = None) -> int:
 def check_no_cycle(values: Iterable[Any]) -> None:
     """Raise RuntimeError if one of the values is a list or dict that is found within itself."""
     for value in values:
-        if isinstance(value, (list, tuple, dict)) and _holds_itself(value):
+        if _holds_itself(value):
             raise RuntimeError(f"a {type(value).__name__} among the arguments holds itself, so there is no end of what is in it.")
 
 
@@ -335,22 +335,8 @@ def check_index_fits(x: Any, axis: Any, dtype: Any, who: str) -> None:
         )
 
 
-def _holds_itself(container):
-    above, pending = {id(container)}, [(container, iter(_items(container)))]
-    while pending:
-        current, items = pending[-1]
-        for item in items:
-            if isinstance(item, (list, tuple, dict)):
-                if id(item) in above:
-                    return True
-                above.add(id(item))
-                pending.append((item, iter(_items(item))))
-                break
-        else:
-            above.discard(id(current))
-            pending.pop()
-    return False
-
-
-def _items(container):
-    return container.values() if isinstance(container, dict) else container
+def _holds_itself(value, above=()):
+    if not isinstance(value, (list, tuple, dict)):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return any(value is each for each in above) or any(_holds_itself(item, (*above, value)) for item in items)

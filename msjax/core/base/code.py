@@ -29,6 +29,13 @@ _NONE_METHODS = frozenset(
 _NONE_BUILTINS = (print, setattr, delattr, breakpoint)
 _UNKNOWN = object()
 
+# Methods and functions of MindSpore's that write to a Tensor, which a hook without a result may use for what the network computes next.
+_WRITERS = re.compile(
+    "set_data|assign(_(add|sub|value))?|inplace_\\w+|scatter_(nd_)?(add|sub|mul|div|max|min|update)|"
+    "(add|addmm|clamp|copy|div|exp|fill|fill_diagonal|floor|floor_divide|index_add|index_copy|index_fill|index_put|log|masked_fill|"
+    "masked_scatter|mul|put|remainder|scatter|set|sigmoid|sign|sub|tanh|zero)_"
+)
+
 # Methods assumed to return None if their object is unknown, as in ``found[name].append(x)``.
 _LIST_METHODS = frozenset(("append", "extend", "appendleft", "extendleft"))
 
@@ -119,6 +126,45 @@ def imports_from(frame: types.FrameType) -> bool:
 def only_returns_none(fn: Callable[..., Any]) -> bool:
     """True if a call of `fn` can only return None, as far as its code tells."""
     return sys.version_info[:2] in READ and _returns_none(fn, 0)
+
+
+def writes(fn: Callable[..., Any]) -> bool:
+    """True if the code of a hook names something that writes to a Tensor, or assigns to what is inside of its first argument: ``cell.weight[0] = 0``."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    if not isinstance(fn, (types.FunctionType, types.MethodType)):
+        fn = inspect.getattr_static(type(fn), "__call__", None)
+        first = 1
+    else:
+        first = int(isinstance(fn, types.MethodType))
+    code = getattr(fn, "__code__", None)
+    return code is not None and sys.version_info[:2] in READ and _writes(code, first)
+
+
+@functools.lru_cache(4096)
+def _writes(code, first):
+    if any(map(_WRITERS.fullmatch, names_in(code))):
+        return True
+    owner = code.co_varnames[first : first + 1]
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
+    for n, store in enumerate(instructions):
+        if store.opname not in ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE"):
+            continue
+        before = [i for i in instructions[:n] if _start(i) == _start(store)]
+        # Two variables may be loaded at once, where the first one is.
+        pairs = [i for i in instructions[:n] if isinstance(i.argval, tuple)]
+        loaded = [
+            i.argval if isinstance(i.argval, tuple) else (i.argval,)
+            for i in (*before, *pairs)
+            if i.opname.startswith("LOAD_FAST")
+        ]
+        if not any(names[-1] in owner for names in loaded):
+            continue
+        # An attribute alone may be the cell's own record, unless it is computed from what it was.
+        read = {i.argval for i in instructions if i.opname == "LOAD_ATTR"}
+        if store.argval in read if store.opname == "STORE_ATTR" and all(i.opname != "LOAD_ATTR" for i in before) else True:
+            return True
+    return False
 
 
 def computes(fn: Callable[..., Any]) -> bool:

@@ -52,6 +52,11 @@ def shorten(error: BaseException, keep: int = 0) -> None:
     error.__traceback__ = last
 
 
+def has_note(error: BaseException, begins: str) -> bool:
+    """Whether an exception has a note that begins so."""
+    return any(note.startswith(begins) for note in getattr(error, "__notes__", ()))
+
+
 def where() -> str:
     """`` in cell Net.fc1 (Dense)``, ready to be put into a message; empty outside of cells and modules."""
     owner = owner_named()

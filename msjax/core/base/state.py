@@ -237,6 +237,13 @@ class ProgramUnderWay:
     def see(self, operands: Sequence[Any]) -> None:
         """Called with the operands of every operator."""
 
+    def held_values(self) -> Sequence[Any]:
+        """What the variables of the program hold at this point of its code."""
+        return ()
+
+    def refuse(self, why: str) -> None:
+        """Give the program up, if it falls back to PyNative mode; `why` is a sentence."""
+
 
 class Activity:
     """Counts what runs in any thread and makes operators take the slow dispatch.

@@ -49,10 +49,14 @@ class FileBeside:
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Any]:
+def whole_file(path: str | os.PathLike[str], lasting: bool = True) -> Iterator[Any]:
     """A binary file to write to; it replaces the one at `path` when the block ends without an error.
 
     Whatever goes wrong before that leaves the old file as it was.
+
+    Args:
+        path: of the file.
+        lasting (bool): whether it is brought to the disk, so that it outlives a crash of the machine. Default: True.
 
     Example:
         >>> from msjax.core.base.whole_files import whole_file
@@ -65,12 +69,15 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Any]:
     beside = FileBeside(path)
     try:
         yield beside.file
-        beside.complete()
+        beside.file.flush()
+        if lasting:
+            beside.complete()
         beside.replace()
     except BaseException:
         beside.drop()
         raise
-    sync_folder(os.path.dirname(os.path.realpath(path)))
+    if lasting:
+        sync_folder(os.path.dirname(os.path.realpath(path)))
 
 
 def sync_folder(folder: str) -> None:

@@ -21,7 +21,7 @@ from msjax.core.base.arrays import TracedValueError, is_tracer, known_value, sta
 from msjax.core.base.state import ACTIVITY, STATE, State
 from msjax.core.base.typing import PyTree
 from msjax.core.hooks.events import Event, HookCall
-from msjax.core.hooks.hook import computes, observes
+from msjax.core.hooks.hook import computes
 from msjax.core.hooks.returns import HookKind, HookPlace, check_observer_result, gradients_result
 from msjax.core.hooks.template import Template
 from msjax.core.hooks.trial_run import TrialRun
@@ -188,10 +188,11 @@ class TracedDelivery(Delivery):
         values, fn = frame.values, hook.fn
         place = HookPlace.within(kind.text, frame.owners)
         slot = None if number is None else values.slot(frame.subject, kind.name, number, hook)
-        if slot is not None or observes(fn, hook.observe, hook.traced):
+        if slot is not None or hook.observes:
             return None, self.observe(frame, fn, given, place, carried, slot)
         trace = STATE.trace
-        attempt = None if hook.traced else TrialRun(fn, holds_text=trace is None)
+        attempt = None if hook.traced else TrialRun(fn, trace is None, values.during(frame.subject))
+        held = () if trace is None else trace.held_values()
         try:
             with attempt or contextlib.nullcontext():
                 result = frame.call(fn, given)
@@ -200,6 +201,8 @@ class TracedDelivery(Delivery):
                 attempt.undo()
             if kind.check is None and attempt is not None and not computes(fn):
                 # It reads the values, and as far as its code tells returns none.
+                if hook.writes:
+                    self._refuse(place, fn)
                 return None, self.observe(frame, fn, given, place, carried)
             if kind.check is not None and trace is not None and trace.falls_back:
                 raise GradientNeedsValue(place.text(fn), error) from error
@@ -212,6 +215,8 @@ class TracedDelivery(Delivery):
             # Text that msjax's own programs print is part of them already.
             if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
                 # What ``found.setdefault("x", output)`` returns replaces nothing either.
+                if trace is not None and any(a is not b for a, b in zip(held, trace.held_values())):
+                    self._refuse(place, fn)
                 return None, self.observe(frame, fn if nothing else _Ignoring(fn), given, place, carried)
             leaves, _, at = values.find(given)
             if trace is None and attempt.changes() and any(known_value(values.raw(leaves[i])) is None for i in at):
@@ -229,6 +234,12 @@ class TracedDelivery(Delivery):
                 if is_tracer(values.raw(leaves[i])) and not values.is_fixed(leaves[i])
             ]
         return result, carried
+
+    @staticmethod
+    def _refuse(place, fn):
+        """Refuse a program whose hook has to be called after the run, but writes to Tensors, which the program may read."""
+        if STATE.trace is not None and STATE.trace.falls_back:
+            STATE.trace.refuse(f"{place.text(fn)} writes to Tensors, and does what a program can't do at each run")
 
 
 class _Ignoring:

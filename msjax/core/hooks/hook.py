@@ -68,6 +68,7 @@ class Hook:
         always_call: a forward hook that runs even if the call fails.
         observe, traced: whether the user declared the hook an observer, or part of compiled programs; None if not declared.
         removed: whether `remove()` was called: no program that runs the hook is used again.
+        writes: whether its code says that it may write to Tensors, which the network may read: then a program has it at its place.
         fixed: whether it belongs to the program that is traced when it is registered, so that it is no observer in a slot.
     """
 
@@ -78,6 +79,7 @@ class Hook:
     observe: bool | None = None
     traced: bool | None = None
     removed: bool = False
+    writes: bool = False
     fixed: bool = False
 
     @classmethod
@@ -97,7 +99,12 @@ class Hook:
     @functools.cached_property
     def in_slot(self) -> bool:
         """Whether it is an observer, which takes a slot of a program."""
-        return not self.fixed and observes(self.fn, self.observe, self.traced)
+        return not self.fixed and self.observes
+
+    @property
+    def observes(self) -> bool:
+        """Whether it is to be called after each run."""
+        return not self.writes and observes(self.fn, self.observe, self.traced)
 
     @functools.cached_property
     def key(self) -> tuple[Any, ...]:
@@ -125,6 +132,11 @@ def _is_its_code(fn):
         and not (fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__)
         and fn.__globals__ is vars(sys.modules.get(fn.__module__, sys))
     )
+
+
+def may_write(fn: Callable[..., Any], observe: bool | None = None, traced: bool | None = None, **_others: Any) -> bool:
+    """Whether a hook of a Cell, of which the user has not said what it is, may write to Tensors, as far as its code tells."""
+    return observe is None and traced is None and code.writes(users_hook(fn))
 
 
 # ---- observers and modifiers: as the user says, or else as the code of hooks tells, without running them

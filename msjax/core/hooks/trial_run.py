@@ -22,21 +22,24 @@ _CONTAINERS = (list, dict, set, collections.deque)
 class TrialRun:
     """A context manager around the run of a hook: what it prints is held back, and what it changes is remembered.
 
-    Remembered are the names that its code uses, the containers among them, and the attributes of objects. What else it does (files that it
+    Remembered are the names that its code uses, the containers among them, and the attributes of objects and of what it gets as its first argument. What else it does (files that it
     writes, iterators that it moves on) can't be undone.
 
     Args:
         fn: the hook.
         holds_text: whether what it prints is held back. A program that msjax compiles has its own stdout, whose text is part of the program.
+        subject: its first argument, or None.
     """
 
-    def __init__(self, fn: Callable[..., Any], holds_text: bool):
+    def __init__(self, fn: Callable[..., Any], holds_text: bool, subject: Any = None):
         self._texts: list[str] = []
         self._held = OwnOutput(self._texts.append, sys.stdout) if holds_text else None
         self._seen: dict[int, Any] = {}
         # (whether it is what it was, what makes it so again) of all that is remembered.
         self._kept: list[tuple[Callable[[], bool], Callable[[], Any]]] = []
         self._visit(users_hook(fn), 0)
+        if subject is not None and id(subject) not in self._seen:
+            self._subject(subject)
 
     def __enter__(self) -> Self:
         if self._held is not None:
@@ -98,6 +101,23 @@ class TrialRun:
         if len(container) <= _MOST_ITEMS:
             for item in container.values() if isinstance(container, dict) else list(container):
                 self._visit(item, depth + 1)
+
+    def _subject(self, subject):
+        attributes = getattr(subject, "__dict__", {})
+        public = lambda: {name: value for name, value in attributes.copy().items() if not name.startswith("_")}  # noqa: E731
+        before = public()
+
+        def restore():
+            for name, value in public().items():
+                if name not in before:
+                    object.__delattr__(subject, name)
+                elif value is not before[name]:
+                    object.__setattr__(subject, name, before[name])
+
+        self._kept.append((lambda: same_items(public(), before), restore))
+        for value in before.values():
+            if isinstance(value, _CONTAINERS):
+                self._container(value, 1)
 
     def _function(self, function, depth):
         for cell in function.__closure__ or ():

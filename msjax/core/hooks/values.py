@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.arrays import CONCRETE, is_tracer
+from msjax.core.base.errors import where
 from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import after_latest_call, tie_calls_to
 from msjax.core.hooks.events import Slot
@@ -124,7 +125,15 @@ class Values(ValueKind):
 
         identity.defvjp(forward, backward, symbolic_zeros=True)
         out = list(given)
-        passed = identity(*[arrays[i] for i in at])
+        try:
+            passed = identity(*[arrays[i] for i in at])
+        except TypeError as error:
+            if "forward-mode" not in str(error):
+                raise
+            raise TypeError(
+                f"A hook of gradients{where()} is in the way of forward mode (jvp, jacfwd): it is a jax.custom_vjp. Take reverse mode "
+                "(vjp, jacrev), or remove the hook meanwhile."
+            ) from error
         for i, array in zip(at, passed):
             # What carries no gradient stays apart: jax gives all results of the identity one if any does.
             if not flags or flags[i]:

@@ -88,8 +88,8 @@ def framework_with_hooks(model: Any, who: str) -> Framework:
     if unhooked(model) is not None:
         raise TypeError(f"For '{called(who)}', the model should take hooks, but got {describe(model)}. Give hooks.hooked(model).")
     raise TypeError(
-        f"For '{called(who)}', the model should be a flax nnx module, or what hooks.hooked(model) returns for a flax linen module, an equinox "
-        f"model or a haiku transform, but got {_told(model)}"
+        f"For '{called(who)}', the model should be a flax nnx module, a Cell, or what hooks.hooked(model) returns for a flax linen module, an "
+        f"equinox model or a haiku transform, but got {_told(model)}"
     )
 
 

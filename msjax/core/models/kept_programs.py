@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from msjax.core.base.arrays import is_tracer
+from msjax.core.base.contents import contents_of
 from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.base.recent import Recent
 from msjax.core.base.split import Split
@@ -126,6 +127,6 @@ def run_kept(
     chosen = {} if options is None or any(map(is_tracer, split.arrays)) else options(split.arrays)
 
     owner = None if pure.owner is None else identity(pure.owner)
-    found_by = pure.anchor, owner, key, bool(chosen)
+    found_by = pure.anchor, owner, key, bool(chosen), contents_of(split.rest[0])
     owners = () if pure.owner is None else (pure.owner,)
     return _KEPT.of(found_by, lambda: jax.jit(run, compiler_options=chosen or None), _MOST, owners)(split).joined()

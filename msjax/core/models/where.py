@@ -14,14 +14,6 @@ from msjax.core.base.weak import identity
 Where = str | type | Iterable[Any] | Callable[[str, Any], bool]
 
 
-def selected(modules: dict[str, Any], where: Where, who: str) -> dict[str, Any]:
-    """The modules that `where` selects; ValueError if it selects none. `who` names the function that was called."""
-    chosen = {name: module for name, module in modules.items() if matches(name, module, where, who)}
-    if not chosen:
-        raise no_match(modules, where, who)
-    return chosen
-
-
 def no_match(modules: dict[str, Any], where: Where, who: str) -> ValueError:
     """The error that no module is selected; it lists those that there are."""
     there = ", ".join(map(repr, list(modules)[:30])) + (", ..." if len(modules) > 30 else "")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.whole_files import FileBeside
+from msjax.core.base.whole_files import whole_file
 from msjax.core.page.columns import COLUMNS
 from msjax.core.page.encoding import as_json, decoded
 from msjax.core.page.run import fitted
@@ -91,17 +91,8 @@ def write(path: str | os.PathLike[str], text: str, complete: bool = True) -> Non
         text: the document.
         complete (bool): whether it is brought to the disk, so that it outlives a crash of the machine. Default: True.
     """
-    beside = FileBeside(path)
-    try:
-        beside.file.write(text.encode())
-        if complete:
-            beside.complete()
-        else:
-            beside.file.flush()
-        beside.replace()
-    except BaseException:
-        beside.drop()
-        raise
+    with whole_file(path, complete) as file:
+        file.write(text.encode())
 
 
 def read(path: str | os.PathLike[str]) -> tuple[str, list[dict[str, Any]]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from msjax.core.page.texts import html_of
+
 if TYPE_CHECKING:
     from msjax.core.page.page import Page
 
@@ -54,24 +56,14 @@ def repr_html(self: HasView) -> str:
 
 
 class Viewed:
-    """What a page can show."""
+    """What a page can show, and rich prints."""
 
     def view(self) -> dict[str, Any]:
         """The data of its view on a page."""
         raise NotImplementedError
 
-    def to_dict(self) -> dict[str, Any]:
-        """What the page shows as dicts, lists, strings and numbers."""
-        return to_dict(self)
+    to_dict, to_pandas, plot = to_dict, to_pandas, plot
 
-    def to_pandas(self) -> Any:
-        """What the page shows as a DataFrame; see `to_pandas` of this module."""
-        return to_pandas(self)
-
-    def plot(self) -> Any:
-        """A Figure of matplotlib; see `plot` of this module."""
-        return plot(self)
-
-    def _in_notebook(self, text: str) -> str:
-        """A table as HTML, with the page folded below it."""
-        return f"{text}<details><summary>as a page</summary>{repr_html(self)}</details>"
+    def _repr_html_(self) -> str:
+        """What rich prints, with the page folded below it."""
+        return f"{html_of(self)}<details><summary>as a page</summary>{repr_html(self)}</details>"

@@ -105,17 +105,24 @@ def _slope(numbers, x):
     return jax.grad(lambda x: numbers(x).sum())(x)
 
 
-def _delta(values, numbers, x, baseline):
-    return values.reshape(values.shape[0], -1).sum(-1) - (numbers(x) - numbers(jnp.broadcast_to(baseline, x.shape)))
+def _attribution(values, numbers, x, baselines):
+    """The `Attribution` of values that should add up to the difference of the number on the input and its mean on (baselines, ...)."""
+    # In one loop, so that the model stands in the program once.
+    found = jax.lax.map(lambda i: numbers(jnp.where(i < 0, x, baselines[i]).astype(x.dtype)), jnp.arange(-1, baselines.shape[0]))
+    return Attribution(values, values.reshape(values.shape[0], -1).sum(-1) - (found[0] - found[1:].mean(0)))
 
 
 def _integrated(numbers, x, baseline, steps):
     change = x - baseline
-    # Gauss-Legendre's points and weights on [0, 1], as accurate as a rule of so many points can be.
+    return _integral(lambda part: _slope(numbers, baseline + part * change), steps, x.dtype) * change
+
+
+def _integral(fn, steps, dtype):
+    """The integral over [0, 1] of a function to a pytree, by Gauss-Legendre's rule, as accurate as one of so many points can be."""
     points, weights = np.polynomial.legendre.leggauss(steps)
-    rule = jnp.asarray((points + 1) / 2, x.dtype), jnp.asarray(weights / 2, x.dtype)
-    slopes = jax.lax.map(lambda at: at[1] * _slope(numbers, baseline + at[0] * change), rule)
-    return slopes.sum(0) * change
+    rule = jnp.asarray((points + 1) / 2, dtype), jnp.asarray(weights / 2, dtype)
+    each = jax.lax.map(lambda at: jax.tree.map(lambda v: v * at[1], fn(at[0])), rule)
+    return jax.tree.map(lambda v: v.sum(0), each)
 
 
 def integrated_gradients(
@@ -154,8 +161,7 @@ def integrated_gradients(
     at = _checked("integrated_gradients", call, wrt, metric, baseline, steps=steps)
 
     def work(numbers, x, baseline):
-        values = _integrated(numbers, x, baseline, steps)
-        return Attribution(values, _delta(values, numbers, x, baseline))
+        return _attribution(_integrated(numbers, x, baseline, steps), numbers, x, jnp.asarray(baseline)[None])
 
     return _on_input("integrated_gradients", model, call, at, metric, (steps,), work, baseline)
 
@@ -230,7 +236,7 @@ def gradient_shap(
     """
     baselines, call = jnp.asarray(baselines), call_of(args, kwargs)
     at = _checked("gradient_shap", call, wrt, metric, samples=samples)
-    shape = jnp.shape(at.of(call))[1:]
+    shape, noisy = jnp.shape(at.of(call))[1:], not (isinstance(noise, (int, float)) and noise == 0)
     if not len(baselines.shape) or baselines.shape[1:] != shape or not len(baselines):
         raise ValueError(
             f"For 'gradient_shap', the baselines should be of shape {('baselines', *shape)}, but got {describe(baselines)}."
@@ -240,15 +246,14 @@ def gradient_shap(
         def of(key):
             first, second, third = jax.random.split(key, 3)
             start = baselines[jax.random.randint(first, (x.shape[0],), 0, baselines.shape[0])]
-            end = x + noise * jax.random.normal(second, x.shape, x.dtype)
+            end = x + noise * jax.random.normal(second, x.shape, x.dtype) if noisy else x
             part = jax.random.uniform(third, (x.shape[0],) + (1,) * (x.ndim - 1), x.dtype)
             return _slope(numbers, start + part * (end - start)) * (end - start)
 
         values = jax.lax.map(of, jax.random.split(key, samples)).mean(0)
-        low = jax.lax.map(lambda one: numbers(jnp.broadcast_to(one, x.shape)), baselines).mean(0)
-        return Attribution(values, values.reshape(values.shape[0], -1).sum(-1) - (numbers(x) - low))
+        return _attribution(values, numbers, x, baselines[:, None])
 
-    return _on_input("gradient_shap", model, call, at, metric, (samples,), work, key, baselines, noise)
+    return _on_input("gradient_shap", model, call, at, metric, (samples, noisy), work, key, baselines, noise)
 
 
 def occlusion(
@@ -344,10 +349,7 @@ def conductance(
             _, moved = jax.jvp(values, (part,), (jnp.ones_like(part),))
             return {name: slopes[name] * move for name, move in moved.items()}
 
-        points, weights = np.polynomial.legendre.leggauss(steps)
-        rule = jnp.asarray((points + 1) / 2, x.dtype), jnp.asarray(weights / 2, x.dtype)
-        each = jax.lax.map(lambda at: jax.tree.map(lambda v: v * at[1], of(at[0])), rule)
-        return jax.tree.map(lambda v: v.sum(0), each)
+        return _integral(of, steps, x.dtype)
 
     with on_behalf_of("conductance"):
         return dict(run_kept(model, ("conductance", at, of_input, Same(metric), steps), program, call, baseline))

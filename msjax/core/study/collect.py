@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_int
 from msjax.core.base.errors import describe, on_behalf_of
+from msjax.core.base.whole_files import whole_file
 from msjax.core.models.inputs import inputs_of
 from msjax.core.models.kept_programs import compile
 
@@ -124,19 +124,12 @@ def _write(folder, index, arrays, batches):
             raise ValueError(
                 f"For 'collect', rows of {name!r} should be {known['dtype']} {known['shape']}, but are {array.dtype.name} {list(array.shape[1:])}."
             )
-        _replace(
-            folder / f"{known['file']}_{number}.npy", lambda file, array=array: np.save(file, array.view(_stored(array.dtype)))
-        )
+        with whole_file(folder / f"{known['file']}_{number}.npy", lasting=False) as file:
+            np.save(file, array.view(_stored(array.dtype)))
     index["rows"].append(next(iter(counts.values())))
     index["batches"] += batches
-    _replace(folder / _INDEX, lambda file: file.write(json.dumps(index).encode()))
-
-
-def _replace(path, write):
-    new = path.with_suffix(".new")
-    with new.open("wb") as file:
-        write(file)
-    os.replace(new, path)
+    with whole_file(folder / _INDEX, lasting=False) as file:
+        file.write(json.dumps(index).encode())
 
 
 def _stored(dtype):

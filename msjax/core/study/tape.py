@@ -14,15 +14,9 @@ import jax.numpy as jnp
 
 from msjax.core.base import jax_slots
 from msjax.core.hooks.places import place_p
-from msjax.core.jaxprs.control_flow import scan_parts, scan_steps
+from msjax.core.jaxprs.control_flow import body_in_place_of, scan_parts, scan_steps
 from msjax.core.jaxprs.evaluate import bind
 from msjax.core.jaxprs.plan import close, inner_equations
-
-# Primitives that call one jaxpr, and the parameter that has it.
-_CALLS = {
-    **dict.fromkeys(("jit", "pjit", "remat2", "checkpoint"), "jaxpr"),
-    **dict.fromkeys(("custom_jvp_call", "custom_vjp_call", "closed_call", "core_call", "named_call"), "call_jaxpr"),
-}
 
 
 class Node:
@@ -112,8 +106,9 @@ class Tape:
         primitive = eqn.primitive
         if primitive is place_p:
             return self._place(eqn, ins)
-        if primitive.name in _CALLS and not (self.derivatives and "custom" in primitive.name and not _has_places(eqn)):
-            return self._run(close(eqn.params[_CALLS[primitive.name]]), ins)
+        inner = body_in_place_of(eqn)
+        if inner is not None and not (self.derivatives and "custom" in primitive.name and not _has_places(eqn)):
+            return self._run(inner, ins)
         if primitive.name == "scan" and _has_places(eqn):
             return self._scan(eqn, ins)
         outs = bind(eqn, [node.value for node in ins])

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.arrays import is_at_hand
+from msjax.core.base.arrays import is_at_hand, is_float
 from msjax.core.base.checks import check_value
 from msjax.core.base.errors import check_function
 from msjax.core.base.typing import JaxArray
@@ -62,7 +62,7 @@ class Check:
 
     def applies(self, value: Any) -> bool:
         """Whether a value is an array that can be wrong: one of floating-point or complex numbers."""
-        return hasattr(value, "dtype") and jnp.issubdtype(value.dtype, jnp.inexact)
+        return is_float(value)
 
     def traced(self, value: jax.Array) -> jax.Array:
         """Whether an array is wrong, as a scalar inside of a program."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from msjax.core.page.texts import Printed
 from msjax.core.page.viewed import Viewed
-from msjax.core.tools.texts import Printed, html_of
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,6 @@ class Comparison(Viewed, Printed):
             "verdict": self.verdict(),
             "rows": rows,
         }
-
-    def _repr_html_(self):
-        return self._in_notebook(html_of(self))
 
     def _first(self, *kinds):
         return next((row for row in self.rows if row.kind in kinds and not row.same and not row.one_sided), None)

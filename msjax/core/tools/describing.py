@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from msjax.core.hooks.table import KINDS, HookTable
+from msjax.core.hooks.table import KINDS, HookSite, HookTable
 from msjax.core.models.array_hooks import SITE
 from msjax.core.tools.model_tools import tools_of
 
@@ -15,7 +15,8 @@ def hooks_of(cell: Any) -> dict[str, Any]:
     """The names of the functions that are registered on a cell, by the kind of hook.
 
     Args:
-        cell: a Cell, a flax nnx module, or a module of a hooked model; hooks of the cells or modules inside are not listed.
+        cell: a Cell, a flax nnx module, or a module of a hooked model, or what stands on such a module as its site; hooks of the cells or
+            modules inside are not listed.
 
     Returns:
         dict from the kind ("forward_pre", "forward", "backward_pre", "backward", ...; "gradient of NAME" for the hooks of a
@@ -32,17 +33,17 @@ def hooks_of(cell: Any) -> dict[str, Any]:
     tools = tools_of(cell)
     if tools is not None:
         return tools.hooks_of(cell)
-    site = vars(cell).get(SITE)
-    return {} if site is None else names_at(site)
-
-
-def names_at(site: Any) -> dict[str, Any]:
-    """The same for the site of a module; hooks of methods other than ``__call__`` are "forward of attend" and the like."""
-    return {
-        kind if method == "__call__" else f"{kind} of {method}": names
-        for method, table in site.tables.items()
-        for kind, names in names_of(table).items()
-    }
+    site = cell if isinstance(cell, HookSite) else vars(cell).get(SITE)
+    # Hooks of methods other than ``__call__`` are "forward of attend" and the like.
+    return (
+        {}
+        if site is None
+        else {
+            kind if method == "__call__" else f"{kind} of {method}": names
+            for method, table in site.tables.items()
+            for kind, names in names_of(table).items()
+        }
+    )
 
 
 def names_of(table: HookTable) -> dict[str, list[str]]:
@@ -59,17 +60,8 @@ def function_name(fn: Callable[..., Any]) -> str:
 
 def hooks_in_words(cell: Any) -> str:
     """The hooks of a cell as text, such as "forward: print; backward: check (2)"; empty without hooks."""
-    return _in_words(hooks_of(cell))
-
-
-def site_in_words(site: Any) -> str:
-    """The hooks of a module's site as text."""
-    return _in_words(names_at(site))
-
-
-def _in_words(found):
     parts = []
-    for kind, names in found.items():
+    for kind, names in hooks_of(cell).items():
         counts = {name: names.count(name) for name in names}
         parts.append(f"{kind}: " + ", ".join(n if c == 1 else f"{n} ({c})" for n, c in counts.items()))
     return "; ".join(parts)

@@ -10,10 +10,9 @@ from typing import Any
 import treescope
 from treescope import rendering_parts as parts
 
-from msjax.core.base.errors import describe
 from msjax.core.hooks.table import HookSite
-from msjax.core.models.frameworks.framework import framework_of
-from msjax.core.tools.describing import site_in_words
+from msjax.core.models.hooked import framework_with_hooks
+from msjax.core.tools.describing import hooks_in_words
 from msjax.core.tools.model_tools import tools_of
 
 
@@ -60,10 +59,7 @@ def tree(cell: Any) -> Tree:
           1=Tanh(),
         )
     """
-    if tools_of(cell) is None and framework_of(cell) is None:
-        raise TypeError(
-            f"For 'tree', the argument should be a flax nnx module, what hooks.hooked returned, or of msjax.nn, but got {describe(cell)}."
-        )
+    framework_with_hooks(cell, "tree")
     return Tree(cell)
 
 
@@ -82,6 +78,6 @@ def _renderer():
 def _handler(node, path, subtree_renderer):
     """treescope's handler for cells, and for the hooks of modules; other values are left to other handlers."""
     if isinstance(node, HookSite):
-        return parts.build_one_line_tree_node(parts.text(f"<{site_in_words(node) or 'none'}>"), path=path)
+        return parts.build_one_line_tree_node(parts.text(f"<{hooks_in_words(node) or 'none'}>"), path=path)
     tools = tools_of(node)
     return NotImplemented if tools is None else tools.tree_node(node, path, subtree_renderer)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +13,6 @@ import numpy as np
 from msjax.core.base.errors import describe
 from msjax.core.models.hooked import unhooked
 from msjax.core.page.viewed import Viewed
-from msjax.core.tools.texts import html_of
 
 if TYPE_CHECKING:
     from msjax.core.base.user_lines import Line
@@ -85,6 +84,7 @@ class Passed(NamedTuple):
         return {**told, "inputs": list(map(str, self.inputs)), "output": output}
 
 
+@dataclass(eq=False, repr=False)
 class Fault(Viewed, FloatingPointError):
     """The first value that went wrong, and where; its text is a report, also in a notebook.
 
@@ -113,45 +113,37 @@ class Fault(Viewed, FloatingPointError):
         details (list of tuple of str): further lines of the report: (name, text).
     """
 
-    brief_traceback: bool = True  # see msjax.core.base.errors.shorten
     what: str
     phase: str
     path: str | None
-    cls: str
-    operation: str | None
-    line: Line | None
-    call: int
-    step: tuple[int, ...]
-    inputs: list[Statistics]
-    output: Statistics | None
-    note: str
-    cause: Fault | None
-    chain: list[Passed]
-    derivative: str | None
-    called_from: Line | None
-    device: str | None
+    _: KW_ONLY
+    cls: str = ""
+    operation: str | None = None
+    line: Line | None = None
+    call: int = 0
+    step: tuple[int, ...] = ()
+    inputs: Sequence[Statistics] = ()
+    output: Statistics | None = None
+    note: str = ""
+    cause: Fault | None = None
+    chain: Sequence[Passed] = ()
+    derivative: str | None = None
+    called_from: Line | None = None
+    device: str | None = None
+    message: str = ""
+    bundle: str | None = None
+    index: int | None = None
+    axis: int | None = None
+    bound: int | None = None
+    element: tuple[int, ...] = ()
+    details: list[tuple[str, str]] = field(default_factory=list)
+    brief_traceback: ClassVar[bool] = True  # see msjax.core.base.errors.shorten
 
-    def __init__(
-        self, what: str, phase: str, path: str | None, *, cls: str = "", operation: str | None = None, line: Line | None = None,
-        call: int = 0, step: tuple[int, ...] = (), inputs: Iterable[Statistics] = (), output: Statistics | None = None, note: str = "",
-        cause: Fault | None = None, chain: Iterable[Passed] = (), derivative: str | None = None, called_from: Line | None = None,
-        device: str | None = None, message: str = "",
-    ):  # fmt: skip
-        self.what, self.phase, self.path, self.cls = what, phase, path, cls
-        self.operation, self.line, self.call, self.step = operation, line, call, tuple(step)
-        self.inputs, self.output, self.note, self.cause = list(inputs), output, note, cause
-        self.chain, self.derivative, self.called_from, self.device = list(chain), derivative, called_from, device
-        self.bundle: str | None = None
-        self.message = message
-        self.element: tuple[int, ...] = ()
-        self.details: list[tuple[str, str]] = []
-        self.index: int | None = None
-        self.axis: int | None = None
-        self.bound: int | None = None
-        super().__init__()
+    def __post_init__(self):
+        self.step, self.inputs, self.chain = tuple(self.step), list(self.inputs), list(self.chain)
 
     def __str__(self) -> str:
-        return self._text()
+        return "\n".join([self.title, *(_folded(f"  {name:<9}  ", text) for name, text in self.rows())])
 
     @property
     def title(self) -> str:
@@ -215,9 +207,6 @@ class Fault(Viewed, FloatingPointError):
             return f"derivative of {self.derivative}{part}"
         return f"the gradient of {self.operation}" if self.phase == "backward" else str(self.operation)
 
-    def _text(self):
-        return "\n".join([self.title, *(_folded(f"  {name:<9}  ", text) for name, text in self.rows())])
-
     def __repr__(self) -> str:
         return str(self)
 
@@ -233,9 +222,6 @@ class Fault(Viewed, FloatingPointError):
         for name, text in self.rows():
             table.add_row(Text(name, "dim"), Text(text, "bold" if name in ("cell", "operation") else ""))
         return Panel(table, title=Text(self.title, "bold red"), title_align="left", expand=False)
-
-    def _repr_html_(self):
-        return self._in_notebook(html_of(self))
 
 
 def _with_code(line):
@@ -262,15 +248,9 @@ def _from_attributes(attributes):
     return fault
 
 
-def not_hooked(model: object, who: str, others: str = "or what hooks.hooked made") -> TypeError:
-    """The error for a model that a tool doesn't take.
-
-    Args:
-        model: the model.
-        who: the name of the tool.
-        others: what it takes beside Cells and nnx modules.
-    """
+def not_hooked(model: object, who: str) -> TypeError:
+    """The error for what a tool, whose name is `who`, doesn't take: it takes models with hooks, and functions."""
     framework = unhooked(model)
     if framework is not None:
         return TypeError(f"For '{who}', give hooks.hooked(model), and run that: a model of {framework} takes no hooks by itself.")
-    return TypeError(f"For '{who}', the model should be a Cell, a flax nnx module {others}, but got {describe(model)}.")
+    return TypeError(f"For '{who}', the model should be a Cell, a flax nnx module or a function, but got {describe(model)}.")

@@ -35,8 +35,12 @@ class ModelTools:
     def hooks_of(self, model: Any) -> dict[str, list[str]]:
         raise NotImplementedError
 
-    def summary(self, model: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterable[tuple[Any, ...]]:
-        """The fields of each `SummaryRow`."""
+    def weights(self, model: Any) -> Iterable[tuple[str, Any, bool]]:
+        """(dotted name, array, whether it is trained), for `summary`."""
+        raise NotImplementedError
+
+    def outputs(self, model: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, list[Any]]:
+        """{path: for each call of a module, ((shape, dtype), ...) of its outputs}, for `summary`."""
         raise NotImplementedError
 
     def tree_node(self, node: Any, path: Any, subtree_renderer: Any) -> Any:
@@ -50,20 +54,10 @@ class ModelTools:
     def find_nan(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], check: Any, gradients: bool | None) -> Any:
         raise NotImplementedError
 
-    def guard(
-        self,
-        model: Any,
-        check: Any,
-        gradients: bool,
-        policy: str,
-        bundle: Any,
-        eager: bool,
-        kinds: Sequence[str],
-    ) -> AbstractContextManager[Any]:
+    def guard(self, model: Any, *options: Any) -> AbstractContextManager[Any]:
         raise NotImplementedError
 
-    def watch_class(self) -> Any:
-        """The class of what `watch` returns."""
+    def watch(self, model: Any, *options: Any) -> Any:
         raise NotImplementedError
 
     def replay(self, bundle: Any, step: Any, args: tuple[Any, ...], kwargs: dict[str, Any], check: Any) -> Any:

@@ -1,8 +1,8 @@
-"""What summary shows of flax nnx modules and of what hooks.hooked made of other models."""
+"""What summary shows of the modules of a model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -13,30 +13,32 @@ from msjax.core.models.capture import capture
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.hooked import paths
 from msjax.core.tools.describing import hooks_in_words
+from msjax.core.tools.model_tools import tools_of
 
 
-def described(model: Any, inputs: Any, kwargs: Any) -> list[tuple[str, str, Any, list[Any], int, int, str]]:
-    """(path, label, module, outputs, elements that are trained, others, hooks in words) of each module.
+def described(model: Any, inputs: Any, kwargs: Any) -> Iterator[tuple[Any, ...]]:
+    """The fields of each `SummaryRow`.
 
     Args:
         model: it is called on shapes only, if there are arguments.
         inputs (tuple), kwargs (dict): its arguments; those of `apply`, where a model has one.
 
     Returns:
-        A module stands right behind the one that it is in, and its label is indented. The outputs are ((shape, dtype), ...) of each
-        call. A weight counts for the innermost module that it is in.
+        A module stands right behind the one that it is in, and its label is indented. A weight counts for the innermost module that it
+        is in.
     """
-    called = _outputs(model, inputs, kwargs) if inputs or kwargs else {}
+    tools = tools_of(model)
+    called = (_outputs if tools is None else tools.outputs)(model, inputs, kwargs) if inputs or kwargs else {}
     modules = paths(model)
     trained, others = dict.fromkeys(modules, 0), dict.fromkeys(modules, 0)
-    for name, array, is_trained in _weights(model, inputs):
+    for name, array, is_trained in _weights(model, inputs) if tools is None else tools.weights(model):
         owner = _around(name, modules)
         if owner is not None:
             (trained if is_trained else others)[owner] += array.size
-    return [
-        (name, label, modules[name], called.get(name, []), trained[name], others[name], hooks_in_words(modules[name]))
-        for name, label in _labels(modules)
-    ]
+    for name, label in _labels(modules):
+        module, calls = modules[name], called.get(name, [])
+        hooks, outputs = hooks_in_words(module), calls[0] if calls else None
+        yield name, type(module).__name__, outputs, len(calls), trained[name], others[name], hooks, label
 
 
 def _around(name, modules):

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.core.base.arrays import is_float
 from msjax.core.base.checks import check_value
 from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.hooks.protocol import observe
@@ -127,7 +128,7 @@ class _MonitoredStep:
         return out
 
     def _of_output(self, module, args, output):
-        self._note("forward", path(module), self._forward, [leaf for leaf in jax.tree.leaves(output) if _is_float(leaf)])
+        self._note("forward", path(module), self._forward, [leaf for leaf in jax.tree.leaves(output) if is_float(leaf)])
 
     def _of_gradient(self, module, grad_output):
         self._note("backward", path(module), self._backward, [gradient for gradient in grad_output if gradient is not None])
@@ -139,10 +140,6 @@ class _MonitoredStep:
         numbers = tuple(statistic(array) for array in arrays)
         if numbers:
             observe(noted, numbers, "monitor")
-
-
-def _is_float(leaf):
-    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.inexact)
 
 
 def _number(values):

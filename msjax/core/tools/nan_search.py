@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from msjax.core.base.arrays import is_float
 from msjax.core.base.split import Split
 from msjax.core.hooks.places import is_array
 from msjax.core.models.found import models_of
@@ -67,7 +68,7 @@ def find_nan(
     check = Check(on, "find_nan")
     is_model = unhooked(fn) is not None
     if not callable(fn) and not is_model:
-        raise not_hooked(fn, "find_nan", "or a function")
+        raise not_hooked(fn, "find_nan")
     if is_model:
         fn = hooked(fn)
     tools = tools_with(fn, (args, kwargs))
@@ -89,16 +90,16 @@ def _in_program(fn, args, kwargs, check, gradients):
             return fault
 
     def both(*given):
-        split = Split.of(given, _is_float)
+        split = Split.of(given, is_float)
 
         def of_floats(floats):
             out = call(*Split(floats, split.rest).joined())
-            return [v for v in jax.tree.leaves(out) if _is_float(v)]
+            return [v for v in jax.tree.leaves(out) if is_float(v)]
 
         out, back = jax.vjp(of_floats, split.arrays)
         return out, back([jnp.ones_like(v) for v in out])
 
-    floats = [name for name, leaf in zip(names, filter(is_array, jax.tree.leaves(given))) if _is_float(leaf)]
+    floats = [name for name, leaf in zip(names, filter(is_array, jax.tree.leaves(given))) if is_float(leaf)]
     return search(both, given, {}, check, models, names, functools.partial(gradient_of, floats))[1]
 
 
@@ -119,7 +120,3 @@ def _as_function(fn, args, kwargs):
     if registry is None or function is not fn:
         return (args, kwargs), lambda args, kwargs: function(*args, **kwargs)
     return (Split.of(fn, is_array), args, kwargs), lambda model, args, kwargs: model.joined()(*args, **kwargs)
-
-
-def _is_float(value):
-    return hasattr(value, "dtype") and jnp.issubdtype(value.dtype, jnp.inexact)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from msjax.core.base.errors import describe
-from msjax.core.models.frameworks.framework import framework_of
+from msjax.core.models.hooked import framework_with_hooks
+from msjax.core.page.texts import Printed
 from msjax.core.tools.model_tools import tools_of
 from msjax.core.tools.modules import described
-from msjax.core.tools.texts import Printed
 
 _COLUMNS = ("class", "output", "parameters", "hooks")
 
@@ -25,7 +24,7 @@ class SummaryRow:
         calls (int): how often it was called.
         trainable, other (int): elements of its own Parameters that require a gradient, and of the others.
         hooks (str): the kinds and names of its hooks.
-        label (str): how the table names it; by default the last part of its path, indented.
+        label (str): how the table names it: by the last part of its path, indented.
     """
 
     path: str
@@ -35,19 +34,17 @@ class SummaryRow:
     trainable: int
     other: int
     hooks: str
-    label: str = ""
+    label: str
 
     def texts(self) -> tuple[str, str, str, str, str]:
         """The row's cells as text."""
-        indent = "  " * (self.path.count(".") + 1 if self.path else 0)
-        name = self.label or (indent + self.path.rpartition(".")[2] if self.path else "(network)")
         if self.outputs is None:
             output = "not called"
         else:
             output = ", ".join(f"{dtype} {list(shape)}" for shape, dtype in self.outputs)
         if self.calls > 1:
             output += f" x{self.calls}"
-        return name, self.cls_name, output, _count(self.trainable, self.other), self.hooks
+        return self.label, self.cls_name, output, _count(self.trainable, self.other), self.hooks
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,17 +122,6 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
         ───────────────────────────────────────────────────────────────────────────
          in all                                                40
     """
-    tools = tools_of(net)
-    if tools is not None:
-        return Summary([SummaryRow(*fields) for fields in tools.summary(net, inputs, kwargs)])
-    if framework_of(net) is None:
-        raise TypeError(
-            f"For 'summary', the network should be a flax nnx module, what hooks.hooked returned, or of msjax.nn, but got {describe(net)}."
-        )
-    return Summary(
-        [
-            SummaryRow(name, type(module).__name__, calls[0] if calls else None, len(calls), trained, other, words, label)
-            for name, label, module, calls, trained, other, words in described(net, inputs, kwargs)
-        ],
-        "module",
-    )
+    framework_with_hooks(net, "summary")
+    kind = "module" if tools_of(net) is None else "cell"
+    return Summary([SummaryRow(*fields) for fields in described(net, inputs, kwargs)], kind)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from msjax.common.bases import CellBase, SparseBase, is_cell
 from msjax.common.containers import MUTABLE
+from msjax.common.node import Leaf
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import COMPILER, STATE
 from msjax.common.tensor import Tensor, filled_like, is_tensor, wrap
@@ -62,7 +63,8 @@ def grad(
         fn (callable): a function or Cell.
         grad_position (int, tuple or None): the inputs to differentiate with respect to; keyword arguments are
             numbered after the positional ones. None only together with `weights`.
-        weights (Parameter, list, tuple or ParameterTuple, optional): Parameters to differentiate with respect to.
+        weights (Parameter, list, tuple or ParameterTuple, optional): Parameters to differentiate with respect to. One that is
+            frozen when the gradient is computed (`requires_grad` is False) has zeros, and its hooks aren't called.
         has_aux (bool): True differentiates only the first output and returns the others beside the gradient.
         return_ids (bool): True pairs each gradient with its position or its Parameter's name.
 
@@ -235,6 +237,11 @@ class Weights:
         for parameter in self.parameters:
             check_kind(parameter, isinstance(parameter, Parameter), "be a Parameter", "every one of 'weights'", who)
 
+    def leaves(self, recording: GradientScope) -> list[Leaf]:
+        """A leaf for each Parameter. That of a frozen one (`requires_grad` is False) is not part of the run: zeros, and no hooks."""
+        trained = iter(recording.weights(p for p in self.parameters if p.requires_grad))
+        return [next(trained) if p.requires_grad else Leaf(p, recording.scope, False) for p in self.parameters]
+
     def shape_like(self, grads: Sequence[_G]) -> _G | tuple[_G, ...]:
         """The gradients, one for each Parameter, in the requested form."""
         return grads[0] if self.single else tuple(grads)
@@ -318,7 +325,7 @@ def _differentiate(fn, args, kwargs, positions, weights, who, has_aux=False, sen
                     f"For '{who}', 'grad_position' {p} is out of range: the function was called with {n} arguments."
                 )
         args, kwargs, places = recording.inputs(args, kwargs, positions)
-        leaves = recording.weights(weights.parameters) if weights else []
+        leaves = weights.leaves(recording) if weights else []
         out = fn(*args, **kwargs)
     main, aux = main_and_aux(out, who) if has_aux else (out, ())
     outputs = flatten_tensors(main, fn)

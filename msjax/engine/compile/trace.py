@@ -220,6 +220,9 @@ class Trace(ProgramUnderWay):
 
     # ---- variables
 
+    def held_values(self) -> Sequence[Any]:
+        return [v._value for v in self.variables.values()]
+
     def see(self, operands: Sequence[Any]) -> None:
         """Operands of an operator: a Tensor whose value is known came from outside."""
         for operand in operands:

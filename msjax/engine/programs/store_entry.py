@@ -15,7 +15,7 @@ from typing import Any
 
 from jax.tree_util import PyTreeDef, default_registry
 
-from msjax.core.base.whole_files import FileBeside
+from msjax.core.base.whole_files import whole_file
 from msjax.engine.programs.private_folder import NotPrivate, open_own
 
 _MARK = b"msjax program 3\n"
@@ -67,15 +67,9 @@ def write_entry(path: str, results: Any, payload: bytes) -> None:
     text = json.dumps(results, allow_nan=False).encode()
     data = zlib.compress(struct.pack("<I", len(text)) + text + payload, 1)
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)  # somebody may have deleted the folder meanwhile
-    beside = FileBeside(path)
-    try:
-        os.chmod(beside.file.name, 0o600)
-        beside.file.write(_MARK + _digest(path, data) + data)
-        beside.file.flush()  # a file that is lost in a crash is compiled again
-        beside.replace()
-    except BaseException:
-        beside.drop()
-        raise
+    with whole_file(path, lasting=False) as file:  # one that is lost in a crash is compiled again
+        os.chmod(file.name, 0o600)
+        file.write(_MARK + _digest(path, data) + data)
 
 
 def structure_as_data(structure: Any) -> str:

@@ -51,6 +51,7 @@ class _Settings:
     Attributes:
         forced_mode: ``msjax run --mode``: overrides what the script sets.
         device_id: the index of the device among those of the target.
+        conv_tf32: whether operands of convolutions may be rounded to TF32; None for what jax is set to.
         dialect: the rules of hooks, those of the protocol and those of the tape.
         kept: MindSpore's settings that have no effect here.
     """
@@ -67,6 +68,7 @@ class _Settings:
         self.compile_cache_path = ""
         self.compile_cache_bytes = 1 << 30
         self.gpu_config: dict[str, Any] = {}
+        self.conv_tf32: bool | None = None
         self.kept: dict[str, Any] = {}
         chosen = os.environ.get("MSJAX_HOOK_DIALECT", "tutorial")
         if chosen not in DIALECTS:

@@ -9,19 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from msjax.core.base.checks import check_bool
+from msjax.engine.settings.current import SETTINGS
 
 # What jax calls "operands as they are": three to six passes on TPUs, no tensor cores on GPUs.
 WHOLE = "highest"
-
-
-class _Allowed:
-    """Whether operands of convolutions may be rounded to TF32: True, False, or None for what jax is set to."""
-
-    def __init__(self):
-        self.conv: bool | None = None
-
-
-ALLOWED = _Allowed()
 
 
 def allow_tf32_in_products(value: bool, who: str) -> None:
@@ -44,19 +35,19 @@ def allow_tf32_in_convolutions(value: bool, who: str) -> None:
     """Set the precision of msjax's convolutions, whatever that of products is; as `allow_tf32_in_products`."""
     import jax
 
-    before, ALLOWED.conv = ALLOWED.conv, check_bool(value, "conv_allow_tf32", who)
-    if ALLOWED.conv != before:
+    before, SETTINGS.conv_tf32 = SETTINGS.conv_tf32, check_bool(value, "conv_allow_tf32", who)
+    if SETTINGS.conv_tf32 != before:
         # jax's own setting is part of the key of its caches. This one isn't, so that what was traced has to be forgotten.
         jax.clear_caches()
 
 
 def conv_precision() -> Any:
     """The precision for `jax.lax.conv_general_dilated`; None for jax's own setting."""
-    if ALLOWED.conv is None:
+    if SETTINGS.conv_tf32 is None:
         return None
     import jax
 
-    return jax.lax.Precision.DEFAULT if ALLOWED.conv else jax.lax.Precision.HIGHEST
+    return jax.lax.Precision.DEFAULT if SETTINGS.conv_tf32 else jax.lax.Precision.HIGHEST
 
 
 def follow_mindspore() -> None:
@@ -76,6 +67,6 @@ def described() -> str:
     import jax
 
     products = jax.config.jax_default_matmul_precision or "default"  # pyright: ignore[reportAttributeAccessIssue]
-    convolutions = products if ALLOWED.conv is None else "default" if ALLOWED.conv else WHOLE
+    convolutions = products if SETTINGS.conv_tf32 is None else "default" if SETTINGS.conv_tf32 else WHOLE
     text = f"products {products}, convolutions {convolutions}"
     return f"{text} (default: TF32 on GPUs, bfloat16 on TPUs)" if "default" in (products, convolutions) else text

@@ -17,7 +17,7 @@ from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import CONCRETE
 from msjax.core.base.checks import check_options
-from msjax.core.base.errors import cell_path, shorten
+from msjax.core.base.errors import cell_path, has_note, shorten
 from msjax.core.base.flax_slots import MODULE_STATE, ToldOfWrites, blank_like
 from msjax.core.door import ACTIVITY, VERSION, CallbackBatch, CallFrame, HookTable
 from msjax.engine.autograd.precision import computing_in
@@ -304,9 +304,5 @@ GLOBAL.changed = _global_hooks_changed
 def _name_cell(error, owners):
     """Add a note with the cell's path to an exception, in the innermost cell that it leaves; of a report, leave out the way there."""
     shorten(error)
-    if not getattr(error, "_msjax_named", False):
-        try:
-            error._msjax_named = True
-        except AttributeError:
-            return
+    if not has_note(error, "in cell "):
         error.add_note(f"in cell {cell_path(owners)}")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.table import HookTable
 from msjax.core.models.hook_registry import HookRegistry, Registration, handle_of
-from msjax.core.models.where import Where, call_name, why_not_called
+from msjax.core.models.where import Where, call_name, selected_calls, why_not_called
 
 
 def keep_state(_new: Any) -> None:
@@ -65,7 +65,7 @@ class Framework:
 
     def calls(self, model: Any, where: Where, who: str) -> list[tuple[str, Any, str]]:
         """(path, module, method) of the calls that `where` selects; ValueError if it selects none. `who` names the function that was called."""
-        raise NotImplementedError
+        return selected_calls(self.paths(model), where, who)
 
     def registry(self, module: Any, path: str) -> HookRegistry:
         """What has the hooks of one module."""

@@ -17,7 +17,8 @@ from typing import Any
 from flax import nnx
 
 from msjax.core.base import jax_slots
-from msjax.core.base.flax_slots import delete_static, set_static, when_made, without_attribute
+from msjax.core.base.contents import PARTS, UNCHANGING
+from msjax.core.base.flax_slots import MODULE_STATE, delete_static, set_static, when_made, without_attribute
 from msjax.core.base.weak import identity
 from msjax.core.hooks.table import EMPTY, HookSite, HookTable, OwnerRef
 from msjax.core.hooks.values import ModuleSubject
@@ -79,6 +80,15 @@ class NnxModels(Framework):
         module, method = module_and_method(model)
         run = functools.partial(_captured, method)
         return Pure(("nnx", method), nnx.split(module), run, lambda new: write_changes(module, new), hooked_in(module))
+
+
+def _static_attributes(graphdef):
+    """The static attributes of modules that may change without being given another value."""
+    values = [getattr(each, "value", None) for name, each in graphdef.attributes if name not in MODULE_STATE]
+    return [value for value in values if type(value) not in UNCHANGING]
+
+
+PARTS[nnx.GraphDef] = _static_attributes
 
 
 def _captured(method, state, options, args, kwargs):

@@ -88,12 +88,8 @@ def _is_known(var):
 
 def wrong(source: CheckedOperation, ins: Sequence[Any]) -> Wrong:
     """Which elements of a checked operation are wrong, of its inputs."""
-    return _RULES[source.kind if source.kind != "index" else _family(source.eqn)](source.eqn, ins)
-
-
-def _family(eqn):
-    name = eqn.primitive.name
-    return "scatter" if name in _SCATTERS else name
+    rule = source.eqn.primitive.name if source.kind == "index" else source.kind
+    return _RULES[rule](source.eqn, ins)
 
 
 def _gather(eqn, ins):
@@ -124,18 +120,18 @@ def _outside(indices, most):
 
 
 def _dynamic_slice(eqn, ins):
-    operand, starts = ins[0], ins[1:]
     out = eqn.outvars[0].aval.shape
-    numbers = jnp.stack([_int(s) for s in starts]) if starts else jnp.zeros(0, jnp.int32)
-    at = (numbers < 0) | (numbers > np.asarray([n - m for n, m in zip(operand.shape, out)], numbers.dtype))
-    return Wrong(at, numbers, lambda marks: jnp.broadcast_to(marks.max(initial=0), out))
+    return Wrong(*_starts(ins[0], out, ins[1:]), lambda marks: jnp.broadcast_to(marks.max(initial=0), out))
 
 
 def _dynamic_update_slice(eqn, ins):
-    operand, update, starts = ins[0], ins[1], ins[2:]
+    return Wrong(*_starts(ins[0], ins[1].shape, ins[2:]), None)
+
+
+def _starts(operand, part, starts):
+    """(which of the numbers at which a part begins are wrong, these numbers)."""
     numbers = jnp.stack([_int(s) for s in starts]) if starts else jnp.zeros(0, jnp.int32)
-    at = (numbers < 0) | (numbers > np.asarray([n - m for n, m in zip(operand.shape, update.shape)], numbers.dtype))
-    return Wrong(at, numbers, None)
+    return _outside(numbers, [n - m for n, m in zip(operand.shape, part)]), numbers
 
 
 def _int(value):
@@ -152,7 +148,7 @@ def _user(eqn, ins):
 
 
 _RULES = {
-    "gather": _gather, "scatter": _scatter, "dynamic_slice": _dynamic_slice, "dynamic_update_slice": _dynamic_update_slice,
+    "gather": _gather, **dict.fromkeys(_SCATTERS, _scatter), "dynamic_slice": _dynamic_slice, "dynamic_update_slice": _dynamic_update_slice,
     "division": _division, "user": _user,
 }  # fmt: skip
 

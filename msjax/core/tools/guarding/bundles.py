@@ -47,18 +47,25 @@ class Bundle:
     """
 
     def __init__(self, about: dict[str, Any], args: Any, kwargs: Any, state: Mapping[str, Any]):
-        self.about, self.state = {**about, "settings": {name: setting(f"jax_{name}") for name in _SETTINGS}}, dict(state)
         self._arrays: list[np.ndarray] = []
         self._types: list[str] = []
-        self._args = self._noted((tuple(args), dict(kwargs)))
+        self._text: dict[str, Any] = {
+            "format": _FORMAT,
+            **about,
+            "settings": {name: setting(f"jax_{name}") for name in _SETTINGS},
+            "args": self._noted((tuple(args), dict(kwargs))),
+            "state": {name: self._noted(value) for name, value in state.items()},
+            "types": self._types,
+        }
 
     # ---- writing
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the file; folders are made."""
+    def write(self, path: str | os.PathLike[str], fault: Fault | None = None) -> None:
+        """Write the file; folders are made. A fault, if it is known, is told of in it, and names it."""
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        state = {name: self._noted(value) for name, value in self.state.items()}
-        text = json.dumps({"format": _FORMAT, **self.about, "args": self._args, "state": state, "types": self._types})
+        if fault is not None:
+            self._text["fault"], fault.bundle = fault.view(), os.fspath(path)
+        text = json.dumps(self._text)
         with whole_file(path) as file:
             # The arrays as bytes: npz knows no BFloat16.
             arrays: dict[str, Any] = {str(i): a for i, a in enumerate(self._arrays)}
@@ -96,26 +103,11 @@ class Bundle:
         return [len(self._arrays) - 1, list(array.shape)]
 
 
-def tell_bundle(fault: Fault, path: str | os.PathLike[str]) -> None:
-    """Have a fault name the bundle of its step, and the bundle tell of the fault."""
-    _note_in(path, "fault", fault.view())
-    fault.bundle = os.fspath(path)
-
-
 def _told(named):
     name, array = named
     rows = [Statistics.of(row) for row in array[:_ROWS]] if array.ndim else []
     told = [[i, float(row.min), float(row.max), float(row.mean), row.nan, row.inf] for i, row in enumerate(rows)]
     return {"name": name, "shape": list(array.shape), "dtype": str(array.dtype), "rows": told}
-
-
-def _note_in(path, name, told):
-    """Add what JSON can hold to a bundle that was written."""
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {key: file[key] for key in file.files}
-    text = json.dumps({**json.loads(arrays.pop("about").tobytes()), name: told})
-    with whole_file(path) as file:
-        np.savez(file, about=np.frombuffer(text.encode(), np.uint8), **arrays)
 
 
 def bundle_of_function(args: Any, kwargs: Any, check: Check, kinds: Sequence[str] = ()) -> Bundle:

@@ -100,5 +100,5 @@ def guard(
             )
         return ModuleGuard(model, check, gradients)
     if not callable(model) or unhooked(model) is not None:
-        raise not_hooked(model, "guard", "or a function")
+        raise not_hooked(model, "guard")
     return guarded(model, check, policy, bundle, state, kinds)

@@ -20,7 +20,7 @@ from msjax.core.tools.checking import Check
 from msjax.core.tools.checks.finding import find_in_call, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
-from msjax.core.tools.guarding.bundles import bundle_of_function, tell_bundle
+from msjax.core.tools.guarding.bundles import bundle_of_function
 from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.hook_set import ModuleHookSet, names_in
 from msjax.core.tools.search.names import argument_names
@@ -102,8 +102,9 @@ def guarded(
         out, changed, wrong, failed = program(args, kwargs)
         modules = _modules(args, kwargs)
         bad = bool(wrong) or bool(kinds and failed)
-        if bad and bundle is not None:
-            bundle_of_function(args, kwargs, check, kinds).write(bundle)
+        kept = bundle_of_function(args, kwargs, check, kinds) if bad and bundle is not None else None
+        if kept is not None and bundle is not None:
+            kept.write(bundle)
         if bad and policy == "skip":
             guard.skipped += 1
             return _with_arguments(out, args, state or {})
@@ -113,8 +114,8 @@ def guarded(
             fault = (find_in_call(fn, args, kwargs, kinds, models) or not_again(kinds)) if kinds and failed else None
             fault = fault or search_call(fn, args, kwargs, check, models)[1]
             fault = fault or Fault(check.what, "forward", None, note="when it was run again, the function had no such value")
-            if bundle is not None:
-                tell_bundle(fault, bundle)
+            if kept is not None and bundle is not None:
+                kept.write(bundle, fault)
             raise fault
         for module, new in zip(modules, changed):
             nnx.update(module, nnx.state(new))

@@ -1,4 +1,4 @@
-"""A destination of `watch` that is written in a thread of its own, so that no step of training waits for a disk or a drawing."""
+"""Destinations of `watch`, and one that is written in a thread of its own, so that no step of training waits for a disk or a drawing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
+
+from msjax.core.base.errors import has_note
 
 # Between two pieces the thread sleeps so long, in seconds: one that only lets go of Python's lock has it again before a thread that
 # waits for it is awake.
@@ -19,18 +21,39 @@ _PAUSE = 0.0005
 _TURN = 0.0001
 
 
-class Behind:
+class Sink:
+    """Where the statistics of steps go."""
+
+    def __call__(self, step: int, rows: list[Any], /) -> Any:
+        """Write the rows of a step."""
+        raise NotImplementedError
+
+    def number(self, step: int, name: str, value: Any, /) -> None:
+        """Write a number of a step, which need not be computed yet."""
+
+    def broken(self, *said: Any) -> None:
+        """Write what a rule said; see `msjax.core.tools.watching.rules.Broken`."""
+
+    def wait(self) -> None:
+        """Wait until all that has come is written."""
+
+    def close(self) -> None:
+        """Wait, and end what it has opened itself, so that all is in its files."""
+
+
+class Behind(Sink):
     """Writes what it gets in the order in which it comes, but later.
 
     Args:
-        sink: the function of (step, rows) that writes. It is never called twice at a time. A generator writes in pieces, between which
-            the program that trains goes first.
+        sink (Sink): what writes. It is never called twice at a time. A generator writes in pieces, between which the program that trains
+            goes first. Numbers and what rules said it gets at once.
 
     A failure is raised by the next call, or by `wait`; what has come after it is not written.
     """
 
-    def __init__(self, sink: Callable[[int, list[Any]], Any]):
+    def __init__(self, sink: Any):
         self.sink = sink
+        self.number, self.broken = sink.number, sink.broken
         self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
@@ -44,11 +67,6 @@ class Behind:
         self._jobs.put((contextvars.copy_context(), step, rows))
 
     def wait(self) -> None:
-        """Wait until all that has come is written.
-
-        Raises:
-            Exception: what the sink has raised.
-        """
         if self._thread is not None:
             self._jobs.put(None)
             self._thread.join()
@@ -56,9 +74,8 @@ class Behind:
         self._raise()
 
     def close(self) -> None:
-        """Wait, and end what the sink has opened itself."""
         self.wait()
-        close(self.sink)
+        self.sink.close()
 
     def _run(self):
         while (job := self._jobs.get()) is not None:
@@ -108,19 +125,7 @@ class _Turns:
 TURNS = _Turns()
 
 
-def wait(sink: Any) -> None:
-    """Wait for what a sink writes in a thread."""
-    if hasattr(sink, "wait"):
-        sink.wait()
-
-
-def close(sink: Any) -> None:
-    """End what a sink has opened itself, so that all is in its files."""
-    if hasattr(sink, "close"):
-        sink.close()
-
-
 def note_step(error: Exception, step: int) -> None:
     """Have an exception say at which step a sink has failed; once."""
-    if not any(note.startswith("watch: 'to' failed") for note in getattr(error, "__notes__", ())):
+    if not has_note(error, "watch: 'to' failed"):
         error.add_note(f"watch: 'to' failed at step {step} and gets no more rows; all of them are in .rows")

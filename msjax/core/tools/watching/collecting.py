@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
-from msjax.core.base.arrays import is_tracer
+from msjax.core.base.arrays import is_float, is_tracer
 from msjax.core.hooks.protocol import observe
 from msjax.core.tools.examples import of_all_examples
 from msjax.core.tools.standing import Standing
@@ -62,7 +61,7 @@ class Collector(Standing):
 
     def take(self, kind: str, name: str, values: Sequence[Any]) -> None:
         """The arrays of a place: their statistics are computed at the end of the step, or by the program."""
-        values = [v for v in values if hasattr(v, "dtype") and jnp.issubdtype(v.dtype, jnp.inexact)]
+        values = [v for v in values if is_float(v)]
         for i, value in enumerate(values):
             names = [(kind, f"{name}[{i}]" if len(values) > 1 else name)]
             if not is_tracer(value):

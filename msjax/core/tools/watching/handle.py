@@ -20,7 +20,7 @@ from msjax.core.hooks.worker import barrier
 from msjax.core.models.where import Where, where_key
 from msjax.core.tools.model_tools import tools_of, values_of
 from msjax.core.tools.standing import standing
-from msjax.core.tools.watching.behind import close, note_step, wait as wait_for
+from msjax.core.tools.watching.behind import Sink, note_step
 from msjax.core.tools.watching.collecting import Collector, Names
 from msjax.core.tools.watching.places import ModulePlaces
 from msjax.core.tools.watching.report import WatchReport
@@ -88,7 +88,7 @@ def watch(
         [(2, 'activation', '1'), (4, 'activation', '1')]
     """
     tools = tools_of(model)
-    return (Watch if tools is None else tools.watch_class())(model, every, what, to, where, bins, rules, statistics)
+    return (Watch if tools is None else tools.watch)(model, every, what, to, where, bins, rules, statistics)
 
 
 class Watch(WatchReport):
@@ -117,7 +117,7 @@ class Watch(WatchReport):
     ):
         self.every: int = check_int(every, "every", "watch", low=1)
         self.model, self.step = model, 1
-        self._sink: Any = None if to is None else sink_of(to)
+        self._sink: Sink | None = None if to is None else sink_of(to)
         bins = check_int(bins, "bins", "watch", low=1)
         self.what: tuple[str, ...] = (what,) if isinstance(what, str) else KINDS if what is None else tuple(what)
         check_value(what, self.what and set(self.what) <= set(KINDS), f"be some of {', '.join(KINDS)}", "what", "watch")
@@ -185,8 +185,7 @@ class Watch(WatchReport):
                 counting.off()
             _OPEN.discard(self)
             self._collector.user = None
-        self._write(wait=True)
-        close(self._sink)
+        self._close()
 
     def __enter__(self) -> Self:
         return self
@@ -206,7 +205,7 @@ class Watch(WatchReport):
             if not isinstance(value, (int, float)) and getattr(value, "size", 0) != 1:
                 raise TypeError(f"For 'watch', note({name}=...) should be a number, but got {describe(value)}.")
             self.numbers.append((step, name, value))
-            if hasattr(self._sink, "number"):
+            if self._sink is not None:
                 self._sink.number(step, name, value)
 
     def next_step(self, **numbers: Any) -> None:
@@ -375,7 +374,12 @@ class Watch(WatchReport):
             for rule in self._rules:
                 rule(rows, self._broken)
         if wait and self._sink is not None:
-            self._to_sink(wait_for)
+            self._to_sink(lambda sink: sink.wait())
+
+    def _close(self):
+        self._write(wait=True)
+        if self._sink is not None:
+            self._sink.close()
 
     def _send(self, step, rows):
         try:
@@ -386,7 +390,7 @@ class Watch(WatchReport):
 
     def _broken(self, said: Broken):
         self.broken.append(said)
-        if hasattr(self._sink, "broken"):
+        if self._sink is not None:
             self._sink.broken(*said)
 
     def _to_sink(self, act):
@@ -414,5 +418,4 @@ _OPEN: LiveSet[Watch] = LiveSet()  # those that nobody has removed
 @atexit.register
 def _write_the_last():
     for watched in _OPEN:
-        watched._write(wait=True)
-        close(watched._sink)
+        watched._close()

@@ -12,9 +12,8 @@ from msjax.core.base.flax_slots import RAW_VALUE
 from msjax.core.base.weak import identity
 from msjax.core.hooks.values import ARRAYS, Values
 from msjax.core.models.frameworks.registry import registry_of
-from msjax.core.models.hooked import paths
-from msjax.core.models.where import Where, selected
-from msjax.core.tools.fault import not_hooked
+from msjax.core.models.hooked import framework_with_hooks, paths
+from msjax.core.models.where import Where, selected_calls
 from msjax.core.tools.hook_set import ModuleHookSet, names_in
 
 Take = Callable[[str, str, list[Any]], None]
@@ -41,7 +40,8 @@ class ModulePlaces:
         self._hooked, self._variables = registry_of(model) is not None, None
         self._hooks, self._take = self.hook_set(), take
         modules = paths(model)
-        self._inside = [f"{name}." if name else "" for name in (selected(modules, where, "watch") if modules else ())]
+        chosen = selected_calls(modules, where, "watch") if modules else ()
+        self._inside = [f"{name}." if name else "" for name, *_ in chosen]
         if "activation" in what:
             self._hooks.add("forward", self._of_output, where)
         if "gradient" in what:
@@ -59,10 +59,9 @@ class ModulePlaces:
         Raises:
             TypeError: the model takes no hooks.
         """
+        framework_with_hooks(model, "watch")
         if registry_of(model) is not None:
             return None
-        if not isinstance(model, nnx.Module):
-            raise not_hooked(model, "watch")
         return tuple((name, identity(module)) for name, module in paths(model).items())
 
     def on(self, model: Any) -> None:

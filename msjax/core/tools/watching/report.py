@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from msjax.core.page.run import Run
+from msjax.core.page.texts import Printed
 from msjax.core.page.viewed import Viewed
-from msjax.core.tools.texts import Printed, html_of
 from msjax.core.tools.watching.sinks import STATISTICS, WatchRow
 
 _COLUMNS = ("kind", "name", "norm", "mean", "deviation", "zeros", "from", "to", "NaN", "inf", "histogram")
@@ -48,9 +48,6 @@ class WatchReport(Viewed, Printed):
         for said in self.broken:
             run.warn(*said)
         return run.view()
-
-    def _repr_html_(self):
-        return self._in_notebook(html_of(self))
 
     def _latest(self):
         return [row for row in self.rows if row.step == self.rows[-1].step]

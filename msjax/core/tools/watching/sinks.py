@@ -9,14 +9,13 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from msjax.core.base.errors import describe
 from msjax.core.base.optional import tensorboardx
-from msjax.core.tools.watching.behind import TURNS, Behind, close, wait
+from msjax.core.tools.watching.behind import Behind, Sink
 
 _OTHERWISE = "A .csv file or a function as 'to' needs nothing."
 SCALARS = ("mean", "std", "norm", "zeros", "min", "max", "nan", "inf")
@@ -81,19 +80,14 @@ class WatchRow(NamedTuple):
         return {name: value for name, value in zip(SCALARS, self.scalars) if name in self.statistics}
 
 
-Sink = Callable[[int, list[WatchRow]], Any]
-
-
 def sink_of(to: Any) -> Sink:
-    """The function of (step, rows) that writes to a destination; see `watch`.
+    """What writes to a destination; see `watch`.
 
     Raises:
         TypeError: the destination is none.
     """
     if isinstance(to, (list, tuple)):
-        return _Several([sink_of(one) for one in to])
-    if to is None:
-        return lambda step, rows: None
+        return _Several([sink_of(one) for one in to if one is not None])
     if to == "plot":
         return Behind(LivePlot())
     if isinstance(to, (str, os.PathLike)):
@@ -102,7 +96,7 @@ def sink_of(to: Any) -> Sink:
         if os.fspath(to).endswith(".html"):
             from msjax.core.page.sink import PageSink
 
-            return PageSink(to, TURNS.short)
+            return Behind(PageSink(to))
         return Behind(_EventFile(os.fspath(to)))
     if hasattr(to, "add_scalar") and hasattr(to, "add_histogram_raw"):
         return Behind(_SummaryWriter(to))
@@ -113,34 +107,22 @@ def sink_of(to: Any) -> Sink:
     )
 
 
-class _Several:
-    def __init__(self, sinks):
+def _of_each(name):
+    def call(self, *given):
+        for sink in self.sinks:
+            getattr(sink, name)(*given)
+
+    return call
+
+
+class _Several(Sink):
+    def __init__(self, sinks: list[Sink]):
         self.sinks = sinks
 
-    def __call__(self, step, rows):
-        for sink in self.sinks:
-            sink(step, rows)
-
-    def number(self, *told):
-        for sink in self.sinks:
-            if hasattr(sink, "number"):
-                sink.number(*told)
-
-    def broken(self, *said):
-        for sink in self.sinks:
-            if hasattr(sink, "broken"):
-                sink.broken(*said)
-
-    def wait(self):
-        for sink in self.sinks:
-            wait(sink)
-
-    def close(self):
-        for sink in self.sinks:
-            close(sink)
+    __call__, number, broken, wait, close = map(_of_each, ("__call__", "number", "broken", "wait", "close"))
 
 
-class _Csv:
+class _Csv(Sink):
     def __init__(self, path):
         self.path = path
         with open(path, "w", newline="") as file:
@@ -154,14 +136,16 @@ class _Csv:
             )
 
 
-class _EventFile:
+class _EventFile(Sink):
     """A file for TensorBoard, with one event for each step: an event for each number takes ten times as long to write."""
 
     def __init__(self, folder):
         package = tensorboardx("watch", _OTHERWISE)
         self.proto = importlib.import_module("tensorboardX.proto.summary_pb2")
         self.writer = package.FileWriter(folder, flush_secs=_FLUSH)
-        self.close = self.writer.close
+
+    def close(self):
+        self.writer.close()
 
     def __call__(self, step, rows):
         values = []
@@ -177,12 +161,14 @@ class _EventFile:
         self.writer.add_summary(self.proto.Summary(value=values), step)
 
 
-class _SummaryWriter:
+class _SummaryWriter(Sink):
     """A SummaryWriter of the user's, which stays open."""
 
     def __init__(self, writer):
         self.writer = writer
-        self.close = writer.flush
+
+    def close(self):
+        self.writer.flush()
 
     def __call__(self, step, rows):
         for row in rows:
@@ -204,7 +190,7 @@ def _raw(row):
     }  # fmt: skip
 
 
-class _Function:
+class _Function(Sink):
     """Calls a function as W&B's ``log``: ``fn({"activation/fc1/mean": 0.1, ...}, step=100)``."""
 
     def __init__(self, fn):
@@ -222,7 +208,7 @@ class _Function:
         self.fn(data, step=step)
 
 
-class LivePlot:
+class LivePlot(Sink):
     """A plot of the norms over the steps, redrawn in a notebook whenever statistics come.
 
     Attributes:

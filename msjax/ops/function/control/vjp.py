@@ -55,7 +55,7 @@ def vjp(
     requested = None if weights is None else Weights(weights, "vjp")
     with GradientScope() as recording:
         args, _, places = recording.inputs(inputs, {}, range(len(inputs)))
-        leaves = [] if requested is None else recording.weights(requested.parameters)
+        leaves = [] if requested is None else requested.leaves(recording)
         out = fn(*args)
     aux = ()
     if has_aux:

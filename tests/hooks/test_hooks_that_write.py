@@ -1,0 +1,89 @@
+"""Hooks that return nothing, but write to Tensors or count: the same values as in PyNative mode, and each write once a run."""
+
+import warnings
+
+import pytest
+
+import msjax as ms
+from msjax import Tensor, nn, ops
+
+SWITCHED_ON = False
+
+
+def halve(log):
+    def hook(cell, *_):
+        cell.weight.set_data(cell.weight * 0.5)
+
+    return hook
+
+
+def assign(log):
+    return lambda cell, *_: (ops.assign(cell.weight, cell.weight + 1), None)[1]
+
+
+def set_an_item(log):
+    def hook(cell, *_):
+        cell.weight[0] = cell.weight[0] + 1
+
+    return hook
+
+
+def set_in_place(log):
+    def hook(cell, *_):
+        cell.weight *= 0.5
+
+    return hook
+
+
+def read_values(log):
+    def hook(cell, *_):
+        cell.weight.set_data(Tensor(cell.weight.asnumpy() + 1))
+
+    return hook
+
+
+def halve_and_count(log):
+    def hook(cell, *_):
+        cell.calls += 1
+        log.append(cell.calls)
+        cell.weight.mul_(0.5)
+
+    return hook
+
+
+def undeclared(log):
+    def hook(cell, *given):
+        cell.calls += 1
+        log.append(cell.calls)
+        cell.weight.mul_(0.5)
+        return given[-1] * 2 if SWITCHED_ON else None
+
+    return hook
+
+
+HOOKS = [halve, assign, set_an_item, set_in_place, read_values, halve_and_count, undeclared]
+
+
+def weights_and_outputs(make, kind, compiled):
+    net, log = nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), []
+    net.calls = 0
+    getattr(net, f"register_{kind}_hook")(make(log))
+    step = ms.jit(net) if compiled else net
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some of them run in PyNative mode
+        outputs = [step(Tensor([[2.0, 3.0]])).tolist() for _ in range(3)]
+    return outputs, net.weight.tolist(), net.calls, log
+
+
+@pytest.mark.parametrize("kind", ["forward_pre", "forward"])
+@pytest.mark.parametrize("make", HOOKS, ids=lambda make: make.__name__)
+def test_the_same_as_in_pynative_mode(make, kind):
+    assert weights_and_outputs(make, kind, True) == weights_and_outputs(make, kind, False)
+
+
+def test_a_hook_that_only_writes_is_part_of_the_program():
+    net = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
+    net.register_forward_pre_hook(halve([]))
+    step = ms.jit(net, fullgraph=True)
+    assert [step(Tensor([[2.0, 3.0]])).tolist() for _ in range(2)] == [[[2.5]], [[1.25]]]
+    assert step.compilations() == 1
