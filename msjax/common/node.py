@@ -72,14 +72,6 @@ class RootLeaf(Node):
         # A gradient function differentiates only what it was asked for.
         return STATE.scope is ROOT and STATE.recording
 
-    def pull(self, cts: list[Any], need: Need) -> list[Any]:
-        return []
-
-    pull_recorded = pull
-
-    def release(self) -> None:
-        """Does nothing: the Tensor keeps its leaf, which takes part in other graphs, too."""
-
 
 class FunctionNode(Node):
     """A step whose backward is a Python function of Tensors: hooks, custom bprop.
@@ -152,16 +144,17 @@ def place_on_tape(tensors: Sequence[Tensor]) -> tuple[list[Edge | None], Scope |
     state = STATE
     if not state.recording:
         return [None] * len(tensors), None
-    edges, base = [], None
+    scope, edges, base = state.scope, [], None
+    root = scope.root
     for tensor in tensors:
         node = tensor._node
         # As its `live` does; written out, since compiled networks have many.
-        if node is None or not (state.scope is ROOT if node.__class__ is RootLeaf else node.live()):
+        if node is None or not (scope is ROOT if node.__class__ is RootLeaf else node.base.open and node.base.root is root):
             edges.append(None)
             continue
         edges.append((node, tensor._oidx))
         if base is None or node.base.depth < base.depth:
             base = node.base
-    if base is not None and base is not state.scope:
-        state.scope.nested = True
+    if base is not None and base is not scope:
+        scope.nested = True
     return edges, base

@@ -28,7 +28,7 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import callable_name, check_function, describe
 from msjax.engine.autograd.op import OpNode
-from msjax.engine.autograd.traced_tape import Held
+from msjax.engine.autograd.recording import Held
 
 __all__ = ["recompute", "saved_tensors_hooks"]
 
