@@ -343,17 +343,17 @@ class TrialRun:
 
     def _subject(self, subject):
         attributes = getattr(subject, "__dict__", {})
-        public = lambda: {name: value for name, value in attributes.copy().items() if not name.startswith("_")}  # noqa: E731
+
+        def public():
+            return {name: value for name, value in attributes.copy().items() if not name.startswith("_")}
+
         before = public()
-
-        def restore():
-            for name, value in public().items():
-                if name not in before:
-                    object.__delattr__(subject, name)
-                elif value is not before[name]:
-                    object.__setattr__(subject, name, before[name])
-
-        self._kept.append((lambda: same_items(public(), before), restore))
+        self._kept.append(
+            (
+                lambda: same_items(public(), before),
+                lambda: put_back(attributes, before, [name for name in attributes if name.startswith("_")]),
+            )
+        )
         for value in before.values():
             if isinstance(value, _CONTAINERS):
                 self._container(value, 1)
