@@ -101,11 +101,6 @@ def settings() -> dict[str, Any]:
     return jax.config.values
 
 
-def setting(name: str) -> Any:
-    """The value of one of jax's settings, as it is for this thread."""
-    return getattr(jax.config, name)
-
-
 # ---- jaxprs
 
 

@@ -109,7 +109,7 @@ def _queueing(bound, sharded):
 
 def _sharding(ctx, manual):
     """(attribute, its text) that say where the callback runs."""
-    if not jax_slots.setting("jax_use_shardy_partitioner"):
+    if not jax_slots.settings()["jax_use_shardy_partitioner"]:
         return "mhlo.sharding", '"{manual}"' if manual else '"{maximal device=0}"'
     if manual:
         shardings = [f"<mesh<[]>, [{', '.join(['{}'] * aval.ndim)}]>" for aval in ctx.avals_out]

@@ -140,7 +140,7 @@ def _is_its_code(fn):
     )
 
 
-def may_write(fn: Callable[..., Any], observe: bool | None = None, traced: bool | None = None, **_others: Any) -> bool:
+def may_write(fn: Callable[..., Any], observe: bool | None = None, traced: bool | None = None) -> bool:
     """Whether a hook of a Cell, of which the user has not said what it is, may write to Tensors, as far as its code tells."""
     return observe is None and traced is None and code.writes(users_hook(fn))
 
@@ -257,7 +257,8 @@ class HookTable:
         who = who or f"register_{kind}_hook"
         for each in fn if kind == "saved_tensors" else (fn,):
             check_hook(each, who, options.get("observe"), options.get("traced"))
-        hook = Hook.registered(fn, writes=may_write(fn, **options), **options)
+        writes = may_write(fn, options.get("observe"), options.get("traced"))
+        hook = Hook.registered(fn, writes=writes, **options)
         owner._set_hooks(owner._hooks.add(kind, hook, prepend))
         return RemovableHandle(owner, _remove, hook.id)
 

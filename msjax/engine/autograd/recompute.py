@@ -155,8 +155,8 @@ class _Region:
                     f"For 'recompute', {callable_name(self.block)} did something else in its second run: it recorded "
                     f"operator {node.op.name!r} where the first run had {expected}."
                 )
-            self.store.append({"residuals": spec.collected(node.residuals, node.values, node.out), "operands": values})
-        node.values = node.out = None
+            self.store.append({"residuals": node.residuals, "operands": values})
+        node.values = None
         node.residuals = ()
 
     def _is_outside(self, node) -> bool:
@@ -269,11 +269,11 @@ class saved_tensors_hooks:
             )
         if not spec.sources:
             return
-        kept: dict[str, Any] = {"residuals": [*map(self._pack, spec.collected(node.residuals, node.values, node.out))]}
+        kept: dict[str, Any] = {"residuals": [*map(self._pack, node.residuals)]}
         # In nested gradient functions the backward pass is recorded too, and needs the operands for that.
         kept["operands"] = [*map(self._pack, values)] if node.needs_operands and node.base is not ROOT else None
         node.saved = functools.partial(self._unpacked, node.name, kept)
-        node.values = node.out = None
+        node.values = None
         node.residuals = ()
 
     def _unpacked(self, name, kept, what):
