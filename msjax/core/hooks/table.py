@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 from msjax.core.base.errors import check_hook
 from msjax.core.base.weak import LiveSet
-from msjax.core.hooks.hook import Hook, RemovableHandle, may_write
+from msjax.core.hooks.hook import Hook, RemovableHandle
 from msjax.core.hooks.worker import before_change
 
 CALL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
@@ -91,7 +91,7 @@ class HookTable:
         who = who or f"register_{kind}_hook"
         for each in fn if kind == "saved_tensors" else (fn,):
             check_hook(each, who, options.get("observe"), options.get("traced"))
-        hook = Hook.registered(fn, writes=may_write(fn, **options), **options)
+        hook = Hook.registered(fn, writes=Hook.may_write(fn, **options), **options)
         owner._set_hooks(owner._hooks.add(kind, hook, prepend))
         return RemovableHandle(owner, _remove, hook.id)
 
