@@ -155,9 +155,8 @@ def _writes(code, first):
         names = {i.argval[0] if isinstance(i.argval, tuple) else i.argval for i in before if i.opname.startswith("LOAD_FAST")}
         # The value may be loaded by one instruction with what it is assigned to.
         begin = next((k + 1 for k in range(n - 1, -1, -1) if instructions[k].opname.startswith(("STORE", "POP"))), 0)
-        names.update(
-            i.argval[-1] for i in instructions[begin:n] if isinstance(i.argval, tuple) and i.opname.startswith("LOAD_FAST")
-        )
+        pairs = [i for i in instructions[begin:n] if isinstance(i.argval, tuple) and i not in before]
+        names.update(i.argval[-1] for i in pairs if i.opname.startswith("LOAD_FAST"))
         if store.opname != "STORE_ATTR":
             if not names.isdisjoint(arguments):
                 return True
