@@ -307,6 +307,10 @@ def _start(instruction):
     return None if where is None or where.lineno is None else (where.lineno, where.col_offset)
 
 
+# Looking up one of these runs no user code: it binds a function.
+_BOUND = (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, staticmethod, classmethod)
+
+
 def _attribute(value, name):
     """value.name, or _UNKNOWN if looking it up would run user code."""
     if value is _UNKNOWN:
@@ -315,20 +319,7 @@ def _attribute(value, name):
         found = inspect.getattr_static(value, name)
     except AttributeError:
         return _UNKNOWN
-    if isinstance(found, (property, types.MemberDescriptorType)) or (
-        hasattr(type(found), "__get__")
-        and not isinstance(
-            found,
-            (
-                types.FunctionType,
-                types.MethodDescriptorType,
-                types.WrapperDescriptorType,
-                types.BuiltinFunctionType,
-                staticmethod,
-                classmethod,
-            ),
-        )
-    ):
+    if hasattr(type(found), "__get__") and not isinstance(found, _BOUND):
         return _UNKNOWN
     return getattr(value, name)
 

@@ -28,7 +28,7 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import callable_name, check_function, describe
 from msjax.engine.autograd.op import OpNode
-from msjax.engine.autograd.traced_tape import Held
+from msjax.engine.autograd.recording import Held
 
 __all__ = ["recompute", "saved_tensors_hooks"]
 
@@ -155,8 +155,8 @@ class _Region:
                     f"For 'recompute', {callable_name(self.block)} did something else in its second run: it recorded "
                     f"operator {node.op.name!r} where the first run had {expected}."
                 )
-            self.store.append({"residuals": spec.collected(node.residuals, node.values, node.out), "operands": values})
-        node.values = node.out = None
+            self.store.append({"residuals": node.residuals, "operands": values})
+        node.values = None
         node.residuals = ()
 
     def _is_outside(self, node) -> bool:
@@ -269,11 +269,10 @@ class saved_tensors_hooks:
             )
         if not spec.sources:
             return
-        kept = spec.collected(node.residuals, node.values, node.out)
         # In nested gradient functions the backward pass is recorded too, and needs the operands for that.
         recorded = node.needs_operands and node.base is not ROOT
-        node.saved = _Packed(self, node.name, {"residuals": kept, "operands": values if recorded else None})
-        node.values = node.out = None
+        node.saved = _Packed(self, node.name, {"residuals": node.residuals, "operands": values if recorded else None})
+        node.values = None
         node.residuals = ()
 
 

@@ -178,25 +178,10 @@ class Snapshot:
 
     def restore(self) -> None:
         """Put everything back."""
-        changed = [_restore_dict(c, b) if isinstance(c, dict) else put_back(c, b) for c, b in self._containers]
+        changed = [put_back(container, before, _OTHERS_MAY_SET) for container, before in self._containers]
         for name in self._names:
             name.put_back()
         SEEDS.put_back(self._seeds)
         VERSION.changed()
         if True in changed and self._cell is not None:
             self._cell._structure_changed()
-
-
-def _restore_dict(container, before):
-    missing = object()
-    changed = False
-    for key in (*container, *before):
-        old = before.get(key, missing)
-        if container.get(key, missing) is old or key in _OTHERS_MAY_SET:
-            continue
-        changed = True
-        if old is missing:
-            del container[key]
-        else:
-            container[key] = old
-    return changed

@@ -20,8 +20,8 @@ import numpy as np
 from flax import nnx
 
 from msjax.common.bases import CellBase
-from msjax.common.global_hooks import GLOBAL
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import GLOBAL
 from msjax.common.tensor import Tensor, root_of
 from msjax.core.base.code import globals_in, imported_modules, names_in, names_read_in
 from msjax.core.base.flax_slots import MODULE_STATE
@@ -44,7 +44,6 @@ from msjax.engine.compile.guards import (
     STATIC,
     TABLES,
     Attribute,
-    ClassData,
     Contents,
     FoundBefore,
     Guard,
@@ -366,7 +365,7 @@ class Walk:
             data = {name: class_attribute(cls, name) for name in names.data}
             if data:
                 seen = outline(data.values())
-                self.found.append(ClassData((*data, seen), self._within))
+                self.found.append(Guard((*data, seen), self._within))
                 for value, known in zip(data.values(), seen):
                     if known is None:
                         self._visit(value, depth + 1)
