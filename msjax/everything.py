@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import msjax.bridge.cell_models
 import msjax.bridge.cell_tools
 import msjax.engine.autograd.imperative
-import msjax.engine.autograd.tensor_api
 
 # Each of these attaches methods to Tensor, or Cells to what is below them.
 import msjax.engine.compile.jit

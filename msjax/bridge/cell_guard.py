@@ -209,7 +209,7 @@ class _CellLooks(Looks):
             return
         if program not in self._flags:
             self._flags[program] = {}
-            program.at_end(functools.partial(self._close, self._flags[program], weakref.ref(program)))
+            program.ends.append(functools.partial(self._close, self._flags[program], weakref.ref(program)))
         for value in values:
             # The output of a cell is often that of the last cell in it, too.
             self._flags[program].setdefault(id(value), (place, value))

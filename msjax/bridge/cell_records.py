@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from msjax.core.models.capture import capture
 from msjax.core.tools.model_tools import as_arrays
 from msjax.core.tools.recording import Record, keep_captured, sum_of_floats
 from msjax.engine.autograd.grad import value_and_grad
-from msjax.engine.autograd.traced_tape import Held
+from msjax.engine.autograd.recording import Held
 from msjax.engine.settings.current import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
 from msjax.functional.functionalize import RANDOM, functionalize, state_of
 from msjax.nn.cell.base import Cell
@@ -31,18 +32,18 @@ def record_cell(
 
 def _run(found, net, inputs, gradients, loss, mode):
     inputs = [wrap(jnp.asarray(x)) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x for x in inputs]
-    handles, before = [], SETTINGS.mode
+    before = SETTINGS.mode
     weights, rest = state_of(net)
 
     def keep(name, cell, output):
         found.call(name, type(cell).__name__, tensors_in([output]))
 
-    for name, cell in net.cells_and_names():
-        handles.append(cell.register_forward_hook(lambda cell, _, out, name=name: keep(name, cell, out), observe=True))
-        if gradients:
-            back = lambda _, grads, name=name: found.gradients(name, list(grads))  # noqa: E731
-            handles.append(cell.register_backward_pre_hook(back, observe=True))
-    with Held([*weights.values(), *rest.values()]):
+    with contextlib.ExitStack() as hooks, Held([*weights.values(), *rest.values()]):
+        for name, cell in net.cells_and_names():
+            hooks.enter_context(cell.register_forward_hook(lambda cell, _, out, name=name: keep(name, cell, out), observe=True))
+            if gradients:
+                back = lambda _, grads, name=name: found.gradients(name, list(grads))  # noqa: E731
+                hooks.enter_context(cell.register_backward_pre_hook(back, observe=True))
         try:
             SETTINGS.mode = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}.get(mode, before)
             if gradients:
@@ -58,8 +59,6 @@ def _run(found, net, inputs, gradients, loss, mode):
             found.values("buffer", {name: t for name, t in rest.items() if name != RANDOM and t.is_floating_point()})
         finally:
             SETTINGS.mode = before
-            for handle in handles:
-                handle.remove()
     found.values("parameter", weights)
 
 

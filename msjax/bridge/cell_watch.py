@@ -85,7 +85,7 @@ class CellCollector(Collector):
             return None
         if trace not in self._programs:
             self._programs[trace] = _ProgramStatistics()
-            trace.at_end(functools.partial(self._end_of_program, self._programs[trace], weakref.ref(trace)))
+            trace.ends.append(functools.partial(self._end_of_program, self._programs[trace], weakref.ref(trace)))
         return self._programs[trace]
 
     def _end_of_program(

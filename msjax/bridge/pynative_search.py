@@ -27,7 +27,7 @@ from msjax.core.tools.search.lines import innermost
 from msjax.core.tools.search.names import argument_names
 from msjax.engine.autograd.grad import grad
 from msjax.engine.autograd.op import Op
-from msjax.engine.autograd.traced_tape import Held
+from msjax.engine.autograd.recording import Held
 from msjax.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
 from msjax.nn.wrap.cell_wrapper import TrainOneStepCell

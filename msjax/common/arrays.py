@@ -122,22 +122,18 @@ def _python_type(value) -> Type:
     return mstype.float32 if isinstance(value, float) else mstype.complex128
 
 
+def _is_leaf(value):
+    return value is None or isinstance(value, TensorBase)
+
+
 def _from_nested(data):
     """(array, dtype to use unless another is asked for) of nested lists of numbers, arrays or Tensors."""
-    leaves = jax.tree.leaves(data, is_leaf=lambda v: v is None or isinstance(v, TensorBase))
+    leaves = jax.tree.leaves(data, is_leaf=_is_leaf)
     if any(isinstance(v, TensorBase) and known_value(v._value) is None for v in leaves):
         # Only jax can put traced values together.
-        array = jnp.asarray(
-            jax.tree.map(
-                lambda v: v._value if isinstance(v, TensorBase) else v, data, is_leaf=lambda v: isinstance(v, TensorBase)
-            )
-        )
+        array = jnp.asarray(jax.tree.map(lambda v: v._value if isinstance(v, TensorBase) else v, data, is_leaf=_is_leaf))
         return array, array.dtype
-    plain = jax.tree.map(
-        lambda v: np.asarray(v) if isinstance(v, TensorBase) else v,
-        data,
-        is_leaf=lambda v: v is None or isinstance(v, TensorBase),
-    )
+    plain = jax.tree.map(lambda v: np.asarray(v) if isinstance(v, TensorBase) else v, data, is_leaf=_is_leaf)
     try:
         array = in_native_order(np.array(plain))
     except ValueError as error:

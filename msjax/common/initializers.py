@@ -15,7 +15,7 @@ import numpy as np
 from msjax.common.arrays import as_array
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import DTypeLike
-from msjax.common.seeds import normal, permutation, truncated_normal, uniform
+from msjax.common.seeds import normal, truncated_normal, uniform
 from msjax.core.base.checks import check_one_of, check_order, check_value, is_int, is_number
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray
@@ -341,7 +341,7 @@ class Sparse(Initializer):
         values = normal(self.sigma, shape)
         zeros = math.ceil(self.sparsity * shape[0])
         for column in values.T:
-            column[permutation(shape[0])[:zeros]] = 0
+            column[np.random.permutation(shape[0])[:zeros]] = 0
         return values
 
 

@@ -16,18 +16,21 @@ class Leaf(Node):
     """A leaf whose gradient is asked for: an input or weight of a gradient function, or a Tensor that requires one.
 
     An edge, if there is one, leads to what the same Tensor was on the tape of the outer scope.
+
+    Attributes:
+        before, oidx_before: the Tensor's node and output number until then.
     """
 
-    __slots__ = ("tensor", "requested", "earlier", "thread")
+    __slots__ = ("tensor", "requested", "earlier", "thread", "before", "oidx_before")
 
     is_leaf = True
 
     def __init__(self, tensor: Tensor, scope: Scope, requested: bool):
-        outer = tensor._node
+        self.before, self.oidx_before = outer, oidx = tensor._node, tensor._oidx
         if outer is not None and outer.live():
-            super().__init__(outer.base, [(outer, tensor._oidx)])
+            super().__init__(outer.base, [(outer, oidx)])
         else:
-            super().__init__(scope, [])
+            super().__init__(scope, ())
         self.tensor: Tensor = tensor
         self.requested: bool = requested
         self.thread: int = threading.get_ident()
@@ -57,7 +60,7 @@ class RootLeaf(Node):
     is_leaf = True
 
     def __init__(self, tensor: Tensor):
-        super().__init__(ROOT, [])
+        super().__init__(ROOT, ())
         self.ref = weakref.ref(tensor)
         self.hooks = tensor._hooks
 
@@ -68,14 +71,6 @@ class RootLeaf(Node):
     def live(self) -> bool:
         # A gradient function differentiates only what it was asked for.
         return STATE.scope is ROOT and STATE.recording
-
-    def pull(self, cts: list[Any], need: Need) -> list[Any]:
-        return []
-
-    pull_recorded = pull
-
-    def release(self) -> None:
-        """Does nothing: the Tensor keeps its leaf, which takes part in other graphs, too."""
 
 
 class FunctionNode(Node):
@@ -149,16 +144,17 @@ def place_on_tape(tensors: Sequence[Tensor]) -> tuple[list[Edge | None], Scope |
     state = STATE
     if not state.recording:
         return [None] * len(tensors), None
-    edges, base = [], None
+    scope, edges, base = state.scope, [], None
+    root = scope.root
     for tensor in tensors:
         node = tensor._node
         # As its `live` does; written out, since compiled networks have many.
-        if node is None or not (state.scope is ROOT if node.__class__ is RootLeaf else node.live()):
+        if node is None or not (scope is ROOT if node.__class__ is RootLeaf else node.base.open and node.base.root is root):
             edges.append(None)
             continue
         edges.append((node, tensor._oidx))
         if base is None or node.base.depth < base.depth:
             base = node.base
-    if base is not None and base is not state.scope:
-        state.scope.nested = True
+    if base is not None and base is not scope:
+        scope.nested = True
     return edges, base

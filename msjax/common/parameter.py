@@ -231,11 +231,6 @@ def _rebuild(array, name, requires_grad):
     return Parameter(as_array(array), name=name, requires_grad=requires_grad)
 
 
-def _unchecked(members) -> ParameterTuple:
-    """A ParameterTuple without checks, since jax.tree functions may replace Parameters by anything."""
-    return tuple.__new__(ParameterTuple, members)
-
-
 class ParameterTuple(tuple[Parameter, ...]):
     """A tuple of Parameters.
 
@@ -279,11 +274,11 @@ class ParameterTuple(tuple[Parameter, ...]):
         return ParameterTuple(clones)
 
 
-# jax and nnx see a tuple of leaves, not one leaf.
+# jax and nnx see a tuple of leaves, not one leaf. It is made without checks, since jax.tree functions may replace Parameters by anything.
 jax.tree_util.register_pytree_with_keys(
     ParameterTuple,
     lambda t: ([(jax.tree_util.SequenceKey(i), p) for i, p in enumerate(t)], None),
-    lambda _, members: _unchecked(members),
+    lambda _, members: tuple.__new__(ParameterTuple, members),
     lambda t: (tuple(t), None),
 )
 

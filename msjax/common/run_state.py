@@ -1,4 +1,4 @@
-"""The state of a thread that runs operators, `STATE`, and the tape: how each value was computed, and how gradients pass back.
+"""The state of a thread that runs operators, `STATE`, the hooks that run for all cells, and the tape: how each value was computed, and how gradients pass back.
 
 A Tensor that is being differentiated has a node (`_node`) and the number of its place among the
 node's outputs (`_oidx`). A node has one edge for each input that carries a gradient: (node, output
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from msjax.core.base.typing import JaxArray
-from msjax.core.door import STATE as _STATE, State
+from msjax.core.door import STATE as _STATE, VERSION, HookTable, State
 
 if TYPE_CHECKING:
     from msjax.common.bases import TensorBase
@@ -99,6 +99,32 @@ class Compiler:
 COMPILER = Compiler()
 
 
+class GlobalHooks:
+    """The owner of the hooks that run for all cells.
+
+    Attributes:
+        table: the HookTable, replaced as a whole.
+        changed: called with the new table after it was replaced.
+    """
+
+    def __init__(self):
+        self.table: HookTable = HookTable.EMPTY
+        self.changed: Callable[[HookTable], None] | None = None
+
+    @property
+    def _hooks(self) -> HookTable:
+        return self.table
+
+    def _set_hooks(self, table: HookTable) -> None:
+        HookTable.before_change()
+        self.table = table
+        VERSION.changed()
+        self.changed(table)  # pyright: ignore[reportOptionalCall]
+
+
+GLOBAL = GlobalHooks()
+
+
 # The places of nodes in the order of creation; backward goes from the highest to the lowest.
 SEQUENCE = itertools.count(1)
 
@@ -130,10 +156,10 @@ class Node:
     # The order in which `backward()` passes gradients to the edges; None for their own.
     accumulation_order: list[int] | None = None
 
-    def __init__(self, base: Scope, edges: list[Edge | None], nout: int = 1):
+    def __init__(self, base: Scope, edges: Sequence[Edge | None], nout: int = 1):
         self.seq: int = next(SEQUENCE)
         self.base: Scope = base
-        self.edges: Any = edges  # a list; None once released
+        self.edges: Any = edges  # None once released
         self.nout: int = nout
         self.hooks: Any = None  # the class HookList lies above
         self.also_run: Node | None = None

@@ -115,8 +115,3 @@ def global_uniform(limit: float, shape: tuple[int, ...]) -> np.ndarray:
 def skip_global_normals(shape: tuple[int, ...]) -> None:
     """Draw normal numbers from numpy's global generator for nothing, where MindSpore does so."""
     np.random.standard_normal(shape)
-
-
-def permutation(count: int) -> np.ndarray:
-    """The numbers below `count`, mixed."""
-    return np.random.permutation(count)

@@ -73,7 +73,7 @@ class Tensor(TensorMethods):
     _stopped: bool = False
     # A weak reference to the tracer that the value was when something was computed from it; see `used`.
     _used: Callable[[], Any] | None = None
-    _make_without_data: Any  # `msjax.common.without_data` puts it here
+    _make_without_data: Any  # `msjax.common.initializer` puts it here
     # MindSpore's names: whether an initializer's numbers have not been drawn yet, and the initializer. They are drawn at once here.
     has_init: bool = False
     init: Any = None
@@ -123,7 +123,7 @@ class Tensor(TensorMethods):
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self._value.ndim
+        return len(self.shape)
 
     @property
     def size(self) -> int:
@@ -142,7 +142,7 @@ class Tensor(TensorMethods):
 
     def dim(self) -> int:
         """The number of axes."""
-        return self._value.ndim
+        return self.ndim
 
     ndimension = dim
 

@@ -30,8 +30,7 @@ class TensorValues(Values):
 
     # ---- values in containers
 
-    def is_leaf(self, value: Any) -> bool:
-        return value is None or isinstance(value, Tensor)
+    is_leaf = staticmethod(is_leaf)  # pyright: ignore[reportAssignmentType]  (called in the same way)
 
     def is_value(self, leaf: Any) -> TypeGuard[Tensor]:
         return isinstance(leaf, Tensor)
@@ -46,12 +45,7 @@ class TensorValues(Values):
     def raw(self, leaf: Any) -> Any:
         return leaf._value
 
-    made = staticmethod(wrap)  # pyright: ignore[reportAssignmentType]  (called in the same way)
-
-    def find(self, tree: Any) -> tuple[list[Any], Any, list[int]]:
-        leaves, treedef = jax.tree.flatten(tree, is_leaf=is_leaf)
-        return leaves, treedef, [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-
+    made = staticmethod(wrap)  # pyright: ignore[reportAssignmentType]
     has_tracers = staticmethod(has_tracers)  # pyright: ignore[reportAssignmentType]
 
     def depending(self, array: Any, value: Any) -> Tensor:
@@ -63,9 +57,6 @@ class TensorValues(Values):
 
     # ---- the first argument of hooks
 
-    def during(self, subject: Any) -> Any:
-        return subject
-
     def later(self, subject: Any) -> Callable[[], Any]:
         # A program that the network keeps must not keep the network.
         weakly = isinstance(subject, CellBase) and STATE.msjax_compiles()
@@ -75,7 +66,7 @@ class TensorValues(Values):
         if not hook.in_slot or not hasattr(subject, "_hooks_around"):
             return None
         # A program that the network keeps must not keep the network.
-        return Slot(partial(_present_hooks, weakref.ref(subject)), kind, number, hook)
+        return Slot(partial(_present_hooks, weakref.ref(subject)), kind, number, hook.key)
 
     # ---- nodes of the backward pass
 
@@ -120,7 +111,8 @@ class TensorValues(Values):
             through = through_node(out, hooks.call_pre_hooks if pre else hooks.keep, hooks)
             if through is not None:
                 if not pre:
-                    hooks.n_outputs, through._node.also_run = 1, hooks.inputs  # pyright: ignore[reportOptionalMemberAccess]
+                    # The frame lets go of its node, which holds it: garbage in circles would wait for Python's collector.
+                    hooks.n_outputs, through._node.also_run, hooks.inputs = 1, hooks.inputs, None  # pyright: ignore[reportOptionalMemberAccess]
                 return through
         leaves, treedef, at = ([out], None, [0]) if isinstance(out, Tensor) else _find(out)
         tensors = [leaves[i] for i in at]
@@ -129,7 +121,7 @@ class TensorValues(Values):
         if not pre:
             hooks.n_outputs = len(tensors)
             if node is not None:
-                node.also_run = hooks.inputs
+                node.also_run, hooks.inputs = hooks.inputs, None
         if outputs is tensors:
             return out
         _as_stopped(outputs, tensors)

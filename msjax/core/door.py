@@ -15,14 +15,10 @@ from msjax.core.base.state import (
 )
 from msjax.core.hooks.batching import CallbackBatch as CallbackBatch, CallsAsOutputs as CallsAsOutputs
 from msjax.core.hooks.delivery import GradientNeedsValue as GradientNeedsValue, HookNeedsValue as HookNeedsValue
-from msjax.core.hooks.events import Event as Event, OwnCall as OwnCall, Slot as Slot
-from msjax.core.hooks.hook import Hook as Hook, RemovableHandle as RemovableHandle
+from msjax.core.hooks.events import Event as Event, OwnCall as OwnCall, Slot as Slot, Template as Template
+from msjax.core.hooks.hook import Hook as Hook, HookSite as HookSite, HookTable as HookTable, RemovableHandle as RemovableHandle
+from msjax.core.hooks.kinds import HOOK_SETTINGS as HOOK_SETTINGS, HookKind as HookKind
 from msjax.core.hooks.protocol import CallFrame as CallFrame, Frame as Frame
-from msjax.core.hooks.returns import HookKind as HookKind
-from msjax.core.hooks.settings import HOOK_SETTINGS as HOOK_SETTINGS
-from msjax.core.hooks.table import HookSite as HookSite, HookTable as HookTable
-from msjax.core.hooks.template import Template as Template
 from msjax.core.hooks.values import Values as Values
 from msjax.core.hooks.worker import WORKER as WORKER
-from msjax.core.jaxprs.after_run import AfterRun as AfterRun
-from msjax.core.jaxprs.observers import Observing as Observing
+from msjax.core.jaxprs.observers import AfterRun as AfterRun, Observing as Observing

@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from msjax.common.generators.engine import MinimalStandard
-from msjax.common.generators.mersenne import Mersenne32, Mersenne64
+from msjax.common.generators.mersenne import Mersenne32, Mersenne64, MinimalStandard
 
 
 class Draws(Protocol):

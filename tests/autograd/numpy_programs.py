@@ -59,10 +59,7 @@ def _evaluate(jaxpr, consts, given):
     for eqn in jaxpr.eqns:
         values, name = [value(v) for v in eqn.invars], eqn.primitive.name
         inner = eqn.params.get("jaxpr") or eqn.params.get("call_jaxpr")
-        if (
-            name in ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "remat2", "checkpoint")
-            and inner is not None
-        ):
+        if name in ("jit", "closed_call", "custom_jvp_call", "custom_vjp_call", "remat2") and inner is not None:
             closed = hasattr(inner, "consts")
             found = _evaluate(inner.jaxpr if closed else inner, inner.consts if closed else (), values)
         elif name in _BY_NUMPY:

@@ -148,18 +148,6 @@ def test_a_forward_modifier_that_needs_values_says_how_to_split_it():
     assert float(net(f32(1))[0]) == 1  # and nothing is left behind
 
 
-def test_a_forward_modifier_that_keeps_a_tensor_says_how_to_split_it():
-    net, kept = nn.ReLU(), []
-
-    def hook(cell, args, output):
-        kept.append(output)
-        return output * 2
-
-    net.register_forward_hook(hook)
-    with pytest.raises(HookNeedsValue, match=r"(?s)hook.*keeps a Tensor.*two hooks"):
-        ms.jit(net)(f32(1))
-
-
 def test_observe_and_traced_override():
     net, seen = nn.ReLU(), []
 

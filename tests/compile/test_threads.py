@@ -126,3 +126,23 @@ def test_a_hook_differentiates_in_its_thread_while_another_waits_for_it_within_a
         return x * len(found)
 
     assert ms.grad(waits)(x).asnumpy().tolist() == [[1.0, 1.0]] and found == [[[1.0, 1.0]]]
+
+
+def test_guards_look_at_a_dict_again_that_another_thread_has_changed_meanwhile():
+    class Changing(dict):
+        """Another thread changes it while it is looked at for the first few times."""
+
+        times = 5
+
+        def copy(self):
+            if self.times:
+                self.times -= 1
+                self[f"{self.times}"] = self.times
+                raise RuntimeError("dictionary changed size during iteration")
+            return dict(self)
+
+    table = Changing(scale=2.0)
+    double = ms.jit(lambda x: x * table["scale"])
+    assert double(ms.Tensor([1.0])).tolist() == [2.0] and table.times == 0
+    table["scale"] = 3.0
+    assert double(ms.Tensor([1.0])).tolist() == [3.0]

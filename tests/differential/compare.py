@@ -143,7 +143,7 @@ def _stage(case, way, a, b, logs):
             return None
         if way.startswith("objects") and isinstance(b.error, LateHookError):
             return None  # a documented difference: jax itself differentiates, and has seen a part of the gradient pass
-        if way in COMPILED and isinstance(b.error, LateHookError) and isinstance(a.error, kit.Failed):
+        if way in COMPILED and str(b.error).startswith("register_hook was called") and isinstance(a.error, kit.Failed):
             return None  # tracing finds it, before any hook of the program is called
         if type(a.error) is not type(b.error):
             return f"error: {_head(b.error)} instead of {_head(a.error)}", f"{b.error!r}"

@@ -7,7 +7,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
-from msjax.core.hooks.primitive import hook_p
+from msjax.core.hooks.batching import hook_p
 
 
 def unrelated():

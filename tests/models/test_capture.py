@@ -138,7 +138,7 @@ def test_names_and_donation_and_shardings_of_inner_jits():
 
     x = jnp.arange(4.0)
     jaxpr = jax.make_jaxpr(ms.hooks.capture(lambda x: my_layer(x)))(x)
-    [eqn] = [e for e in jaxpr.eqns if e.primitive.name in ("jit", "pjit")]
+    [eqn] = [e for e in jaxpr.eqns if e.primitive.name == "jit"]
     assert eqn.params["name"] == "my_layer"
     assert eqn.params["donated_invars"] == (True,)
     assert eqn.params["out_shardings"][0] == over_d == eqn.params["in_shardings"][0]

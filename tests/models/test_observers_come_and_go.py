@@ -16,9 +16,9 @@ from flax import nnx
 
 from msjax import hooks, tools
 from msjax.core.base.state import ACTIVITY
+from msjax.core.hooks.batching import COLLECTED
 from msjax.core.hooks.events import Event
 from msjax.core.hooks.places import HOOKED_WITH
-from msjax.core.hooks.primitive import COLLECTED
 from msjax.core.models.frameworks.nnx import _REGISTRIES as REGISTRIES
 
 X = jnp.linspace(-1.0, 1.0, 6, dtype="float32").reshape(2, 3)

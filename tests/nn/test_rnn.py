@@ -190,20 +190,38 @@ def test_bad_arguments_are_refused(call, error):
 @pytest.mark.parametrize("kind", ["tanh", "relu", "gru", "lstm"])
 @pytest.mark.parametrize("given", [False, True])
 def test_gradients_are_those_that_jax_derives(kind, given):
-    # MindSpore's ways take the weights' gradients after the loop over the steps, jax.grad within it.
+    # MindSpore's ways compute the gradient from the gates and the weights' after the loop over the steps, jax.grad all within it.
     net = make(kind, INPUT, HIDDEN, num_layers=1, has_bias=not given, bidirectional=given)
     rng = np.random.default_rng(3)
     x = Tensor(rng.normal(size=(STEPS, BATCH, INPUT)).astype(np.float32))
     lengths = Tensor(np.array([4, 1, 2], np.int32)) if given else None
+    first = tuple(rng.normal(size=(2, BATCH, HIDDEN)).astype(np.float32) for _ in range(2 if kind == "lstm" else 1))
 
     def of(found):
         out, last = found
-        return (out**2).sum() + (last[1] if kind == "lstm" else last).sum()
+        return (out**2).sum() + sum((i + 1) * (state**2).sum() for i, state in enumerate(last if kind == "lstm" else [last]))
+
+    def states(first):
+        return None if not given else first if kind == "lstm" else first[0]
 
     apply, trained, others = ms.functionalize(net)
     steps = None if lengths is None else lengths.asnumpy()
-    wanted = jax.grad(lambda t, x: of(apply(t, others, x, None, steps)[0]), (0, 1))(trained, x.asnumpy())
-    by_input, by_weights = ms.grad(lambda x: of(net(x, None, lengths)), 0, net.trainable_params())(x)
-    np.testing.assert_allclose(by_input.asnumpy(), wanted[1], rtol=2e-5, atol=1e-5)
+    wanted = jax.grad(lambda t, x, first: of(apply(t, others, x, states(first), steps)[0]), (0, 1, 2))(
+        trained, x.asnumpy(), first
+    )
+    found = ms.grad(lambda x, *first: of(net(x, states(first), lengths)), tuple(range(1 + len(first))), net.trainable_params())
+    (by_input, *by_states), by_weights = found(x, *map(Tensor, first))
+    for got, want in zip((by_input, *by_states), (wanted[1], *wanted[2])):
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=2e-5, atol=1e-5)
     for parameter, got in zip(net.trainable_params(), by_weights):
         np.testing.assert_allclose(got.asnumpy(), wanted[0][parameter.name], rtol=2e-5, atol=1e-5)
+
+
+def test_gradients_of_gradients_are_those_that_jax_derives():
+    net = nn.LSTM(INPUT, HIDDEN)
+    x = np.random.default_rng(4).normal(size=(2, BATCH, INPUT)).astype(np.float32)
+    apply, trained, others = ms.functionalize(net)
+    first = jax.grad(lambda x: (apply(trained, others, x)[0][0] ** 3).sum())
+    gradient = ms.grad(lambda x: (net(x)[0] ** 3).sum())
+    got = ms.grad(lambda x: (gradient(x) ** 2).sum())(Tensor(x))
+    np.testing.assert_allclose(got.asnumpy(), jax.grad(lambda x: (first(x) ** 2).sum())(x), rtol=1e-4, atol=1e-6)

@@ -24,10 +24,7 @@ def first_state(seed: int) -> int:
 
 def words(seed: int, count: int) -> np.ndarray:
     """The first words of a seed, an array of uint64."""
-    made = np.array([first_state(seed) * FACTOR % PRIME], np.uint64)
-    while len(made) < count:
-        made = np.concatenate([made, made * np.uint64(pow(FACTOR, len(made), PRIME)) % np.uint64(PRIME)])
-    return made[:count]
+    return _multiples(first_state(seed) * FACTOR % PRIME, FACTOR, count)
 
 
 def unit_floats(numbers: np.ndarray) -> np.ndarray:
@@ -99,10 +96,15 @@ def _words(state, count):
 @functools.lru_cache(16)
 def _powers(base, start, count):
     """The powers of a number from `start` on, an array of uint32."""
-    made = np.array([pow(base, start, PRIME)], np.uint64)
+    return _multiples(pow(base, start, PRIME), base, count).astype(np.uint32)
+
+
+def _multiples(first, factor, count):
+    """So many numbers, each so many times the one before, modulo the prime."""
+    made = np.array([first], np.uint64)
     while len(made) < count:
-        made = np.concatenate([made, made * np.uint64(pow(base, len(made), PRIME)) % np.uint64(PRIME)])
-    return made[:count].astype(np.uint32)
+        made = np.concatenate([made, made * np.uint64(pow(factor, len(made), PRIME)) % np.uint64(PRIME)])
+    return made[:count]
 
 
 def _product(a, b):

@@ -14,7 +14,6 @@ import functools
 import io
 import pickle
 import re
-import warnings
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
@@ -29,51 +28,22 @@ from jax.extend import source_info_util
 from jax.interpreters import mlir
 
 # The versions of jax with which all of this was seen to work.
-CHECKED = ("0.9.2", "0.10.2", "0.12.0")
-
-
-def _core(name: str) -> Any:
-    """A name of `jax.extend.core`; before jax 0.10 some of them are only in `jax.core`, where jax 0.9 warns of its going."""
-    if hasattr(jax.extend.core, name):
-        return getattr(jax.extend.core, name)
-    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-        return getattr(jax.core, name)
-
-
-class _UserContext:
-    """What `jax.make_user_context` returns; before jax 0.10 that has no `set_global`.
-
-    Args:
-        default: its value where none is set.
-    """
-
-    def __init__(self, default: Any = None):
-        self._context: Any = jax.make_user_context(default)
-        self.set_global = self._context._obj.set_global
-
-    @property
-    def value(self) -> Any:
-        return self._context.value
-
-    def __call__(self, value: Any) -> Any:
-        return self._context(value)
+CHECKED = ("0.10.2", "0.12.0")
 
 
 try:
     # trace_state() is equal to an earlier one exactly where the same transformations of jax are under way.
-    trace_state = _core("get_opaque_trace_state")
+    trace_state = jax.extend.core.get_opaque_trace_state
     with jax.core.eval_context():
         # The state outside of all transformations.
         NO_TRACE = trace_state()
 
     # ``with within_trace(trace)``: jax computes as part of that transformation, one around the innermost.
-    within_trace = _core("set_current_trace")
+    within_trace = jax.extend.core.set_current_trace
 
     # user_context(default) is a variable of each thread whose value is part of the key of every cache of jax: what was traced under
     # one value is not used under another. When one is made, jax forgets all that it has traced so far.
     user_context = jax.make_user_context
-    if not hasattr(user_context(), "set_global"):
-        user_context = _UserContext
 
     # settings_token() is the same object exactly where all settings that tracing depends on are the same, those of ``with``
     # statements and the variables of `user_context` included: what jax's own cache has for them.
@@ -83,16 +53,16 @@ try:
     )
 
     # inner_jaxprs(eqn.params) are the jaxprs within an equation.
-    inner_jaxprs = _core("jaxprs_in_params")
+    inner_jaxprs = jax.extend.core.jaxprs_in_params
 
     # The effects of an equation that has none.
-    NO_EFFECTS = _core("no_effects")
+    NO_EFFECTS = jax.extend.core.no_effects
 
     # ``with take_current_trace() as trace`` is the innermost transformation that is under way.
-    take_current_trace = _core("take_current_trace")
+    take_current_trace = jax.extend.core.take_current_trace
 
     # What jax notes of a function that it traced.
-    DebugInfo = _core("DebugInfo")
+    DebugInfo = jax.extend.core.DebugInfo
 except AttributeError as error:
     raise ImportError(
         f"jax {jax.__version__} has no {error.name!r} in {getattr(error.obj, '__name__', error.obj)}, which msjax needs. "
@@ -129,11 +99,6 @@ def trace_of(value: Any) -> Any:
 def settings() -> dict[str, Any]:
     """jax's settings by name, as they are for this thread."""
     return jax.config.values
-
-
-def setting(name: str) -> Any:
-    """The value of one of jax's settings, as it is for this thread."""
-    return getattr(jax.config, name)
 
 
 # ---- jaxprs
@@ -183,11 +148,9 @@ def traced_so_far(inputs: Sequence[Any], outputs: Sequence[Any]) -> jax.extend.c
     trace = current_trace()
     out = [x if trace_of(x) is trace else trace.to_jaxpr_tracer(x, source_info_util.current()) for x in outputs]
     frame = trace.frame
-    constants = dict(frame.constvar_to_val)
-    # Before jax 0.10, a value may come with the one that it was before 64-bit types became 32-bit ones.
-    values = [getattr(value, "canonical", value) for value in constants.values()]
+    constants = frame.constvar_to_val
     jaxpr = jaxpr_of([x.val for x in inputs], [x.val for x in out], frame.get_eqns(), "traced_so_far")
-    return jax.extend.core.ClosedJaxpr(jaxpr.replace(constvars=list(constants)), values)
+    return jax.extend.core.ClosedJaxpr(jaxpr.replace(constvars=list(constants)), list(constants.values()))
 
 
 @contextlib.contextmanager
@@ -259,8 +222,7 @@ def file_of(closed: jax.extend.core.ClosedJaxpr) -> str:
 
 def varying_axes(aval: Any) -> frozenset[Any]:
     """The axes of a `jax.shard_map`'s mesh over which an abstract value varies."""
-    axes = getattr(aval, "vma", None)  # as jax called it before 0.10
-    return getattr(getattr(aval, "manual_axis_type", None), "varying", frozenset()) if axes is None else axes
+    return getattr(getattr(aval, "manual_axis_type", None), "varying", frozenset())
 
 
 # ---- lowering: the operations of a program that is being lowered

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import collections
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -40,10 +39,25 @@ def same_items(container: Any, before: Any) -> bool:
     return len(container) == len(before) and all(a is b for a, b in zip(container, before))
 
 
-def put_back(container: Any, before: Any) -> bool:
-    """Give a container the items that it had; returns whether it had others."""
-    same = same_items(container, before)
-    if not same:
+def put_back(container: Any, before: Any, left: Iterable[str] = ()) -> bool:
+    """Give a container the items that it had; returns whether it had others.
+
+    Args:
+        left: keys of a dict under which other threads may set something meanwhile: what stands there stays.
+    """
+    kept = {key: container[key] for key in left if key in container} if isinstance(container, dict) else {}
+    if isinstance(container, dict):
+        before = {key: value for key, value in before.items() if key not in left} | kept
+    if same_items(container, before):
+        return False
+    if isinstance(container, dict):
+        # Not emptied, as it may have an object's attributes, unless only that brings the order of its keys back.
+        for key in container.keys() - before.keys():
+            del container[key]
+        if [key for key in container if key not in kept] != [key for key in before if key not in kept]:
+            container.clear()
+        container.update(before)
+    else:
         container.clear()
-        (container.extend if isinstance(container, (list, collections.deque)) else container.update)(before)
-    return not same
+        (container.update if isinstance(container, set) else container.extend)(before)
+    return True

@@ -184,7 +184,6 @@ class ProgramUnderWay:
         uses_callbacks: True once the program contains host callbacks.
         falls_back: whether code that can't become part of the program runs in PyNative mode instead.
         stops_gradients: True once `ops.stop_gradient` was called.
-        forward_hooks: (hook, weak reference to a Tensor that it was given, sentence that names it) of the traced forward hooks.
         groups: the groups of processes over which the program communicates.
         functional: whether it is a functionalized network that runs, under any jax transformation or none.
         draws: [(operator and its seed, state)] of the random operators that the code calls, in their order. Code that is traced again
@@ -196,7 +195,6 @@ class ProgramUnderWay:
     functional = False
 
     def __init__(self):
-        self.forward_hooks: list[tuple[Callable[..., Any], weakref.ref[Any], str]] = []
         self.groups: set[Any] = set()
         self.draws: list[tuple[Any, Any]] = []
         self._drawn = 0

@@ -1,25 +1,135 @@
-"""The two ways by which a traced program delivers the calls of its hooks: as outputs, and by host callbacks, as few as possible."""
+"""The two ways by which a traced program delivers the calls of its hooks: as outputs, and by host callbacks, as few as possible.
+
+`hook_p` is the jax primitive by which events are part of a program. Where jax compiles it, a callback hands over the values.
+"""
 
 from __future__ import annotations
 
+import collections
+import contextlib
+import functools
+import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
+import jax.core
+import jax.extend.core
 import jax.numpy as jnp
-from jax.interpreters import batching
+import numpy as np
+from jax.interpreters import ad, batching, mlir
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
-from msjax.core.base.state import STATE
+from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks.delivery import NOW, TracedDelivery
-from msjax.core.hooks.events import BoundEvent, Event
-from msjax.core.hooks.primitive import hook_p
+from msjax.core.hooks.events import BoundEvent, Event, each_lane
+from msjax.core.hooks.worker import IN_HOOK, WORKER, barrier
 
 if TYPE_CHECKING:
+    from msjax.core.hooks.events import Event
     from msjax.core.hooks.kinds import ValueKind
+
+
+# What callbacks have brought in programs whose events happen after the run: (event, its values). One for all programs, since they may
+# share functions with a jit of their own.
+COLLECTED: collections.deque[tuple[Event, list[np.ndarray]]] = collections.deque()
+
+hook_p = jax.extend.core.Primitive("msjax_hook")
+
+
+@hook_p.def_impl
+def _now(*values, bound, kept):
+    if ACTIVITY.callbacks:
+        barrier()  # hooks of a loop before this one
+    for one in bound:
+        one(values)
+    return jnp.zeros((), bool)
+
+
+@hook_p.def_effectful_abstract_eval
+def _abstract(*avals, bound, kept):
+    return jax.core.ShapedArray((), np.dtype(bool)), jax_slots.debug_effects() if kept else jax_slots.NO_EFFECTS
+
+
+def _jvp(primals, tangents, **params):
+    out = hook_p.bind(*primals, **params)
+    return out, ad.Zero(jax.core.ShapedArray((), jax.dtypes.float0))
+
+
+ad.primitive_jvps[hook_p] = _jvp
+
+
+def _lower(ctx, *operands, bound, kept):
+    """Emit a callback. In a program for several devices, the first one calls it, once, with whole values; under jax.shard_map, each device
+    does, with its own part."""
+    # A platform that this machine lacks is lowered for to be looked at, or exported.
+    ctx, here = jax_slots.lowering_here(ctx)
+    platform, axes = jax_slots.platform_of(ctx), jax_slots.manual_axes(ctx)
+    if axes is not None and set(axes[0]) != set(axes[1]):
+        raise NotImplementedError(
+            f"Hooks under jax.shard_map need all axes of the mesh to be manual: {axes[1]}, but only {axes[0]} are."
+        )
+    sharded = axes is not None or jax_slots.device_count(ctx) > 1
+    if bound[0].event.collected:
+        on_host = functools.partial(_collect, bound)
+    else:
+        on_host = _queueing(bound, sharded)
+        if here:
+            WORKER.sharded = WORKER.sharded or sharded
+            WORKER.platforms.add(platform)
+    if sharded and platform == "tpu":
+        # There, a callback is several operations, to which only jax can give a sharding.
+        shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in ctx.avals_out]
+
+        def through_jax(*values):
+            return jax.pure_callback(lambda *v: list(on_host(*map(np.asarray, v))), shapes, *values)
+
+        # A context takes the tokens of one rule; the caller's is for its own.
+        return mlir.lower_fun(through_jax, multiple_results=True)(ctx.replace(avals_in=ctx.avals_in), *operands)
+    return jax_slots.emit_callback(ctx, on_host, operands, _sharding(ctx, axes is not None) if sharded else None)
+
+
+def _queueing(bound, sharded):
+    from_hook = IN_HOOK.value
+    WORKER.nested = WORKER.nested or from_hook
+    WORKER.look_for_other_threads()
+
+    def on_host(*values):
+        try:
+            WORKER.put(bound, values, from_hook, sharded)
+        except KeyboardInterrupt:
+            WORKER.interrupted_in_callback(sys._getframe(1))
+        return (_DONE,)
+
+    return on_host
+
+
+def _sharding(ctx, manual):
+    """(attribute, its text) that say where the callback runs."""
+    if not jax_slots.settings()["jax_use_shardy_partitioner"]:
+        return "mhlo.sharding", '"{manual}"' if manual else '"{maximal device=0}"'
+    if manual:
+        shardings = [f"<mesh<[]>, [{', '.join(['{}'] * aval.ndim)}]>" for aval in ctx.avals_out]
+    else:
+        shardings = ["<mesh<[], device_ids=[0]>, []>"] * len(ctx.avals_out)
+    return "sdy.sharding", f"#sdy.sharding_per_value<[{', '.join(shardings)}]>"
+
+
+def _collect(bound, *values):
+    # XLA's memory is gone when the callback returns.
+    values = [v if v.flags.owndata else np.array(v) for v in values]
+    for one in bound:
+        each_lane(lambda arrays: COLLECTED.append((one.event, [*arrays])), [values[i] for i in one.at], one.lanes)  # noqa: B023
+    return (_DONE,)
+
+
+mlir.register_lowering(hook_p, _lower, cacheable=False)
+
+# What a callback returns.
+_DONE = np.zeros((), bool)
 
 
 def _batched(values, axes, *, bound, kept):
@@ -195,35 +305,29 @@ class CallbackBatch(Callbacks):
         return tree if jax_slots.trace_state() != self.world else self.add_dependency(values, tree)
 
 
-class tie_calls_to:
-    """A context manager around the hooks of a node in its backward pass: values depend on the calls within, whatever else becomes of what
+@contextlib.contextmanager
+def tie_calls_to(values: ValueKind, group: list[Any]) -> Iterator[None]:
+    """A context around the hooks of a node in its backward pass: values depend on the calls within, whatever else becomes of what
     the calls were given. Their places in the list get new ones.
 
     Args:
         values (Values): says what a value is.
         group: a list of values and None.
     """
-
-    def __init__(self, values: ValueKind, group: list[Any]):
-        self.values, self.group = values, group
-
-    def __enter__(self) -> None:
-        self.around = around = STATE.delivery
+    around, calls = STATE.delivery, None
+    if any(is_tracer(values.raw(value)) for value in group if value is not None) and not around.outputs:
         # Apart from the batch around: where jax transposes a loop, its body can't use values from outside.
-        self.calls = None
-        if around.outputs:
-            return
-        if any(is_tracer(self.values.raw(value)) for value in self.group if value is not None):
-            STATE.delivery = self.calls = CallbackBatch()
-        else:
-            # Without a traced gradient, nothing else tells the hooks whether they are called when a program runs.
-            STATE.delivery = CALLBACKS if staged() else NOW
-
-    def __exit__(self, *exception: Any) -> None:
-        STATE.delivery, calls, batch = self.around, self.calls, self.around.batch
-        if calls is None or exception[0] is not None:
-            return
-        self.group[:] = calls.add_dependency(self.values, self.group)
+        STATE.delivery = calls = CallbackBatch()
+    elif not around.outputs:
+        # Without a traced gradient, nothing else tells the hooks whether they are called when a program runs.
+        STATE.delivery = CALLBACKS if staged() else NOW
+    try:
+        yield
+    finally:
+        STATE.delivery = around
+    if calls is not None:
+        group[:] = calls.add_dependency(values, group)
+        batch = around.batch
         if batch is not None and calls.done is not None and jax_slots.trace_of(calls.done) is batch.trace:
             batch.done = calls.done  # a later hook may drop what the group becomes
 

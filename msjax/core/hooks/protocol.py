@@ -1,7 +1,7 @@
 """The protocol of hooks: frames, the calls that hooks stand around, and the order in which hooks run there.
 
 Forward pre hooks, the backward node on the inputs, the function, the backward node on the outputs, forward hooks, the
-backward pre node; `msjax.core.hooks.settings.Rules` says where the order differs. It serves every owner of hooks: a Cell, a module
+backward pre node; `msjax.core.hooks.kinds.Rules` says where the order differs. It serves every owner of hooks: a Cell, a module
 of another framework, a plain function.
 """
 
@@ -15,10 +15,8 @@ from msjax.core.base.errors import where
 from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import CALLBACKS, tie_calls_to
 from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery
-from msjax.core.hooks.hook import Hook
-from msjax.core.hooks.returns import HookKind, HookPlace, check_forward_result, forward_pre_result
-from msjax.core.hooks.settings import HOOK_SETTINGS
-from msjax.core.hooks.table import HookTable
+from msjax.core.hooks.hook import Hook, HookTable
+from msjax.core.hooks.kinds import HOOK_SETTINGS, HookKind, HookPlace, check_forward_result, forward_pre_result
 from msjax.core.hooks.values import ARRAYS, ModuleSubject, Values
 
 
@@ -86,7 +84,7 @@ class CallFrame(Frame):
 
     Attributes:
         rules: the dialect.
-        inputs: the tape's node on the inputs, or None.
+        inputs: the tape's node on the inputs, until those on the outputs refer to it; or None.
         n_inputs, n_outputs: how many values pass the nodes.
         flags: where jax differentiates, whether each input carries a gradient; None elsewhere.
     """
@@ -139,7 +137,7 @@ class CallFrame(Frame):
                     given = (args, kwargs) if hook.with_kwargs else (args,)
                     result, (args, kwargs) = delivery.run(self, FORWARD_PRE, hook, given, (args, kwargs), number)
                     if result is not None:
-                        new = forward_pre_result(values, hook, result, args, kwargs)
+                        new = forward_pre_result(values, hook.fn, hook.with_kwargs, result, args, kwargs)
                         # The new arguments may not be computed from those that an observer has seen.
                         args, kwargs = new if new[0] is args else delivery.after(values, new)
                 table = table_of(subject)
@@ -160,7 +158,7 @@ class CallFrame(Frame):
                 result, out = delivery.run(self, FORWARD, hook, given, out, len(table.forward) - len(pending) - 1)
                 if result is not None and not values.is_nothing(result):
                     if values is ARRAYS:
-                        check_forward_result(hook, result, out, self.owners)
+                        check_forward_result(hook.fn, result, out, self.owners)
                     out = delivery.after(values, result)
             if table.backward and around:
                 out = values.on_outputs(self, out, pre=False)

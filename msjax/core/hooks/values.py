@@ -7,6 +7,7 @@ finds Tensors, for Cells, and knows the tape.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
@@ -17,14 +18,14 @@ from msjax.core.base.errors import where
 from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import after_latest_call, tie_calls_to
 from msjax.core.hooks.events import Slot
-from msjax.core.hooks.hook import Hook
+from msjax.core.hooks.hook import Hook, HookTable
 from msjax.core.hooks.kinds import ValueKind
-from msjax.core.hooks.table import HookTable
 
 if TYPE_CHECKING:
     from msjax.core.hooks.protocol import CallFrame
 
 
+@dataclass(eq=False, slots=True)
 class ModuleSubject:
     """A module of another framework as the first argument of hooks.
 
@@ -35,12 +36,9 @@ class ModuleSubject:
         present: a function that returns the module's present HookTable, as long as there is one; None where hooks can't come and go.
     """
 
-    __slots__ = ("during", "later", "present")
-
-    def __init__(self, during: Any, later: Callable[[], Any], present: Callable[[], HookTable] | None = None):
-        self.during = during
-        self.later = later
-        self.present = present
+    during: Any
+    later: Callable[[], Any]
+    present: Callable[[], HookTable] | None = None
 
 
 class Values(ValueKind):
@@ -66,7 +64,7 @@ class Values(ValueKind):
     def slot(self, subject: Any, kind: str, number: int, hook: Hook) -> Slot | None:
         """The slot of one of the hooks of a call that is traced; None of a modifier, and where hooks can't come and go."""
         present = subject.present if isinstance(subject, ModuleSubject) and hook.in_slot else None
-        return None if present is None else Slot(present, kind, number, hook)
+        return None if present is None else Slot(present, kind, number, hook.key)
 
     # ---- nodes of the backward pass
 

@@ -27,7 +27,7 @@ import numpy as np
 from msjax.core.base import jax_slots
 from msjax.core.base.state import ACTIVITY, STATE, without_lock
 from msjax.core.hooks.failures import Failures
-from msjax.core.hooks.settings import HOOK_SETTINGS
+from msjax.core.hooks.kinds import HOOK_SETTINGS
 
 if TYPE_CHECKING:
     from types import FrameType

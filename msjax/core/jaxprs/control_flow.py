@@ -338,19 +338,17 @@ def inline(interpreter: Interpreter, step: Any, ins: Sequence[JaxArray], index: 
     return interpreter.run(step.blocks[0], ins, index, probes)
 
 
-_JIT, _CALL = Rule(_jit_bodies, _jit, groups=True), Rule(one_body("call_jaxpr"), inline, groups=True)
-
 # {name of a primitive: Rule}
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("jit", "pjit"), _JIT),
+    "jit": Rule(_jit_bodies, _jit, groups=True),
     "scan": Rule(one_body("jaxpr", "scan"), _scan, _scan_found),
     "while": Rule(_while_bodies, _while, _while_found),
     "cond": Rule(_cond_bodies, _cond, _cond_found),
-    **dict.fromkeys(("remat2", "checkpoint"), Rule(_checkpoint_bodies, _checkpoint, groups=True)),
+    "remat2": Rule(_checkpoint_bodies, _checkpoint, groups=True),
     "shard_map": Rule(one_body("jaxpr", "shard_map"), _shard_map, _shard_map_found),
     "custom_jvp_call": Rule(one_body("call_jaxpr", "custom_jvp"), custom_rules.custom_jvp, has_own_derivative=True),
     "custom_vjp_call": Rule(one_body("call_jaxpr", "custom_vjp"), custom_rules.custom_vjp, has_own_derivative=True),
-    **dict.fromkeys(("closed_call", "core_call", "eval_jaxpr", "named_call"), _CALL),
+    **dict.fromkeys(("closed_call", "eval_jaxpr"), Rule(one_body("call_jaxpr"), inline, groups=True)),
 }
 
 # Those of a program that nobody differentiates any more.

@@ -16,8 +16,7 @@ import numpy as np
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import called, describe
 from msjax.core.base.typing import JaxArray
-from msjax.core.hooks.place_names import OperationName, Part, asks_for_operations, matches_place, split_part
-from msjax.core.hooks.places import Measure, index_p, place_p
+from msjax.core.hooks.places import Measure, OperationName, Part, asks_for_operations, index_p, matches_place, place_p, split_part
 from msjax.core.jaxprs.evaluate import in_groups, segments
 from msjax.core.jaxprs.source_lines import SourceLines
 

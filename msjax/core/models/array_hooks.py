@@ -13,9 +13,9 @@ from msjax.core.base import jax_slots
 from msjax.core.base.errors import owner_named
 from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.hooks.batching import CallbackBatch
+from msjax.core.hooks.hook import HookSite
 from msjax.core.hooks.kinds import are_known
 from msjax.core.hooks.protocol import CallFrame
-from msjax.core.hooks.table import HookSite
 from msjax.core.hooks.values import ARRAYS, ModuleSubject
 
 _PRESENT = operator.methodcaller("present")

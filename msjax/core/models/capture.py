@@ -13,8 +13,7 @@ import jax.numpy as jnp
 
 from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import called, check_arity, check_function, describe, near
-from msjax.core.hooks.place_names import split_part
-from msjax.core.hooks.places import Edits, Tracing
+from msjax.core.hooks.places import Edits, Tracing, split_part
 from msjax.core.jaxprs.control_flow import RULES
 from msjax.core.jaxprs.interpreter import Interpreter, Program
 from msjax.core.jaxprs.plan import Patterns, Planner

@@ -10,11 +10,10 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.errors import check_function, check_hook
-from msjax.core.hooks.hook import Adapter, Hook
+from msjax.core.hooks.hook import EMPTY, Adapter, Hook, HookTable
+from msjax.core.hooks.kinds import HookKind
 from msjax.core.hooks.places import Measure, tap_p
 from msjax.core.hooks.protocol import CallFrame, Frame
-from msjax.core.hooks.returns import HookKind
-from msjax.core.hooks.table import EMPTY, HookTable
 from msjax.core.hooks.values import ARRAYS, ModuleSubject
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.hooked import unhooked

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msjax.core.base.state import VERSION
-from msjax.core.hooks.hook import Hook, RemovableHandle
-from msjax.core.hooks.table import CALL_KINDS, EMPTY, HookTable
+from msjax.core.hooks.hook import CALL_KINDS, EMPTY, Hook, HookTable, RemovableHandle
 from msjax.core.hooks.worker import before_change
 from msjax.core.models.where import Where
 

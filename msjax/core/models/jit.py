@@ -78,14 +78,9 @@ class _Jitted:
 
     def __call__(self, *args, **kwargs):
         kind, hooked = self._kind(args, kwargs)
-        if kind == "equinox":
-            args, kwargs = split((args, kwargs))
-        if jax_slots.trace_state() != jax_slots.NO_TRACE:
-            # The program around this one hands out the values.
-            out = self._jitted(kind, hooked, False)(*args, **kwargs)
-        else:
-            out = _tell(self._jitted(kind, hooked, True)(*args, **kwargs))
-        return join(out) if kind == "equinox" else out
+        # Within another program, that one hands out the values.
+        observed = jax_slots.trace_state() == jax_slots.NO_TRACE
+        return _called(self._jitted(kind, hooked, observed), kind, args, kwargs, observed)
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """As that of nnx.jit and jax.jit: `.compile()` of it is the program for these arguments, which calls the observers, too.
@@ -156,18 +151,19 @@ class _ObservedStage:
         return _ObservedStage(self._stage.compile(*args, **kwargs), self._kind)
 
     def __call__(self, *args, **kwargs):
-        if self._kind != "equinox":
-            return _tell(self._stage(*args, **kwargs))
+        return _called(self._stage, self._kind, args, kwargs)
+
+
+def _called(program, kind, args, kwargs, observed=True):
+    """What a program returns, without what it hands out for observers, if they are observed, who are called when it has run."""
+    if kind == "equinox":
         args, kwargs = split((args, kwargs))
-        return join(_tell(self._stage(*args, **kwargs)))
-
-
-def _tell(result):
-    """What a program returned, without what it handed out for observers, who are called now."""
-    out, observed = result
-    if observed.after is not None:
-        observed.after(observed.values)
-    return out
+    out = program(*args, **kwargs)
+    if observed:
+        out, found = out
+        if found.after is not None:
+            found.after(found.values)
+    return join(out) if kind == "equinox" else out
 
 
 def _on_arrays(fn):

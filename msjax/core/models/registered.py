@@ -6,8 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from msjax.core.hooks.hook import Hook
-from msjax.core.hooks.table import CALL_KINDS
+from msjax.core.hooks.hook import CALL_KINDS, Hook
 from msjax.core.models.capture import capture_options
 from msjax.core.models.hook_registry import take_off
 from msjax.core.models.hooked import framework_with_hooks

@@ -9,7 +9,7 @@ import jax
 
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import on_behalf_of
-from msjax.core.hooks.table import WITH_HOOKS
+from msjax.core.hooks.hook import HookSite
 from msjax.core.models.capture import capture_options
 from msjax.core.models.frameworks.framework import framework_of, framework_of_function
 from msjax.core.models.hooked import unhooked
@@ -72,4 +72,4 @@ def _is_found_again(model, where, edit, given):
     # Observers are called when their module runs, not after the program.
     owner = getattr(model, "__self__", model)
     framework = framework_of(owner)
-    return not any(WITH_HOOKS) and (framework is None or not framework.tables(owner))
+    return not any(HookSite.models_with_hooks) and (framework is None or not framework.tables(owner))

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from msjax.core.hooks.table import KINDS, HookSite, HookTable
+from msjax.core.hooks.hook import KINDS, HookSite, HookTable
 from msjax.core.models.array_hooks import SITE
 from msjax.core.tools.model_tools import tools_of
 

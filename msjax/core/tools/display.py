@@ -10,7 +10,7 @@ from typing import Any
 import treescope
 from treescope import rendering_parts as parts
 
-from msjax.core.hooks.table import HookSite
+from msjax.core.hooks.hook import HookSite
 from msjax.core.models.hooked import framework_with_hooks
 from msjax.core.tools.describing import hooks_in_words
 from msjax.core.tools.model_tools import tools_of

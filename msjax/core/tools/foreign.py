@@ -6,6 +6,7 @@ older numpy. Copy it there, or put its folder on the path: ``from foreign import
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import sys
@@ -100,7 +101,7 @@ def record_torch(model: Any, *inputs: Any, gradients: bool = True, loss: Any = N
     """
     torch = importlib.import_module("torch")
 
-    found, handles = Recorder("torch"), []
+    found = Recorder("torch")
     found.inputs(inputs)
 
     def keep(name, module, output):
@@ -109,19 +110,15 @@ def record_torch(model: Any, *inputs: Any, gradients: bool = True, loss: Any = N
         if gradients and len(tensors) == 1 and tensors[0].requires_grad:
             tensors[0].register_hook(lambda grad: found.gradients(name, [grad]))
 
-    for name, module in model.named_modules():
-        handles.append(module.register_forward_hook(lambda module, _, output, name=name: keep(name, module, output)))
-    try:
-        with torch.set_grad_enabled(gradients):
-            out = model(*[torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in inputs])
-            if gradients:
-                total = sum(t.sum() for t in _leaves(out) if t.is_floating_point()) if loss is None else loss(out)
-                parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-                grads = torch.autograd.grad(total, list(parameters.values()), allow_unused=True)
-                found.values("parameter_gradient", dict(zip(parameters, grads)))
-    finally:
-        for handle in handles:
-            handle.remove()
+    with contextlib.ExitStack() as hooks, torch.set_grad_enabled(gradients):
+        for name, module in model.named_modules():
+            hooks.callback(module.register_forward_hook(lambda module, _, output, name=name: keep(name, module, output)).remove)
+        out = model(*[torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in inputs])
+        if gradients:
+            total = sum(t.sum() for t in _leaves(out) if t.is_floating_point()) if loss is None else loss(out)
+            parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+            grads = torch.autograd.grad(total, list(parameters.values()), allow_unused=True)
+            found.values("parameter_gradient", dict(zip(parameters, grads)))
     found.values("parameter", dict(model.named_parameters()))
     found.values("buffer", {n: b for n, b in model.named_buffers() if b.is_floating_point()})
     return _written(found, path)
@@ -137,16 +134,11 @@ def record_mindspore(model: Any, *inputs: Any, gradients: bool = True, loss: Any
     """
     ms = importlib.import_module("mindspore")
 
-    found, handles = Recorder("mindspore"), []
+    found = Recorder("mindspore")
     found.inputs(inputs)
 
     def keep(name, cell, output):
         found.call(name, type(cell).__name__, [t for t in _leaves(output) if isinstance(t, ms.Tensor)])
-
-    for name, cell in model.cells_and_names():
-        handles.append(cell.register_forward_hook(lambda cell, _, output, name=name: keep(name, cell, output)))
-        if gradients:
-            handles.append(cell.register_backward_pre_hook(lambda cell, grads, name=name: found.gradients(name, list(grads))))
 
     def total(*args):
         out = model(*args)
@@ -154,15 +146,17 @@ def record_mindspore(model: Any, *inputs: Any, gradients: bool = True, loss: Any
 
     tensors = [ms.Tensor(x) if isinstance(x, np.ndarray) else x for x in inputs]
     weights = {p.name: p for p in model.trainable_params()}
-    try:
+    with contextlib.ExitStack() as hooks:
+        for name, cell in model.cells_and_names():
+            hooks.callback(cell.register_forward_hook(lambda cell, _, output, name=name: keep(name, cell, output)).remove)
+            if gradients:
+                back = cell.register_backward_pre_hook(lambda cell, grads, name=name: found.gradients(name, list(grads)))
+                hooks.callback(back.remove)
         if gradients:
             _, grads = ms.value_and_grad(total, None, list(weights.values()))(*tensors)
             found.values("parameter_gradient", dict(zip(weights, grads)))
         else:
             model(*tensors)
-    finally:
-        for handle in handles:
-            handle.remove()
     found.values("parameter", weights)
     found.values("buffer", {p.name: p for p in model.get_parameters() if p.name not in weights})
     return _written(found, path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.core.hooks.table import HookSite
+from msjax.core.hooks.hook import HookSite
 
 
 def path_from(owners: Sequence[Any]) -> tuple[str, str]:

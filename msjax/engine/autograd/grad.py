@@ -91,12 +91,11 @@ def grad(
     """
     request = _Request("grad", fn, grad_position, weights, has_aux, return_ids)
 
-    @_named(fn, "grad")
     def gradient_of(*args, **kwargs):
         _, grads, aux = _run(request, fn, args, kwargs)
         return (grads, aux) if has_aux else grads
 
-    return gradient_of
+    return _named(gradient_of, fn, "grad")
 
 
 @overload
@@ -140,12 +139,11 @@ def value_and_grad(
     """
     request = _Request("value_and_grad", fn, grad_position, weights, has_aux, return_ids)
 
-    @_named(fn, "value_and_grad")
     def value_and_gradient_of(*args, **kwargs):
         value, grads, _ = _run(request, fn, args, kwargs)
         return value, grads
 
-    return value_and_gradient_of
+    return _named(value_and_gradient_of, fn, "value_and_grad")
 
 
 class GradOperation:
@@ -186,11 +184,7 @@ class GradOperation:
 
         request = _Gradient(self, requested, position)
 
-        @_named(fn, "gradient")
-        def gradient_of(*args, **kwargs):
-            return _run(request, fn, args, kwargs)
-
-        return gradient_of
+        return _named(lambda *args, **kwargs: _run(request, fn, args, kwargs), fn, "gradient")
 
 
 class _Gradient:
@@ -372,15 +366,11 @@ def _sens(sens, outputs):
     return [s if isinstance(s, Tensor) else Tensor(jnp.full(out.shape, s, out._value.dtype)) for s, out in zip(given, outputs)]
 
 
-def _named(fn, verb):
-    def decorate(made):
-        name = getattr(fn, "__name__", type(fn).__name__)
-        made.__name__ = f"{verb}_{name}"
-        made.__qualname__ = made.__name__
-        made.__doc__ = f"{verb} of {name}."
-        return made
-
-    return decorate
+def _named(made, fn, verb):
+    name = getattr(fn, "__name__", type(fn).__name__)
+    made.__name__ = made.__qualname__ = f"{verb}_{name}"
+    made.__doc__ = f"{verb} of {name}."
+    return made
 
 
 def get_grad(gradients: PyTree, identifier: int | Parameter) -> Tensor:

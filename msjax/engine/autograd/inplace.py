@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -55,18 +56,28 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
     tensor._value = _at_the_place_of(tensor._value, new._value) if STATE.stops_jax() else new._value
     if "_views" in own:
         own["_views"].changed(recorded=True)
-    if isinstance(tensor._node, Leaf) and not tensor._node.earlier:
-        tensor._node.earlier = (tensor._hooks,)
+    leave_hooks(own, tensor._node)
     tensor._node, tensor._oidx = new._node, new._oidx
-    if tensor._hooks is not None:
-        # A program that has written this calls the observers afterwards, and refers weakly to their list.
-        vars(tensor)["_hooks_of_earlier"] = tensor._hooks
-        tensor._hooks = None
     if tensor._retains:
         # `grad` should hold the new value's gradient.
         tensor._retains = False
         if tensor.requires_grad:
             retain_grad(tensor)
+
+
+def leave_hooks(own: dict[str, Any], node: Any) -> None:
+    """Leave the hooks of a Tensor that is written to with what was there before, whose gradient they get.
+
+    Args:
+        own: its attributes.
+        node: its place on the tape.
+    """
+    hooks = own.get("_hooks")
+    if isinstance(node, Leaf) and not node.earlier:
+        node.earlier = (hooks,)
+    if hooks is not None:
+        # A program that has written this calls the observers afterwards, and refers weakly to their list.
+        own["_hooks_of_earlier"], own["_hooks"] = hooks, None
 
 
 @jax.custom_jvp

@@ -11,8 +11,7 @@ from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ArrayLike
 from msjax.core.base.typing import Attribute, SettableAttribute
-from msjax.engine.autograd.layouts import contiguous_strides
-from msjax.engine.autograd.views import layout_of, without_gradient
+from msjax.engine.autograd.views import contiguous_strides, layout_of, without_gradient
 
 
 def _set_value(self: Tensor, value: Any) -> None:

@@ -1,4 +1,9 @@
-"""GradientScope: records one run of a function and computes its gradients afterwards."""
+"""GradientScope: records one run of a function and computes its gradients afterwards.
+
+`TracedTape` is a tape that moves to another trace: that of a traced forward pass, for a backward pass that is traced, or runs, elsewhere.
+What the nodes keep of the forward pass is taken out of them, to become results of the traced forward pass, and is put back where the
+backward pass runs: as the values of another trace, or as concrete ones.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +17,17 @@ import jax.numpy as jnp
 from msjax.common.bases import SparseBase
 from msjax.common.containers import MUTABLE, MutableDict, MutableList, MutableTuple
 from msjax.common.dtype import Type
-from msjax.common.node import Leaf, place_on_tape
-from msjax.common.run_state import LOCK, STATE, Node, Scope
-from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
+from msjax.common.node import FunctionNode, Leaf, place_on_tape
+from msjax.common.run_state import LOCK, STATE, Edge, Node, Scope
+from msjax.common.tensor import Tensor, filled_like, root_of, tensors_in, wrap
 from msjax.common.tensor_hooks import attach_hooks
 from msjax.core.base import jax_slots
+from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_kind, check_no_cycle
 from msjax.core.base.errors import callable_name, describe
-from msjax.core.base.typing import PyTree
+from msjax.core.base.typing import JaxArray, PyTree
 from msjax.engine.autograd.backward import LeafGradients, run_backward
+from msjax.engine.autograd.op import OpNode
 from msjax.engine.settings.current import SETTINGS
 
 # Told when Tensors are leaves no more.
@@ -58,8 +65,8 @@ class GradientScope:
     _before: tuple[Scope, bool]
 
     def __init__(self):
-        # Each marked Tensor with its leaf, and its node and output number from before; then these at the end of the run.
-        self._marked: list[tuple[Tensor, Leaf, Node | None, int]] = []
+        # The leaves of the marked Tensors; then the node and output number of each at the end of the run.
+        self._marked: list[Leaf] = []
         self._ends: dict[int, tuple[Node | None, int]] = {}
         self._weights: Iterable[Leaf] = ()
 
@@ -72,12 +79,13 @@ class GradientScope:
 
     def __exit__(self, *_exception: Any) -> None:
         with LOCK:
-            for tensor, leaf, node, oidx in reversed(self._marked):
+            for leaf in reversed(self._marked):
+                tensor = leaf.tensor
                 self._ends.setdefault(id(tensor), (tensor._node, tensor._oidx))
                 # Written to in place with a value that is not from this run: it keeps that value's node.
                 if tensor._node is not leaf and not (tensor._node is not None and tensor._node.base is self.scope):
                     continue
-                tensor._node, tensor._oidx = node, oidx
+                tensor._node, tensor._oidx = leaf.before, leaf.oidx_before
                 if tensor._hooks is not None:
                     attach_hooks(tensor, tensor._hooks)  # those that came during the run see what arrives outside of it, too
             self.scope.open = False
@@ -103,12 +111,12 @@ class GradientScope:
                 return tensor, None
             if not requested and not jnp.issubdtype(tensor._value.dtype, jnp.inexact):
                 return tensor, None
-            if id(tensor) in seen and SETTINGS.dialect.sums_shared_inputs:
-                leaf: Any = tensor._node  # a Leaf: what is in `seen` was marked
-                leaf.requested |= requested
-                return tensor, leaf
             if id(tensor) in seen:
-                alias = wrap(tensor._value, *self._original(tensor))
+                leaf: Any = tensor._node  # a Leaf: what is in `seen` was marked
+                if SETTINGS.dialect.sums_shared_inputs:
+                    leaf.requested |= requested
+                    return tensor, leaf
+                alias = wrap(tensor._value, leaf.before, leaf.oidx_before)
                 alias._hooks = tensor._hooks
                 tensor = alias
             seen.add(id(tensor))
@@ -133,7 +141,7 @@ class GradientScope:
             wait_for(parameters)
             for parameter in parameters:
                 node = parameter._node
-                if not isinstance(node, Leaf) or all(leaf is not node for _, leaf, _, _ in self._marked):
+                if not isinstance(node, Leaf) or all(leaf is not node for leaf in self._marked):
                     node = self.mark(parameter, True)
                 else:
                     node.requested = True
@@ -141,17 +149,10 @@ class GradientScope:
         self._weights = dict.fromkeys(leaves)
         return leaves
 
-    def _original(self, tensor):
-        for marked, _, node, oidx in self._marked:
-            if marked is tensor:
-                return node, oidx
-        return tensor._node, tensor._oidx
-
     def mark(self, tensor: Tensor, requested: bool = True) -> Leaf:
         """Make a Tensor a leaf of this run; returns the leaf. No other thread has it: `LOCK` is held, and `wait_for` was called."""
-        node, oidx = tensor._node, tensor._oidx
         leaf = Leaf(tensor, self.scope, requested)
-        self._marked.append((tensor, leaf, node, oidx))
+        self._marked.append(leaf)
         tensor._node, tensor._oidx = leaf, 0
         return leaf
 
@@ -170,7 +171,7 @@ class GradientScope:
             node, i = self.place(out)
             if node is not None and (node.base is self.scope or node.base.open):
                 roots.append((node, i, ct if recorded else ct._value))
-        targets = {leaf for _, leaf, _, _ in self._marked if leaf.requested}
+        targets = {leaf for leaf in self._marked if leaf.requested}
         found = run_backward(roots, targets, recorded=recorded, keep=keep, weights=self._weights)
         if not keep:
             self.forget([*outputs, *tensors_in(also)] if also else outputs)
@@ -285,3 +286,132 @@ def main_and_aux(out: Any, who: str) -> tuple[Any, tuple[Any, ...]]:
     if not isinstance(out, (tuple, list)) or len(out) < 2:
         raise ValueError(f"For '{who}', has_aux=True needs a function of at least two outputs, but it returned {describe(out)}.")
     return out[0], tuple(out[1:])
+
+
+class TracedTape:
+    """The recorded nodes of one traced forward pass; between `take_values` and `put_back` they hold no values.
+
+    Args:
+        scope: recorded the forward pass, and has not ended yet.
+        outputs: the Tensors from which the backward pass starts.
+        leaves: those whose gradients are wanted.
+        marked: the leaves whose Tensors belong to the trace.
+        weights: the leaves whose hooks get zeros where no gradient arrives.
+
+    Attributes:
+        carries: for each output, (whether a gradient can flow back from it, whether that was stopped).
+    """
+
+    def __init__(
+        self,
+        scope: GradientScope,
+        outputs: Sequence[Tensor],
+        leaves: Sequence[Leaf],
+        marked: Iterable[Leaf],
+        weights: Iterable[Leaf] = (),
+    ):
+        self.carries = [(t._node is not None, t._stopped) for t in outputs]
+        self._ends: list[Edge | None] = [_end(t, scope) for t in outputs]
+        self._weights = dict.fromkeys(weights)
+        self._marked = list(marked)
+        self._leaves = list(leaves)
+        self._nodes = _reached([end[0] for end in self._ends if end is not None])
+        self._structures: list[Any] = []
+
+    def take_values(self) -> list[Any]:
+        """Take out of the nodes what belongs to the present trace; `put_back` is its inverse."""
+        taken = []
+        for node in self._nodes:
+            if isinstance(node, OpNode) and node.residuals is None:
+                leaves, treedef = jax.tree.flatten(node.pullback.vjp)
+                node.pullback.out = node.values = None
+            elif isinstance(node, FunctionNode) and node.keeps:
+                leaves, treedef = [t._value for t in node.keeps], None
+            else:
+                continue
+            self._structures.append((node, treedef, [None if is_tracer(leaf) else (leaf,) for leaf in leaves]))
+            taken += filter(is_tracer, leaves)
+        for leaf in self._marked:
+            _keep_type(leaf.tensor)
+        self.forget_values()
+        return taken
+
+    def forget_values(self) -> None:
+        """Leave no values in the nodes."""
+        for node, treedef, _ in self._structures:
+            if treedef is not None:
+                node.pullback.vjp = None
+            else:
+                for tensor in node.keeps:
+                    _keep_type(tensor)
+
+    def put_back(self, values: Iterable[Any]) -> None:
+        """Put values into the nodes, in the order in which `take_values` returned them."""
+        rest = iter(values)
+        for node, treedef, known in self._structures:
+            leaves = [next(rest) if leaf is None else leaf[0] for leaf in known]
+            if treedef is not None:
+                node.pullback.vjp = jax.tree.unflatten(treedef, leaves)
+            else:
+                for tensor, leaf in zip(node.keeps, leaves):
+                    tensor._value = leaf
+
+    def zeros(self, number: int) -> Tensor:
+        """A zero gradient of a leaf."""
+        value = self._leaves[number].tensor._value
+        return wrap(jnp.zeros(value.shape, value.dtype))
+
+    def run_backward(self, cts: Sequence[JaxArray | None]) -> list[Tensor | None]:
+        """The gradients of the leaves, None where none arrives; `cts` are those of the outputs, None where there is none."""
+        roots = [(*end, ct) for end, ct in zip(self._ends, cts) if end is not None and ct is not None]
+        found = run_backward(roots, set(self._leaves), keep=True, weights=self._weights)
+        return [wrap(found[leaf]) if leaf in found else None for leaf in self._leaves]
+
+
+class Held:
+    """A context manager: Tensors hold other values; afterwards they have their own values and places on the tape back.
+
+    Args:
+        variables: the Tensors.
+        values: what they hold meanwhile; their own values if it is left out, until something is written to them or what shares their memory.
+    """
+
+    def __init__(self, variables: Sequence[Tensor], values: Sequence[Any] = ()):
+        self._variables = variables if values else [*map(root_of, variables)]
+        self._values = values
+
+    def __enter__(self) -> None:
+        self._before = [
+            (v, v._value, {name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__}) for v in self._variables
+        ]
+        for variable, value in zip(self._variables, self._values):
+            variable._hold(value)
+
+    def __exit__(self, *_exception: object) -> None:
+        for variable, value, place in self._before:
+            variable._hold(value)
+            for name in ("_node", "_oidx"):
+                variable.__dict__.pop(name, None)
+            variable.__dict__.update(place)
+
+
+def _end(tensor, scope):
+    """The place of an output on the tape; None if no gradient of the scope flows back from it."""
+    node = tensor._node
+    return (node, tensor._oidx) if node is not None and (node.base is scope.scope or node.base.open) else None
+
+
+def _keep_type(tensor):
+    tensor._value = jax.ShapeDtypeStruct(tensor._value.shape, tensor._value.dtype)
+
+
+def _reached(stack: list[Node]) -> list[Node]:
+    seen: dict[Node, None] = {}
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen[node] = None
+            stack += [edge[0] for edge in node.edges or () if edge is not None]
+            if node.also_run is not None:
+                stack.append(node.also_run)
+    return list(seen)

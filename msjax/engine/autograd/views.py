@@ -4,28 +4,86 @@ Arrays are immutable, so a view is a Tensor that knows the Tensor whose memory i
 step is an operator that reads from a Tensor and one that writes to it (`Rule`). A write to a view computes a new value of the root in one
 program. A write to the root makes its views stale: they have no value until they are read, and then read the root. What is
 never written costs a weak reference.
+
+How the elements of a view lie in the memory of its root is told by strides, as numpy has them, though jax stores each array for itself and
+in order: which reshapes are views, and whether several elements of a view are one in memory.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
-from msjax.common.node import Leaf, RootLeaf
+from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.engine.autograd.imperative import retain_grad
-from msjax.engine.autograd.inplace import WRITING, rebind, update
-from msjax.engine.autograd.layouts import each, laid, memory, overlaps, type_of, walked
+from msjax.engine.autograd.inplace import WRITING, leave_hooks, rebind, update
 from msjax.engine.autograd.op import Op, apply
+
+
+def each(steps: Iterable[Any], arrays: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...]]]:
+    """Each step with its operands, of those of all."""
+    arrays = iter(arrays)
+    return [(step, tuple(itertools.islice(arrays, step.count))) for step in steps]
+
+
+def type_of(root: Any) -> np.dtype[Any]:
+    """The type of an array that stands for a root's memory."""
+    # The strides of what shows real parts depend on it. Types that are not numpy's own have none.
+    return root._value.dtype if root._value.dtype.kind == "c" else np.dtype(f"V{root._value.dtype.itemsize}")
+
+
+def memory(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array without memory: only its strides are looked at."""
+    return as_strided(np.zeros(1, dtype), shape, [step * dtype.itemsize for step in contiguous_strides(shape)], writeable=False)
+
+
+def walked(x: Any, steps: Iterable[Any]) -> Any:
+    """What steps make of an array; None if a reshape among them would copy."""
+    for step, operands in steps:
+        if step.rule.layout is None:
+            try:
+                x = np.reshape(x, step.shape, copy=False)
+            except ValueError:
+                return None
+        else:
+            x = step.rule.layout(x, *operands, *step.static)
+            x = x if step.output is None else x[step.output]
+    return x
+
+
+@functools.lru_cache(maxsize=4096)
+def laid(shape: tuple[int, ...], dtype: np.dtype[Any], steps: Any) -> tuple[Any, Any] | None:
+    """(shape, strides) of a view, wherever its slices begin; None if it is none."""
+    x = walked(memory(shape, dtype), [(step, (None,) * step.count) for step in steps])
+    return None if x is None else (x.shape, x.strides)
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Elements from one to the next along each axis of what lies in order."""
+    strides = [1]
+    for n in reversed(shape[1:]):
+        strides.append(strides[-1] * max(n, 1))
+    return tuple(reversed(strides)) if len(shape) else ()
+
+
+def overlaps(root: Any, steps: Any) -> bool:
+    """Whether several elements of a view are one in memory."""
+    found = laid(root.shape, type_of(root), steps)
+    return found is not None and any(stride == 0 and n > 1 for n, stride in zip(*found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,12 +293,7 @@ def _make_stale(view, place, recorded):
     # A scope that is over has recorded nothing that counts.
     if node is not None and not place.detached and node.__class__ is not RootLeaf:
         if recorded or not node.base.open:
-            hooks = own.get("_hooks")
-            if isinstance(node, Leaf) and not node.earlier:
-                node.earlier = (hooks,)
-            if hooks is not None:
-                # They get the gradient of what was there before; a program that has written it refers weakly to their list.
-                own["_hooks_of_earlier"], own["_hooks"] = hooks, None
+            leave_hooks(own, node)
             own.pop("_node", None)
             own.pop("_oidx", None)
     elif recorded and node is None and not place.detached:

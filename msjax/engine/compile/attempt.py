@@ -28,13 +28,11 @@ from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import PyTreeDef
-from msjax.core.door import STATE, CallsAsOutputs, HookNeedsValue, Observing, Template
-from msjax.engine.autograd.recording import GradientScope, wait_for
-from msjax.engine.autograd.traced_tape import Held, TracedTape
+from msjax.core.door import STATE, CallsAsOutputs, Observing, Template
+from msjax.engine.autograd.recording import GradientScope, Held, TracedTape, wait_for
 from msjax.engine.compile.environment import Snapshot
 from msjax.engine.compile.program import VALUE, Layout, Program, SignatureChanged, aliases, is_input, raw, results
 from msjax.engine.compile.trace import NeedsPyNative, Trace
-from msjax.engine.compile.walk import Walk
 from msjax.engine.processes.groups import PROCESSES
 from msjax.engine.programs.compiler_options import compile_program, worth_donating
 
@@ -175,7 +173,9 @@ class _TraceOfBody:
             self.in_body = False
             self.carries = not trace.stops_gradients and all(t.is_floating_point() or t.is_complex() for t in results(out))
             may_change = [*zip(self.variables, values), *((leaves[i], v) for i, v in zip(self.inputs, values[n:]))]
-            trace.end([(t, v) for t, v in may_change if isinstance(t, Tensor) and t._value is not v])
+            changed = [(t, v) for t, v in may_change if isinstance(t, Tensor) and t._value is not v]
+            for end in trace.ends:
+                end(changed)
             self._check_containers(leaves, args, kwargs)
             self.result = Template(out, TENSORS, (nnx.Module,))
             self.outputs: Any = self.result.taken()
@@ -261,15 +261,10 @@ class _TraceOfBody:
     def _check_escaped(self):
         """Refuse code that keeps Tensors after the call: there are no values for them."""
         left = tensors_kept(self.jax_trace, self.jaxpr.eqns)
-        if not left:
-            return
-        ids = {id(tensor) for tensor in left}
-        for hook, ref, sentence in self.trace.forward_hooks:
-            if id(ref()) in ids and any(id(v) in ids for v in Walk([hook]).variables):
-                raise HookNeedsValue(_KEPT.format(hook=sentence))
-        raise NeedsPyNative(
-            f"a Tensor of shape {left[0].shape} that was computed in it is kept after the call, where there is no value for it"
-        )
+        if left:
+            raise NeedsPyNative(
+                f"a Tensor of shape {left[0].shape} that was computed in it is kept after the call, where there is no value for it"
+            )
 
     def program(self, body):
         trace, layout = self.trace, Layout()
@@ -335,13 +330,6 @@ class _TraceOfBody:
 def _is_lazy(value):
     """Whether something gives its items when it is asked for them: those of a program could be read only while it is traced."""
     return isinstance(value, (Iterator, MappingView))
-
-
-_KEPT = """{hook} returns a value, and so is part of the compiled program; but it also keeps a Tensor, whose
-value is known only when the program has run. Split it into two hooks:
-  1. one that returns the new value, and keeps nothing;
-  2. one that keeps or prints, and returns None: it is called after each run, with concrete values.
-Or run the network in PyNative mode."""
 
 
 # What is looked at of one program before the heap is searched instead.

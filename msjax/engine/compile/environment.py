@@ -14,7 +14,7 @@ from msjax.common.seeds import SEEDS
 from msjax.common.tensor import Tensor
 from msjax.core.base.reversible import put_back
 from msjax.core.door import VERSION
-from msjax.engine.compile.guards import STATIC, Guards, Name
+from msjax.engine.compile.guards import STATIC, Guards, Name, entries_of
 from msjax.engine.compile.walk import Walk
 
 # Toggling hooks or settings goes through a few counts of `VERSION`, and comes back to them: so many are remembered.
@@ -107,7 +107,7 @@ class Environments:
             self._recent = {**dict([*self._recent.items()][1 - _REMEMBERED :]), version: found}
         return found, None if self._logs else walk
 
-    def after_run(self, first: bool) -> bool:
+    def after_run(self, first: bool = False) -> bool:
         """Notice what a run has changed of the present environment; returns whether it has.
 
         Lists that only grow are logs, and make no difference from then on.
@@ -171,32 +171,17 @@ class Snapshot:
         cells: list[Any] = [module for module in walk.modules if isinstance(module, CellBase)]
         if observers:
             walk.follow([hook.fn for cell in cells for hook in cell._hooks.all()])
-        self._containers = [(c, c.copy()) for c in (*walk.containers, *map(vars, walk.modules))]
+        self._containers = [(c, entries_of(c)) for c in (*walk.containers, *map(vars, walk.modules))]
         self._names = [guard for guard in walk.found if isinstance(guard, Name)]
         self._cell = cells[0] if cells else None
         self._seeds = SEEDS.snapshot()
 
     def restore(self) -> None:
         """Put everything back."""
-        changed = [_restore_dict(c, b) if isinstance(c, dict) else put_back(c, b) for c, b in self._containers]
+        changed = [put_back(container, before, _OTHERS_MAY_SET) for container, before in self._containers]
         for name in self._names:
             name.put_back()
         SEEDS.put_back(self._seeds)
         VERSION.changed()
         if True in changed and self._cell is not None:
             self._cell._structure_changed()
-
-
-def _restore_dict(container, before):
-    missing = object()
-    changed = False
-    for key in (*container, *before):
-        old = before.get(key, missing)
-        if container.get(key, missing) is old or key in _OTHERS_MAY_SET:
-            continue
-        changed = True
-        if old is missing:
-            del container[key]
-        else:
-            container[key] = old
-    return changed

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import array
 import collections
+import contextlib
 import types
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from operator import eq, is_
 from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
+from msjax import log
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.core.base.code import cell_contents
@@ -56,6 +59,14 @@ def bytes_of(container: Any) -> bytes:
 def size_of(container: Any) -> int:
     """How many bytes an array holds."""
     return container.nbytes if isinstance(container, np.ndarray) else memoryview(container).nbytes
+
+
+def entries_of(table: Any) -> Any:
+    """A copy of a dict, which another thread may be changing: Python lets it in where a collection comes, or within an OrderedDict."""
+    for _ in range(1000):
+        with contextlib.suppress(RuntimeError):  # changed meanwhile
+            return table.copy()
+    return table.copy()
 
 
 def static_key(value: Any) -> tuple[type, Any]:
@@ -103,11 +114,6 @@ class Attribute(Guard):
     """
 
     name: str
-
-
-@dataclass(eq=False, slots=True)
-class ClassData(Guard):
-    """The data and methods of a class of cells, which tells when they change."""
 
 
 @dataclass(eq=False, slots=True)
@@ -232,7 +238,8 @@ class Contents(Guard):
         if isinstance(container, ARRAYS):
             same, self.held = _same_bytes, bytes_of(container)
         elif isinstance(container, TABLES):
-            same, self.held = _same_dict, (tuple(container), tuple(container.values()))
+            now = entries_of(container)
+            same, self.held = _same_dict, (tuple(now), tuple(now.values()))
         elif isinstance(container, _ORDERED):
             same, self.held = _same_items, tuple(container)
         else:
@@ -257,7 +264,7 @@ class ReadAttributes(Contents):
 
     def settle(self, names: frozenset[str] | None) -> None:
         """Say which names the code reads, None for all, once that is known; what stands there now is noted."""
-        now = _read(self.container.copy(), names)
+        now = _read(entries_of(self.container), names)
         self.held = names, (tuple(now), tuple(now.values()))
         self.seen = (self.seen, *now, outline(now.values()))
 
@@ -283,11 +290,14 @@ def _same_items(container, held):
 
 def _same_dict(container, held):
     keys, values = held
-    return len(container) == len(keys) and all(map(is_, container.values(), values)) and all(map(is_, container, keys))
+    try:
+        return len(container) == len(keys) and all(map(is_, container.values(), values)) and all(map(is_, container, keys))
+    except RuntimeError:  # another thread changes it meanwhile
+        return False
 
 
 def _read(attributes, names):
-    return attributes if names is None else {name: value for name, value in attributes.items() if name in names}
+    return attributes if names is None else {name: value for name, value in [*attributes.items()] if name in names}
 
 
 def _same_read(attributes, held):
@@ -362,3 +372,87 @@ class Guards:
             else:
                 key.append(("again", places.get(guard.first)) if isinstance(guard, FoundBefore) else guard.seen)
         return tuple(key)
+
+
+# ---- what differs where a function is compiled again and again for the same shapes, told once by the log
+
+# The compilation for the same shapes that is told.
+_TOLD = 3
+
+
+class Recompilations:
+    """Counts the compilations of one function, by the shapes and dtypes of what it was called with.
+
+    Args:
+        name: of the function, as messages show it.
+    """
+
+    def __init__(self, name: str):
+        self._name = name
+        self._latest: dict[Hashable, tuple[int, Sequence[Any], list[Guard]]] = {}
+        self._told = False
+
+    def count(self, shapes: Hashable, arguments: Sequence[Any], found: list[Guard]) -> None:
+        """Count one; the third for the same shapes is logged, with what differs from the one before.
+
+        Args:
+            shapes: of the Tensors and arrays among the arguments.
+            arguments: what makes a difference of each argument, in their order.
+            found: the guards of what it was compiled for.
+        """
+        if self._told:
+            return
+        number, before, guards = self._latest.get(shapes, (0, (), []))
+        self._latest[shapes] = number + 1, arguments, found
+        if number + 1 == _TOLD:
+            what = _difference(guards, found, before, arguments)
+            if what is not None:
+                self._told = True
+                self._latest.clear()
+                log.warning(
+                    "%s is compiled for the %s. time for the same shapes: %s. Each compilation takes time; a value that changes from call "
+                    "to call is better passed as a Tensor.",
+                    self._name, _TOLD, what,
+                )  # fmt: skip
+
+
+def _difference(guards, found, before, now):
+    """What the first guard that differs is about, or the first argument; None where nothing differs."""
+    for old, new in zip_longest(guards, found):
+        if old is None or new is None or type(old) is not type(new) or old.seen != new.seen:
+            name = getattr(new, "name", "")
+            guard: Any = new or old
+            seen = guard.seen
+            other = (
+                "a cell, or an attribute of it,"
+                if isinstance(seen, tuple) and seen[:1] == ("module",)
+                else "a value or an object that it uses"
+            )
+            about = f"{_ABOUT.get(type(guard), other)} {name}".rstrip()
+            if old is None or new is None or not name or getattr(old, "name", "") != name:
+                return f"{about} has changed"
+            return f"{about} is {_shown(new.seen[-1])}, and was {_shown(old.seen[-1])}"
+    for number, (old, new) in enumerate(zip_longest(before, now)):
+        if old != new:
+            return f"argument {number} is {_shown(new)}, and was {_shown(old)}"
+    return None
+
+
+_ABOUT = {
+    Attribute: "the attribute",
+    Name: "the variable",
+    Contents: "what a container holds",
+    ReadAttributes: "an attribute of an object",
+    Hooks: "the set of registered hooks",
+    Variable: "a Tensor that it uses, its hooks or its requires_grad",
+}
+
+
+def _shown(key):
+    """A key of a value as messages show it."""
+    if key is None:
+        return "another object"
+    if isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], type):
+        key = key[1]
+    text = key if isinstance(key, str) else repr(key)
+    return text if len(text) <= 60 else text[:57] + "..."

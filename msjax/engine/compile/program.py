@@ -22,7 +22,7 @@ from msjax.common.tensor import Tensor, is_leaf, root_of, tensors_in, wrap
 from msjax.core.base.typing import JaxArray
 from msjax.core.door import AfterRun
 from msjax.engine.autograd.inplace import rebind
-from msjax.engine.autograd.traced_tape import TracedTape
+from msjax.engine.autograd.recording import TracedTape
 from msjax.engine.compile.guards import STATIC, static_key
 from msjax.engine.compile.trace import RunRejected
 from msjax.engine.programs.compilation import JAX_CACHE, PROGRESS

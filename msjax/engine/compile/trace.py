@@ -163,6 +163,8 @@ class Trace(ProgramUnderWay):
         missing: {id: (Tensor, its value)} of those that it used, but was not known to use.
         refused: why the program can't be compiled, once that is known.
         may_be_rejected: whether an event may raise `RunRejected`. Then the program writes nothing in the place of what it reads.
+        ends: functions that are called at the end of the code, with a list of (Tensor, earlier value) of those that the program writes; they may
+            put events into it.
         rewrites: functions from the program, a ClosedJaxpr, to the one that is compiled in its place; they may put events into it.
     """
 
@@ -178,7 +180,7 @@ class Trace(ProgramUnderWay):
         self.cells = {}
         self.world = None
         self.rewrites: list[Callable[[Any], Any]] = []
-        self._ends: list[Callable[[list[tuple[Tensor, Any]]], None]] = []
+        self.ends: list[Callable[[list[tuple[Tensor, Any]]], None]] = []
         self._marks: list[Tensor] = []
         self._printed = set()
         self._text = []
@@ -272,16 +274,6 @@ class Trace(ProgramUnderWay):
         args = Template(tuple(values), Values.of_arrays)
         self.put(OwnCall(fn, args, what, first), args.taken())
 
-    def at_end(self, fn: Callable[[list[tuple[Tensor, Any]]], None]) -> None:
-        """Call a function at the end of the code, with a list of (Tensor, earlier value) of those that the program writes; it may put
-        events into the program."""
-        self._ends.append(fn)
-
-    def end(self, changed: list[tuple[Tensor, Any]]) -> None:
-        """The end of the code; see `at_end`."""
-        for fn in self._ends:
-            fn(changed)
-
     def mark(self, tensor: Tensor, kind: str, spec: str) -> str:
         """The placeholder for a Tensor's text, which each run fills in; text that is not printed at once is refused."""
         frame = sys._getframe(1)
@@ -305,7 +297,7 @@ class Trace(ProgramUnderWay):
         """Let go of the cells and values that the code worked on."""
         self.cells = {}
         self._marks = []
-        self._ends = []
+        self.ends = []
         self._level = None
 
     def finish(self) -> None:

@@ -20,8 +20,8 @@ import numpy as np
 from flax import nnx
 
 from msjax.common.bases import CellBase
-from msjax.common.global_hooks import GLOBAL
 from msjax.common.parameter import Parameter
+from msjax.common.run_state import GLOBAL
 from msjax.common.tensor import Tensor, root_of
 from msjax.core.base.code import globals_in, imported_modules, names_in, names_read_in
 from msjax.core.base.flax_slots import MODULE_STATE
@@ -44,7 +44,6 @@ from msjax.engine.compile.guards import (
     STATIC,
     TABLES,
     Attribute,
-    ClassData,
     Contents,
     FoundBefore,
     Guard,
@@ -54,6 +53,7 @@ from msjax.engine.compile.guards import (
     ReadAttributes,
     Variable,
     bytes_of,
+    entries_of,
     log_key,
     outline,
     put_in_cell,
@@ -188,7 +188,7 @@ class Walk:
             self.found.append(Guard((kind, len(container)), self._within))
             return
         if isinstance(container, TABLES):
-            entries = container.copy()
+            entries = entries_of(container)
             keys = tuple([static_key(key) if type(key) in STATIC else str(key) for key in entries])
             items = [*entries.values()]
         else:
@@ -274,7 +274,7 @@ class Walk:
         self.modules.append(module)
         attributes = {
             name: value
-            for name, value in vars(module).copy().items()
+            for name, value in entries_of(vars(module)).items()
             # What is as the class has it may as well not be there: so it is again after a hook was removed.
             if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
         }
@@ -335,11 +335,11 @@ class Walk:
     def _attributes(self, value, depth):
         attributes, cls = getattr(value, "__dict__", None), type(value)
         if isinstance(attributes, dict) and is_plain(cls):
-            self._unread.append((value, attributes.copy(), self._within, depth))
+            self._unread.append((value, entries_of(attributes), self._within, depth))
             self.found.append(ReadAttributes(cls.__name__, self._within, attributes))
             self.containers.append(attributes)
         elif isinstance(attributes, dict):
-            now = attributes.copy()
+            now = entries_of(attributes)
             seen = outline(now.values())
             self._contents(attributes, (cls.__name__, *now, seen))
             self.containers.append(attributes)
@@ -365,7 +365,7 @@ class Walk:
             data = {name: class_attribute(cls, name) for name in names.data}
             if data:
                 seen = outline(data.values())
-                self.found.append(ClassData((*data, seen), self._within))
+                self.found.append(Guard((*data, seen), self._within))
                 for value, known in zip(data.values(), seen):
                     if known is None:
                         self._visit(value, depth + 1)

@@ -18,7 +18,7 @@ class Dialect:
 
     Attributes:
         name: the value of the setting `hook_dialect`.
-        of_protocol: those of `msjax.core.hooks.settings.Rules` that hold.
+        of_protocol: those of `msjax.core.hooks.kinds.Rules` that hold.
         sums_shared_inputs: if a Tensor object is passed at several positions of a gradient function, each position gets the
             sum of their gradients; otherwise each gets its own.
         unreached_inputs_last: the backward hooks of cells whose inputs no gradient reaches run at the end of the backward pass, in the

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from flax import nnx
 
-from msjax.common.global_hooks import GLOBAL
-from msjax.common.run_state import COMPILER, STATE
+from msjax.common.run_state import COMPILER, GLOBAL, STATE
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots

@@ -14,7 +14,7 @@ from msjax.common.tensor_values import TENSORS
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import cell_path, describe
 from msjax.core.door import ACTIVITY
-from msjax.engine.autograd.tensor_api import register_hook_list
+from msjax.engine.autograd.imperative import register_hook_list
 from msjax.nn.cell.parts import CellPart
 
 

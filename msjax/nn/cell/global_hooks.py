@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msjax.common.global_hooks import GLOBAL
+from msjax.common.run_state import GLOBAL
 from msjax.core.base.typing import (
     BackwardHook,
     BackwardPreHook,

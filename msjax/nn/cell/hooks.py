@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from msjax.common.global_hooks import GLOBAL
+from msjax.common.run_state import GLOBAL
 from msjax.common.tensor import Tensor
 from msjax.core.base.typing import (
     BackwardHook,

@@ -27,13 +27,16 @@ def _affine(x, weight, bias):
 
 
 def _times_turned(x, turned, bias):
-    out = jnp.matmul(x, turned)
-    return out if bias is None else out + bias.astype(x.dtype)
+    return _plus(jnp.matmul(x, turned), bias)
+
+
+def _plus(x, bias):
+    return x if bias is None else x + bias.astype(x.dtype)
 
 
 def _simple_step(activation):
     def step(projected, hidden, states):
-        return (activation(projected + hidden),)
+        return (activation(projected + hidden),), ()
 
     return step
 
@@ -44,33 +47,62 @@ def _gru_step(projected, hidden, states):
     hr, hz, hn = jnp.split(hidden, 3, -1)
     reset, update = jax.nn.sigmoid(r + hr), jax.nn.sigmoid(z + hz)
     new = jnp.tanh(n + reset * hn)
-    return (new + update * (h - new),)
+    return (new + update * (h - new),), (reset, update, new, hn)
 
 
 def _lstm_step(projected, hidden, states):
     _, c = states
     i, f, g, o = jnp.split(projected + hidden, 4, -1)
-    c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
-    return jax.nn.sigmoid(o) * jnp.tanh(c), c
+    i, f, g, o = jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)
+    c = f * c + i * g
+    return (o * jnp.tanh(c), c), (i, f, g, o)
+
+
+def _tanh_back(gates, before, after, cts):
+    return cts[0] * (1 - after[0] * after[0]), None, (0,)
+
+
+def _relu_back(gates, before, after, cts):
+    return jnp.where(after[0] > 0, cts[0], 0), None, (0,)
+
+
+def _gru_back(gates, before, after, cts):
+    (reset, update, new, hn), (h,), (d_h,) = gates, before, cts
+    d_new = d_h * (1 - update) * (1 - new * new)
+    d_reset = d_new * hn * reset * (1 - reset)
+    d_update = d_h * (h - new) * update * (1 - update)
+    of_x, of_h = (jnp.concatenate([d_reset, d_update, d], -1) for d in (d_new, d_new * reset))
+    return of_x, of_h, (d_h * update,)
+
+
+def _lstm_back(gates, before, after, cts):
+    (i, f, g, o), (d_h, d_c) = gates, cts
+    c = jnp.tanh(after[1])
+    d_c = d_c + d_h * o * (1 - c * c)
+    d_gates = d_c * g * i * (1 - i), d_c * before[1] * f * (1 - f), d_c * i * (1 - g * g), d_h * c * o * (1 - o)
+    return jnp.concatenate(d_gates, -1), None, (0, d_c * f)
 
 
 # For weights of more rows, the product without a transposed copy takes longer than with one: what it adds up lies far apart in memory.
 _FAR_APART = 1024
+# From so many samples of all steps on, a transposed copy of the weights' gradient costs less than a product that is turned round.
+_MANY = 512
 
 
-# For each kind: the new states of what the products with the input and with h are, and the old ones; and how many blocks of rows (gates)
-# the weights have.
+# For each kind: the new states of what the products with the input and with h are, and the old ones, with the gates that its gradient needs;
+# how many blocks of rows (gates) the weights have; and the gradients of the new states taken back to the two products (the second is None
+# where they are equal) and the old states, those by way of the products apart.
 STEPS = {
-    "tanh": (_simple_step(jnp.tanh), 1),
-    "relu": (_simple_step(jax.nn.relu), 1),
-    "gru": (_gru_step, 3),
-    "lstm": (_lstm_step, 4),
+    "tanh": (_simple_step(jnp.tanh), 1, _tanh_back),
+    "relu": (_simple_step(jax.nn.relu), 1, _relu_back),
+    "gru": (_gru_step, 3, _gru_back),
+    "lstm": (_lstm_step, 4, _lstm_back),
 }
 
 
 def _cell(x, h, c, w_ih, w_hh, b_ih, b_hh, kind):
     states = (h,) if c is None else (h, c)
-    states = STEPS[kind][0](_affine(x, w_ih, b_ih), _affine(h, w_hh, b_hh), states)
+    states, _ = STEPS[kind][0](_affine(x, w_ih, b_ih), _affine(h, w_hh, b_hh), states)
     return states[0] if c is None else states
 
 
@@ -85,78 +117,65 @@ def _layer(x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, reverse):
     Returns:
         (steps, batch, hidden) the outputs, and h and, for LSTM, c after the last step.
     """
-    # One matrix product covers the inputs of all steps.
-    projected, states = _affine(x, w_ih, b_ih), _first_states(x, h, c, w_hh, kind)
+    return _all_steps(x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, reverse)[0]
+
+
+def _all_steps(x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, reverse):
+    """What `_layer` returns, and (the states before the first step, those after each, the gates of each, whether each step counts)."""
+    projected = _affine(x, w_ih, None)  # one product for the inputs of all steps; in the loop, adding the bias costs nothing
     turned = w_hh.T.astype(x.dtype)  # once, not at each step
-
-    def advance(states, given):
-        states, out = _advance(kind, *given, _times_turned(states[0], turned, b_hh), states)
-        return states, out
-
-    states, out = jax.lax.scan(advance, states, (projected, _there(x, lengths)), reverse=reverse)
-    return out, *states
-
-
-def _first_states(x, h, c, w_hh, kind):
     zeros = jnp.zeros((x.shape[1], w_hh.shape[1]), x.dtype)
-    return tuple(zeros if s is None else s for s in ((h, c) if kind == "lstm" else (h,)))
-
-
-def _there(x, lengths):
-    """(steps, batch, 1) whether a step counts; None where all do."""
-    return None if lengths is None else jnp.arange(x.shape[0])[:, None, None] < lengths[None, :, None]
-
-
-def _advance(kind, projected, there, hidden, states):
-    """(the states after a step, its output)."""
-    new = STEPS[kind][0](projected, hidden, states)
-    if there is None:
-        return new, new[0]
-    return tuple(jnp.where(there, n, s) for n, s in zip(new, states)), jnp.where(there, new[0], 0)
-
-
-def _layer_gradient(slots, x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, reverse):
-    """The outputs and their gradient (see `TracedVJP`): the weights' are products over all steps after the loop back through these, where
-    jax's derivative adds one up at each step, which takes as long as the loop.
-    """
-    added = kind != "gru"  # the two products are only added up, so that one gradient is that of both
-    projected = _affine(x, w_ih, b_ih)
-    first, turned = _first_states(x, h, c, w_hh, kind), w_hh.T.astype(x.dtype)
+    first = tuple(zeros if s is None else s for s in ((h, c) if kind == "lstm" else (h,)))
+    there = None if lengths is None else jnp.arange(x.shape[0])[:, None, None] < lengths[None, :, None]
 
     def advance(states, given):
         projected, there = given
-        hidden = _times_turned(states[0], turned, b_hh)
-        if added:
-            (new, out), pull = jax.vjp(lambda total, states: _advance(kind, total, there, 0, states), projected + hidden, states)
+        new, gates = STEPS[kind][0](_plus(projected, b_ih), _times_turned(states[0], turned, b_hh), states)
+        new = _where(there, new, states)
+        return new, (new, gates)
+
+    last, (after, gates) = jax.lax.scan(advance, first, (projected, there), reverse=reverse)
+    return (*_where(there, after[:1], (0,)), *last), (first, after, gates, there)
+
+
+def _where(there, values, others):
+    return values if there is None else tuple(jnp.where(there, value, other) for value, other in zip(values, others))
+
+
+def _layer_gradient(slots, x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, reverse):
+    """The outputs and their gradient (see `TracedVJP`), computed from the gates, where jax's derivative keeps twice as many arrays of each
+    step. The weights' are products over all steps after the loop, where jax's adds one up at each step, which takes as long as the loop.
+    """
+    outs, (first, after, gates, there) = _all_steps(x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, reverse)
+
+    def pull(x, first, after, gates, there, w_ih, w_hh, cts):
+        before = tuple(
+            jnp.concatenate([s, f[None]])[1:] if reverse else jnp.concatenate([f[None], s])[:-1] for f, s in zip(first, after)
+        )
+
+        def back(d_states, given):
+            ct, there, *step = given
+            d_states = (d_states[0] + ct, *d_states[1:])
+            counted = _where(there, d_states, (0, 0))
+            of_x, of_h, d_before = STEPS[kind][2](*step, counted)
+            d_h = jnp.matmul(of_x if of_h is None else of_h, w_hh.astype(of_x.dtype))
+            d_before = d_h + d_before[0], *d_before[1:]
+            return _where(there, d_before, d_states), (of_x, of_h)
+
+        given = *_where(there, cts[:1], (0,)), there, gates, before, after
+        d_states, (of_x, of_h) = jax.lax.scan(back, tuple(cts[1:]), given, reverse=not reverse)
+        if of_h is None:
+            d_w_ih, d_w_hh = _of_weights(of_x, x, before[0])
         else:
-            (new, out), pull = jax.vjp(lambda *a: _advance(kind, a[0], there, *a[1:]), projected, hidden, states)
-        return new, (out, states[0], pull)
-
-    last, (out, before, pulls) = jax.lax.scan(advance, first, (projected, _there(x, lengths)), reverse=reverse)
-
-    def pull(pulls, x, before, w_ih, w_hh, cts):
-        ct, *ct_last = cts
-
-        def back(ct_states, given):
-            ct, pull = given
-            *d_products, d_states = pull((ct_states, ct))
-            d_h = d_states[0] + jnp.matmul(d_products[-1], w_hh.astype(d_products[-1].dtype))
-            return (d_h, *d_states[1:]), d_products
-
-        d_states, d_products = jax.lax.scan(back, tuple(ct_last), (ct, pulls), reverse=not reverse)
-        of_x, of_h = d_products[0], d_products[-1]
-        d_x = jnp.matmul(of_x, w_ih.astype(of_x.dtype))
-        if added:
-            d_w_ih, d_w_hh = _of_weights(of_x, x, before)
-        else:
-            (d_w_ih,), (d_w_hh,) = _of_weights(of_x, x), _of_weights(of_h, before)
+            (d_w_ih,), (d_w_hh,) = _of_weights(of_x, x), _of_weights(of_h, before[0])
         d_w_ih, d_w_hh = d_w_ih.astype(w_ih.dtype), d_w_hh.astype(w_hh.dtype)
         d_c = d_states[1] if kind == "lstm" else None
-        d_b_ih, d_b_hh = (None if b is None else d.sum((0, 1)).astype(b.dtype) for b, d in ((b_ih, of_x), (b_hh, of_h)))
-        found = (d_x, d_states[0], d_c, None, d_w_ih, d_w_hh, d_b_ih, d_b_hh)
+        of_biases = (b_ih, of_x), (b_hh, of_x if of_h is None else of_h)
+        d_b_ih, d_b_hh = (None if b is None else d.sum((0, 1)).astype(b.dtype) for b, d in of_biases)
+        found = (jnp.matmul(of_x, w_ih.astype(of_x.dtype)), d_states[0], d_c, None, d_w_ih, d_w_hh, d_b_ih, d_b_hh)
         return tuple(g if i in slots else None for i, g in enumerate(found))
 
-    return (out, *last), jax.tree_util.Partial(pull, pulls, x, before, w_ih, w_hh)
+    return outs, jax.tree_util.Partial(pull, x, first, after, gates, there, w_ih, w_hh)
 
 
 def _of_weights(d_products, *inputs):
@@ -169,6 +188,9 @@ def _of_weights(d_products, *inputs):
         # Over two axes, XLA would first make a transposed copy of `d_products`, which takes as long as the products.
         x, d_products = (a.reshape(-1, a.shape[-1]) for a in (jnp.concatenate(inputs, 2), d_products))
         found = jax.lax.dot_general(x, d_products, (((0,), (0,)), ((), ())))
+        if len(x) >= _MANY and 2 * x.shape[1] <= d_products.shape[1] < _FAR_APART:
+            # Else XLA would turn the product round to have it transposed, and take up to 1.6 times as long.
+            found = jax.lax.optimization_barrier(found)
         return jax.lax.split(found.T, [a.shape[-1] for a in inputs], 1)
 
     if d_products.shape[2] > _FAR_APART:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from msjax.common.bases import TensorBase
-from msjax.engine.autograd.imperative import GradientMethods
+from msjax.engine.autograd.imperative import GradientMethods, HookMethods
 from msjax.engine.autograd.memory import MemoryMethods
-from msjax.engine.autograd.tensor_api import HookMethods
 from msjax.ops.methods.array import ArrayMethods
 from msjax.ops.methods.elementwise import ElementwiseMethods
 from msjax.ops.methods.inplace import InplaceMethods

@@ -7,8 +7,8 @@ import pytest
 
 import msjax as ms
 from msjax import nn
-from msjax.common.global_hooks import GLOBAL
-from msjax.core.hooks.table import EMPTY
+from msjax.common.run_state import GLOBAL
+from msjax.core.hooks.hook import EMPTY
 
 
 def net_of_two():

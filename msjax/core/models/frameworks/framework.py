@@ -10,8 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from msjax.core.hooks.hook import Hook, RemovableHandle
-from msjax.core.hooks.table import HookTable
+from msjax.core.hooks.hook import Hook, HookTable, RemovableHandle
 from msjax.core.models.hook_registry import HookRegistry, Registration, handle_of
 from msjax.core.models.where import Where, call_name, selected_calls, why_not_called
 

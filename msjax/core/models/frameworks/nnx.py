@@ -20,7 +20,7 @@ from msjax.core.base import jax_slots
 from msjax.core.base.contents import PARTS, UNCHANGING
 from msjax.core.base.flax_slots import MODULE_STATE, delete_static, set_static, when_made, without_attribute
 from msjax.core.base.weak import identity
-from msjax.core.hooks.table import EMPTY, HookSite, HookTable, OwnerRef
+from msjax.core.hooks.hook import EMPTY, HookSite, HookTable, OwnerRef
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import SITE, call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework, framework_of

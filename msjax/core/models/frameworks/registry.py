@@ -12,9 +12,8 @@ from typing import Any
 import jax
 
 from msjax.core.base.weak import FreeNumbers
-from msjax.core.hooks.hook import Hook, RemovableHandle
+from msjax.core.hooks.hook import Hook, HookSite, HookTable, RemovableHandle
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
-from msjax.core.hooks.table import WITH_HOOKS, HookSite, HookTable
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
@@ -24,7 +23,7 @@ from msjax.core.models.where import Where, call_name, matches, named_methods, no
 
 def _tell_jax():
     """Make the hooks that models have now part of jax's cache key."""
-    keys = [key for model in WITH_HOOKS if (key := model.key) is not None]
+    keys = [key for model in HookSite.models_with_hooks if (key := model.key) is not None]
     HOOKED_WITH.set_global(tuple(sorted(keys, key=lambda key: key[0])) or None)
 
 
@@ -104,7 +103,7 @@ class Registry(HookRegistry):
         return self
 
     def changed(self) -> None:
-        (WITH_HOOKS.add if self._rows else WITH_HOOKS.discard)(self)
+        (HookSite.models_with_hooks.add if self._rows else HookSite.models_with_hooks.discard)(self)
         _tell_jax()
 
     def at(self, path: str, cls: type) -> ModuleAt:

@@ -13,8 +13,8 @@ import numpy as np
 from msjax.core.base import jax_slots
 from msjax.core.base.checks import check_kind
 from msjax.core.base.compiler_options import options_for
+from msjax.core.hooks.batching import COLLECTED
 from msjax.core.hooks.places import Edits, Tracing
-from msjax.core.hooks.primitive import COLLECTED
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.jaxprs.plan import close
 from msjax.core.tools.checks import sources

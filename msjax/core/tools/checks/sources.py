@@ -64,7 +64,7 @@ def kind_of(eqn: Any, kinds: Collection[str]) -> str | None:
 def name_of(eqn: Any) -> str:
     """The name of an equation's primitive; of `%`, which puts another divisor in the place of 0 before it divides, "remainder"."""
     name = eqn.primitive.name
-    return "remainder" if name in ("jit", "pjit") and eqn.params["name"] == "remainder" and len(eqn.invars) == 2 else name
+    return "remainder" if name == "jit" and eqn.params["name"] == "remainder" and len(eqn.invars) == 2 else name
 
 
 _DIVISIONS = ("div", "rem", "remainder")

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from msjax.core.base.jax_slots import setting
+from msjax.core.base.jax_slots import settings
 from msjax.core.base.whole_files import whole_file
 from msjax.core.hooks.values import ARRAYS
 from msjax.core.page.viewed import Viewed
@@ -52,7 +52,7 @@ class Bundle:
         self._text: dict[str, Any] = {
             "format": _FORMAT,
             **about,
-            "settings": {name: setting(f"jax_{name}") for name in _SETTINGS},
+            "settings": {name: settings()[f"jax_{name}"] for name in _SETTINGS},
             "args": self._noted((tuple(args), dict(kwargs))),
             "state": {name: self._noted(value) for name, value in state.items()},
             "types": self._types,

@@ -122,8 +122,8 @@ class Watch(WatchReport):
         self.what: tuple[str, ...] = (what,) if isinstance(what, str) else KINDS if what is None else tuple(what)
         check_value(what, self.what and set(self.what) <= set(KINDS), f"be some of {', '.join(KINDS)}", "what", "watch")
         wanted = (statistics,) if isinstance(statistics, str) else STATISTICS if statistics is None else tuple(statistics)
-        if not wanted or not set(wanted) <= set(STATISTICS):
-            raise ValueError(f"For 'watch', 'statistics' should be some of {', '.join(STATISTICS)}, but got {statistics!r}.")
+        fits = wanted and set(wanted) <= set(STATISTICS)
+        check_value(statistics, fits, f"be some of {', '.join(STATISTICS)}", "statistics", "watch")
         # A histogram lies between the smallest and the largest value.
         between = ("min", "max") if "histogram" in wanted else ()
         self.statistics: tuple[str, ...] = tuple(name for name in STATISTICS if name in (*wanted, *between))

@@ -13,9 +13,13 @@ from msjax.core.page.texts import Printed
 from msjax.core.page.viewed import Viewed
 from msjax.core.tools.watching.sinks import STATISTICS, WatchRow
 
-_COLUMNS = ("kind", "name", "norm", "mean", "deviation", "zeros", "from", "to", "NaN", "inf", "histogram")
-_OF_WIDE_TABLES = ("deviation", "from", "to")
-_STATISTIC = {"deviation": "std", "from": "min", "to": "max"}
+# (title, name of the statistic, its format).
+_COLUMNS = (
+    ("norm", "norm", ".3g"), ("mean", "mean", ".3g"), ("deviation", "std", ".3g"), ("zeros", "zeros", ".0%"), ("from", "min", ".3g"),
+    ("to", "max", ".3g"), ("NaN", "nan", ".0f"), ("inf", "inf", ".0f"),
+)  # fmt: skip
+_OF_WIDE_TABLES = ("std", "min", "max")
+_IF_THERE_ARE_SOME = ("nan", "inf")
 _WIDE = 110  # characters
 _BARS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 15  # of a histogram, in characters
@@ -49,49 +53,30 @@ class WatchReport(Viewed, Printed):
             run.warn(*said)
         return run.view()
 
-    def _latest(self):
-        return [row for row in self.rows if row.step == self.rows[-1].step]
-
-    def _title(self):
-        return f"Step {self.rows[-1].step}" if self.rows else "No statistics yet"
-
-    def _cells(self) -> Iterator[tuple[str, ...]]:
-        for row in self._latest():
-            numbers = [f"{value:.3g}" for value in (row.norm, row.mean, row.std)]
-            name = row.name or "(network)"
-            yield (
-                row.kind,
-                name,
-                *numbers,
-                f"{row.zeros:.0%}",
-                f"{row.min:.3g}",
-                f"{row.max:.3g}",
-                *(f"{n:.0f}" for n in (row.nan, row.inf)),
-                bars(row.histogram.counts),
-            )
-
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=box.SIMPLE, title=self._title(), title_justify="left")
-        shown = [name for name in self._columns() if options.max_width >= _WIDE or name not in _OF_WIDE_TABLES]
-        for name in shown:
-            justify = "left" if name in ("kind", "name", "histogram") else "right"
-            table.add_column(name, justify=justify, no_wrap=name != "name", overflow="fold")
-        for cells in self._cells():
-            by_name: dict[str, str] = dict(zip(_COLUMNS, cells))
-            table.add_row(*(Text(by_name[name]) for name in shown))
+        rows = [row for row in self.rows if row.step == self.rows[-1].step]
+        there = {name for row in rows for name in row.statistics} if rows else set(STATISTICS)
+        there -= {name for name in _IF_THERE_ARE_SOME if not any(getattr(row, name) for row in rows)}
+        there -= set(_OF_WIDE_TABLES) if options.max_width < _WIDE else set()
+        shown, title = (
+            [column for column in _COLUMNS if column[1] in there],
+            f"Step {rows[0].step}" if rows else "No statistics yet",
+        )
+        table = Table("kind", box=box.SIMPLE, title=title, title_justify="left")
+        table.columns[0].no_wrap = True
+        table.add_column("name", overflow="fold")
+        for name, *_ in shown:
+            table.add_column(name, justify="right", no_wrap=True, overflow="fold")
+        if "histogram" in there:
+            table.add_column("histogram", no_wrap=True)
+        for row in rows:
+            cells = [row.kind, row.name or "(network)", *(format(getattr(row, name), how) for _, name, how in shown)]
+            table.add_row(*map(Text, cells), *([Text(bars(row.histogram.counts))] if "histogram" in there else []))
         yield table
-
-    def _columns(self):
-        """Those of the table: numbers of wrong values only if there are some."""
-        none = {
-            name for name, attribute in (("NaN", "nan"), ("inf", "inf")) if not any(getattr(r, attribute) for r in self._latest())
-        }
-        there = {name for row in self._latest() for name in row.statistics} if self.rows else set(STATISTICS)
-        return [name for name in _COLUMNS if name not in none and _STATISTIC.get(name, name).lower() in ("kind", "name", *there)]
 
     def __repr__(self) -> str:
         return f"<watch of {len(self.rows)} statistics>"
