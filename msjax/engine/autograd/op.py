@@ -416,14 +416,10 @@ class OpNode(Node):
 def _after(op, operands, values, out, node, static):
     """Wait and tell the monitor, as settings ask, after an operator ran on concrete values."""
     if ACTIVITY.synchronize:
-        _wait(out, op)
+        try:
+            jax.block_until_ready(out)
+        except Exception as error:
+            raise_op_error(error, op, ())
     monitor = STATE.monitor
     if monitor is not None:
         monitor.ran(op, operands, values, out, node, static)
-
-
-def _wait(out, op):
-    try:
-        jax.block_until_ready(out)
-    except Exception as error:
-        raise_op_error(error, op, ())
