@@ -79,12 +79,9 @@ class HookLog:
 
 
 def _selects(where, path, module):
-    from msjax.core.models.where import selected
+    from msjax.core.models.where import matches
 
-    try:
-        return bool(selected({path: module}, where, "hook_log"))
-    except ValueError:
-        return False
+    return matches(path, module, where, "hook_log")
 
 
 @pytest.fixture

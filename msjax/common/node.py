@@ -16,18 +16,21 @@ class Leaf(Node):
     """A leaf whose gradient is asked for: an input or weight of a gradient function, or a Tensor that requires one.
 
     An edge, if there is one, leads to what the same Tensor was on the tape of the outer scope.
+
+    Attributes:
+        before, oidx_before: the Tensor's node and output number until then.
     """
 
-    __slots__ = ("tensor", "requested", "earlier", "thread")
+    __slots__ = ("tensor", "requested", "earlier", "thread", "before", "oidx_before")
 
     is_leaf = True
 
     def __init__(self, tensor: Tensor, scope: Scope, requested: bool):
-        outer = tensor._node
+        self.before, self.oidx_before = outer, oidx = tensor._node, tensor._oidx
         if outer is not None and outer.live():
-            super().__init__(outer.base, [(outer, tensor._oidx)])
+            super().__init__(outer.base, [(outer, oidx)])
         else:
-            super().__init__(scope, [])
+            super().__init__(scope, ())
         self.tensor: Tensor = tensor
         self.requested: bool = requested
         self.thread: int = threading.get_ident()
@@ -57,7 +60,7 @@ class RootLeaf(Node):
     is_leaf = True
 
     def __init__(self, tensor: Tensor):
-        super().__init__(ROOT, [])
+        super().__init__(ROOT, ())
         self.ref = weakref.ref(tensor)
         self.hooks = tensor._hooks
 

@@ -156,10 +156,10 @@ class Node:
     # The order in which `backward()` passes gradients to the edges; None for their own.
     accumulation_order: list[int] | None = None
 
-    def __init__(self, base: Scope, edges: list[Edge | None], nout: int = 1):
+    def __init__(self, base: Scope, edges: Sequence[Edge | None], nout: int = 1):
         self.seq: int = next(SEQUENCE)
         self.base: Scope = base
-        self.edges: Any = edges  # a list; None once released
+        self.edges: Any = edges  # None once released
         self.nout: int = nout
         self.hooks: Any = None  # the class HookList lies above
         self.also_run: Node | None = None

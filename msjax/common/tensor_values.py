@@ -111,7 +111,8 @@ class TensorValues(Values):
             through = through_node(out, hooks.call_pre_hooks if pre else hooks.keep, hooks)
             if through is not None:
                 if not pre:
-                    hooks.n_outputs, through._node.also_run = 1, hooks.inputs  # pyright: ignore[reportOptionalMemberAccess]
+                    # The frame lets go of its node, which holds it: garbage in circles would wait for Python's collector.
+                    hooks.n_outputs, through._node.also_run, hooks.inputs = 1, hooks.inputs, None  # pyright: ignore[reportOptionalMemberAccess]
                 return through
         leaves, treedef, at = ([out], None, [0]) if isinstance(out, Tensor) else _find(out)
         tensors = [leaves[i] for i in at]
@@ -120,7 +121,7 @@ class TensorValues(Values):
         if not pre:
             hooks.n_outputs = len(tensors)
             if node is not None:
-                node.also_run = hooks.inputs
+                node.also_run, hooks.inputs = hooks.inputs, None
         if outputs is tensors:
             return out
         _as_stopped(outputs, tensors)

@@ -8,7 +8,7 @@ import pytest
 
 import msjax as ms
 from msjax import Tensor, dataset as ds, nn, ops
-from msjax.common.generators import minstd, twister_arrays
+from msjax.common.generators import minstd
 from msjax.common.generators.mersenne import Mersenne32
 from msjax.common.initializer import (
     HeNormal,
@@ -23,6 +23,7 @@ from msjax.common.initializer import (
     XavierUniform,
     initializer,
 )
+from msjax.ops.function.random_func import twister_arrays
 
 RECORDED = json.loads((pathlib.Path(__file__).parents[1] / "data" / "seeded.json").read_text())
 SEED = 12345

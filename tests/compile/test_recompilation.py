@@ -64,15 +64,15 @@ def test_state_that_changes_at_each_run_ends_in_pynative_mode():
 
 
 def test_an_error_of_msjax_itself_is_raised(monkeypatch):
-    from msjax.engine.compile import trace as traces
+    from msjax.engine.compile import attempt, trace
 
     def broken(*_args):
         raise ZeroDivisionError("a fault of msjax")
 
     f = ms.jit(lambda x: x * 2)
-    for name in ("end", "see"):
+    for owner, name in ((attempt, "Observing"), (trace.Trace, "see")):
         with monkeypatch.context() as patch:
-            patch.setattr(traces.Trace, name, broken)
+            patch.setattr(owner, name, broken)
             with pytest.raises(ZeroDivisionError, match="a fault of msjax"):
                 f(f32(1))
     assert f(f32(1)).tolist() == [2]

@@ -87,3 +87,48 @@ def test_a_hook_that_only_writes_is_part_of_the_program():
     step = ms.jit(net, fullgraph=True)
     assert [step(Tensor([[2.0, 3.0]])).tolist() for _ in range(2)] == [[[2.5]], [[1.25]]]
     assert step.compilations() == 1
+
+
+def first_item(cell, inputs, output):
+    output[0] = 0.0
+
+
+def in_place(cell, inputs):
+    inputs[0].mul_(2.0)
+
+
+def item_of_gradient(cell, grad_output):
+    grad_output[0][1] = 7.0
+
+
+def gradient_in_place(cell, grad_input, grad_output):
+    grad_input[0].mul_(2.0)
+
+
+def item(grads):
+    grads[0][1] = 7.0
+
+
+WRITTEN = {"forward": first_item, "forward_pre": in_place, "backward_pre": item_of_gradient, "backward": gradient_in_place}
+WANTED = {
+    "forward": [0.0, 36.0],
+    "forward_pre": [48.0, 144.0],
+    "backward_pre": [6.0, 42.0],
+    "backward": [24.0, 72.0],
+    "operator": [6.0, 42.0],
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["pynative", "jit"])
+@pytest.mark.parametrize("kind", WANTED)
+def test_what_a_hook_writes_to_its_arguments_goes_on(kind, compiled):
+    class Triple(nn.Cell):
+        def construct(self, x):
+            return x * 6 if kind in ("operator", "backward_pre") else x * x * 6
+
+    triple, tap = Triple(), ops.HookBackward(item)
+    if kind != "operator":
+        getattr(triple, f"register_{kind}_hook")(WRITTEN[kind])
+    gradient = ms.grad(lambda x: tap(triple(x)) if kind == "operator" else triple(x))
+    gradient = ms.jit(gradient) if compiled else gradient
+    assert [gradient(Tensor([1.0, 3.0])).tolist() for _ in range(2)] == [WANTED[kind]] * 2

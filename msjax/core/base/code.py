@@ -129,40 +129,39 @@ def only_returns_none(fn: Callable[..., Any]) -> bool:
 
 
 def writes(fn: Callable[..., Any]) -> bool:
-    """True if the code of a hook names something that writes to a Tensor, or assigns to what is inside of its first argument: ``cell.weight[0] = 0``."""
+    """True if the code of a hook names something that writes to a Tensor, or assigns to items of its arguments (``grads[0][1] = 0``), or to what is
+    inside of the first one (``cell.weight[0] = 0``)."""
     while isinstance(fn, functools.partial):
         fn = fn.func
-    if not isinstance(fn, (types.FunctionType, types.MethodType)):
-        fn = inspect.getattr_static(type(fn), "__call__", None)
-        first = 1
-    else:
-        first = int(isinstance(fn, types.MethodType))
+    bound = isinstance(fn, types.MethodType)
+    if not bound and not isinstance(fn, types.FunctionType):
+        fn, bound = inspect.getattr_static(type(fn), "__call__", None), True
     code = getattr(fn, "__code__", None)
-    return code is not None and sys.version_info[:2] in READ and _writes(code, first)
+    return code is not None and sys.version_info[:2] in READ and _writes(code, int(bound))
 
 
 @functools.lru_cache(4096)
 def _writes(code, first):
     if any(map(_WRITERS.fullmatch, names_in(code))):
         return True
-    owner = code.co_varnames[first : first + 1]
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
+    arguments = code.co_varnames[first:count]
     instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
+    read = {i.argval for i in instructions if i.opname == "LOAD_ATTR"}
     for n, store in enumerate(instructions):
         if store.opname not in ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE"):
             continue
         before = [i for i in instructions[:n] if _start(i) == _start(store)]
-        # Two variables may be loaded at once, where the first one is.
-        pairs = [i for i in instructions[:n] if isinstance(i.argval, tuple)]
-        loaded = [
-            i.argval if isinstance(i.argval, tuple) else (i.argval,)
-            for i in (*before, *pairs)
-            if i.opname.startswith("LOAD_FAST")
-        ]
-        if not any(names[-1] in owner for names in loaded):
-            continue
+        names = {i.argval[0] if isinstance(i.argval, tuple) else i.argval for i in before if i.opname.startswith("LOAD_FAST")}
+        # The value may be loaded by one instruction with what it is assigned to.
+        begin = next((k + 1 for k in range(n - 1, -1, -1) if instructions[k].opname.startswith(("STORE", "POP"))), 0)
+        pairs = [i for i in instructions[begin:n] if isinstance(i.argval, tuple) and i not in before]
+        names.update(i.argval[-1] for i in pairs if i.opname.startswith("LOAD_FAST"))
+        if store.opname != "STORE_ATTR":
+            if not names.isdisjoint(arguments):
+                return True
         # An attribute alone may be the cell's own record, unless it is computed from what it was.
-        read = {i.argval for i in instructions if i.opname == "LOAD_ATTR"}
-        if store.argval in read if store.opname == "STORE_ATTR" and all(i.opname != "LOAD_ATTR" for i in before) else True:
+        elif not names.isdisjoint(arguments[:1]) and (store.argval in read or any(i.opname == "LOAD_ATTR" for i in before)):
             return True
     return False
 

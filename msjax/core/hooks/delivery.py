@@ -197,7 +197,7 @@ class TracedDelivery(Delivery):
             return None, self.observe(frame, fn, given, place, carried, slot)
         trace = STATE.trace
         attempt = None if hook.traced else TrialRun(fn, trace is None, values.during(frame.subject))
-        held = () if trace is None else trace.held_values()
+        held = [] if trace is None else [*trace.held_values(), *values.arrays(given)]
         try:
             with attempt or contextlib.nullcontext():
                 result = frame.call(fn, given)
@@ -224,7 +224,7 @@ class TracedDelivery(Delivery):
                     fn(*args)
 
                 # What ``found.setdefault("x", output)`` returns replaces nothing either.
-                if trace is not None and any(a is not b for a, b in zip(held, trace.held_values())):
+                if trace is not None and any(a is not b for a, b in zip(held, [*trace.held_values(), *values.arrays(given)])):
                     self._refuse(place, fn)
                 return None, self.observe(frame, fn if nothing else ignored, given, place, carried)
             leaves, _, at = values.find(given)
@@ -343,17 +343,17 @@ class TrialRun:
 
     def _subject(self, subject):
         attributes = getattr(subject, "__dict__", {})
-        public = lambda: {name: value for name, value in attributes.copy().items() if not name.startswith("_")}  # noqa: E731
+
+        def public():
+            return {name: value for name, value in attributes.copy().items() if not name.startswith("_")}
+
         before = public()
-
-        def restore():
-            for name, value in public().items():
-                if name not in before:
-                    object.__delattr__(subject, name)
-                elif value is not before[name]:
-                    object.__setattr__(subject, name, before[name])
-
-        self._kept.append((lambda: same_items(public(), before), restore))
+        self._kept.append(
+            (
+                lambda: same_items(public(), before),
+                lambda: put_back(attributes, before, [name for name in attributes if name.startswith("_")]),
+            )
+        )
         for value in before.values():
             if isinstance(value, _CONTAINERS):
                 self._container(value, 1)

@@ -98,6 +98,11 @@ class Hook:
         """One that the user registers now: what jax traces registers hooks of that program alone."""
         return cls(new_number(), fn, fixed=jax_slots.trace_state() != jax_slots.NO_TRACE, **options)
 
+    @staticmethod
+    def may_write(fn: Any, observe: bool | None = None, traced: bool | None = None) -> bool:
+        """Whether a hook that gets Tensors, of which the user has not said what it is, may write to some, as far as its code tells."""
+        return observe is None and traced is None and code.writes(users_hook(fn))
+
     @property
     def name(self) -> str:
         return callable_name(self.fn)
@@ -138,11 +143,6 @@ def _is_its_code(fn):
         and not (fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__)
         and fn.__globals__ is vars(sys.modules.get(fn.__module__, sys))
     )
-
-
-def may_write(fn: Callable[..., Any], observe: bool | None = None, traced: bool | None = None) -> bool:
-    """Whether a hook of a Cell, of which the user has not said what it is, may write to Tensors, as far as its code tells."""
-    return observe is None and traced is None and code.writes(users_hook(fn))
 
 
 # ---- observers and modifiers: as the user says, or else as the code of hooks tells, without running them
@@ -257,7 +257,7 @@ class HookTable:
         who = who or f"register_{kind}_hook"
         for each in fn if kind == "saved_tensors" else (fn,):
             check_hook(each, who, options.get("observe"), options.get("traced"))
-        writes = may_write(fn, options.get("observe"), options.get("traced"))
+        writes = Hook.may_write(fn, options.get("observe"), options.get("traced"))
         hook = Hook.registered(fn, writes=writes, **options)
         owner._set_hooks(owner._hooks.add(kind, hook, prepend))
         return RemovableHandle(owner, _remove, hook.id)

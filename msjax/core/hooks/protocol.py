@@ -84,7 +84,7 @@ class CallFrame(Frame):
 
     Attributes:
         rules: the dialect.
-        inputs: the tape's node on the inputs, or None.
+        inputs: the tape's node on the inputs, until those on the outputs refer to it; or None.
         n_inputs, n_outputs: how many values pass the nodes.
         flags: where jax differentiates, whether each input carries a gradient; None elsewhere.
     """

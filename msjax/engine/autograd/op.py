@@ -222,8 +222,10 @@ def _record(op, operands, values, static, traced):
         out, residuals, token = op.forwards[static, slots](*values)
         spec = token.spec()
         pull = spec.pull
+        # Python's garbage collector visits every container that the tape keeps, so there is one for all residuals, and none for no residuals.
+        residuals = spec.collected(residuals, values, out) if spec.needs_values else residuals or ()
         if spec.fresh:
-            spec.compile_ahead(spec.collected(residuals, values, out), out)
+            spec.compile_ahead(residuals, out)
     node = None
     if True in pull.carries:
         if pull.slots != slots:
@@ -235,9 +237,6 @@ def _record(op, operands, values, static, traced):
             # At ROOT, because backward(create_graph=True) may be called later.
             node.needs_operands = True
             node.values = values
-        if spec is not None and spec.needs_values:
-            node.values = values
-            node.out = out
         if STATE.saving is not None:
             STATE.saving.save(node, operands, values)
     if ACTIVITY.slow_dispatch:
@@ -269,18 +268,16 @@ class OpNode(Node):
     Attributes:
         pullback: the call's vjp.
         spec: the description of the residuals; None if the call was traced.
-        residuals: those that the compiled forward has returned; None if the call was traced: then `pullback` holds them.
-        values, out: operand values and results, if the backward needs them.
+        residuals: in the order in which the compiled backward takes them; None if the call was traced: then `pullback` holds them.
+        values: operand values, if the backward may be differentiated with respect to them.
         needs_operands: True if the backward itself may be differentiated with respect to the operands.
-        saved: where the values are kept elsewhere (see msjax.engine.autograd.recompute), a function that gives them: those of "residuals", in the order
-            in which the compiled backward takes them, or of "operands". None where they are here.
+        saved: where the values are kept elsewhere (see msjax.engine.autograd.recompute), a function that gives them: those of "residuals" or
+            of "operands". None where they are here.
     """
 
-    __slots__ = ("op", "static", "pullback", "spec", "residuals", "values", "out", "needs_operands", "saved")
+    __slots__ = ("op", "static", "pullback", "spec", "residuals", "values", "needs_operands", "saved")
 
-    # Any, since they are there only if the backward needs them.
-    values: Any
-    out: Any
+    values: Any  # since they are there only if the backward needs them
     saved: Callable[[str], Sequence[Any]] | None
 
     def __init__(
@@ -305,7 +302,7 @@ class OpNode(Node):
         self.pullback: Any = pullback
         self.spec: Any = spec
         self.residuals: Any = residuals
-        self.values = self.out = self.saved = None
+        self.values = self.saved = None
         self.needs_operands: bool = False
 
     @property
@@ -332,13 +329,7 @@ class OpNode(Node):
         else:
             key = tuple([c is not None for c in cts]), need
             given = [c for c in cts if c is not None]
-        kept = self.residuals
-        if self.saved is not None:
-            kept = self.saved("residuals")
-        elif spec.needs_values:
-            # As `spec.collected` does; written out, since half of the operators' gradients come here.
-            of = {"kept": kept, "in": self.values, "out": self.out}
-            kept = [of[kind][i] for kind, i in spec.sources]
+        kept = self.residuals if self.saved is None else self.saved("residuals")
         try:  # as `run_cached` does; written out, since every operator's gradient comes here
             grads = spec.backwards[key](*kept, *given)
         except ValueError as error:
@@ -399,8 +390,7 @@ class OpNode(Node):
         elif (spec := self.spec) is not None:
             key = ("back", spec, given, need)
             gradient = self.op.derived(key, lambda: self._gradient_op(spec.backward_fn((given, need)), True))
-            saved = self.saved
-            kept = spec.collected(self.residuals, self.values, self.out) if saved is None else saved("residuals")
+            kept = self.residuals if self.saved is None else self.saved("residuals")
             grads = apply(gradient, [*kept, *cts])
         else:
             pullback = self.pullback
@@ -420,20 +410,16 @@ class OpNode(Node):
     def release(self) -> None:
         if self.base is ROOT and self.spec is not None and not self.spec.sources:
             return  # nothing to free; as in PyTorch, several graphs may share such a node and each run backward through it
-        self.edges = self.spec = self.residuals = self.values = self.out = self.saved = self.pullback = None
+        self.edges = self.spec = self.residuals = self.values = self.saved = self.pullback = None
 
 
 def _after(op, operands, values, out, node, static):
     """Wait and tell the monitor, as settings ask, after an operator ran on concrete values."""
     if ACTIVITY.synchronize:
-        _wait(out, op)
+        try:
+            jax.block_until_ready(out)
+        except Exception as error:
+            raise_op_error(error, op, ())
     monitor = STATE.monitor
     if monitor is not None:
         monitor.ran(op, operands, values, out, node, static)
-
-
-def _wait(out, op):
-    try:
-        jax.block_until_ready(out)
-    except Exception as error:
-        raise_op_error(error, op, ())

@@ -155,8 +155,8 @@ class _Region:
                     f"For 'recompute', {callable_name(self.block)} did something else in its second run: it recorded "
                     f"operator {node.op.name!r} where the first run had {expected}."
                 )
-            self.store.append({"residuals": spec.collected(node.residuals, node.values, node.out), "operands": values})
-        node.values = node.out = None
+            self.store.append({"residuals": node.residuals, "operands": values})
+        node.values = None
         node.residuals = ()
 
     def _is_outside(self, node) -> bool:
@@ -269,46 +269,35 @@ class saved_tensors_hooks:
             )
         if not spec.sources:
             return
-        kept = spec.collected(node.residuals, node.values, node.out)
+        kept: dict[str, Any] = {"residuals": [*map(self._pack, node.residuals)]}
         # In nested gradient functions the backward pass is recorded too, and needs the operands for that.
-        recorded = node.needs_operands and node.base is not ROOT
-        node.saved = _Packed(self, node.name, {"residuals": kept, "operands": values if recorded else None})
-        node.values = node.out = None
+        kept["operands"] = [*map(self._pack, values)] if node.needs_operands and node.base is not ROOT else None
+        node.saved = functools.partial(self._unpacked, node.name, kept)
+        node.values = None
         node.residuals = ()
 
-
-class _Packed:
-    """The packed residuals of one operator, and its packed operands if its backward may be recorded; gives what was unpacked."""
-
-    __slots__ = ("hooks", "name", "kept")
-
-    def __init__(self, hooks: saved_tensors_hooks, name: str, values: dict[str, Sequence[Any] | None]):
-        self.hooks, self.name = hooks, name
-        self.kept = {what: None if several is None else [self._pack(v) for v in several] for what, several in values.items()}
-
-    def __call__(self, what: str) -> list[Any]:
-        kept = self.kept[what]
-        if kept is None:
+    def _unpacked(self, name, kept, what):
+        if kept[what] is None:
             raise RuntimeError(
-                f"backward(create_graph=True) reached operator {self.name!r}, whose values saved_tensors_hooks has packed; that "
+                f"backward(create_graph=True) reached operator {name!r}, whose values saved_tensors_hooks has packed; that "
                 "is not offered. Use ms.grad of ms.grad, or no saved_tensors_hooks here."
             )
-        return [self._unpack(*each) for each in kept]
+        return [self._unpack(*each) for each in kept[what]]
 
     def _pack(self, value):
         if not hasattr(value, "shape"):
             return value, None, None  # a Python number or None
         # Operators inside the user's functions are neither recorded nor packed.
         with STATE.swap(recording=False, saving=None):
-            return self.hooks.pack_hook(wrap(value)), value.shape, value.dtype
+            return self.pack_hook(wrap(value)), value.shape, value.dtype
 
     def _unpack(self, packed, shape, dtype):
         if shape is None:
             return packed
         # Operators inside the user's functions are neither recorded nor packed.
         with STATE.swap(recording=False, saving=None):
-            tensor = self.hooks.unpack_hook(packed)
-        name = callable_name(self.hooks.unpack_hook)
+            tensor = self.unpack_hook(packed)
+        name = callable_name(self.unpack_hook)
         if not isinstance(tensor, Tensor):
             raise TypeError(f"The unpack hook {name} should return a Tensor, but returned {describe(tensor)}.")
         if tensor.shape != shape or tensor._value.dtype != dtype:

@@ -65,8 +65,8 @@ class GradientScope:
     _before: tuple[Scope, bool]
 
     def __init__(self):
-        # Each marked Tensor with its leaf, and its node and output number from before; then these at the end of the run.
-        self._marked: list[tuple[Tensor, Leaf, Node | None, int]] = []
+        # The leaves of the marked Tensors; then the node and output number of each at the end of the run.
+        self._marked: list[Leaf] = []
         self._ends: dict[int, tuple[Node | None, int]] = {}
         self._weights: Iterable[Leaf] = ()
 
@@ -79,12 +79,13 @@ class GradientScope:
 
     def __exit__(self, *_exception: Any) -> None:
         with LOCK:
-            for tensor, leaf, node, oidx in reversed(self._marked):
+            for leaf in reversed(self._marked):
+                tensor = leaf.tensor
                 self._ends.setdefault(id(tensor), (tensor._node, tensor._oidx))
                 # Written to in place with a value that is not from this run: it keeps that value's node.
                 if tensor._node is not leaf and not (tensor._node is not None and tensor._node.base is self.scope):
                     continue
-                tensor._node, tensor._oidx = node, oidx
+                tensor._node, tensor._oidx = leaf.before, leaf.oidx_before
                 if tensor._hooks is not None:
                     attach_hooks(tensor, tensor._hooks)  # those that came during the run see what arrives outside of it, too
             self.scope.open = False
@@ -110,13 +111,12 @@ class GradientScope:
                 return tensor, None
             if not requested and not jnp.issubdtype(tensor._value.dtype, jnp.inexact):
                 return tensor, None
-            if id(tensor) in seen and SETTINGS.dialect.sums_shared_inputs:
-                leaf: Any = tensor._node  # a Leaf: what is in `seen` was marked
-                leaf.requested |= requested
-                return tensor, leaf
             if id(tensor) in seen:
-                before = next((node, oidx) for marked, _, node, oidx in self._marked if marked is tensor)
-                alias = wrap(tensor._value, *before)
+                leaf: Any = tensor._node  # a Leaf: what is in `seen` was marked
+                if SETTINGS.dialect.sums_shared_inputs:
+                    leaf.requested |= requested
+                    return tensor, leaf
+                alias = wrap(tensor._value, leaf.before, leaf.oidx_before)
                 alias._hooks = tensor._hooks
                 tensor = alias
             seen.add(id(tensor))
@@ -141,7 +141,7 @@ class GradientScope:
             wait_for(parameters)
             for parameter in parameters:
                 node = parameter._node
-                if not isinstance(node, Leaf) or all(leaf is not node for _, leaf, _, _ in self._marked):
+                if not isinstance(node, Leaf) or all(leaf is not node for leaf in self._marked):
                     node = self.mark(parameter, True)
                 else:
                     node.requested = True
@@ -151,9 +151,8 @@ class GradientScope:
 
     def mark(self, tensor: Tensor, requested: bool = True) -> Leaf:
         """Make a Tensor a leaf of this run; returns the leaf. No other thread has it: `LOCK` is held, and `wait_for` was called."""
-        node, oidx = tensor._node, tensor._oidx
         leaf = Leaf(tensor, self.scope, requested)
-        self._marked.append((tensor, leaf, node, oidx))
+        self._marked.append(leaf)
         tensor._node, tensor._oidx = leaf, 0
         return leaf
 
@@ -172,7 +171,7 @@ class GradientScope:
             node, i = self.place(out)
             if node is not None and (node.base is self.scope or node.base.open):
                 roots.append((node, i, ct if recorded else ct._value))
-        targets = {leaf for _, leaf, _, _ in self._marked if leaf.requested}
+        targets = {leaf for leaf in self._marked if leaf.requested}
         found = run_backward(roots, targets, recorded=recorded, keep=keep, weights=self._weights)
         if not keep:
             self.forget([*outputs, *tensors_in(also)] if also else outputs)
@@ -325,7 +324,7 @@ class TracedTape:
         for node in self._nodes:
             if isinstance(node, OpNode) and node.residuals is None:
                 leaves, treedef = jax.tree.flatten(node.pullback.vjp)
-                node.pullback.out = node.values = node.out = None
+                node.pullback.out = node.values = None
             elif isinstance(node, FunctionNode) and node.keeps:
                 leaves, treedef = [t._value for t in node.keeps], None
             else:

@@ -165,7 +165,7 @@ class TracedVJP(VJP):
         found = None if rule is None or not self.slots else rule(self.slots, *values)
         self.by_rule = found is not None
         if found is None:
-            inputs = [_shadow(values[i]) if jnp.issubdtype(d, jnp.integer) else values[i] for i, d in keep]
+            inputs = [values[i].astype(float) if jnp.issubdtype(d, jnp.integer) else values[i] for i, d in keep]
             found = jax.vjp(along, *inputs)
         out, self.vjp = found
         # jax may keep `along` with the vjp, and the operands' tracers would keep the trace of a program that was dropped.
@@ -193,11 +193,6 @@ class TracedVJP(VJP):
             for ct, axes, (shape, dtype) in zip(cts, self._axes, self.shadow)
         ]
         return self.gradients(cts, need, self.vjp)
-
-
-def _shadow(value):
-    x64 = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
-    return value.astype(jnp.float64 if x64 else jnp.float32)
 
 
 def used_operands(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[bool, ...]:

@@ -131,7 +131,7 @@ class Compiled:
             result = program.run(leaves, node)
             if program.look_after:
                 first, program.first = program.first, False
-                self.after_run(first)
+                self._environments.after_run(first)
                 program.look_after = program.observes and bool(self._environments.now.guards.contents)
         except SignatureChanged:
             # A variable has another shape or dtype than when it was made.
@@ -244,16 +244,12 @@ class Compiled:
             fallback.error.add_note(f"raised while {self.name} was compiled; it works in PyNative mode")
             raise fallback.error
         if fallback.why:
-            if self.after_run(first=True):
+            if self._environments.after_run(first=True):
                 self._never[fallback.key] = fallback
             else:
                 fallback.keep()
             warnings.warn(f"{self.name} can't be compiled, and runs in PyNative mode: {fallback.why}", stacklevel=5)
             fallback.why = None
-
-    def after_run(self, first: bool = False) -> bool:
-        """Notice what a run has changed of what programs are made for; returns whether it has. See `Environments.after_run`."""
-        return self._environments.after_run(first)
 
     # ---- programs
 
@@ -428,7 +424,7 @@ class CallNode(Node):
                 result = back.finish(outs)
             except RunRejected as rejected:
                 result = rejected.again(in_pynative_mode)
-        compiled.after_run()
+        compiled._environments.after_run()
         grads = [None if grad is None else grad._value for grad in result]
         if program is self.program:
             return grads

@@ -107,7 +107,7 @@ class Environments:
             self._recent = {**dict([*self._recent.items()][1 - _REMEMBERED :]), version: found}
         return found, None if self._logs else walk
 
-    def after_run(self, first: bool) -> bool:
+    def after_run(self, first: bool = False) -> bool:
         """Notice what a run has changed of the present environment; returns whether it has.
 
         Lists that only grow are logs, and make no difference from then on.

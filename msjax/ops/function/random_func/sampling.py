@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common import dtype as mstype
-from msjax.common.generators import minstd, twister_arrays
+from msjax.common.generators import minstd
 from msjax.common.generators.mersenne import Mersenne32
 from msjax.common.tensor import Tensor, wrap as wrap_array
 from msjax.common.typing import DTypeLike, Shape, TensorLike
@@ -20,6 +20,7 @@ from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.dispatch.streams import Numbers, drawn, streams_are_open
+from msjax.ops.function.random_func import twister_arrays
 
 __all__ = ["rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "standard_normal"]
 
