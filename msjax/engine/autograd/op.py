@@ -223,7 +223,7 @@ def _record(op, operands, values, static, traced):
         spec = token.spec()
         pull = spec.pull
         # Python's garbage collector visits every container that the tape keeps, so there is one for all residuals, and none for no residuals.
-        residuals = spec.collected(residuals, values, out) if spec.needs_values else residuals or ()
+        residuals = list(map((*residuals, *values, *out).__getitem__, spec.places)) if spec.places else residuals or ()
         if spec.fresh:
             spec.compile_ahead(residuals, out)
     node = None

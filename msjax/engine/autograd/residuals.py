@@ -275,6 +275,7 @@ class ResidualSpec:
     Attributes:
         sources: where each residual comes from: ("in", operand), ("out", output) or ("kept", number). Inputs and
             outputs are not returned a second time: XLA would copy them.
+        places: where each is in (*what the forward kept, *operands, *outputs); empty if all are kept, which are in order.
         backwards: the compiled backward for each pair of (for each output, whether it has a gradient; for each of `slots`,
             whether its gradient is needed). It takes the residuals, then the given gradients, and returns the needed ones.
         fresh: True until the backward has been compiled ahead; False for one from disk, where the backward will most probably be, too.
@@ -283,7 +284,7 @@ class ResidualSpec:
     """
 
     __slots__ = (
-        "pull", "sources", "forward", "shapes", "backwards", "needs_values", "fresh", "used", "token", "_treedef", "__weakref__",
+        "pull", "sources", "places", "forward", "shapes", "backwards", "fresh", "used", "token", "_treedef", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -299,7 +300,9 @@ class ResidualSpec:
         self.forward = forward
         self.shapes: tuple[Any, ...] = shapes
         self._treedef = treedef
-        self.needs_values: bool = any(kind != "kept" for kind, _ in sources)
+        n_kept = sum(kind == "kept" for kind, _ in sources)
+        begin = {"kept": 0, "in": n_kept, "out": n_kept + len(shapes)}
+        self.places: tuple[int, ...] = tuple([begin[kind] + i for kind, i in sources]) if n_kept < len(sources) else ()
         self.backwards = ProgramCache(self.backward_fn, forward.jit)
         self.fresh: bool = treedef is not None
         self.used: dict[tuple[tuple[bool, ...], Need], tuple[bool, ...]] = {}
@@ -320,11 +323,6 @@ class ResidualSpec:
     def identity(self) -> tuple[Any, ...]:
         """The values that the backward programs depend on; see `programs.description`."""
         return self.forward, [None if s is None else (s.shape, s.dtype, s.weak_type) for s in self.shapes]
-
-    def collected(self, kept: Sequence[Any], values: Sequence[Any], out: Sequence[Any]) -> list[Any]:
-        """All residuals in the backward's order: those that were returned, and those among the operands and results of the call."""
-        of = {"kept": kept, "in": values, "out": out}
-        return [of[kind][i] for kind, i in self.sources]
 
     def compile_ahead(self, residuals: Sequence[Any], out: Sequence[JaxArray]) -> None:
         """Compile the backward in a thread while the forward pass goes on, as it will most probably be needed.
