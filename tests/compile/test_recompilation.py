@@ -1,11 +1,15 @@
 """How often compiled code is compiled anew, when it gives up, and which programs are kept."""
 
 import collections
+import functools
 
+import haiku
+import jax
+import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import nn
+from msjax import hooks, nn
 from tests.compile.calls import Calls, f32, in_graph_mode, warned
 
 
@@ -26,6 +30,17 @@ def test_logs_compile_nothing_anew(new_log):
     for _ in range(5):
         g(f32(3))
     assert len(log) == (getattr(log, "maxlen", None) or 10) and len(traced) == 1 and g.compilations() == 1
+
+
+def test_modules_found_by_a_run_of_a_hooked_model_compile_nothing_anew():
+    body = hooks.hooked(haiku.without_apply_rng(haiku.transform(lambda x: haiku.Linear(3, name="inner")(x))))
+    params, seen = body.init(jax.random.key(0), np.ones(2, "float32")), []
+    hooks.register_forward_hook(body, lambda module, inputs, output: seen.append(output.shape), "inner")
+    net = Calls(lambda self, x: self.apply(x).sum(), apply=ms.from_jax(functools.partial(body.apply, params)))
+    step = ms.jit(ms.value_and_grad(net))
+    for _ in range(3):
+        step(f32(1, 3))
+    assert seen == [(3,)] * 3 and step.compilations() == 1
 
 
 def test_side_effects_happen_once_where_it_falls_back():

@@ -25,6 +25,9 @@ _NAMESPACES = (
     "collections.ChainMap",
 )
 
+# Packages of msjax's own whose objects are caches or tables of hooks, which have guards of their own.
+_WITHOUT_USER_DATA = ("engine.compile.", "core.models.frameworks.")
+
 # The methods of a cell where its call starts, that of its gradient included.
 ENTRIES = frozenset(("construct", "bprop"))
 # Those that have run before it.
@@ -53,7 +56,7 @@ def _is_namespace(module, name):
     package, _, inner = module.partition(".")
     return (
         not is_library(module)
-        or (package in FRAMEWORKS and not inner.startswith("engine.compile."))
+        or (package in FRAMEWORKS and not inner.startswith(_WITHOUT_USER_DATA))
         or f"{module}.{name}" in _NAMESPACES
     )
 
