@@ -131,13 +131,8 @@ def only_returns_none(fn: Callable[..., Any]) -> bool:
 def writes(fn: Callable[..., Any]) -> bool:
     """True if the code of a hook names something that writes to a Tensor, or assigns to items of its arguments (``grads[0][1] = 0``), or to what is
     inside of the first one (``cell.weight[0] = 0``)."""
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    bound = isinstance(fn, types.MethodType)
-    if not bound and not isinstance(fn, types.FunctionType):
-        fn, bound = inspect.getattr_static(type(fn), "__call__", None), True
-    code = getattr(fn, "__code__", None)
-    return code is not None and sys.version_info[:2] in READ and _writes(code, int(bound))
+    function, bound = _readable(fn)
+    return function is not None and _writes(function.__code__, int(bound))
 
 
 @functools.lru_cache(4096)
@@ -168,16 +163,22 @@ def _writes(code, first):
 
 def computes(fn: Callable[..., Any]) -> bool:
     """True if the code of `fn` says that it may return a value that it has computed or made: then it is no mere observer."""
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    function = getattr(fn, "__func__", fn)
-    if not isinstance(function, types.FunctionType):
-        function = inspect.getattr_static(type(fn), "__call__", None)
-    if sys.version_info[:2] not in READ or not isinstance(function, types.FunctionType):
+    function, _ = _readable(fn)
+    if function is None:
         return False
     instructions = [i for i in dis.get_instructions(function.__code__) if i.opname not in _NO_CODE]
     ends = [end for n in range(len(instructions)) for end in _return_ends(instructions, n) if end]
     return any(instructions[end - 1].opname.startswith(_MAKES) for end in ends)
+
+
+def _readable(fn):
+    """(the Python function that a call of `fn` runs, None where its code can't be read; whether its first argument is an object of its own)."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    function, bound = getattr(fn, "__func__", fn), isinstance(fn, types.MethodType)
+    if not isinstance(function, types.FunctionType):
+        function, bound = inspect.getattr_static(type(fn), "__call__", None), True
+    return (function if isinstance(function, types.FunctionType) and sys.version_info[:2] in READ else None), bound
 
 
 _NO_CODE = ("CACHE", "EXTENDED_ARG")

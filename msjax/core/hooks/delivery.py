@@ -197,7 +197,11 @@ class TracedDelivery(Delivery):
             return None, self.observe(frame, fn, given, place, carried, slot)
         trace = STATE.trace
         attempt = None if hook.traced else TrialRun(fn, trace is None, values.during(frame.subject))
-        held = [] if trace is None else [*trace.held_values(), *values.arrays(given)]
+
+        def held():
+            return [] if trace is None or attempt is None else [*trace.held_values(), *values.arrays(given)]
+
+        before = held()
         try:
             with attempt or contextlib.nullcontext():
                 result = frame.call(fn, given)
@@ -219,13 +223,12 @@ class TracedDelivery(Delivery):
             changed = (nothing or result is carried) and attempt.undo()
             # Text that msjax's own programs print is part of them already.
             if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
+                if any(a is not b for a, b in zip(before, held())):
+                    self._refuse(place, fn)
 
-                def ignored(*args):
+                def ignored(*args):  # what ``found.setdefault("x", output)`` returns replaces nothing either
                     fn(*args)
 
-                # What ``found.setdefault("x", output)`` returns replaces nothing either.
-                if trace is not None and any(a is not b for a, b in zip(held, [*trace.held_values(), *values.arrays(given)])):
-                    self._refuse(place, fn)
                 return None, self.observe(frame, fn if nothing else ignored, given, place, carried)
             leaves, _, at = values.find(given)
             if trace is None and attempt.changes() and any(known_value(values.raw(leaves[i])) is None for i in at):
