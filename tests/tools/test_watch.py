@@ -472,6 +472,18 @@ def test_rules():
             relu(ms.Tensor([[value]], ms.float32))
     assert told == [(path, "100% of the values are 0, at 2 steps in a row", 3) for path in ("1", "")]
 
+    told.clear()
+    functions = nnx.Sequential(nnx.Linear(1, 1, rngs=nnx.Rngs(0)), nnx.relu, nnx.Linear(1, 1, rngs=nnx.Rngs(1)))
+    functions.layers[0].bias[...], functions.layers[2].bias[...] = (
+        jnp.full(1, -100.0, "float32"),
+        jnp.ones(1, "float32"),
+    )  # no module's output is 0
+    with watch(functions, every=1, what=("activation", "gradient"), rules=[rules.dead(steps=2, then=tell)]) as watched:
+        for _ in range(3):
+            nnx.grad(lambda model, x: model(x).sum())(functions, jnp.ones((1, 1)))
+            watched.next_step()
+    assert told == [("layers.0", "100% of the gradients are 0, at 2 steps in a row", 2)]
+
     def row(kind, name, step, **values):
         return WatchRow(step, kind, name, **{**dict.fromkeys(SCALARS, 0.0), **values}, histogram=None)
 
