@@ -183,9 +183,6 @@ class TracedFunction:
             raise OtherCall("a program that is stored was compiled for another signature")
         if signature not in self.seen:
             self.seen.add(signature)
-            if len(self.seen) > 1:
-                with PROGRESS.of(self.__name__):
-                    pass  # jax compiles afterwards
             CACHE_LIMIT.count()
             CACHE_LIMIT.count_shapes(self._name, self._key)
         with_metadata = getattr(self.fn, "with_metadata", None)
