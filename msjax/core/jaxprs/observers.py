@@ -170,12 +170,6 @@ class _EventPlanner(Planner):
     def __init__(self):
         super().__init__(FINAL_RULES, lambda *names: False)
         self.seen = set()
-        self.stopless = {}
-
-    def block(self, closed, *args, **kwargs):
-        # Kept, as programs are known by their id.
-        _, stopless = self.stopless.setdefault(id(closed), (closed, _without_stops(closed)))
-        return super().block(stopless, *args, **kwargs)
 
     def _step(self, eqn, path, line, barrier, hidden):
         if eqn.primitive is not hook_p:
@@ -190,20 +184,6 @@ class _EventPlanner(Planner):
         avals = [] if repeated else [eqn.invars[i].aval for i in _used(eqn)]
         measures, shapes = (Measure(None),) * len(avals), tuple(map(Shape.of, avals))
         return Here(eqn, Found("", "repeated" if repeated else "hook", None, measures, (), shapes, (), ()))
-
-
-def _without_stops(closed):
-    """A ClosedJaxpr without its `stop_gradient`s, another name for the same value, which would leave the program twice: nobody
-    differentiates it any more."""
-    jaxpr, same, eqns = closed.jaxpr, {}, []
-    for eqn in jaxpr.eqns:
-        invars = [*map(same.get, map(id, eqn.invars), eqn.invars)]
-        if eqn.primitive.name == "stop_gradient":
-            same[id(eqn.outvars[0])] = invars[0]
-        else:
-            eqns.append(eqn if invars == eqn.invars else eqn.replace(invars=invars))
-    outvars = [*map(same.get, map(id, jaxpr.outvars), jaxpr.outvars)]
-    return closed.replace(jaxpr=jaxpr.replace(eqns=eqns, outvars=outvars)) if same else closed
 
 
 def _used(eqn):
@@ -370,7 +350,7 @@ class Observing:
     """
 
     def __init__(self, closed: jex.ClosedJaxpr):
-        self.closed = closed = _without_stops(closed)
+        self.closed = closed
         self.events: list[Any] = []
         inner = any(any(_events_in(each.eqns)) for eqn in closed.jaxpr.eqns for each in jax_slots.inner_jaxprs(eqn.params))
         self.run: Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] = self._interpreted if inner else self._flat()
