@@ -17,6 +17,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
+from operator import is_not
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
@@ -197,11 +198,8 @@ class TracedDelivery(Delivery):
             return None, self.observe(frame, fn, given, place, carried, slot)
         trace = STATE.trace
         attempt = None if hook.traced else TrialRun(fn, trace is None, values.during(frame.subject))
-
-        def held():
-            return [] if trace is None or attempt is None else [*trace.held_values(), *values.arrays(given)]
-
-        before = held()
+        tried = trace if attempt is not None else None
+        writes, before = (0, []) if tried is None else (tried.writes, values.arrays(given))
         try:
             with attempt or contextlib.nullcontext():
                 result = frame.call(fn, given)
@@ -223,7 +221,7 @@ class TracedDelivery(Delivery):
             changed = (nothing or result is carried) and attempt.undo()
             # Text that msjax's own programs print is part of them already.
             if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
-                if any(a is not b for a, b in zip(before, held())):
+                if tried is not None and (tried.writes > writes or any(map(is_not, before, values.arrays(given)))):
                     self._refuse(place, fn)
 
                 def ignored(*args):  # what ``found.setdefault("x", output)`` returns replaces nothing either

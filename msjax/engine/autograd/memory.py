@@ -11,6 +11,7 @@ from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ArrayLike
 from msjax.core.base.typing import Attribute, SettableAttribute
+from msjax.core.door import ACTIVITY, STATE
 from msjax.engine.autograd.views import contiguous_strides, layout_of, without_gradient
 
 
@@ -21,19 +22,20 @@ def _set_value(self: Tensor, value: Any) -> None:
         own["_view"].write(self, wrap(value))
     else:  # as `_hold` does; written out, since optimizers come here for every Parameter
         self._value = value
+        if ACTIVITY.traces:
+            STATE.wrote(self)
         if "_views" in own:
             own["_views"].changed()
 
 
 def _replace(self: Tensor, value: Any) -> None:
     """The same with an array of any shape and data type. One of another shape or type is new memory; what shared the old one keeps it."""
-    if value.shape == self._value.shape and value.dtype == self._value.dtype:
-        return _set_value(self, value)
-    own = self.__dict__
-    if "_views" in own:
-        own.pop("_views").move(wrap(self._value, self._node, self._oidx))
-    own.pop("_view", None)
-    self._value = value
+    if value.shape != self._value.shape or value.dtype != self._value.dtype:
+        own = self.__dict__
+        if "_views" in own:
+            own.pop("_views").move(wrap(self._value, self._node, self._oidx))
+        own.pop("_view", None)
+    _set_value(self, value)
 
 
 def _hold(self: Tensor, value: Any) -> None:
