@@ -119,9 +119,9 @@ class TensorValues(Values):
         function = hooks.call_pre_hooks if pre else hooks.keep
         outputs, node = _through(tensors, function, hooks, function if pre else hooks.keep_under_jax)
         if not pre:
-            hooks.n_outputs = len(tensors)
+            hooks.n_outputs, inputs, hooks.inputs = len(tensors), hooks.inputs, None
             if node is not None:
-                node.also_run, hooks.inputs = hooks.inputs, None
+                node.also_run = inputs
         if outputs is tensors:
             return out
         _as_stopped(outputs, tensors)
