@@ -176,12 +176,11 @@ class TracedDelivery(Delivery):
     ) -> PyTree:  # fmt: skip
         values = frame.values
         leaves, treedef, at = values.find(given)
-        unknown = [i for i in at if is_tracer(values.raw(leaves[i]))]
-        known = [known_value(values.raw(leaves[i])) for i in unknown]
-        if all(k is not None for k in known) and (unknown or not staged()):
+        traced = {i: array for i in at if is_tracer(array := values.raw(leaves[i]))}
+        if all(known_value(array) is not None for array in traced.values()) and (traced or not staged()):
             # An eager jax.grad: the values are there.
-            for i, value in zip(unknown, known):
-                leaves[i] = values.made(value)
+            for i, array in traced.items():
+                leaves[i] = values.made(known_value(array))
             return super().observe(frame, fn, jax.tree.unflatten(treedef, leaves), place, carried)
         template = Template(given, values)
         event = HookCall(fn, frame.head(), template, place, slot)

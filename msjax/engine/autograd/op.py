@@ -203,7 +203,7 @@ def _record(op, operands, values, static, traced):
         if node is None or not node.base.open:
             continue
         if node.base.root is not root:
-            if node.base.root is root.outside:
+            if node.base.root is scope.outside:
                 raise _cut(operand)
             continue
         if traced and node.base.level is not None and node.base.level != jax_slots.trace_state():
