@@ -25,7 +25,7 @@ from msjax.core.base.arrays import TracedValueError
 from msjax.core.base.typing import JaxArray
 from msjax.core.door import GradientNeedsValue, HookNeedsValue
 from msjax.engine.autograd.imperative import BackwardError
-from msjax.engine.autograd.recording import Held
+from msjax.engine.autograd.memory import Held
 from msjax.engine.compile.attempt import Body, FailedInBody, build
 from msjax.engine.compile.environment import Environments, Snapshot, objects_among
 from msjax.engine.compile.guards import Recompilations

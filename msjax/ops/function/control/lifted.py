@@ -20,8 +20,8 @@ from msjax.core.base.errors import callable_name
 from msjax.core.base.libraries import of_library
 from msjax.core.base.typing import JaxArray
 from msjax.core.base.weak import identity
+from msjax.engine.autograd.memory import Held
 from msjax.engine.autograd.op import Op, apply
-from msjax.engine.autograd.recording import Held
 
 _DEPTH = 6  # steps from a function to the objects and containers that are looked into
 
