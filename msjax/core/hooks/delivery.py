@@ -279,6 +279,10 @@ class TrialRun:
         self._seen: dict[int, Any] = {}
         # (whether it is what it was, what makes it so again) of all that is remembered.
         self._kept: list[tuple[Callable[[], bool], Callable[[], Any]]] = []
+        program = STATE.trace
+        if program is not None:  # the hook may catch the error of a missing value
+            lacks = program.lacks
+            self._kept.append((lambda: program.lacks is lacks, lambda: setattr(program, "lacks", lacks)))
         self._visit(users_hook(fn), 0)
         if subject is not None and id(subject) not in self._seen:
             self._subject(subject)
