@@ -32,7 +32,7 @@ class OwnOutput:
 
 
 def same_items(container: Any, before: Any) -> bool:
-    """Whether a list, deque, set or dict holds the same objects as a copy of it that was made before."""
+    """Whether a list, bytearray, deque, set or dict holds the same objects as a copy of it that was made before."""
     if isinstance(container, dict):
         return container.keys() == before.keys() and all(container[key] is value for key, value in before.items())
     if isinstance(container, set):
@@ -52,7 +52,7 @@ def put_back(container: Any, before: Any, left: Iterable[str] = ()) -> bool:
     if same_items(container, before):
         return False
     # The builtin class's own methods: a subclass may do other things in them, as Counter.update adds.
-    kind: Any = next(kind for kind in (OrderedDict, dict, set, deque, list) if isinstance(container, kind))
+    kind: Any = next(kind for kind in (OrderedDict, dict, set, deque, list, bytearray) if isinstance(container, kind))
     if isinstance(container, dict):
         # Not emptied, as it may have an object's attributes, unless only that brings the order of its keys back.
         for key in container.keys() - before.keys():
