@@ -186,6 +186,7 @@ class ProgramUnderWay:
         stops_gradients: True once `ops.stop_gradient` was called.
         groups: the groups of processes over which the program communicates.
         functional: whether it is a functionalized network that runs, under any jax transformation or none.
+        lacks: what was missing when code first asked for a value that isn't known yet; the code may have caught the error.
         draws: [(operator and its seed, state)] of the random operators that the code calls, in their order. Code that is traced again
             finds its states there.
     """
@@ -193,6 +194,7 @@ class ProgramUnderWay:
     uses_callbacks = stops_gradients = False
     falls_back = False
     functional = False
+    lacks: str | None = None
 
     def __init__(self):
         self.groups: set[Any] = set()
