@@ -192,6 +192,7 @@ class ProgramUnderWay:
         groups: the groups of processes over which the program communicates.
         writes: how often the code has written to variables of the program so far.
         functional: whether it is a functionalized network that runs, under any jax transformation or none.
+        lacks: what was missing when code first asked for a value that isn't known yet; the code may have caught the error.
         draws: [(operator and its seed, state)] of the random operators that the code calls, in their order. Code that is traced again
             finds its states there.
     """
@@ -200,6 +201,7 @@ class ProgramUnderWay:
     writes = 0
     falls_back = False
     functional = False
+    lacks: str | None = None
 
     def __init__(self):
         self.groups: set[Any] = set()

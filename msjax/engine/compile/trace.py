@@ -304,11 +304,12 @@ class Trace(ProgramUnderWay):
         """The end of the code: refuse what went wrong unnoticed.
 
         Raises:
-            NeedsPyNative: a placeholder was not printed, or something was refused before.
+            NeedsPyNative: a placeholder was not printed, something was refused before, or the code caught the error of a missing value.
         """
         self.comes_to_event()
-        if self.refused or len(self._printed) < len(self._marks):
-            self.refuse(self.refused or TEXT_IS_USED)
+        why = self.refused or self.lacks
+        if why or len(self._printed) < len(self._marks):
+            self.refuse(why or TEXT_IS_USED)
 
 
 def program_under_way() -> Trace | None:
