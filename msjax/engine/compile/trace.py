@@ -222,8 +222,8 @@ class Trace(ProgramUnderWay):
 
     # ---- variables
 
-    def held_values(self) -> Sequence[Any]:
-        return [v._value for v in self.variables.values()]
+    def wrote(self, tensor: Tensor) -> None:
+        self.writes += id(tensor) in self.variables
 
     def see(self, operands: Sequence[Any]) -> None:
         """Operands of an operator: a Tensor whose value is known came from outside."""
@@ -304,11 +304,12 @@ class Trace(ProgramUnderWay):
         """The end of the code: refuse what went wrong unnoticed.
 
         Raises:
-            NeedsPyNative: a placeholder was not printed, or something was refused before.
+            NeedsPyNative: a placeholder was not printed, something was refused before, or the code caught the error of a missing value.
         """
         self.comes_to_event()
-        if self.refused or len(self._printed) < len(self._marks):
-            self.refuse(self.refused or TEXT_IS_USED)
+        why = self.refused or self.lacks
+        if why or len(self._printed) < len(self._marks):
+            self.refuse(why or TEXT_IS_USED)
 
 
 def program_under_way() -> Trace | None:
