@@ -167,18 +167,8 @@ def _writes(code, first):
 
 
 def stores(fn: Callable[..., Any]) -> list[tuple[Any, str | None]]:
-    """What the code of a hook, and of the user's functions that it calls, stores into, as far as it tells.
-
-    Returns:
-        (container, None) of items, (object, name) of attributes, (namespace, name) of globals, (cell, name) of variables of a closure.
-
-    Example:
-        >>> from msjax.core.base.code import stores
-        >>> found = {}
-        >>> def hook(cell, inputs, output):
-        ...     found["x"] = output
-        >>> stores(hook)[0][0] is found
-        True
+    """What the code of a hook, and of the user's functions that it calls, stores into, as far as it tells:
+    (container, None) of items, (object, name) of attributes, (namespace, name) of globals, (cell, name) of variables of a closure.
     """
     return _stores(fn, 0) if sys.version_info[:2] in READ else []
 
