@@ -1,6 +1,7 @@
 """Hooks that return nothing, but write to Tensors or count: the same values as in PyNative mode, and each write once a run."""
 
 import functools
+import sys
 import warnings
 
 import pytest
@@ -65,6 +66,22 @@ def undeclared(log):
 HOOKS = [halve, assign, set_an_item, set_in_place, read_values, halve_and_count, undeclared]
 
 
+# Ways to write that the code of a hook doesn't name.
+def of_a_view(cell):
+    cell.weight[0][1:].mul_(0.5)
+
+
+def by_data(cell):
+    cell.weight.data = cell.weight * 0.5
+
+
+def of_a_tensor(cell):
+    cell.factor.mul_(0.5)
+
+
+WRITERS = [of_a_view, by_data, of_a_tensor]
+
+
 def weights_and_outputs(make, kind, compiled):
     net, log = nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), []
     net.calls = 0
@@ -80,6 +97,60 @@ def weights_and_outputs(make, kind, compiled):
 @pytest.mark.parametrize("make", HOOKS, ids=lambda make: make.__name__)
 def test_the_same_as_in_pynative_mode(make, kind):
     assert weights_and_outputs(make, kind, True) == weights_and_outputs(make, kind, False)
+
+
+class Scaled(nn.Dense):
+    def __init__(self):
+        super().__init__(2, 1, weight_init="ones", bias_init="zeros")
+        self.factor, self.calls = Tensor([1.0]), 0
+
+    def construct(self, x):
+        return super().construct(x) * self.factor
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
+def test_a_hook_whose_helper_writes_and_that_counts_does_both_once_a_run(write):
+    def run(compiled):
+        net, step = Scaled(), {"write": write}
+
+        def hook(cell, inputs):
+            cell.calls += 1
+            step["write"](cell)
+            return inputs if SWITCHED_ON else None
+
+        net.register_forward_pre_hook(hook)
+        function = ms.jit(net) if compiled else net
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it runs in PyNative mode
+            return [function(Tensor([[2.0, 3.0]])).tolist() for _ in range(3)], net.calls
+
+    assert run(compiled=True) == run(compiled=False)
+
+
+def calls_while_compiled(n):
+    """How many functions of msjax run while a network of `n` cells with Parameters is compiled, whose hooks are tried."""
+    record = {"f": lambda value: None}
+    net = nn.SequentialCell([nn.PReLU() for _ in range(n)])
+    for cell in net:
+        cell.register_forward_hook(lambda cell, inputs, output: record["f"](output))
+    calls, step, folder = 0, ms.jit(net), ms.__path__[0]
+
+    def count(frame, event, _argument):
+        nonlocal calls
+        calls += event == "call" and frame.f_code.co_filename.startswith(folder)
+
+    sys.setprofile(count)
+    try:
+        step(Tensor([1.0]))
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_a_hook_that_is_tried_costs_the_same_in_any_network():
+    calls_while_compiled(2)
+    few, more, most = map(calls_while_compiled, (10, 20, 40))
+    assert most - more < 2.1 * (more - few)
 
 
 def test_a_hook_that_only_writes_is_part_of_the_program():

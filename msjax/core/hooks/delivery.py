@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Sequence
+from operator import is_not
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
@@ -169,12 +170,11 @@ class TracedDelivery(Delivery):
     ) -> PyTree:  # fmt: skip
         values = frame.values
         leaves, treedef, at = values.find(given)
-        unknown = [i for i in at if is_tracer(values.raw(leaves[i]))]
-        known = [known_value(values.raw(leaves[i])) for i in unknown]
-        if all(k is not None for k in known) and (unknown or not staged()):
+        traced = {i: array for i in at if is_tracer(array := values.raw(leaves[i]))}
+        if all(known_value(array) is not None for array in traced.values()) and (traced or not staged()):
             # An eager jax.grad: the values are there.
-            for i, value in zip(unknown, known):
-                leaves[i] = values.made(value)
+            for i, array in traced.items():
+                leaves[i] = values.made(known_value(array))
             return super().observe(frame, fn, jax.tree.unflatten(treedef, leaves), place, carried)
         if STATE.trace is not None:
             STATE.trace.observed(fn, place.text(fn))
@@ -193,11 +193,8 @@ class TracedDelivery(Delivery):
             return None, self.observe(frame, fn, given, place, carried, slot)
         trace = STATE.trace
         attempt = None if hook.traced else TrialRun(users_hook(fn), trace is None, values.during(frame.subject))
-
-        def held():
-            return [] if trace is None or attempt is None else [*trace.held_values(), *values.arrays(given)]
-
-        before = held()
+        tried = trace if attempt is not None else None
+        writes, before = (0, []) if tried is None else (tried.writes, values.arrays(given))
         try:
             with attempt or contextlib.nullcontext():
                 result = frame.call(fn, given)
@@ -219,7 +216,7 @@ class TracedDelivery(Delivery):
             changed = (nothing or result is carried) and attempt.undo()
             # Text that msjax's own programs print is part of them already.
             if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
-                if any(a is not b for a, b in zip(before, held())):
+                if tried is not None and (tried.writes > writes or any(map(is_not, before, values.arrays(given)))):
                     self._refuse(place, fn)
 
                 def ignored(*args):  # what ``found.setdefault("x", output)`` returns replaces nothing either

@@ -13,7 +13,7 @@ import numpy as np
 from msjax.core.base import jax_slots
 from msjax.core.base.typing import JaxArray
 from msjax.core.hooks.batching import COLLECTED, CallsAsOutputs, hook_p
-from msjax.core.hooks.events import Event, Template, each_lane
+from msjax.core.hooks.events import Event, HookCall, Template, each_lane
 from msjax.core.hooks.places import Measure
 from msjax.core.jaxprs.control_flow import FINAL_RULES, Once, devices, scan_steps
 from msjax.core.jaxprs.evaluate import Plain
@@ -73,20 +73,31 @@ class AfterRun:
     ):
         everything = _events_of(events)
         self.observes = True in {event.observes for event in everything}
-        self._events = sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0)
-        self._changing = [e for e in dict.fromkeys(everything) if e.slot is not None]
         self._waits_for = frozenset(everything) if FromCallbacks in map(type, _leaves(events)) else None
         self._result, self._holes, self._numbers = result, holes, numbers
+        # Hook calls that happen once in each run, as nearly all do, with a function of the outputs that makes their arguments; all else.
+        self._entries: list[tuple[Any, Any]] = []
+        for entry in sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0):
+            if isinstance(entry, Happens) and isinstance(entry.event, HookCall) and entry.count is None and not entry.lanes:
+                at = [n if numbers is None else numbers[n] for n in entry.values]
+                self._entries.append((entry.event, entry.event.args.filled_from(at)))
+            else:
+                self._entries.append((entry, None))
+        others = [entry for entry, fill in self._entries if fill is None]
+        self._changing = [event for event in dict.fromkeys(_events_of(others)) if event.slot is not None]
 
     def __call__(self, outputs: Sequence[JaxArray]) -> Any:
         if self._waits_for is not None:
             jax.block_until_ready(outputs)
             jax.effects_barrier()
-        numbers = self._numbers
-        rows = _Rows(outputs if numbers is None else [outputs[n] for n in numbers])
-        present = {event: event.present() for event in self._changing}
+        fns = iter([call.fn() for call, fill in self._entries if fill is not None])
+        present, numbers = {event: event.present() for event in self._changing}, self._numbers
         try:
-            _happen(self._events, rows, (), present)
+            for entry, fill in self._entries:
+                if fill is not None:
+                    entry.call(next(fns), outputs, fill)
+                else:
+                    _happen([entry], _Rows(outputs if numbers is None else [outputs[n] for n in numbers]), (), present)
             if self._waits_for is not None:
                 _rest_from_callbacks(self._waits_for, present)
         finally:

@@ -26,10 +26,11 @@ from msjax.common.run_state import LOCK
 from msjax.common.tensor import Tensor, is_leaf, root_of, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
-from msjax.core.base.arrays import is_tracer
+from msjax.core.base.arrays import is_float, is_tracer
 from msjax.core.base.typing import PyTreeDef
 from msjax.core.door import STATE, CallsAsOutputs, Observing, Template
-from msjax.engine.autograd.recording import GradientScope, Held, TracedTape, wait_for
+from msjax.engine.autograd.memory import Held
+from msjax.engine.autograd.recording import GradientScope, TracedTape, wait_for
 from msjax.engine.compile.environment import Snapshot
 from msjax.engine.compile.program import VALUE, Layout, Program, SignatureChanged, aliases, is_input, raw, results
 from msjax.engine.compile.trace import NeedsPyNative, Trace
@@ -171,7 +172,7 @@ class _TraceOfBody:
                     self._make_tape(scope, marks, leaves, values[n:], out)
             trace.finish()
             self.in_body = False
-            self.carries = not trace.stops_gradients and all(t.is_floating_point() or t.is_complex() for t in results(out))
+            self.carries = not trace.stops_gradients and all(is_float(t._value) for t in results(out))
             may_change = [*zip(self.variables, values), *((leaves[i], v) for i, v in zip(self.inputs, values[n:]))]
             changed = [(t, v) for t, v in may_change if isinstance(t, Tensor) and t._value is not v]
             for end in trace.ends:

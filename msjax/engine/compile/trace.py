@@ -224,8 +224,8 @@ class Trace(ProgramUnderWay):
 
     # ---- variables
 
-    def held_values(self) -> Sequence[Any]:
-        return [v._value for v in self.variables.values()]
+    def wrote(self, tensor: Tensor) -> None:
+        self.writes += id(tensor) in self.variables
 
     def see(self, operands: Sequence[Any]) -> None:
         """Operands of an operator: a Tensor whose value is known came from outside."""
