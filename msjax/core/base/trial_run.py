@@ -19,6 +19,8 @@ from msjax.core.base.state import STATE
 # How far a hook's containers and objects are looked into, how many items a container may hold for that, and how large an array may be.
 _DEPTH, _MOST_ITEMS, _MOST_BYTES = 4, 1000, 1 << 26
 _CONTAINERS = (list, dict, set, collections.deque, bytearray)
+# What most attributes are, which hold nothing.
+_PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes))
 
 
 class TrialRun:
@@ -37,6 +39,7 @@ class TrialRun:
         self._texts: list[str] = []
         self._held = OwnOutput(self._texts.append, sys.stdout) if holds_text else None
         self._seen: dict[int, Any] = {}
+        self._slots: dict[type, list[str]] = {}
         # (whether it is what it was, what makes it so again) of all that is remembered.
         self._kept: list[tuple[Callable[[], bool], Callable[[], Any]]] = []
         program = STATE.trace
@@ -75,9 +78,11 @@ class TrialRun:
     # ---- what is within reach
 
     def _visit(self, value, depth):
-        if isinstance(value, type) and depth <= _DEPTH:
+        if depth > _DEPTH or value.__class__ in _PLAIN:
+            return
+        if isinstance(value, type):
             self._class(value, depth)
-        if depth > _DEPTH or id(value) in self._seen:
+        if id(value) in self._seen:
             return
         self._seen[id(value)] = value
         if isinstance(value, types.FunctionType):
@@ -103,16 +108,20 @@ class TrialRun:
             attributes = getattr(value, "__dict__", None)
             if isinstance(attributes, dict):
                 self._container(attributes, depth)
-            slots = [
-                name for kind in type(value).__mro__ for name, d in vars(kind).items() if type(d) is types.MemberDescriptorType
-            ]
-            if slots:
+            if slots := self._slots_of(type(value)):
                 self._attributes(value, lambda: {name: getattr(value, name) for name in slots if hasattr(value, name)}, depth)
             self._class(type(value), depth)
 
+    def _slots_of(self, kind):
+        """The names of the slots that the user's classes have given an object; a network has many objects of a class."""
+        if kind not in self._slots:
+            users = [each for each in kind.__mro__ if not of_library(each)]
+            self._slots[kind] = [n for each in users for n, d in vars(each).items() if type(d) is types.MemberDescriptorType]
+        return self._slots[kind]
+
     def _class(self, kind, depth):
         """A class of the user's: its attributes, and what its methods use."""
-        for each in kind.__mro__:
+        for each in () if id(kind) in self._seen else kind.__mro__:
             if id(each) not in self._seen and not of_library(each):
                 self._seen[id(each)] = each
                 self._attributes(each, lambda each=each: {n: v for n, v in vars(each).items() if not n.startswith("__")}, depth)

@@ -84,7 +84,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
         for _ in range(8):
             known = {id(v) for v in variables}
             variables += [v for k, v in passed.items() if k not in known]
-            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, draws)
+            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, draws, before.reads)
             missing = attempt.trace_it()
             if not missing:
                 if body.again:
@@ -101,7 +101,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
 class _TraceOfBody:
     """One try to trace a body with a set of variables."""
 
-    def __init__(self, body: Body, variables, leaves, treedef, inputs, draws):
+    def __init__(self, body: Body, variables, leaves, treedef, inputs, draws, reads):
         self.body: Any = body  # None when it has run
         self.variables = list(variables)
         self.leaves: Any = leaves
@@ -111,7 +111,7 @@ class _TraceOfBody:
         self.tape: TracedTape | None = None
         self.kept: list[int] = []
         self.wanted: list[bool] = []
-        self.trace = Trace(self.variables, draws)
+        self.trace = Trace(self.variables, draws, reads)
         self.in_body = False
 
     def trace_it(self):
