@@ -135,26 +135,29 @@ def test_wide_windows_agree_with_xla(name, monkeypatch):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * float(jnp.abs(want).max()))
 
 
-# Image, weight, stride, padding, dilation; two examples in a piece, of four, five or seven.
+# Image, weight, stride, padding, dilation; two examples in a piece, of four, five or seven, and eight of seventeen.
 PIECES = {
     "lines": ((5, 3, 9), (4, 3, 3), (2,), ((2, 1),), (2,)),
     "images": ((4, 20, 6, 7), (3, 20, 3, 2), (1, 2), ((1, 0), (2, 1)), (1, 2)),
     "rows of a remainder": ((7, 5, 6, 6), (2, 5, 3, 3), (1, 1), ((0, 0), (1, 1)), (1, 1)),
+    "few columns": ((17, 20, 6, 6), (3, 20, 3, 2), (2, 2), ((1, 0), (2, 1)), (1, 2)),
     "volumes": ((5, 17, 4, 3, 5), (2, 17, 2, 2, 3), (1, 1, 2), ((0, 1), (1, 0), (1, 1)), (1, 1, 1)),
 }
 
 
 @pytest.mark.parametrize("name", PIECES)
 def test_the_gradient_of_a_weight_by_pieces_agrees_with_xlas(name, monkeypatch):
-    monkeypatch.setattr(weight_gradients, "_MANY", 1)
+    few = name == "few columns"
+    monkeypatch.setattr(weight_gradients, "_MANY_OF_FEW_COLUMNS" if few else "_MANY", 1)
     image, weight, *settings = PIECES[name]
     static = (*settings, 1)
     x, w = jnp.asarray(RNG.normal(size=image)), jnp.asarray(RNG.normal(size=weight))
     out = jax.eval_shape(lambda x, w: plain(x, w, *static), x, w)
     monkeypatch.setattr(weight_gradients, "_PIXELS", 2 * math.prod(out.shape[2:]))
     monkeypatch.setattr(weight_gradients, "_LEAST", 1)
-    monkeypatch.setattr(weight_gradients, "_FEW_COLUMNS", 0)
-    assert weight_gradients.examples_in_a_piece(x, w, *static) == 2
+    if not few:
+        monkeypatch.setattr(weight_gradients, "_FEW_COLUMNS", 0)
+    assert weight_gradients.examples_in_a_piece(x, w, *static) == (8 if few else 2)
     ct = jnp.asarray(RNG.normal(size=out.shape))
 
     def pieces(x, ct):
