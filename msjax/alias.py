@@ -34,7 +34,7 @@ _TARGETS = {
         "mindspore.ops.auto_generate": "gen_ops_prim gen_ops_def pyboost_inner_prim",
     },
     "msjax.compat.c_expression": {"mindspore": "_c_expression"},
-    "msjax.compat.checkparam": {"mindspore": "_checkparam"},
+    "msjax.compat.checkparam": {"mindspore": "_checkparam", "mindspore.train": "_utils"},
     "msjax.compat.extends": {
         "mindspore": "_extends",
         "mindspore._extends": "parse",

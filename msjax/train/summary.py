@@ -14,9 +14,13 @@ import numpy as np
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_int, check_one_of, check_str, check_value
 from msjax.core.base.optional import tensorboardx
+from msjax.ops.operations.status_ops import take_summaries
 from msjax.train.callback.callback import Callback, RunContext
 
 __all__ = ["SummaryCollector", "SummaryRecord"]
+
+# MindSpore's name, which MindArmour calls.
+_get_summary_tensor_data = take_summaries
 
 # Bytes of an event in a file beside its content.
 _FRAME = 16
@@ -136,7 +140,7 @@ class SummaryRecord:
         self._values += _ENCODERS[plugin](self._summary, tag, array).value
 
     def record(self, step: int, train_network: Any = None, plugin_filter: Any = None) -> bool:
-        """Write the values that `add_value` has kept.
+        """Write the values that `add_value` has kept, and those of the network's summary operators (`ops.ScalarSummary` and others).
 
         Args:
             step (int): their step.
@@ -146,6 +150,9 @@ class SummaryRecord:
             bool, whether they were written.
         """
         check_int(step, "step", "SummaryRecord.record")
+        for name, value in take_summaries().items():
+            tag, kind = name[:-1].rsplit("[:", 1)
+            self.add_value(kind.lower(), tag, value)
         values, self._values = self._values, []
         return self._write(step=step, summary=self._summaries(value=values))
 

@@ -22,10 +22,10 @@ X = jnp.arange(3.0)
 
 @pytest.fixture
 def ahead(monkeypatch):
-    """The threads of caches, on a machine with an idle core."""
+    """The threads of caches, on a machine with several cores."""
     made = Ahead()
     monkeypatch.setattr(module, "AHEAD", made)
-    monkeypatch.setattr(module, "has_idle_core", lambda: True)
+    monkeypatch.setattr(module, "has_core_for_threads", lambda: True)
     return made
 
 
@@ -133,8 +133,8 @@ def test_an_error_belongs_to_the_call(ahead):
             cache["gradient"](X)
 
 
-def test_nothing_is_compiled_ahead_where_no_core_is_idle(tasks, monkeypatch):
-    monkeypatch.setattr(module, "has_idle_core", lambda: False)
+def test_nothing_is_compiled_ahead_on_a_single_core(tasks, monkeypatch):
+    monkeypatch.setattr(module, "has_core_for_threads", lambda: False)
     traced_in()[1].compile_ahead(2, [X])
     assert not tasks
 

@@ -309,7 +309,7 @@ def test_settings_that_check_every_call_compile_anew(store, compiled):
 
 def test_programs_compiled_ahead_are_stored_and_found(store, compiled, monkeypatch):
     ahead = []
-    monkeypatch.setattr(cache, "has_idle_core", lambda: True)
+    monkeypatch.setattr(cache, "has_core_for_threads", lambda: True)
     monkeypatch.setattr(cache.AHEAD, "submit", lambda key, task: ahead.append(key) or task())
     x = ms.Tensor([0.5, 1.5])
     for count in (1, 0):

@@ -24,7 +24,7 @@ def compiled(monkeypatch):
         return original(self, compiler_options, **rest)
 
     monkeypatch.setattr(jax.stages.Lowered, "compile", compile)
-    monkeypatch.setattr(tiers, "has_idle_core", lambda: True)
+    monkeypatch.setattr(tiers, "has_core_for_threads", lambda: True)
     monkeypatch.setattr(TieredProgram, "allowed", True)
     return found
 
@@ -66,8 +66,8 @@ def test_results_that_are_to_be_the_same_in_each_run_come_from_the_optimized_pro
     assert compiled == []
 
 
-def test_nothing_competes_for_a_core_that_others_use(compiled, monkeypatch):
-    monkeypatch.setattr(tiers, "has_idle_core", lambda: False)
+def test_nothing_competes_for_a_single_core(compiled, monkeypatch):
+    monkeypatch.setattr(tiers, "has_core_for_threads", lambda: False)
     program = product()
     assert [program(X).tolist() for _ in range(3)] == [EXPECTED] * 3 and compiled == []
 

@@ -402,7 +402,7 @@ class CallsAsOutputs(TracedDelivery):
         _bind(arrays, _alone(event, arrays), None, kept=True)
 
     def put(self, values: ValueKind, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
-        self.put_event(event, [jax.lax.stop_gradient(array) for array in arrays], after_text=True)
+        self.put_event(event, arrays, after_text=True)
         return carried
 
 

@@ -133,9 +133,9 @@ class HookCall(Event):
     def __call__(self, arrays: Sequence[Any]) -> None:
         self.call(self.fn(), arrays)
 
-    def call(self, fn: Callable[..., Any], arrays: Sequence[Any]) -> None:
-        """Call a hook with the values of a run."""
-        result = fn(*[get() for get in self.head], *self.args.fill(arrays))
+    def call(self, fn: Callable[..., Any], arrays: Sequence[Any], fill: Callable[[Sequence[Any]], Any] | None = None) -> None:
+        """Call a hook with the values of a run; `fill` makes its arguments of them, if not `args` does."""
+        result = fn(*[get() for get in self.head], *(fill or self.args.fill)(arrays))
         if result is not None:
             check_observer_result(result, self.place, fn)
 
@@ -205,23 +205,13 @@ class Template:
     def __init__(self, tree: Any, values: ValueKind, weakly: tuple[type, ...] = ()):
         self.arrays: list[Any] = []
         # The code: texts, numbers of holes, and each object that the code names, in a tuple.
-        self._code: list[str | int | tuple[Any]] = []
+        self._code: list[Any] = []
         self._add(tree, values, weakly)
-        self._holes = len(self.arrays)
 
     def taken(self) -> list[Any]:
         """The arrays for the holes, which the template no longer holds."""
         arrays, self.arrays = self.arrays, []
         return arrays
-
-    def source(self, name: Callable[[Any], str], outputs: Sequence[str]) -> str:
-        """Python code that evaluates to the value.
-
-        Args:
-            name: gives an object a name that the code may use.
-            outputs: code for the arrays in the holes.
-        """
-        return "".join([p if p.__class__ is str else outputs[p] if p.__class__ is int else name(p[0]) for p in self._code])  # pyright: ignore
 
     def _add(self, value, values, weakly):
         """Add the code for a part of the value."""
@@ -274,6 +264,10 @@ class Template:
     @functools.cached_property
     def fill(self) -> Callable[[Sequence[Any]], Any]:
         """A function from the arrays for the holes to the value."""
+        return self.filled_from(None)
+
+    def filled_from(self, numbers: Sequence[int] | None) -> Callable[[Sequence[Any]], Any]:
+        """A function from arrays to the value; `numbers` says which of them are for the holes, None for all in order."""
         names: dict[str, Any] = {}
 
         def name(value):
@@ -281,4 +275,8 @@ class Template:
             names[key] = value
             return key
 
-        return eval(f"lambda o: {self.source(name, [f'o[{n}]' for n in range(self._holes)])}", names)
+        code = [
+            p if p.__class__ is str else f"o[{p if numbers is None else numbers[p]}]" if p.__class__ is int else name(p[0])
+            for p in self._code
+        ]
+        return eval(f"lambda o: {''.join(code)}", names)

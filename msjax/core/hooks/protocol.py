@@ -50,6 +50,10 @@ class Frame:
         delivery = STATE.delivery
         return CALLBACKS if delivery is NOW and self.values.has_tracers(given) else delivery
 
+    def observe(self, fn: Callable[..., Any], given: tuple[Any, ...], what: str) -> None:
+        """Call a function that observes values: now, or when the program runs that has them; `what` is its name for messages."""
+        self.delivery(given).observe(self, fn, given, HookPlace.within(what))
+
     def run_backward(
         self, kind: HookKind, hook: Hook, given: tuple[Any, ...], carries: int = 0, number: int | None = None
     ) -> Any:
@@ -61,12 +65,6 @@ class Frame:
             delivery = CALLBACKS
         result, carried = delivery.run(self, kind, hook, given, given[carries], number)
         return carried if result is None else kind.check(self.values, hook.fn, kind.text, result, carried, self.owners)  # pyright: ignore[reportOptionalCall]
-
-
-def observe(fn: Callable[..., Any], arrays: tuple[Any, ...], what: str) -> None:
-    """Call a function that observes arrays: now, or when the program runs that has them."""
-    frame = Frame(ARRAYS)
-    frame.delivery(arrays).observe(frame, fn, arrays, HookPlace.within(what))
 
 
 class CallFrame(Frame):

@@ -15,7 +15,6 @@ from msjax.core.base.compiler_options import lasting_barriers
 from msjax.core.base.typing import JaxArray
 from msjax.core.hooks.batching import COLLECTED, CallsAsOutputs, hook_p
 from msjax.core.hooks.events import Event, HookCall, Template, each_lane
-from msjax.core.hooks.kinds import check_observer_result
 from msjax.core.hooks.places import Measure
 from msjax.core.jaxprs.control_flow import FINAL_RULES, Once, devices, scan_steps
 from msjax.core.jaxprs.evaluate import Plain
@@ -56,9 +55,6 @@ class FromCallbacks(NamedTuple):
 class AfterRun:
     """The function that runs after each run of a program.
 
-    It runs after every training step, so it is Python code written for the program: an event of which the program passes the place
-    once, as nearly all do, is a line or two of it.
-
     Args:
         events: Happens, Loop and FromCallbacks objects, in program order.
         result (Template, optional): what the function returns.
@@ -67,7 +63,6 @@ class AfterRun:
 
     Attributes:
         observes: whether user code is called, which may change what programs are compiled for.
-        call: the function; the same as calling the object, but faster where no callback brings values.
     """
 
     def __init__(
@@ -79,81 +74,37 @@ class AfterRun:
     ):
         everything = _events_of(events)
         self.observes = True in {event.observes for event in everything}
-        waits = FromCallbacks in map(type, _leaves(events))
-        self._function = _Code(events, everything, waits, result, holes, numbers).function()
-        self.call: Callable[[Sequence[JaxArray]], Any] = self if waits else self._function
-        self._waits = waits
+        self._waits_for = frozenset(everything) if FromCallbacks in map(type, _leaves(events)) else None
+        self._make, self._numbers = None if result is None else result.filled_from(holes), numbers
+        # Hook calls that happen once in each run, as nearly all do, with a function of the outputs that makes their arguments; all else.
+        self._entries: list[tuple[Any, Any]] = []
+        for entry in sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0):
+            if isinstance(entry, Happens) and isinstance(entry.event, HookCall) and entry.count is None and not entry.lanes:
+                at = [n if numbers is None else numbers[n] for n in entry.values]
+                self._entries.append((entry.event, entry.event.args.filled_from(at)))
+            else:
+                self._entries.append((entry, None))
+        others = [entry for entry, fill in self._entries if fill is None]
+        self._changing = [event for event in dict.fromkeys(_events_of(others)) if event.slot is not None]
 
     def __call__(self, outputs: Sequence[JaxArray]) -> Any:
-        if not self._waits:
-            return self._function(outputs)
-        jax.block_until_ready(outputs)
-        jax.effects_barrier()
+        if self._waits_for is not None:
+            jax.block_until_ready(outputs)
+            jax.effects_barrier()
+        fns = iter([call.fn() for call, fill in self._entries if fill is not None])
+        present, numbers = {event: event.present() for event in self._changing}, self._numbers
         try:
-            return self._function(outputs)
+            for entry, fill in self._entries:
+                if fill is not None:
+                    entry.call(next(fns), outputs, fill)
+                else:
+                    _happen([entry], _Rows(outputs if numbers is None else [outputs[n] for n in numbers]), (), present)
+            if self._waits_for is not None:
+                _rest_from_callbacks(self._waits_for, present)
         finally:
-            COLLECTED.clear()  # of an event that failed
-
-
-class _Code:
-    """The code of the function."""
-
-    def __init__(self, events, everything, waits, result, holes, numbers):
-        self._lines: list[str] = []
-        self._names: dict[str, Any] = {}
-        self._known: dict[int, str] = {}
-        self._present: dict[Any, str] = {}
-        self._begin: list[str] = []
-        # Those in loops and conds, and those whose values come by callbacks, stand in a dict.
-        others = [e for e in events if not isinstance(e, Happens) or e.count is not None or e.lanes]
-        inside = [*dict.fromkeys(_events_of(others))]
-        if changing := [e for e in inside if e.slot is not None]:
-            self._begin.append(f"p = {{e: e.present() for e in {self.name(changing)}}}")
-        elif others:
-            self._begin.append("p = {}")
-        for event in sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0):
-            if event not in others:
-                self._write(event.event, [f"o[{n if numbers is None else numbers[n]}]" for n in event.values])
-            elif isinstance(event, FromCallbacks):
-                self.line(f"{self.name(_from_callbacks)}({self.name(event.events)}, p)")
-            else:
-                values = "o" if numbers is None else f"[o[n] for n in {self.name(numbers)}]"
-                self.line(f"{self.name(_happen)}([{self.name(event)}], {self.name(_Rows)}({values}), (), p)")
-        if waits:
-            self.line(f"{self.name(_rest_from_callbacks)}({self.name(frozenset(everything))}, p)")
-        self._result = "None" if result is None else result.source(self.name, [f"o[{n}]" for n in holes])
-
-    def _write(self, event, outputs):
-        """Write the lines that run an event; `outputs` is the code of its values."""
-        if not isinstance(event, HookCall):
-            self.line(f"{self.name(event)}([{', '.join(outputs)}])")
-            return
-        fn = self.name(event.fn()) if event.slot is None else self.present(event.slot.fn)
-        head = "".join(f"{self.name(get)}(), " for get in event.head)
-        self.line(f"r = {fn}({head}*{event.args.source(self.name, outputs)})")
-        self.line(f"if r is not None: {self.name(check_observer_result)}(r, {self.name(event.place)}, {fn})")
-
-    def name(self, value: Any) -> str:
-        name = self._known.get(id(value))
-        if name is None:
-            name = self._known[id(value)] = f"k{len(self._names)}"
-            self._names[name] = value
-        return name
-
-    def line(self, text: str) -> None:
-        self._lines.append(text)
-
-    def present(self, get: Callable[[], Any]) -> str:
-        name = self._present.get(get)
-        if name is None:
-            name = self._present[get] = f"n{len(self._present)}"
-            self._begin.append(f"{name} = {self.name(get)}()")
-        return name
-
-    def function(self) -> Callable[[Sequence[JaxArray]], Any]:
-        source = "\n    ".join(["def after_run(o):", *self._begin, *self._lines, f"return {self._result}"])
-        exec(compile(source, "<after a compiled program>", "exec"), self._names)
-        return self._names["after_run"]
+            if self._waits_for is not None:
+                COLLECTED.clear()  # of an event that failed
+        return None if self._make is None else self._make(outputs)
 
 
 def _leaves(entries):
@@ -231,12 +182,6 @@ class _EventPlanner(Planner):
     def __init__(self):
         super().__init__(FINAL_RULES, lambda *names: False)
         self.seen = set()
-        self.stopless = {}
-
-    def block(self, closed, *args, **kwargs):
-        # Kept, as programs are known by their id.
-        _, stopless = self.stopless.setdefault(id(closed), (closed, _without_stops(closed)))
-        return super().block(stopless, *args, **kwargs)
 
     def _step(self, eqn, path, line, barrier, hidden):
         if eqn.primitive is not hook_p:
@@ -251,20 +196,6 @@ class _EventPlanner(Planner):
         avals = [] if repeated else [eqn.invars[i].aval for i in _used(eqn)]
         measures, shapes = (Measure(None),) * len(avals), tuple(map(Shape.of, avals))
         return Here(eqn, Found("", "repeated" if repeated else "hook", None, measures, (), shapes, (), ()))
-
-
-def _without_stops(closed):
-    """A ClosedJaxpr without its `stop_gradient`s, another name for the same value, which would leave the program twice: nobody
-    differentiates it any more."""
-    jaxpr, same, eqns = closed.jaxpr, {}, []
-    for eqn in jaxpr.eqns:
-        invars = [*map(same.get, map(id, eqn.invars), eqn.invars)]
-        if eqn.primitive.name == "stop_gradient":
-            same[id(eqn.outvars[0])] = invars[0]
-        else:
-            eqns.append(eqn if invars == eqn.invars else eqn.replace(invars=invars))
-    outvars = [*map(same.get, map(id, jaxpr.outvars), jaxpr.outvars)]
-    return closed.replace(jaxpr=jaxpr.replace(eqns=eqns, outvars=outvars)) if same else closed
 
 
 def _used(eqn):
@@ -433,7 +364,7 @@ class Observing:
     """
 
     def __init__(self, closed: jex.ClosedJaxpr, once: bool = False):
-        self.closed = closed = _without_stops(closed)
+        self.closed = closed
         self.events: list[Any] = []
         inner = any(any(_events_in(each.eqns)) for eqn in closed.jaxpr.eqns for each in jax_slots.inner_jaxprs(eqn.params))
         events = not inner and any(_events_in(closed.jaxpr.eqns))

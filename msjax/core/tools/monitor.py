@@ -13,7 +13,8 @@ import numpy as np
 from msjax.core.base.arrays import is_float
 from msjax.core.base.checks import check_value
 from msjax.core.base.errors import check_function, on_behalf_of
-from msjax.core.hooks.protocol import observe
+from msjax.core.hooks.protocol import Frame
+from msjax.core.hooks.values import ARRAYS
 from msjax.core.models.found import models_of
 from msjax.core.models.jit import jit
 from msjax.core.models.module_hooks import path
@@ -139,7 +140,7 @@ class _MonitoredStep:
 
         numbers = tuple(statistic(array) for array in arrays)
         if numbers:
-            observe(noted, numbers, "monitor")
+            Frame(ARRAYS).observe(noted, numbers, "monitor")
 
 
 def _number(values):

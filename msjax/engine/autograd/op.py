@@ -195,7 +195,7 @@ def _record(op, operands, values, static, traced):
     """Run the operator and add a node to the tape; None if no operand is on the tape of an open scope."""
     scope = STATE.scope
     root = scope.root
-    if traced and root is ROOT:
+    if traced and scope is ROOT:
         return None  # jax differentiates what it traces there: `backward()` can't be called
     slots, edges, base = [], [], None
     for i, operand in enumerate(operands):
@@ -203,7 +203,7 @@ def _record(op, operands, values, static, traced):
         if node is None or not node.base.open:
             continue
         if node.base.root is not root:
-            if node.base.root is root.outside:
+            if node.base.root is scope.outside:
                 raise _cut(operand)
             continue
         if traced and node.base.level is not None and node.base.level != jax_slots.trace_state():

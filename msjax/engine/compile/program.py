@@ -248,7 +248,7 @@ class Program:
         self.attributes = [(cell, name, tensor, order[i]) for cell, name, tensor, i in self.attributes]
         self.kept = [order[i] for i in self.kept]
         after, self.after = self.after(), None  # pyright: ignore[reportOptionalCall]
-        self.finish, self.observes = after.call, after.observes
+        self.finish, self.observes = after, after.observes
 
     def _compute(self, leaves, node):
         with LOCK:

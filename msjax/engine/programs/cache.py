@@ -18,7 +18,7 @@ from msjax.core.door import STATE
 from msjax.engine.programs.ahead import AHEAD
 from msjax.engine.programs.compilation import PROGRESS
 from msjax.engine.programs.compiler_options import compile_operator, is_nested, quick_options
-from msjax.engine.programs.cores import has_idle_core
+from msjax.engine.programs.cores import has_core_for_threads
 from msjax.engine.programs.limits import CACHE_LIMIT
 from msjax.engine.programs.signature import NUMBERS, OtherCall, SignatureKey, shape_of, signature_of
 from msjax.engine.programs.store import STORE
@@ -61,8 +61,8 @@ class ProgramCache(dict):
         self[key] = program
 
     def compile_ahead(self, key: Any, values: Sequence[Any]) -> None:
-        """Compile the program of a key for operands like `values` in a thread, if a core is idle."""
-        if self.jit is None and has_idle_core() and key not in self:
+        """Compile the program of a key for operands like `values` in a thread, if there is a core for it."""
+        if self.jit is None and has_core_for_threads() and key not in self:
             shapes = [v if v.__class__ in NUMBERS else shape_of(v) for v in values]
             AHEAD.submit((id(self), key), lambda: PendingProgram(self, key).first_call(shapes, ahead=True))
 
@@ -183,9 +183,6 @@ class TracedFunction:
             raise OtherCall("a program that is stored was compiled for another signature")
         if signature not in self.seen:
             self.seen.add(signature)
-            if len(self.seen) > 1:
-                with PROGRESS.of(self.__name__):
-                    pass  # jax compiles afterwards
             CACHE_LIMIT.count()
             CACHE_LIMIT.count_shapes(self._name, self._key)
         with_metadata = getattr(self.fn, "with_metadata", None)

@@ -92,8 +92,8 @@ JAX_CACHE = JaxCache()
 class CompilationProgress:
     """The line on the standard error, if that is a terminal, that says what is compiled.
 
-    Use it as ``with PROGRESS.of(name): ...`` around a compilation. Compilations with short pauses between them count as one. The line
-    appears when they have taken `after` seconds, and goes when they are over.
+    Use it as ``with PROGRESS.of(name): ...`` around a compilation. Compilations with short pauses between them count as one. While one runs, the
+    line is there from `after` seconds of them on.
 
     Args:
         after: seconds.
@@ -103,12 +103,8 @@ class CompilationProgress:
     def __init__(self, after: float = 2.0, pause: float = 0.7):
         self.after: float = after
         self.pause: float = pause
-        self._lock = threading.Lock()
-        self._running = 0
         self._count = 0
-        self._name = ""
         self._began = self._last = 0.0
-        self._thread = None
 
     @contextlib.contextmanager
     def of(self, name: str) -> Iterator[None]:
@@ -116,37 +112,23 @@ class CompilationProgress:
         if sys.stderr is None or not sys.stderr.isatty():
             yield
             return
-        with self._lock:
-            now = time.monotonic()
-            if self._thread is None:
-                self._began, self._count = now, 0
-                self._thread = threading.Thread(target=self._watch, name="msjax-progress", daemon=True)
-                self._thread.start()
-            self._running += 1
-            self._count += 1
-            self._name, self._last = name, now
+        now = time.monotonic()
+        if now - self._last > self.pause:
+            self._began, self._count = now, 0
+        self._last = float("inf")  # it runs
+        self._count += 1
+        text = f"msjax: compiling, program {self._count} ({name})"
+        timer = threading.Timer(max(0.0, self._began + self.after - now), _write, [f"\r\033[K{text[:100]}"])
+        timer.daemon = True
+        timer.start()
         try:
             yield
         finally:
-            with self._lock:
-                self._running -= 1
-                self._last = time.monotonic()
-
-    def _watch(self):
-        shown = False
-        while True:
-            time.sleep(min(0.2, self.pause))
-            with self._lock:
-                now = time.monotonic()
-                if not self._running and now - self._last > self.pause:
-                    self._thread = None
-                    break
-                text = f"msjax: compiling, program {self._count}, {now - self._began:.0f} s ({self._name})"
-            if now - self._began >= self.after:
-                shown = True
-                _write(f"\r\033[K{text[:100]}")
-        if shown:
-            _write("\r\033[K")
+            timer.cancel()
+            timer.join()
+            self._last = time.monotonic()
+            if self._last - self._began >= self.after:
+                _write("\r\033[K")
 
 
 def _write(text):

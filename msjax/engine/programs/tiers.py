@@ -8,7 +8,7 @@ from typing import Any
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.engine.programs.ahead import AHEAD
-from msjax.engine.programs.cores import has_idle_core
+from msjax.engine.programs.cores import has_core_for_threads
 
 VARIABLE = "MSJAX_TIERED_COMPILATION"
 
@@ -18,7 +18,7 @@ class TieredProgram:
 
     A thread compiles that one from the second call on, so that what runs once costs nothing more, and the first call after it is ready
     runs it. LLVM fuses multiplications with additions only where it optimizes, so the last bits of results change then, at a call that
-    depends on the time that compiling takes. Where other processes leave no core idle, there is no first tier.
+    depends on the time that compiling takes. On a single core, there is no first tier.
 
     Args:
         jitted: `jax.jit` of the function, with the options of the optimized program.
@@ -61,7 +61,7 @@ class TieredProgram:
             return self._jitted(*values)
 
     def _begin(self, values):
-        if TieredProgram.allowed and not any(map(is_tracer, values)) and has_idle_core():
+        if TieredProgram.allowed and not any(map(is_tracer, values)) and has_core_for_threads():
             self._settings = jax_slots.settings_token()
             self._lowered = self._jitted.lower(*values)
             self._first = self._lowered.compile(compiler_options=self._options)

@@ -1,4 +1,4 @@
-"""Operator classes that look at values: of overflow, and for summaries."""
+"""Operator classes that look at values: of overflow, and for summaries (`msjax.train.summary` writes them)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_type
+from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor_values import TENSORS
+from msjax.core.base.checks import check_type, check_value
+from msjax.core.door import WORKER, Frame
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.primitive import Form
 
@@ -36,27 +38,59 @@ class FloatStatus(Form):
         return apply(_STATUS, (x,))
 
 
+# {name: Tensor}: the latest values of summary operators that no SummaryRecord has written.
+_SUMMARIES: dict[str, Tensor] = {}
+
+
+def take_summaries() -> dict[str, Tensor]:
+    """What summary operators were given since this was last called: {"loss[:Scalar]": Tensor}, in the order of the names."""
+    WORKER.synchronize()  # those of programs that still run
+    taken = sorted((name, _SUMMARIES.pop(name)) for name in list(_SUMMARIES))
+    return dict(taken)
+
+
 class _Summary(Form):
+    """Of several values of one name, the last counts; in compiled code, too, each run gives its own.
+
+    Raises:
+        TypeError: the name is no str, or the value no Tensor.
+    """
+
     def __call__(self, name: str, value: Tensor) -> None:
         check_type(name, str, "name", self.name)
         check_type(value, Tensor, "value", self.name)
+        self._check_shape(name, value)
+        Frame(TENSORS).observe(_keep, (f"{name}[:{self.name.removesuffix('Summary')}]", value), self.name)
+
+    def _check_shape(self, name, value):
+        pass
+
+
+def _keep(name, value):
+    _SUMMARIES[name] = wrap(value._value)  # without the tape
 
 
 class ScalarSummary(_Summary):
-    """Gives a number a name for MindSpore's SummaryRecord. msjax has none, so nothing is recorded; a hook, or `ms.tools`, can.
+    """Gives a number a name for `SummaryRecord.record` and `SummaryCollector`, which write it into their file.
 
     Inputs:
         - **name** (str) - the name.
-        - **value** (Tensor) - the number.
+        - **value** (Tensor) - of one element.
+
+    Raises:
+        ValueError: the value has another number of elements.
 
     Example:
         >>> from msjax import Tensor, ops
         >>> ops.ScalarSummary()("loss", Tensor(0.5))
     """
 
+    def _check_shape(self, name, value):
+        check_value(value.shape, value.size == 1, "be that of one element", f"the shape of {name!r}", self.name)
+
 
 class TensorSummary(_Summary):
-    """Gives a Tensor a name for MindSpore's SummaryRecord; see `ScalarSummary`.
+    """Gives a Tensor a name for `SummaryRecord.record`, which writes the distribution of its elements.
 
     Inputs:
         - **name** (str) - the name.
@@ -65,7 +99,7 @@ class TensorSummary(_Summary):
 
 
 class HistogramSummary(_Summary):
-    """Gives a Tensor a name for a histogram in MindSpore's SummaryRecord; see `ScalarSummary`.
+    """Gives a Tensor a name for `SummaryRecord.record`, which writes the distribution of its elements.
 
     Inputs:
         - **name** (str) - the name.
@@ -74,9 +108,16 @@ class HistogramSummary(_Summary):
 
 
 class ImageSummary(_Summary):
-    """Gives images a name for MindSpore's SummaryRecord; see `ScalarSummary`.
+    """Gives images a name for `SummaryRecord.record`, which writes the first.
 
     Inputs:
         - **name** (str) - the name.
-        - **value** (Tensor) - (N, C, H, W).
+        - **value** (Tensor) - (N, C, H, W), with 1, 3 or 4 channels.
+
+    Raises:
+        ValueError: the value has another shape.
     """
+
+    def _check_shape(self, name, value):
+        fits = value.ndim == 4 and value.shape[1] in (1, 3, 4)
+        check_value(value.shape, fits, "be (N, 1, 3 or 4 channels, H, W)", f"the shape of {name!r}", self.name)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.arrays import is_tracer
-from msjax.core.hooks.protocol import observe
+from msjax.core.hooks.protocol import Frame
 from msjax.core.hooks.values import ARRAYS, Values
 from msjax.core.hooks.worker import WORKER
 from msjax.core.models.functions import hook_gradient
@@ -96,7 +96,7 @@ class Looks(Standing):
     def flag(self, place: GuardedPlace, values: Sequence[Any]) -> None:
         """Look at traced arrays by a flag, as an observer: by a callback under jax.jit, as an output in hooks.jit."""
         flag = _any_example(functools.reduce(jnp.logical_or, map(self.check.traced, values)))
-        observe(_Look(place, self.check), (flag,), "hook")
+        Frame(ARRAYS).observe(_Look(place, self.check), (flag,), "hook")
 
     def looked_at(self, place: GuardedPlace, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The arguments of a call in a program that jax compiles, so that the gradients with respect to them are looked at, too: there,

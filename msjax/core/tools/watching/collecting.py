@@ -9,7 +9,8 @@ from typing import Any
 import jax
 
 from msjax.core.base.arrays import is_float, is_tracer
-from msjax.core.hooks.protocol import observe
+from msjax.core.hooks.protocol import Frame
+from msjax.core.hooks.values import ARRAYS
 from msjax.core.tools.examples import of_all_examples
 from msjax.core.tools.standing import Standing
 from msjax.core.tools.watching.statistics import statistics
@@ -71,7 +72,7 @@ class Collector(Standing):
 
     def take_traced(self, names: Names, value: jax.Array) -> None:
         """An array that jax traces: its statistics come by an observer."""
-        observe(functools.partial(self._arrived, names), (self._of_all(value),), "watch")
+        Frame(ARRAYS).observe(functools.partial(self._arrived, names), (self._of_all(value),), "watch")
 
     def called(self, _model: Any, _args: Any) -> None:
         """The network is called."""

@@ -20,6 +20,7 @@ from msjax.core.base.errors import callable_name
 from msjax.core.base.libraries import of_library
 from msjax.core.base.typing import JaxArray
 from msjax.core.base.weak import identity
+from msjax.engine.autograd.memory import Held
 from msjax.engine.autograd.op import Op, apply
 
 _DEPTH = 6  # steps from a function to the objects and containers that are looked into
@@ -100,20 +101,15 @@ class Reached:
         Gives a function that returns {number of a Tensor: its value} of those that were written to meanwhile.
         """
         tensors = [t for ref in self._tensors if (t := ref()) is not None]
-        before = [(t, t._value, t._node, t._oidx) for t in tensors]
         scope = Scope(None, None, STATE.scope.root if STATE.recording else None)
-        try:
-            for tensor, value in zip(tensors, values):
-                tensor._hold(value)
+        with Held(tensors, values), STATE.swap(scope=scope):
+            for tensor in tensors:
                 tensor._node = None
             held = [t._value for t in tensors]
-            with STATE.swap(scope=scope):
+            try:
                 yield lambda: {i: t._value for i, (t, value) in enumerate(zip(tensors, held)) if t._value is not value}
-        finally:
-            scope.open = False
-            for tensor, value, node, oidx in before:
-                tensor._hold(value)
-                tensor._node, tensor._oidx = node, oidx
+            finally:
+                scope.open = False
 
 
 class Lifted:
