@@ -43,7 +43,7 @@ def platform_of(values: Sequence[Any]) -> str:
 
 
 def options_for(values: Sequence[Any]) -> dict[str, Any]:
-    """`quick_options`, for operands on CPUs."""
+    """`quick_options`, for operands on CPUs: for small programs alone, as older code takes twice as long to compile a model's gradient."""
     return quick_options() if platform_of(values) == "cpu" else {}
 
 

@@ -74,7 +74,7 @@ class AfterRun:
         everything = _events_of(events)
         self.observes = True in {event.observes for event in everything}
         self._waits_for = frozenset(everything) if FromCallbacks in map(type, _leaves(events)) else None
-        self._result, self._holes, self._numbers = result, holes, numbers
+        self._make, self._numbers = None if result is None else result.filled_from(holes), numbers
         # Hook calls that happen once in each run, as nearly all do, with a function of the outputs that makes their arguments; all else.
         self._entries: list[tuple[Any, Any]] = []
         for entry in sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0):
@@ -103,7 +103,7 @@ class AfterRun:
         finally:
             if self._waits_for is not None:
                 COLLECTED.clear()  # of an event that failed
-        return None if self._result is None else self._result.fill([outputs[n] for n in self._holes])
+        return None if self._make is None else self._make(outputs)
 
 
 def _leaves(entries):
