@@ -158,7 +158,7 @@ def probe(model, tokens, encoder, decoder):
 def circuit(model, tokens, encoder, decoder):
     stream = hooks.stream(model, "h.*")
     edges = stream.edges(tokens, tokens[::-1], metric=metric, heads=True)
-    return hooks.Circuit.strongest(edges, 16, heads=True).run(stream, tokens, tokens[::-1])
+    return hooks.Circuit.strongest(edges, 16).run(stream, tokens, tokens[::-1])
 
 
 def of_each(logits):

@@ -14,7 +14,7 @@ from msjax.core.models.capture import capture
 from msjax.core.tools.model_tools import as_arrays
 from msjax.core.tools.recording import Record, keep_captured, sum_of_floats
 from msjax.engine.autograd.grad import value_and_grad
-from msjax.engine.autograd.recording import Held
+from msjax.engine.autograd.memory import Held
 from msjax.engine.settings.current import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
 from msjax.functional.functionalize import RANDOM, functionalize, state_of
 from msjax.nn.cell.base import Cell

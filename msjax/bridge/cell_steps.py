@@ -10,7 +10,7 @@ from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import Bundle, ReadBundle
 from msjax.core.tools.guarding.guards import guard
-from msjax.engine.autograd.recording import Held
+from msjax.engine.autograd.memory import Held
 from msjax.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
 

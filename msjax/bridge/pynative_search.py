@@ -26,8 +26,8 @@ from msjax.core.tools.search.causes import causes, first_index
 from msjax.core.tools.search.lines import innermost
 from msjax.core.tools.search.names import argument_names
 from msjax.engine.autograd.grad import grad
+from msjax.engine.autograd.memory import Held
 from msjax.engine.autograd.op import Op
-from msjax.engine.autograd.recording import Held
 from msjax.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
 from msjax.nn.wrap.cell_wrapper import TrainOneStepCell

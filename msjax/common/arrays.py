@@ -41,10 +41,13 @@ def concrete(tensor: TensorBase, what: str) -> JaxArray:
     """
     known = value_now(tensor)
     if known is None:
-        raise TracedValueError(
+        error = TracedValueError(
             f"{what} needs the value of a Tensor (shape {tensor.shape}, dtype {tensor.dtype}) while the program is being "
             "compiled, when values are not known yet. Compute with Tensors instead, or run this part in PyNative mode."
         )
+        if STATE.trace is not None:
+            STATE.trace.lacks = STATE.trace.lacks or str(error)
+        raise error
     return known
 
 

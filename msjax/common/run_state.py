@@ -25,26 +25,26 @@ class Scope:
     Attributes:
         depth: 0 for ROOT, plus one for each nested gradient function.
         parent: the enclosing scope; None for ROOT.
-        root: the outermost gradient function, or a function that is being compiled; ROOT for itself. Nodes recorded under
-            another root are treated as plain values.
+        root: an object that all scopes within one outermost gradient function, or one function that is being compiled, have in common. Nodes
+            recorded under another root are treated as plain values.
         open: False once the gradient function has returned; its nodes are then ignored.
         nested: True once something here depends on what an outer scope differentiates, so that
             this scope's backward pass has to be recorded, too.
         level: the trace of jax in which the scope was opened; None if that makes no difference. What is recorded at this level
             can't be used at another one: jax differentiates there, and the tape does not see it.
-        outside: of the scope of a function that runs as an operator, the root of what is recorded around it; None if nothing is.
+        outside: within a function that runs as an operator, the root of what is recorded around it; None if nothing is.
     """
 
     __slots__ = ("depth", "parent", "root", "open", "nested", "level", "outside")
 
-    def __init__(self, parent: Scope | None, level: Any = None, outside: Scope | None = None):
+    def __init__(self, parent: Scope | None, level: Any = None, outside: object = None):
         self.parent: Scope | None = parent
-        self.root: Scope = self if parent is None or parent is ROOT else parent.root
+        self.root: object = object() if parent is None or parent is ROOT else parent.root
+        self.outside: object = outside if parent is None else parent.outside
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.open: bool = True
         self.nested: bool = False
         self.level: Any = level
-        self.outside: Scope | None = outside
 
 
 ROOT = Scope(None)

@@ -14,7 +14,7 @@ from msjax.common.node import FunctionNode, place_on_tape, through_node
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, has_tracers, is_leaf, is_tensor, mark_used, wrap
-from msjax.core.base.arrays import CONCRETE
+from msjax.core.base.arrays import CONCRETE, is_float
 from msjax.core.door import Hook, HookTable, Slot, Values
 
 if TYPE_CHECKING:
@@ -119,9 +119,9 @@ class TensorValues(Values):
         function = hooks.call_pre_hooks if pre else hooks.keep
         outputs, node = _through(tensors, function, hooks, function if pre else hooks.keep_under_jax)
         if not pre:
-            hooks.n_outputs = len(tensors)
+            hooks.n_outputs, inputs, hooks.inputs = len(tensors), hooks.inputs, None
             if node is not None:
-                node.also_run, hooks.inputs = hooks.inputs, None
+                node.also_run = inputs
         if outputs is tensors:
             return out
         _as_stopped(outputs, tensors)
@@ -179,7 +179,7 @@ def _as_stopped(outputs, tensors):
 
 
 def _is_trained(tensor):
-    return isinstance(tensor, Parameter) and tensor.requires_grad and (tensor.is_floating_point() or tensor.is_complex())
+    return isinstance(tensor, Parameter) and tensor.requires_grad and is_float(tensor._value)
 
 
 def _find(value):

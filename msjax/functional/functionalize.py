@@ -34,7 +34,8 @@ from msjax.core.base.errors import describe
 from msjax.core.base.libraries import is_library
 from msjax.core.base.typing import PyTreeDef
 from msjax.core.door import ACTIVITY, VERSION, WORKER, CallbackBatch, ProgramUnderWay
-from msjax.engine.autograd.recording import GradientScope, Held, TracedTape
+from msjax.engine.autograd.memory import Held
+from msjax.engine.autograd.recording import GradientScope, TracedTape
 from msjax.nn.cell.base import Cell
 from msjax.nn.cell.hooks import hooks_of
 from msjax.ops.function.control.gradient import HookBackward, InsertGradientOf

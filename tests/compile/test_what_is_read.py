@@ -2,6 +2,7 @@
 
 import logging
 import types
+import warnings
 
 import pytest
 
@@ -295,3 +296,49 @@ def test_a_tensor_that_code_only_writes():
     f = ms.jit(net := Calls(call, latest=f32(1)))
     for n in range(3):
         assert f(f32(n)).asnumpy() == n and net.latest.asnumpy() == 2 * n
+
+
+def read_or(value, default):
+    try:
+        return float(value)
+    except Exception:
+        return default
+
+
+class Careful(nn.Cell):
+    """Catches whatever the value of a Tensor raises."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def construct(self, x):
+        self.seen.append(read_or(x.sum(), None))
+        return x * 2
+
+
+@pytest.mark.parametrize("compiled", [ms.jit, in_graph_mode])
+def test_code_that_catches_the_error_of_a_missing_value_runs_in_pynative_mode(compiled):
+    net = Careful()
+    fast = compiled(net)
+    with pytest.warns(UserWarning, match="runs in PyNative mode: float.. needs the value of a Tensor"):
+        for value in (1.0, 2.0):
+            assert fast(f32(value)).tolist() == [2 * value]
+    assert net.seen == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("compiled", [ms.jit, in_graph_mode])
+@pytest.mark.parametrize("replaces", [True, False])
+def test_a_hook_that_catches_the_error_of_a_missing_value_gets_the_value(compiled, replaces):
+    net, seen = nn.ReLU(), []
+
+    def hook(cell, inputs, output):
+        seen.append(read_or(output, None))
+        return output * 2 if replaces else output
+
+    net.register_forward_hook(hook)
+    fast = compiled(net)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one of them runs in PyNative mode
+        assert [fast(f32(value)).tolist() for value in (1.0, 2.0)] == ([[2.0], [4.0]] if replaces else [[1.0], [2.0]])
+    assert seen == [1.0, 2.0]

@@ -1,5 +1,7 @@
 """Hooks that return nothing, but write to Tensors or count: the same values as in PyNative mode, and each write once a run."""
 
+import functools
+import sys
 import warnings
 
 import pytest
@@ -64,6 +66,22 @@ def undeclared(log):
 HOOKS = [halve, assign, set_an_item, set_in_place, read_values, halve_and_count, undeclared]
 
 
+# Ways to write that the code of a hook doesn't name.
+def of_a_view(cell):
+    cell.weight[0][1:].mul_(0.5)
+
+
+def by_data(cell):
+    cell.weight.data = cell.weight * 0.5
+
+
+def of_a_tensor(cell):
+    cell.factor.mul_(0.5)
+
+
+WRITERS = [of_a_view, by_data, of_a_tensor]
+
+
 def weights_and_outputs(make, kind, compiled):
     net, log = nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), []
     net.calls = 0
@@ -79,6 +97,60 @@ def weights_and_outputs(make, kind, compiled):
 @pytest.mark.parametrize("make", HOOKS, ids=lambda make: make.__name__)
 def test_the_same_as_in_pynative_mode(make, kind):
     assert weights_and_outputs(make, kind, True) == weights_and_outputs(make, kind, False)
+
+
+class Scaled(nn.Dense):
+    def __init__(self):
+        super().__init__(2, 1, weight_init="ones", bias_init="zeros")
+        self.factor, self.calls = Tensor([1.0]), 0
+
+    def construct(self, x):
+        return super().construct(x) * self.factor
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
+def test_a_hook_whose_helper_writes_and_that_counts_does_both_once_a_run(write):
+    def run(compiled):
+        net, step = Scaled(), {"write": write}
+
+        def hook(cell, inputs):
+            cell.calls += 1
+            step["write"](cell)
+            return inputs if SWITCHED_ON else None
+
+        net.register_forward_pre_hook(hook)
+        function = ms.jit(net) if compiled else net
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it runs in PyNative mode
+            return [function(Tensor([[2.0, 3.0]])).tolist() for _ in range(3)], net.calls
+
+    assert run(compiled=True) == run(compiled=False)
+
+
+def calls_while_compiled(n):
+    """How many functions of msjax run while a network of `n` cells with Parameters is compiled, whose hooks are tried."""
+    record = {"f": lambda value: None}
+    net = nn.SequentialCell([nn.PReLU() for _ in range(n)])
+    for cell in net:
+        cell.register_forward_hook(lambda cell, inputs, output: record["f"](output))
+    calls, step, folder = 0, ms.jit(net), ms.__path__[0]
+
+    def count(frame, event, _argument):
+        nonlocal calls
+        calls += event == "call" and frame.f_code.co_filename.startswith(folder)
+
+    sys.setprofile(count)
+    try:
+        step(Tensor([1.0]))
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_a_hook_that_is_tried_costs_the_same_in_any_network():
+    calls_while_compiled(2)
+    few, more, most = map(calls_while_compiled, (10, 20, 40))
+    assert most - more < 2.1 * (more - few)
 
 
 def test_a_hook_that_only_writes_is_part_of_the_program():
@@ -132,3 +204,96 @@ def test_what_a_hook_writes_to_its_arguments_goes_on(kind, compiled):
     gradient = ms.grad(lambda x: tap(triple(x)) if kind == "operator" else triple(x))
     gradient = ms.jit(gradient) if compiled else gradient
     assert [gradient(Tensor([1.0, 3.0])).tolist() for _ in range(2)] == [WANTED[kind]] * 2
+
+
+LATEST = None
+
+
+class Store:
+    def __init__(self, found):
+        self.found = found
+
+    def __call__(self, cell, inputs, output):
+        self.found["fc"] = output
+
+    def put(self, value):
+        self.found["fc"] = value
+
+
+def in_partial(found, cell, inputs, output):
+    found["fc"] = output
+
+
+def into_global(cell, inputs, output):
+    global LATEST
+    LATEST = output
+
+
+class Features(nn.Cell):
+    """Returns what a hook of its layer has stored in the same run."""
+
+    def __init__(self, make):
+        super().__init__()
+        self.fc = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
+        self.found, self.latest = {"fc": None}, None
+        self.hook = self.fc.register_forward_hook(make(self))
+
+    def construct(self, x):
+        self.fc(x)
+        return self.latest if self.latest is not None else self.found["fc"] if self.found["fc"] is not None else LATEST
+
+    def item(self):
+        def hook(cell, inputs, output):
+            self.found["fc"] = output
+
+        return hook
+
+    def attribute(self):
+        def hook(cell, inputs, output):
+            self.latest = output
+
+        return hook
+
+    def by_a_function(self):
+        store = Store(self.found)
+
+        def hook(cell, inputs, output):
+            store.put(output)
+
+        return hook
+
+
+STORING = {
+    "item": Features.item,
+    "attribute": Features.attribute,
+    "by a function": Features.by_a_function,
+    "update": lambda net: lambda cell, inputs, output: net.found.update(fc=output),
+    "__setitem__": lambda net: lambda cell, inputs, output: net.found.__setitem__("fc", output),
+    "object": lambda net: Store(net.found),
+    "partial": lambda net: functools.partial(in_partial, net.found),
+    "global": lambda net: into_global,
+}
+
+
+@pytest.mark.parametrize("way", ["ms.jit", "graph mode"])
+@pytest.mark.parametrize("what", STORING)
+def test_what_a_hook_stores_is_read_in_the_same_run(what, way):
+    global LATEST
+    LATEST = None
+    net = Features(STORING[what])
+    if way == "graph mode":
+        ms.set_context(mode=ms.GRAPH_MODE)
+    step = ms.jit(net) if way == "ms.jit" else net
+    with pytest.warns(UserWarning, match="stores into what the code may read"):
+        assert [step(Tensor([[k, 1.0]])).tolist() for k in (1.0, 2.0, 3.0)] == [[[2.0]], [[3.0]], [[4.0]]]
+
+
+def test_what_only_hooks_store_is_no_hindrance():
+    net, found = nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), {}
+    net.register_forward_hook(lambda cell, inputs, output: found.__setitem__("out", output))
+    net.register_backward_hook(lambda cell, grad_input, grad_output: found.update(gradient=grad_input[0]))
+    step = ms.jit(lambda x: ms.grad(net)(x), fullgraph=True)
+    for k in (1.0, 2.0):
+        step(Tensor([[k, 1.0]]))
+        assert found["out"].tolist() == [[k + 1]] and found["gradient"].tolist() == [[1.0, 1.0]]
+    assert step.compilations() == 1

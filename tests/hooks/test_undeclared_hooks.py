@@ -169,3 +169,68 @@ def test_a_modifier_that_has_nothing_to_modify_is_no_callback(hook):
     assert "callback" not in step.lower(state).as_text()
     gradient = step(state)["layers"][0]["bias"][...]
     np.testing.assert_allclose(np.abs(gradient), [1, 1])
+
+
+class Slotted:
+    __slots__ = ("runs",)
+
+    def __init__(self):
+        self.runs = 0
+
+
+class Tally:
+    runs = 0
+    steps = []  # of all
+
+    @classmethod
+    def take(cls):
+        cls.runs += 1
+        cls.steps.append(cls.runs)
+
+
+class Recorder:
+    def __call__(self):
+        global RUNS_SO_FAR
+        RUNS_SO_FAR += 1
+
+
+RUNS_SO_FAR = 0
+
+
+def counters():
+    """{where a count is kept: (what counts one more, what reads the count)}"""
+    slotted, array, data, recorder = Slotted(), np.zeros(2), bytearray(), Recorder()
+
+    def in_slot():
+        slotted.runs += 1
+
+    def in_array():
+        array[1] += 1
+
+    Tally.runs, Tally.steps[:] = 0, []
+    return {
+        "a slot": (in_slot, lambda: slotted.runs),
+        "a numpy array": (in_array, lambda: array[1]),
+        "a bytearray": (lambda: data.append(1), lambda: len(data)),
+        "a class": (Tally.take, lambda: (Tally.runs + len(Tally.steps)) / 2),
+        "a global that a method names": (recorder, lambda: RUNS_SO_FAR),
+    }
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("where", counters())
+def test_a_hook_that_is_tried_counts_each_run_once(where, way):
+    global RUNS_SO_FAR
+    RUNS_SO_FAR = 0
+    model, (count, counted) = model_(), counters()[where]
+
+    def hook(module, args, output):
+        count()
+        return output * 2 if model is None else None
+
+    run = WAYS[way](model)
+    with hooks.register_forward_hook(model, hook, "layers.0"):
+        for _ in range(2):
+            jax.block_until_ready(run(X))
+        hooks.barrier()
+    assert counted() == 2

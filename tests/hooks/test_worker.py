@@ -1,5 +1,6 @@
 """The queue of hook calls: hooks slower than the program, hooks that fail, Ctrl-C and debuggers."""
 
+import sys
 import textwrap
 import threading
 import time
@@ -367,3 +368,11 @@ def test_thousands_of_steps_call_each_hook_once_in_order_and_leave_nothing(small
     gc.collect()
     assert len(gc.get_objects()) - objects < 1000 and WORKER._bytes == 0 and not WORKER._items
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < 20_000, "KiB"
+
+
+def test_an_interrupt_of_before_drops_no_later_calls(monkeypatch):
+    """As in the cells of a notebook that are run after one was interrupted."""
+    monkeypatch.setattr(sys, "last_value", KeyboardInterrupt(), raising=False)
+    called = threading.Event()
+    hooked(lambda value: called.set())(1.0)
+    assert called.wait(10)

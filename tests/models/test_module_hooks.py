@@ -310,3 +310,38 @@ def test_methods_by_name():
     np.testing.assert_allclose(found.gradients["logits"], np.ones((2, 5)))
     with pytest.raises(ValueError, match=r"no module matches where='embed\.nothing'"):
         hooks.register_forward_hook(model, print, "embed.nothing")
+
+
+TRANSFORMED = {
+    "grad": nnx.grad(lambda m, x: m(x).sum()),
+    "vmap": nnx.vmap(lambda m, x: m(x), in_axes=(None, 0)),
+    "remat in grad": nnx.grad(lambda m, x: nnx.remat(lambda m, x: m(x))(m, x).sum()),
+}
+
+
+@pytest.mark.parametrize("way", TRANSFORMED)
+@pytest.mark.parametrize("others", [True, False])
+def test_hooks_that_change_hooks_while_flax_runs_a_copy(way, others):
+    """flax writes the copy back to the user's module, whose class must not change before."""
+    model = nnx.Sequential(*(nnx.Linear(2, 2, rngs=nnx.Rngs(i)) for i in range(2)))
+    calls = []
+
+    def once(module, args, output):
+        calls.append("once")
+        handle.remove()
+        hooks.register_forward_hook(model, lambda *given: calls.append("new"), "layers.1")
+
+    handle = hooks.register_forward_hook(model, once, "layers.0")
+    if others:
+        hooks.register_forward_hook(model, lambda *given: calls.append("other"), "layers.0")
+    x = jnp.ones((1, 2))
+    TRANSFORMED[way](model, x)
+    assert "once" in calls and calls.count("once") == 1
+    assert (type(model.layers[0]) is nnx.Linear) is not others and type(model.layers[1]) is not nnx.Linear
+    calls.clear()
+    model(x)
+    assert calls == ["other"] * others + ["new"]
+    hooks.remove_all(model)
+    assert [type(layer) for layer in model.layers] == [nnx.Linear] * 2
+    graph, _ = nnx.split(model)
+    hash(graph)

@@ -218,7 +218,7 @@ def test_attribute(framework):
 
 
 def test_errors_of_attribute():
-    with pytest.raises(ValueError, match="'method' should be one of 'gradient x activation', 'integrated gradients'"):
+    with pytest.raises(ValueError, match="'method' should be 'gradient x activation', 'integrated gradients'"):
         hooks.attribute(NnxNet(), CLEAN, at="a", method="saliency")
     with pytest.raises(ValueError, match="needs other inputs"):
         hooks.attribute(NnxNet(), CLEAN, at="a", method="attribution patching")

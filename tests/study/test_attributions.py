@@ -58,7 +58,7 @@ def test_noise_tunnel():
     slopes = np.stack([slope(X + 0.3 * each) for each in np.asarray(drawn)])
     for kind, value in (("smoothgrad", slopes.mean(0)), ("smoothgrad_sq", (slopes**2).mean(0)), ("vargrad", slopes.var(0))):
         close(hooks.noise_tunnel(NET, X, metric=metric, key=key, noise=0.3, samples=8, kind=kind), value)
-    with pytest.raises(ValueError, match="'kind' should be one of smoothgrad, smoothgrad_sq, vargrad"):
+    with pytest.raises(ValueError, match="'kind' should be 'smoothgrad', 'smoothgrad_sq' or 'vargrad'"):
         hooks.noise_tunnel(NET, X, metric=metric, key=key, kind="mean")
 
 

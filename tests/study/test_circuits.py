@@ -121,7 +121,10 @@ def test_a_circuit_runs_alone(stream, patched, tmp_path):
 
 def test_attribution_of_edges_from_heads(stream):
     found = stream.edges(TOKENS, CORRUPT, metric=metric, heads=True)
-    kept = hooks.Circuit.of_senders([name for name in found.senders if name != "blocks.0.attn head 1"], found, heads=True)
+    kept = hooks.Circuit.of_senders([name for name in found.senders if name != "blocks.0.attn head 1"], found)
+    assert kept.heads and kept.complement().heads
+    with pytest.raises(KeyError, match=r"'blocks.0.attn head 7'; found are .*nearest to"):
+        found["blocks.0.attn head 7", "blocks.1"]
     of_head = jax.jit(
         lambda tokens: mixed(norm(jnp.asarray(EMBED)[tokens] + POSITIONS), LAYER[0]["qkv"])[..., 1, :] @ LAYER[0]["out"][1]
     )

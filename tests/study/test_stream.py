@@ -141,9 +141,11 @@ def test_errors_of_stream():
         hooks.stream(stream.model, "layers.*").decompose(TOKENS)
     with pytest.raises(ValueError, match=r"no place with floating-point values was selected by 'nrom'.*nearest.*'norm'"):
         stream.decompose(TOKENS, at="nrom")
+    with pytest.raises(KeyError, match=r"'blocks.0.atn'; found are 'embed', .*nearest to 'blocks.0.atn': 'blocks.0.attn'"):
+        stream.decompose(TOKENS)["blocks.0.atn"]
     with pytest.raises(ValueError, match="'embed' is no sum of what blocks add"):
         stream.decompose(TOKENS, at="embed")
-    with pytest.raises(TypeError, match=r"'blocks' should be a path, but got"):
+    with pytest.raises(TypeError, match=r"'blocks' should be a str, but got"):
         hooks.stream(stream.model, 3)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"should be an axis of 'blocks.0.mlp.down:in', of shape"):
         stream.decompose(TOKENS, split={"blocks.*.mlp.down:in": (-1, 4)})

@@ -21,6 +21,8 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from msjax.core.base.libraries import of_library
+
 # Methods of builtin containers and files that return None.
 _NONE_METHODS = frozenset(
     "append extend insert remove clear sort reverse add update discard appendleft extendleft rotate put put_nowait "
@@ -35,6 +37,9 @@ _WRITERS = re.compile(
     "(add|addmm|clamp|copy|div|exp|fill|fill_diagonal|floor|floor_divide|index_add|index_copy|index_fill|index_put|log|masked_fill|"
     "masked_scatter|mul|put|remainder|scatter|set|sigmoid|sign|sub|tanh|zero)_"
 )
+
+# Methods of a dict that give it items, other than one by one.
+_ITEM_METHODS = frozenset(("update", "setdefault", "__setitem__"))
 
 # Methods assumed to return None if their object is unknown, as in ``found[name].append(x)``.
 _LIST_METHODS = frozenset(("append", "extend", "appendleft", "extendleft"))
@@ -161,6 +166,46 @@ def _writes(code, first):
     return False
 
 
+def stores(fn: Callable[..., Any]) -> list[tuple[Any, str | None]]:
+    """What the code of a hook, and of the user's functions that it calls, stores into, as far as it tells:
+    (container, None) of items, (object, name) of attributes, (namespace, name) of globals, (cell, name) of variables of a closure.
+    """
+    return _stores(fn, 0) if sys.version_info[:2] in READ else []
+
+
+def _stores(fn, depth):
+    given, keywords = (), {}
+    while isinstance(fn, functools.partial):
+        given, keywords, fn = (*fn.args, *given), {**fn.keywords, **keywords}, fn.func
+    owner = getattr(fn, "__self__", None)
+    if isinstance(fn, (types.BuiltinMethodType, types.MethodWrapperType)):
+        return [(owner, None)] if isinstance(owner, dict) and fn.__name__ in _ITEM_METHODS else []
+    function = getattr(fn, "__func__", fn)
+    if not isinstance(function, types.FunctionType):
+        function, owner = inspect.getattr_static(type(fn), "__call__", None), fn
+    if depth > 3 or not isinstance(function, types.FunctionType) or of_library(function):
+        return []
+    code, names = function.__code__, _names_in_function(function, owner)
+    names.local.update(zip(code.co_varnames[owner is not None :], given), **keywords)
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
+    found, pair = [], _UNKNOWN
+    for n, now in enumerate(instructions):
+        if isinstance(now.argval, tuple):  # what is assigned may be loaded by one instruction with what it is assigned to
+            pair = names.local.get(now.argval[-1], _UNKNOWN)
+        if now.opname == "STORE_GLOBAL":
+            found.append((function.__globals__, now.argval))
+        elif now.opname == "STORE_DEREF" and now.argval in code.co_freevars:
+            found.append(((function.__closure__ or ())[code.co_freevars.index(now.argval)], now.argval))
+        elif now.opname in ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE"):
+            target, _ = _called(instructions[: n + 1], names, pair)
+            if target is not _UNKNOWN:
+                found.append((target, now.argval if now.opname == "STORE_ATTR" else None))
+        elif now.opname.startswith("CALL"):
+            callee, _ = _called(instructions[: n + 1], names)
+            found += [] if callee is _UNKNOWN or isinstance(callee, type) else _stores(callee, depth + 1)
+    return found
+
+
 def computes(fn: Callable[..., Any]) -> bool:
     """True if the code of `fn` says that it may return a value that it has computed or made: then it is no mere observer."""
     function, _ = _readable(fn)
@@ -264,17 +309,18 @@ def _calls_for_nothing(instructions, function, owner, depth) -> bool:
     return callable(callee) and _returns_none(callee, depth + 1)
 
 
-def _called(instructions, names):
+def _called(instructions, names, callee=_UNKNOWN):
     """(callee, attribute name or None) of the call with which the instructions end; the callee may be _UNKNOWN.
 
-    The callee is the expression that begins at the same position as the call; the arguments begin later.
+    The callee is the expression that begins at the same position as the call; the arguments begin later. So does what is assigned to.
 
     Args:
         instructions: those of one function, from its beginning.
         names (_Names): what its names stand for.
+        callee: with what the expression begins, if no instruction of its own tells.
     """
     start = _start(instructions[-1])
-    callee, attribute = _UNKNOWN, None
+    attribute = None
     if start is None:
         return callee, attribute
     # Where Python has CALL_KW, the names of the keywords are a constant before it, at the position of the call.

@@ -87,6 +87,18 @@ def near(text: str, names: Iterable[str]) -> str:
     return f"; nearest to {text!r}: {', '.join(map(repr, found))}" if found else ""
 
 
+def number_among(name: str, names: Iterable[str]) -> int:
+    """The number of a name among others.
+
+    Raises:
+        KeyError: it is none of them.
+    """
+    names = list(names)
+    if name not in names:
+        raise KeyError(f"{name!r}; found are {', '.join(map(repr, names[:30]))}{near(name, names)}")
+    return names.index(name)
+
+
 def callable_name(fn: Callable[..., Any]) -> str:
     """A hook or function as messages name it: its qualified name and where it is defined."""
     fn = getattr(fn, "__wrapped__", fn)

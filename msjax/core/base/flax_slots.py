@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from flax import nnx
+from flax.nnx import graphlib
 
 _Module = TypeVar("_Module", bound=nnx.Module)
 
@@ -77,6 +78,18 @@ def without_attribute(attributes: dict[str, Any], name: str) -> dict[str, Any]:
     if nodes is not None:
         kept[MODULE_STATE[1]] = type(nodes)({key: value for key, value in nodes.items() if key != name})
     return kept
+
+
+def transformation_of(module: Any) -> Any:
+    """What goes when the transformation of flax in this thread is over that runs a copy of a module and writes it back; None if there is none.
+
+    flax refuses to write back to a module whose class has changed meanwhile, when it has taken the attributes of others already.
+    """
+    for contexts in graphlib.GRAPH_CONTEXT.update_context_stacks.values():
+        for context in contexts:
+            if module in (context.outer_ref_outer_index or ()):
+                return context
+    return None
 
 
 class ToldOfWrites:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -31,7 +32,7 @@ class OwnOutput:
 
 
 def same_items(container: Any, before: Any) -> bool:
-    """Whether a list, deque, set or dict holds the same objects as a copy of it that was made before."""
+    """Whether a list, bytearray, deque, set or dict holds the same objects as a copy of it that was made before."""
     if isinstance(container, dict):
         return container.keys() == before.keys() and all(container[key] is value for key, value in before.items())
     if isinstance(container, set):
@@ -50,14 +51,17 @@ def put_back(container: Any, before: Any, left: Iterable[str] = ()) -> bool:
         before = {key: value for key, value in before.items() if key not in left} | kept
     if same_items(container, before):
         return False
+    # The builtin class's own methods: a subclass may do other things in them, as Counter.update adds.
+    kind: Any = next(kind for kind in (OrderedDict, dict, set, deque, list, bytearray) if isinstance(container, kind))
     if isinstance(container, dict):
         # Not emptied, as it may have an object's attributes, unless only that brings the order of its keys back.
         for key in container.keys() - before.keys():
-            del container[key]
+            kind.__delitem__(container, key)
         if [key for key in container if key not in kept] != [key for key in before if key not in kept]:
-            container.clear()
-        container.update(before)
+            kind.clear(container)
+        for key, value in before.items():
+            kind.__setitem__(container, key, value)
     else:
-        container.clear()
-        (container.update if isinstance(container, set) else container.extend)(before)
+        kind.clear(container)
+        (set.update if kind is set else kind.extend)(container, before)
     return True

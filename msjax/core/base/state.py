@@ -142,6 +142,11 @@ class State(threading.local):
         if self.trace is not None:
             self.trace.see(operands)
 
+    def wrote(self, tensor: Any) -> None:
+        """A Tensor that is no view has got another value."""
+        if self.trace is not None:
+            self.trace.wrote(tensor)
+
     def stops_gradients(self) -> None:
         """`ops.stop_gradient` is called."""
         if self.trace is not None:
@@ -185,14 +190,18 @@ class ProgramUnderWay:
         falls_back: whether code that can't become part of the program runs in PyNative mode instead.
         stops_gradients: True once `ops.stop_gradient` was called.
         groups: the groups of processes over which the program communicates.
+        writes: how often the code has written to variables of the program so far.
         functional: whether it is a functionalized network that runs, under any jax transformation or none.
+        lacks: what was missing when code first asked for a value that isn't known yet; the code may have caught the error.
         draws: [(operator and its seed, state)] of the random operators that the code calls, in their order. Code that is traced again
             finds its states there.
     """
 
     uses_callbacks = stops_gradients = False
+    writes = 0
     falls_back = False
     functional = False
+    lacks: str | None = None
 
     def __init__(self):
         self.groups: set[Any] = set()
@@ -217,6 +226,9 @@ class ProgramUnderWay:
         """Whether jax differentiates this program's own values, where a node that calls hooks with gradients is not on the tape."""
         return False
 
+    def observed(self, fn: Callable[..., Any], what: str) -> None:
+        """Called with an observer that is to be called after each run, and its description."""
+
     def comes_to_node(self) -> None:
         """Called before a node whose hooks get gradients of jax's is put into the program."""
 
@@ -235,9 +247,8 @@ class ProgramUnderWay:
     def see(self, operands: Sequence[Any]) -> None:
         """Called with the operands of every operator."""
 
-    def held_values(self) -> Sequence[Any]:
-        """What the variables of the program hold at this point of its code."""
-        return ()
+    def wrote(self, tensor: Any) -> None:
+        """Called when the code has written to a Tensor, which is no view."""
 
     def refuse(self, why: str) -> None:
         """Give the program up, if it falls back to PyNative mode; `why` is a sentence."""

@@ -9,22 +9,17 @@ and it is an observer.
 
 from __future__ import annotations
 
-import collections
 import contextlib
-import functools
-import inspect
-import sys
-import types
 import warnings
 from collections.abc import Callable, Sequence
+from operator import is_not
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
 
 from msjax.core.base.arrays import TracedValueError, is_tracer, known_value, staged
-from msjax.core.base.code import globals_in
-from msjax.core.base.reversible import OwnOutput, put_back, same_items
 from msjax.core.base.state import ACTIVITY, STATE, State
+from msjax.core.base.trial_run import TrialRun
 from msjax.core.base.typing import PyTree
 from msjax.core.hooks.events import Event, HookCall, Template
 from msjax.core.hooks.hook import computes, users_hook
@@ -175,13 +170,14 @@ class TracedDelivery(Delivery):
     ) -> PyTree:  # fmt: skip
         values = frame.values
         leaves, treedef, at = values.find(given)
-        unknown = [i for i in at if is_tracer(values.raw(leaves[i]))]
-        known = [known_value(values.raw(leaves[i])) for i in unknown]
-        if all(k is not None for k in known) and (unknown or not staged()):
+        traced = {i: array for i in at if is_tracer(array := values.raw(leaves[i]))}
+        if all(known_value(array) is not None for array in traced.values()) and (traced or not staged()):
             # An eager jax.grad: the values are there.
-            for i, value in zip(unknown, known):
-                leaves[i] = values.made(value)
+            for i, array in traced.items():
+                leaves[i] = values.made(known_value(array))
             return super().observe(frame, fn, jax.tree.unflatten(treedef, leaves), place, carried)
+        if STATE.trace is not None:
+            STATE.trace.observed(fn, place.text(fn))
         template = Template(given, values)
         event = HookCall(fn, frame.head(), template, place, slot)
         ACTIVITY.late_slots = ACTIVITY.late_slots or (slot is not None and not self.outputs)
@@ -196,12 +192,9 @@ class TracedDelivery(Delivery):
         if slot is not None or hook.observes:
             return None, self.observe(frame, fn, given, place, carried, slot)
         trace = STATE.trace
-        attempt = None if hook.traced else TrialRun(fn, trace is None, values.during(frame.subject))
-
-        def held():
-            return [] if trace is None or attempt is None else [*trace.held_values(), *values.arrays(given)]
-
-        before = held()
+        attempt = None if hook.traced else TrialRun(users_hook(fn), trace is None, values.during(frame.subject))
+        tried = trace if attempt is not None else None
+        writes, before = (0, []) if tried is None else (tried.writes, values.arrays(given))
         try:
             with attempt or contextlib.nullcontext():
                 result = frame.call(fn, given)
@@ -223,7 +216,7 @@ class TracedDelivery(Delivery):
             changed = (nothing or result is carried) and attempt.undo()
             # Text that msjax's own programs print is part of them already.
             if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
-                if any(a is not b for a, b in zip(before, held())):
+                if tried is not None and (tried.writes > writes or any(map(is_not, before, values.arrays(given)))):
                     self._refuse(place, fn)
 
                 def ignored(*args):  # what ``found.setdefault("x", output)`` returns replaces nothing either
@@ -252,137 +245,3 @@ the program has run ({error}). Split it into two hooks:
   1. one that computes with {values.noun}s and returns the new value;
   2. one that reads values ({values.reading}, float, if, print) and returns None: it is called after each run, with concrete values.
 If it never returns anything else than None, register it with observe=True. Or {values.uncompiled}."""
-
-
-# ---- a run on values that are not known yet, which tells whether a hook is part of the program; what it has changed can be undone
-
-# How far a hook's containers and objects are looked into, and how many items a container may hold for that.
-_DEPTH, _MOST_ITEMS = 4, 1000
-_CONTAINERS = (list, dict, set, collections.deque)
-
-
-class TrialRun:
-    """A context manager around the run of a hook: what it prints is held back, and what it changes is remembered.
-
-    Remembered are the names that its code uses, the containers among them, and the attributes of objects and of what it gets as its first argument. What else it does (files that it
-    writes, iterators that it moves on) can't be undone.
-
-    Args:
-        fn: the hook.
-        holds_text: whether what it prints is held back. A program that msjax compiles has its own stdout, whose text is part of the program.
-        subject: its first argument, or None.
-    """
-
-    def __init__(self, fn: Callable[..., Any], holds_text: bool, subject: Any = None):
-        self._texts: list[str] = []
-        self._held = OwnOutput(self._texts.append, sys.stdout) if holds_text else None
-        self._seen: dict[int, Any] = {}
-        # (whether it is what it was, what makes it so again) of all that is remembered.
-        self._kept: list[tuple[Callable[[], bool], Callable[[], Any]]] = []
-        self._visit(users_hook(fn), 0)
-        if subject is not None and id(subject) not in self._seen:
-            self._subject(subject)
-
-    def __enter__(self) -> Self:
-        if self._held is not None:
-            sys.stdout = self._held
-        return self
-
-    def __exit__(self, *_exception: Any) -> None:
-        if self._held is not None and sys.stdout is self._held:
-            sys.stdout = self._held.outer
-
-    def keep(self) -> None:
-        """The run counts: what it has printed is printed."""
-        if self._texts:
-            sys.stdout.write("".join(self._texts))
-
-    def undo(self) -> bool:
-        """The run does not count: put back what it has changed. Returns whether there was anything."""
-        changed = [restore for is_same, restore in self._kept if not is_same()]
-        for restore in changed:
-            restore()
-        return bool(changed)
-
-    def changes(self) -> bool:
-        """Whether the run has changed what it can put back."""
-        return not all(is_same() for is_same, _ in self._kept)
-
-    # ---- what is within reach
-
-    def _visit(self, value, depth):
-        if depth > _DEPTH or id(value) in self._seen:
-            return
-        self._seen[id(value)] = value
-        if isinstance(value, types.FunctionType):
-            self._function(value, depth)
-        elif isinstance(value, types.MethodType):
-            self._visit(value.__self__, depth)
-            self._visit(value.__func__, depth)
-        elif isinstance(value, functools.partial):
-            for part in (value.func, *value.args, *value.keywords.values()):
-                self._visit(part, depth + 1)
-        elif isinstance(value, types.BuiltinMethodType):
-            self._visit(value.__self__, depth)
-        elif isinstance(value, _CONTAINERS):
-            self._container(value, depth)
-        elif isinstance(value, tuple):
-            for item in value[:_MOST_ITEMS]:
-                self._visit(item, depth + 1)
-        elif not isinstance(value, (type, types.ModuleType)) and type(value).__module__.partition(".")[0] not in _NO_STATE:
-            attributes = getattr(value, "__dict__", None)
-            if isinstance(attributes, dict):
-                self._container(attributes, depth)
-            call = inspect.getattr_static(type(value), "__call__", None)
-            if depth == 0 and isinstance(call, types.FunctionType):
-                self._function(call, depth)
-
-    def _container(self, container, depth):
-        before = container.copy()
-        self._kept.append((lambda: same_items(container, before), lambda: put_back(container, before)))
-        if len(container) <= _MOST_ITEMS:
-            for item in container.values() if isinstance(container, dict) else list(container):
-                self._visit(item, depth + 1)
-
-    def _subject(self, subject):
-        attributes = getattr(subject, "__dict__", {})
-
-        def public():
-            return {name: value for name, value in attributes.copy().items() if not name.startswith("_")}
-
-        before = public()
-        self._kept.append(
-            (
-                lambda: same_items(public(), before),
-                lambda: put_back(attributes, before, [name for name in attributes if name.startswith("_")]),
-            )
-        )
-        for value in before.values():
-            if isinstance(value, _CONTAINERS):
-                self._container(value, 1)
-
-    def _function(self, function, depth):
-        for cell in function.__closure__ or ():
-            try:
-                self._variable(cell, cell.cell_contents)
-            except ValueError:  # not assigned yet
-                continue
-            self._visit(cell.cell_contents, depth + 1)
-        for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-            self._visit(default, depth + 1)
-        for name in globals_in(function.__code__):
-            value = function.__globals__.get(name, _MISSING)
-            self._global(function.__globals__, name, value)
-            self._visit(value, depth + 1)
-
-    def _variable(self, cell, value):
-        self._kept.append((lambda: cell.cell_contents is value, lambda: setattr(cell, "cell_contents", value)))
-
-    def _global(self, namespace, name, value):
-        restore = functools.partial(namespace.pop, name) if value is _MISSING else lambda: namespace.update({name: value})
-        self._kept.append((lambda: namespace.get(name, _MISSING) is value, restore))
-
-
-_MISSING = object()
-# Modules whose objects are no user's.
-_NO_STATE = frozenset(("jax", "jaxlib", "numpy", "flax", "builtins", "msjax", "haiku", "equinox"))

@@ -133,9 +133,9 @@ class HookCall(Event):
     def __call__(self, arrays: Sequence[Any]) -> None:
         self.call(self.fn(), arrays)
 
-    def call(self, fn: Callable[..., Any], arrays: Sequence[Any]) -> None:
-        """Call a hook with the values of a run."""
-        result = fn(*[get() for get in self.head], *self.args.fill(arrays))
+    def call(self, fn: Callable[..., Any], arrays: Sequence[Any], fill: Callable[[Sequence[Any]], Any] | None = None) -> None:
+        """Call a hook with the values of a run; `fill` makes its arguments of them, if not `args` does."""
+        result = fn(*[get() for get in self.head], *(fill or self.args.fill)(arrays))
         if result is not None:
             check_observer_result(result, self.place, fn)
 
@@ -264,6 +264,10 @@ class Template:
     @functools.cached_property
     def fill(self) -> Callable[[Sequence[Any]], Any]:
         """A function from the arrays for the holes to the value."""
+        return self.filled_from(None)
+
+    def filled_from(self, numbers: Sequence[int] | None) -> Callable[[Sequence[Any]], Any]:
+        """A function from arrays to the value; `numbers` says which of them are for the holes, None for all in order."""
         names: dict[str, Any] = {}
 
         def name(value):
@@ -271,5 +275,8 @@ class Template:
             names[key] = value
             return key
 
-        code = [p if p.__class__ is str else f"o[{p}]" if p.__class__ is int else name(p[0]) for p in self._code]
+        code = [
+            p if p.__class__ is str else f"o[{p if numbers is None else numbers[p]}]" if p.__class__ is int else name(p[0])
+            for p in self._code
+        ]
         return eval(f"lambda o: {''.join(code)}", names)

@@ -114,8 +114,10 @@ class Hook:
 
     @property
     def observes(self) -> bool:
-        """Whether it is to be called after each run."""
-        return not self.writes and observes(self.fn, self.observe, self.traced)
+        """Whether it is to be called after each run; what the user said of it counts first."""
+        if self.observe is not None or self.traced is not None:
+            return self.observe or self.traced is False
+        return not self.writes and only_observes(self.fn)
 
     @functools.cached_property
     def key(self) -> tuple[Any, ...]:
@@ -146,15 +148,6 @@ def _is_its_code(fn):
 
 
 # ---- observers and modifiers: as the user says, or else as the code of hooks tells, without running them
-
-
-def observes(fn: Callable[..., Any], observe: bool | None = None, traced: bool | None = None) -> bool:
-    """True if a hook is to be called after each run; what the user said of it counts first."""
-    if observe is not None:
-        return bool(observe)
-    if traced is not None:
-        return not traced
-    return only_observes(fn)
 
 
 class Adapter:

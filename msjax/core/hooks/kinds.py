@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeGuard
@@ -16,6 +17,7 @@ import numpy as np
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, describe, owner_named
+from msjax.core.base.state import STATE
 
 
 def replaces_nothing(result: object) -> bool:
@@ -135,24 +137,26 @@ def _is_of_nnx(value):
 
 
 class HookPlace(NamedTuple):
-    """Where a hook stands, for messages.
+    """Where a hook stands, for messages. The owner's path, for which a network is searched, is found when a message needs it.
 
     Attributes:
         kind: such as "forward hook".
-        owner: the owner of hooks around it, as `owner_named` names it.
+        owners: weak references to the owners of hooks around it, the innermost last: a program that a network keeps must not keep the network.
     """
 
     kind: str
-    owner: str = ""
+    owners: tuple[weakref.ref[Any], ...] = ()
 
     @classmethod
     def within(cls, kind: str, owners: Sequence[Any] | None = None) -> HookPlace:
         """That of a hook of these owners, the innermost last; by default, of those that are being called."""
-        return cls(kind, owner_named(owners))
+        return cls(kind, tuple(map(weakref.ref, STATE.owners if owners is None else owners)))
 
     def text(self, fn: Callable[..., Any]) -> str:
         """The hook that stands there, as messages name it."""
-        return f"the {self.kind} {callable_name(fn)}" + (f" of {self.owner}" if self.owner else "")
+        owners = [owner for ref in self.owners if (owner := ref()) is not None]
+        of = f" of {owner_named(owners)}" if owners and len(owners) == len(self.owners) else ""
+        return f"the {self.kind} {callable_name(fn)}{of}"
 
     def sentence(self, fn: Callable[..., Any]) -> str:
         """The same at the beginning of a sentence."""

@@ -109,6 +109,8 @@ class _Worker:
             from_hook: whether a hook runs the program.
             sharded: whether the program runs on several devices.
         """
+        if self._main_thread_was_interrupted():
+            self.drop()  # what comes now was asked for after Ctrl-C, as by the next cell of a notebook
         size = sum(v.nbytes for v in values)
         from_hook = from_hook or STATE.hooks_run
         with self._room:

@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base import jax_slots
+from msjax.core.base.compiler_options import lasting_barriers
 from msjax.core.base.typing import JaxArray
 from msjax.core.hooks.batching import COLLECTED, CallsAsOutputs, hook_p
-from msjax.core.hooks.events import Event, Template, each_lane
+from msjax.core.hooks.events import Event, HookCall, Template, each_lane
 from msjax.core.hooks.places import Measure
 from msjax.core.jaxprs.control_flow import FINAL_RULES, Once, devices, scan_steps
 from msjax.core.jaxprs.evaluate import Plain
@@ -73,26 +74,37 @@ class AfterRun:
     ):
         everything = _events_of(events)
         self.observes = True in {event.observes for event in everything}
-        self._events = sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0)
-        self._changing = [e for e in dict.fromkeys(everything) if e.slot is not None]
         self._waits_for = frozenset(everything) if FromCallbacks in map(type, _leaves(events)) else None
-        self._result, self._holes, self._numbers = result, holes, numbers
+        self._make, self._numbers = None if result is None else result.filled_from(holes), numbers
+        # Hook calls that happen once in each run, as nearly all do, with a function of the outputs that makes their arguments; all else.
+        self._entries: list[tuple[Any, Any]] = []
+        for entry in sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0):
+            if isinstance(entry, Happens) and isinstance(entry.event, HookCall) and entry.count is None and not entry.lanes:
+                at = [n if numbers is None else numbers[n] for n in entry.values]
+                self._entries.append((entry.event, entry.event.args.filled_from(at)))
+            else:
+                self._entries.append((entry, None))
+        others = [entry for entry, fill in self._entries if fill is None]
+        self._changing = [event for event in dict.fromkeys(_events_of(others)) if event.slot is not None]
 
     def __call__(self, outputs: Sequence[JaxArray]) -> Any:
         if self._waits_for is not None:
             jax.block_until_ready(outputs)
             jax.effects_barrier()
-        numbers = self._numbers
-        rows = _Rows(outputs if numbers is None else [outputs[n] for n in numbers])
-        present = {event: event.present() for event in self._changing}
+        fns = iter([call.fn() for call, fill in self._entries if fill is not None])
+        present, numbers = {event: event.present() for event in self._changing}, self._numbers
         try:
-            _happen(self._events, rows, (), present)
+            for entry, fill in self._entries:
+                if fill is not None:
+                    entry.call(next(fns), outputs, fill)
+                else:
+                    _happen([entry], _Rows(outputs if numbers is None else [outputs[n] for n in numbers]), (), present)
             if self._waits_for is not None:
                 _rest_from_callbacks(self._waits_for, present)
         finally:
             if self._waits_for is not None:
                 COLLECTED.clear()  # of an event that failed
-        return None if self._result is None else self._result.fill([outputs[n] for n in self._holes])
+        return None if self._make is None else self._make(outputs)
 
 
 def _leaves(entries):
@@ -342,17 +354,21 @@ class Observing:
 
     Args:
         closed: its jaxpr.
+        once: whether the program will be compiled with `options`.
 
     Attributes:
+        options: of the compiler, so that what follows reads the events' values, and does not compute them anew; may be empty.
         run: a function of its inputs that returns (its outputs, the values of the events).
         events: what happens after a run: Happens, Loop and FromCallbacks objects, which name the values by their numbers. Known when
             `run` has been traced.
     """
 
-    def __init__(self, closed: jex.ClosedJaxpr):
+    def __init__(self, closed: jex.ClosedJaxpr, once: bool = False):
         self.closed = closed
         self.events: list[Any] = []
         inner = any(any(_events_in(each.eqns)) for eqn in closed.jaxpr.eqns for each in jax_slots.inner_jaxprs(eqn.params))
+        events = not inner and any(_events_in(closed.jaxpr.eqns))
+        self.options: dict[str, Any] = lasting_barriers(closed.jaxpr) if once and events else {}
         self.run: Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] = self._interpreted if inner else self._flat()
 
     def outputs_that_are_inputs(self) -> set[int]:
@@ -377,18 +393,24 @@ class Observing:
     def _flat(self):
         """All events are at the program's own level: their values become results of its jaxpr."""
         jaxpr, eqns, numbers, more = self.closed.jaxpr, [], {}, []
+        read = {id(v): v for v in (*jaxpr.constvars, *jaxpr.invars)}  # in the place of a value
         for eqn in jaxpr.eqns:
             if eqn.primitive is not hook_p:
-                eqns.append(eqn)
+                invars = [read.get(id(v), v) for v in eqn.invars]
+                eqns.append(eqn if invars == eqn.invars else eqn.replace(invars=invars))
                 continue
             for bound in eqn.params["bound"]:
                 values = []
                 for v in map(eqn.invars.__getitem__, bound.at):
                     values.append(numbers.setdefault(id(v), len(more)))
                     if values[-1] == len(more):
-                        more.append(v)
+                        if self.options and id(v) not in read:
+                            eqns.append(jax_slots.barrier(v))
+                            read[id(v)] = eqns[-1].outvars[0]
+                        more.append(read.get(id(v), v))
                 self.events.append(Happens(bound.event, tuple(values), None, bound.lanes))
-        many, outvars = len(eqns) >= _MANY and not any(map(_is_replaced, eqns)), [*jaxpr.outvars, *more]
+        many = len(eqns) >= _MANY and not any(map(_is_replaced, eqns))
+        outvars = [*[read.get(id(v), v) for v in jaxpr.outvars], *more]
         if many:
             eqns, outvars = _without_repetitions(eqns, outvars)
         flat = jax_slots.jaxpr_of([*jaxpr.constvars, *jaxpr.invars], outvars, eqns, "program")

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.checks import check_kind
-from msjax.core.base.errors import called, check_arity, check_function, describe, near
+from msjax.core.base.errors import called, check_arity, check_function, describe, near, number_among
 from msjax.core.hooks.places import Edits, Tracing, split_part
 from msjax.core.jaxprs.control_flow import RULES
 from msjax.core.jaxprs.interpreter import Interpreter, Program
@@ -43,8 +43,7 @@ class Captured(NamedTuple):
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, str):
             return tuple.__getitem__(self, key)
-        if key not in self.activations:
-            raise KeyError(f"{key!r}; found are {', '.join(map(repr, list(self.activations)[:30]))}{near(key, self.activations)}")
+        number_among(key, self.activations)
         return self.activations[key]
 
     def view(self, edited: Iterable[str] = ()) -> dict[str, Any]:

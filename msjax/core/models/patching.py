@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.core.base.checks import check_one_of
 from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.hooks.places import WholeEdit
@@ -253,10 +254,7 @@ def attribute(
         [9.]
     """
     at = (at,) if isinstance(at, str) else tuple(at)
-    if method not in _METHODS:
-        raise ValueError(
-            f"For 'attribute', 'method' should be one of {', '.join(map(repr, _METHODS))}, but got {describe(method)}."
-        )
+    check_one_of(method, _METHODS, "method", "attribute")
     if method == "attribution patching" and corrupt is None:
         raise ValueError("For 'attribute', 'attribution patching' needs other inputs: corrupt=...")
     if metric is not None:

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.checks import check_int
+from msjax.core.base.checks import check_int, check_one_of
+from msjax.core.base.compiler_options import options_of_few_runs
 from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.capture import capture_options
@@ -98,7 +99,7 @@ def _on_input(who, model, call, wrt, metric, key, work, *given):
         return work(lambda x: _each(metric, result_of(pure, state, wrt.replaced(call, x)), x.shape[0]), x, *given)
 
     with on_behalf_of(who):
-        return run_kept(model, (who, wrt, Same(metric), *key), program, call, given)
+        return run_kept(model, (who, wrt, Same(metric), *key), program, call, given, options=options_of_few_runs)
 
 
 def _slope(numbers, x):
@@ -194,10 +195,8 @@ def noise_tunnel(
         An array of the input's shape.
     """
     kinds = {"smoothgrad": lambda v: v.mean(0), "smoothgrad_sq": lambda v: (v**2).mean(0), "vargrad": lambda v: v.var(0)}
-    if kind not in kinds or method not in ("gradient", "integrated gradients"):
-        raise ValueError(
-            f"For 'noise_tunnel', 'kind' should be one of {', '.join(kinds)}, and 'method' \"gradient\" or \"integrated gradients\", but got {kind!r} and {method!r}."
-        )
+    check_one_of(kind, kinds, "kind", "noise_tunnel")
+    check_one_of(method, ("gradient", "integrated gradients"), "method", "noise_tunnel")
     call = call_of(args, kwargs)
     at = _checked("noise_tunnel", call, wrt, metric, baseline, samples=samples, steps=steps)
 
@@ -352,4 +351,5 @@ def conductance(
         return _integral(of, steps, x.dtype)
 
     with on_behalf_of("conductance"):
-        return dict(run_kept(model, ("conductance", at, of_input, Same(metric), steps), program, call, baseline))
+        key = "conductance", at, of_input, Same(metric), steps
+        return dict(run_kept(model, key, program, call, baseline, options=options_of_few_runs))

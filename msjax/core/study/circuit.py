@@ -12,6 +12,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_int
 from msjax.core.base.errors import near
+from msjax.core.study.heads import is_head
 
 if TYPE_CHECKING:
     from msjax.core.study.edges import Edges
@@ -33,7 +34,7 @@ class Circuit:
     Args:
         edges: pairs (sender, reader).
         senders, readers: all that the model has, as `Stream.edges` finds them.
-        heads (bool): whether senders are heads.
+        heads (bool, optional): whether heads of attention are senders. Default: as the senders are named.
 
     Raises:
         ValueError: an edge is none of the model's.
@@ -45,9 +46,12 @@ class Circuit:
         [[0, 1], [0, 0]] 3
     """
 
-    def __init__(self, edges: Iterable[tuple[str, str]], senders: Iterable[str], readers: Iterable[str], *, heads: bool = False):
+    def __init__(
+        self, edges: Iterable[tuple[str, str]], senders: Iterable[str], readers: Iterable[str], *, heads: bool | None = None
+    ):
         self.edges = frozenset((str(a), str(b)) for a, b in edges)
-        self.senders, self.readers, self.heads = tuple(senders), tuple(readers), heads
+        self.senders, self.readers = tuple(senders), tuple(readers)
+        self.heads = any(map(is_head, self.senders)) if heads is None else heads
         for ends, names, what in ((0, self.senders, "sender"), (1, self.readers, "reader")):
             for name in sorted({edge[ends] for edge in self.edges} - set(names)):
                 raise ValueError(
@@ -55,11 +59,11 @@ class Circuit:
                 )
 
     @classmethod
-    def strongest(cls, scores: Edges, count: int, *, heads: bool = False) -> Circuit:
+    def strongest(cls, scores: Edges, count: int, *, heads: bool | None = None) -> Circuit:
         """The circuit of so many edges, those whose scores are largest in size.
 
         Args:
-            scores: as `Stream.edges` returns them; `heads` as they were computed.
+            scores: as `Stream.edges` returns them.
         """
         check_int(count, "count", "Circuit.strongest", low=0)
         values = np.asarray(scores.values, "float64")
@@ -69,7 +73,7 @@ class Circuit:
         return cls(chosen, scores.senders, scores.readers, heads=heads)
 
     @classmethod
-    def of_senders(cls, kept: Iterable[str], scores: Edges, *, heads: bool = False) -> Circuit:
+    def of_senders(cls, kept: Iterable[str], scores: Edges, *, heads: bool | None = None) -> Circuit:
         """The circuit of some modules or heads, with all edges from them."""
         return cls(
             [(sender, reader) for sender in kept for reader in scores.readers], scores.senders, scores.readers, heads=heads

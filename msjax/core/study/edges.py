@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import called
+from msjax.core.base.errors import called, number_among
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.heads import head_parts
@@ -32,7 +32,7 @@ class Edges(NamedTuple):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
-            return self.values[self.senders.index(key[0]), self.readers.index(key[1])]
+            return self.values[number_among(key[0], self.senders), number_among(key[1], self.readers)]
         return tuple.__getitem__(self, key)
 
     def view(self) -> dict[str, Any]:

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 from msjax.core.study.parts import Parts
 from msjax.core.study.tape import LIGHT, Node
 
+_HEAD = " head"  # in the name of a head's part, between those of its module and of the head
+
 
 class Attention(NamedTuple):
     """Attention within a module.
@@ -37,7 +39,7 @@ class Attention(NamedTuple):
         return moved.reshape(*moved.shape[: len(batch)], -1, *moved.shape[-2:])
 
 
-def attention(nodes: Sequence[Node], entrance: Node) -> dict[str, Attention]:
+def attention(nodes: Sequence[Node], entrance: Node, *, required: bool = True) -> dict[str, Attention]:
     """{module: its Attention}, in program order; of several in one module, the later ones as "module#1".
 
     Args:
@@ -45,7 +47,8 @@ def attention(nodes: Sequence[Node], entrance: Node) -> dict[str, Attention]:
         entrance: where the residual stream begins: its axes are those of the batch, positions and features.
 
     Raises:
-        ValueError: batch and heads share an axis, or heads can't be told from positions, since there are as many.
+        ValueError: batch and heads share an axis, or heads can't be told from positions, since there are as many; there is none where it is
+            `required`.
     """
     found: dict[str, Attention] = {}
     for node in nodes:
@@ -55,6 +58,11 @@ def attention(nodes: Sequence[Node], entrance: Node) -> dict[str, Attention]:
                 if one is not None:
                     count = sum(name.partition("#")[0] == node.module for name in found)
                     found[f"{node.module}#{count}" if count else node.module] = one
+    if required and not found:
+        raise ValueError(
+            "For 'stream', no attention was found: there is no softmax whose result is multiplied with values. For heads of another form, "
+            "give split=... to decompose."
+        )
     return found
 
 
@@ -116,19 +124,20 @@ def head_parts(nodes: Sequence[Node], entrance: Node, *, required: bool = True, 
         ValueError: the axes of the heads aren't found, or no attention where it is `required`.
     """
     given = {}
-    for module, (_, product, _, axes, _, _) in attention(nodes, entrance).items():
+    for module, (_, product, _, axes, _, _) in attention(nodes, entrance, required=required).items():
         if product.number in known:
             continue
         value, numbers, count = product.value, jnp.zeros((), jnp.int32), 1
         for axis in reversed(axes):
             numbers = numbers + count * _along(value.ndim, axis, jnp.arange(value.shape[axis]))
             count *= value.shape[axis]
-        given[product.number] = _by_number(value, numbers, count, f"{module} head")
-    if required and not given:
-        raise ValueError(
-            "For 'stream', no attention was found: there is no softmax whose result is multiplied with values. Give split=..."
-        )
+        given[product.number] = _by_number(value, numbers, count, f"{module}{_HEAD}")
     return given
+
+
+def is_head(name: str) -> bool:
+    """Whether the part of a head, as `head_parts` makes them, has this name."""
+    return _HEAD in name
 
 
 def split_parts(name: str, node: Node, how: Any) -> Parts:

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.checks import check_int, check_one_of, check_str
-from msjax.core.base.compiler_options import options_for, options_of_few_runs
-from msjax.core.base.errors import check_function, describe, on_behalf_of
+from msjax.core.base.compiler_options import options_of_few_runs
+from msjax.core.base.errors import check_function, describe, number_among, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.inputs import call_of, inputs_of
 from msjax.core.models.kept_programs import run_kept
@@ -37,7 +37,7 @@ class Decomposed(NamedTuple):
     total: jax.Array
 
     def __getitem__(self, key: Any) -> Any:
-        return self.values[self.names.index(key)] if isinstance(key, str) else tuple.__getitem__(self, key)
+        return self.values[number_among(key, self.names)] if isinstance(key, str) else tuple.__getitem__(self, key)
 
     def view(self) -> dict[str, Any]:
         """The data of its view on a page: how large each part is, along all axes but the last."""
@@ -252,7 +252,7 @@ class Stream:
                 translators = self._kept("tune", ("first",), first, (), call)
                 state = optimizer.init(translators)
             key = (Same(optimizer.update),)
-            translators, state = self._kept("tune", key, work, (), call, translators, state, options=options_for)
+            translators, state = self._kept("tune", key, work, (), call, translators, state, options=None)
         if translators is None:
             raise ValueError("For 'tune', there should be at least one batch, but there is none.")
         return translators
@@ -301,7 +301,7 @@ class Stream:
             return tuple(graph.parts), tuple(graph.present), scores(graph, parts, again, metric, method, steps, chunk, end)
 
         key = Same(metric), method, heads, steps, chunk
-        parts, options = self._parts_of(corrupt, heads), options_of_few_runs if method == "attribution" else options_for
+        parts, options = self._parts_of(corrupt, heads), options_of_few_runs if method == "attribution" else None
         return Edges(*self._kept("edges", key, work, ("*:in",), inputs_of(clean), parts, options=options))
 
     def _graph(self, program, heads):
@@ -363,12 +363,7 @@ class Stream:
 
         def work(program):
             tape, _, _, entrance = self._walked(program)
-            found = {module: each.pattern for module, each in attention(tape.nodes, entrance).items()}
-            if not found:
-                raise ValueError(
-                    "For 'stream', no attention was found: there is no softmax whose result is multiplied with values."
-                )
-            return found
+            return {module: each.pattern for module, each in attention(tape.nodes, entrance).items()}
 
         return dict(self._kept("patterns", (), work, (), call_of(args, kwargs)))
 
@@ -405,7 +400,7 @@ def stream(model: Any, blocks: str = "blocks.*", *, start: str | None = None) ->
         >>> print(found.names, found.values[:, 0, 0], found.total[0, 0])
         ('input', 'layers.0.mlp', 'layers.1.mlp') [1. 3. 9.] 13.0
     """
-    for name, value in (("blocks", blocks), ("start", start)):
-        if not isinstance(value, str) and not (name == "start" and value is None):
-            raise TypeError(f"For 'stream', {name!r} should be a path, but got {describe(value)}.")
+    check_str(blocks, "blocks", "stream")
+    if start is not None:
+        check_str(start, "start", "stream")
     return Stream(model, blocks, start)

@@ -54,6 +54,7 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
         tensor._set_value(new._value)
         return
     tensor._value = _at_the_place_of(tensor._value, new._value) if STATE.stops_jax() else new._value
+    STATE.wrote(tensor)
     if "_views" in own:
         own["_views"].changed(recorded=True)
     leave_hooks(own, tensor._node)

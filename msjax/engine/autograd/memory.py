@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, overload
 
 from msjax.common.arrays import as_array
 from msjax.common.bases import attached_to, computed, settable
 from msjax.common.dtype import Type
-from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.common.typing import ArrayLike
 from msjax.core.base.typing import Attribute, SettableAttribute
+from msjax.core.door import ACTIVITY, STATE
 from msjax.engine.autograd.views import contiguous_strides, layout_of, without_gradient
 
 
@@ -21,19 +23,20 @@ def _set_value(self: Tensor, value: Any) -> None:
         own["_view"].write(self, wrap(value))
     else:  # as `_hold` does; written out, since optimizers come here for every Parameter
         self._value = value
+        if ACTIVITY.traces:
+            STATE.wrote(self)
         if "_views" in own:
             own["_views"].changed()
 
 
 def _replace(self: Tensor, value: Any) -> None:
     """The same with an array of any shape and data type. One of another shape or type is new memory; what shared the old one keeps it."""
-    if value.shape == self._value.shape and value.dtype == self._value.dtype:
-        return _set_value(self, value)
-    own = self.__dict__
-    if "_views" in own:
-        own.pop("_views").move(wrap(self._value, self._node, self._oidx))
-    own.pop("_view", None)
-    self._value = value
+    if value.shape != self._value.shape or value.dtype != self._value.dtype:
+        own = self.__dict__
+        if "_views" in own:
+            own.pop("_views").move(wrap(self._value, self._node, self._oidx))
+        own.pop("_view", None)
+    _set_value(self, value)
 
 
 def _hold(self: Tensor, value: Any) -> None:
@@ -42,6 +45,33 @@ def _hold(self: Tensor, value: Any) -> None:
     views = self.__dict__.get("_views")
     if views is not None:
         views.changed()
+
+
+class Held:
+    """A context manager: Tensors hold other values; afterwards they have their own values and places on the tape back.
+
+    Args:
+        variables: the Tensors.
+        values: what they hold meanwhile; their own values if it is left out, until something is written to them or what shares their memory.
+    """
+
+    def __init__(self, variables: Sequence[Tensor], values: Sequence[Any] = ()):
+        self._variables = variables if values else [*map(root_of, variables)]
+        self._values = values
+
+    def __enter__(self) -> None:
+        self._before = [
+            (v, v._value, {name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__}) for v in self._variables
+        ]
+        for variable, value in zip(self._variables, self._values):
+            variable._hold(value)
+
+    def __exit__(self, *_exception: object) -> None:
+        for variable, value, place in self._before:
+            variable._hold(value)
+            for name in ("_node", "_oidx"):
+                variable.__dict__.pop(name, None)
+            variable.__dict__.update(place)
 
 
 def _data(self: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ residuals, and adds a node to the tape. While jax traces, it calls the function 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -63,6 +64,7 @@ class Op:
         "programs",
         "forwards",
         "_derived",
+        "__weakref__",
     )
 
     def __init__(
@@ -86,8 +88,9 @@ class Op:
         self.made_of = made_of
         self.jit = jit
         self.accumulation_order: tuple[int, ...] | None = None
-        self.programs = ProgramCache(self.bind, jit, name)
-        self.forwards = ProgramCache(self.forward_fn, jit, name)
+        own = weakref.proxy(self)  # so that an operator that is made for one call goes with it, and what it holds
+        self.programs = ProgramCache(lambda static: own.bind(static), jit, name)
+        self.forwards = ProgramCache(lambda key: own.forward_fn(key), jit, name)
         self._derived: dict[Hashable, Op] = {}
 
     def __repr__(self) -> str:
@@ -195,7 +198,7 @@ def _record(op, operands, values, static, traced):
     """Run the operator and add a node to the tape; None if no operand is on the tape of an open scope."""
     scope = STATE.scope
     root = scope.root
-    if traced and root is ROOT:
+    if traced and scope is ROOT:
         return None  # jax differentiates what it traces there: `backward()` can't be called
     slots, edges, base = [], [], None
     for i, operand in enumerate(operands):
@@ -203,7 +206,7 @@ def _record(op, operands, values, static, traced):
         if node is None or not node.base.open:
             continue
         if node.base.root is not root:
-            if node.base.root is root.outside:
+            if node.base.root is scope.outside:
                 raise _cut(operand)
             continue
         if traced and node.base.level is not None and node.base.level != jax_slots.trace_state():

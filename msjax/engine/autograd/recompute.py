@@ -27,8 +27,8 @@ from msjax.common.tensor import Tensor, is_tensor, renewed, tensors_in, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import callable_name, check_function, describe
+from msjax.engine.autograd.memory import Held
 from msjax.engine.autograd.op import OpNode
-from msjax.engine.autograd.recording import Held
 
 __all__ = ["recompute", "saved_tensors_hooks"]
 

@@ -19,7 +19,7 @@ from msjax.common.containers import MUTABLE, MutableDict, MutableList, MutableTu
 from msjax.common.dtype import Type
 from msjax.common.node import FunctionNode, Leaf, place_on_tape
 from msjax.common.run_state import LOCK, STATE, Edge, Node, Scope
-from msjax.common.tensor import Tensor, filled_like, root_of, tensors_in, wrap
+from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.common.tensor_hooks import attach_hooks
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
@@ -366,33 +366,6 @@ class TracedTape:
         roots = [(*end, ct) for end, ct in zip(self._ends, cts) if end is not None and ct is not None]
         found = run_backward(roots, set(self._leaves), keep=True, weights=self._weights)
         return [wrap(found[leaf]) if leaf in found else None for leaf in self._leaves]
-
-
-class Held:
-    """A context manager: Tensors hold other values; afterwards they have their own values and places on the tape back.
-
-    Args:
-        variables: the Tensors.
-        values: what they hold meanwhile; their own values if it is left out, until something is written to them or what shares their memory.
-    """
-
-    def __init__(self, variables: Sequence[Tensor], values: Sequence[Any] = ()):
-        self._variables = variables if values else [*map(root_of, variables)]
-        self._values = values
-
-    def __enter__(self) -> None:
-        self._before = [
-            (v, v._value, {name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__}) for v in self._variables
-        ]
-        for variable, value in zip(self._variables, self._values):
-            variable._hold(value)
-
-    def __exit__(self, *_exception: object) -> None:
-        for variable, value, place in self._before:
-            variable._hold(value)
-            for name in ("_node", "_oidx"):
-                variable.__dict__.pop(name, None)
-            variable.__dict__.update(place)
 
 
 def _end(tensor, scope):

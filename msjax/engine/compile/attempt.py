@@ -26,10 +26,11 @@ from msjax.common.run_state import LOCK
 from msjax.common.tensor import Tensor, is_leaf, root_of, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
-from msjax.core.base.arrays import is_tracer
+from msjax.core.base.arrays import is_float, is_tracer
 from msjax.core.base.typing import PyTreeDef
 from msjax.core.door import STATE, CallsAsOutputs, Observing, Template
-from msjax.engine.autograd.recording import GradientScope, Held, TracedTape, wait_for
+from msjax.engine.autograd.memory import Held
+from msjax.engine.autograd.recording import GradientScope, TracedTape, wait_for
 from msjax.engine.compile.environment import Snapshot
 from msjax.engine.compile.program import VALUE, Layout, Program, SignatureChanged, aliases, is_input, raw, results
 from msjax.engine.compile.trace import NeedsPyNative, Trace
@@ -83,7 +84,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
         for _ in range(8):
             known = {id(v) for v in variables}
             variables += [v for k, v in passed.items() if k not in known]
-            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, draws)
+            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, draws, before.reads)
             missing = attempt.trace_it()
             if not missing:
                 if body.again:
@@ -100,7 +101,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
 class _TraceOfBody:
     """One try to trace a body with a set of variables."""
 
-    def __init__(self, body: Body, variables, leaves, treedef, inputs, draws):
+    def __init__(self, body: Body, variables, leaves, treedef, inputs, draws, reads):
         self.body: Any = body  # None when it has run
         self.variables = list(variables)
         self.leaves: Any = leaves
@@ -110,7 +111,7 @@ class _TraceOfBody:
         self.tape: TracedTape | None = None
         self.kept: list[int] = []
         self.wanted: list[bool] = []
-        self.trace = Trace(self.variables, draws)
+        self.trace = Trace(self.variables, draws, reads)
         self.in_body = False
 
     def trace_it(self):
@@ -171,7 +172,7 @@ class _TraceOfBody:
                     self._make_tape(scope, marks, leaves, values[n:], out)
             trace.finish()
             self.in_body = False
-            self.carries = not trace.stops_gradients and all(t.is_floating_point() or t.is_complex() for t in results(out))
+            self.carries = not trace.stops_gradients and all(is_float(t._value) for t in results(out))
             may_change = [*zip(self.variables, values), *((leaves[i], v) for i, v in zip(self.inputs, values[n:]))]
             changed = [(t, v) for t, v in may_change if isinstance(t, Tensor) and t._value is not v]
             for end in trace.ends:
@@ -271,7 +272,7 @@ class _TraceOfBody:
         for rewrite in trace.rewrites:
             with CallsAsOutputs():
                 self.jaxpr = rewrite(self.jaxpr)
-        observing = Observing(self.jaxpr)
+        observing = Observing(self.jaxpr, not trace.groups)
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
         settings: list[object] = []
 
@@ -305,7 +306,7 @@ class _TraceOfBody:
             arguments=self.treedef,
             inputs=None if self.treedef is None else self.inputs,
             aliases=self.aliases,
-            jitted=self._jitted(program, donated),
+            jitted=self._jitted(program, donated, observing.options),
             layout=layout,
             donated=donated,
             stops_gradients=not self.carries,
@@ -317,14 +318,14 @@ class _TraceOfBody:
             wanted=self.wanted,
         )
 
-    def _jitted(self, program, donated):
+    def _jitted(self, program, donated, options):
         groups = self.trace.groups
         if len(groups) > 1:
             names = ", ".join(sorted(repr(group.name) for group in groups))
             raise NeedsPyNative(f"it communicates in several groups of processes: {names}")
         if groups:
             return next(iter(groups)).jit(program, donate_argnums=donated)
-        return compile_program(program, self.jaxpr.jaxpr, donated)
+        return compile_program(program, self.jaxpr.jaxpr, donated, options)
 
 
 def _is_lazy(value):

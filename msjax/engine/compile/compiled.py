@@ -25,7 +25,7 @@ from msjax.core.base.arrays import TracedValueError
 from msjax.core.base.typing import JaxArray
 from msjax.core.door import GradientNeedsValue, HookNeedsValue
 from msjax.engine.autograd.imperative import BackwardError
-from msjax.engine.autograd.recording import Held
+from msjax.engine.autograd.memory import Held
 from msjax.engine.compile.attempt import Body, FailedInBody, build
 from msjax.engine.compile.environment import Environments, Snapshot, objects_among
 from msjax.engine.compile.guards import Recompilations
@@ -339,7 +339,8 @@ class Fallback:
     keep: Any = staticmethod(lambda: None)
 
     def __init__(self, error: BaseException):
-        self.why: str | None = getattr(error, "why", None) or f"{type(error).__name__}: {_first_line(error)}"
+        first_line = str(error).strip().split("\n", 1)[0][:300]
+        self.why: str | None = getattr(error, "why", None) or f"{type(error).__name__}: {first_line}"
         self.error = None if _needs_values(error) else error
 
 
@@ -350,10 +351,6 @@ def _needs_values(error):
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def _first_line(error):
-    return str(error).strip().split("\n", 1)[0][:300]
 
 
 # ---- a call as a node of the tape

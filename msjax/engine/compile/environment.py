@@ -175,6 +175,7 @@ class Snapshot:
         self._names = [guard for guard in walk.found if isinstance(guard, Name)]
         self._cell = cells[0] if cells else None
         self._seeds = SEEDS.snapshot()
+        self.reads = walk.reads
 
     def restore(self) -> None:
         """Put everything back."""

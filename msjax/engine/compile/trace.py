@@ -24,7 +24,7 @@ from msjax.common.run_state import LOCK, STATE, Scope
 from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.code import goes_to_print
+from msjax.core.base.code import goes_to_print, stores
 from msjax.core.base.reversible import OwnOutput
 from msjax.core.door import ACTIVITY, CallsAsOutputs, Event, OwnCall, ProgramUnderWay, Template, Values
 
@@ -157,6 +157,7 @@ class Trace(ProgramUnderWay):
     Args:
         variables: the Tensors that it is known to read or write from outside.
         draws: the states of its random operators, where the code was traced before.
+        reads: whether the code may read a container, or a name of something that has names; see `Walk.reads`.
 
     Attributes:
         cells: {id: (cell, {name: Tensor} of its attributes before the call)} of those that were called.
@@ -170,9 +171,10 @@ class Trace(ProgramUnderWay):
 
     falls_back = True
 
-    def __init__(self, variables: list[Buffer], draws: list[tuple[Any, Any]]):
+    def __init__(self, variables: list[Buffer], draws: list[tuple[Any, Any]], reads: Callable[[Any, str | None], bool]):
         super().__init__()
         self.draws = draws
+        self.reads = reads
         self.variables = {id(v): v for v in variables}
         self.may_be_rejected: bool = False
         self.missing = {}
@@ -222,8 +224,8 @@ class Trace(ProgramUnderWay):
 
     # ---- variables
 
-    def held_values(self) -> Sequence[Any]:
-        return [v._value for v in self.variables.values()]
+    def wrote(self, tensor: Tensor) -> None:
+        self.writes += id(tensor) in self.variables
 
     def see(self, operands: Sequence[Any]) -> None:
         """Operands of an operator: a Tensor whose value is known came from outside."""
@@ -235,6 +237,11 @@ class Trace(ProgramUnderWay):
     def entered(self, owner: Any) -> None:
         if isinstance(owner, CellBase):
             self.see_cell(owner)
+
+    def observed(self, fn: Callable[..., Any], what: str) -> None:
+        """Refuse an observer that stores into what the code may read in the same run, such as a dict of features that `construct` returns."""
+        if any(self.reads(owner, name) for owner, name in stores(fn)):
+            self.refuse(f"{what} stores into what the code may read, which would find there what the run before has stored")
 
     def see_cell(self, cell: CellBase | nnx.Module) -> None:
         """A cell or an nnx module that is called: all its Tensors are the program's variables."""
@@ -304,11 +311,12 @@ class Trace(ProgramUnderWay):
         """The end of the code: refuse what went wrong unnoticed.
 
         Raises:
-            NeedsPyNative: a placeholder was not printed, or something was refused before.
+            NeedsPyNative: a placeholder was not printed, something was refused before, or the code caught the error of a missing value.
         """
         self.comes_to_event()
-        if self.refused or len(self._printed) < len(self._marks):
-            self.refuse(self.refused or TEXT_IS_USED)
+        why = self.refused or self.lacks
+        if why or len(self._printed) < len(self._marks):
+            self.refuse(why or TEXT_IS_USED)
 
 
 def program_under_way() -> Trace | None:

@@ -129,6 +129,13 @@ class Walk:
                 guard.settle(names)
         return Guards([*self.found])
 
+    def reads(self, owner: Any, name: str | None) -> bool:
+        """Whether the code may read the items of a container; with a name, an attribute, global or variable of an object, namespace or cell."""
+        if name is None:
+            return id(owner) in self._visited
+        read = self._all_read or name in self._users_names
+        return (id(owner), name) in self._visited or (read and id(owner) in self._visited)
+
     def follow(self, roots: list[Any]) -> None:
         """Start from further objects, too."""
         for root in roots:

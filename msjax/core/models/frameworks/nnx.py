@@ -18,7 +18,7 @@ from flax import nnx
 
 from msjax.core.base import jax_slots
 from msjax.core.base.contents import PARTS, UNCHANGING
-from msjax.core.base.flax_slots import MODULE_STATE, delete_static, set_static, when_made, without_attribute
+from msjax.core.base.flax_slots import MODULE_STATE, delete_static, set_static, transformation_of, when_made, without_attribute
 from msjax.core.base.weak import identity
 from msjax.core.hooks.hook import EMPTY, HookSite, HookTable, OwnerRef
 from msjax.core.hooks.values import ModuleSubject
@@ -135,6 +135,11 @@ class ModuleHooks(HookRegistry, HookSite):
 
     def changed(self) -> None:
         """Give the module and its copies other hooks; without any, they are as they were before they had some."""
+        for each in (self.owner(), *self.owner.copies):
+            transformation = transformation_of(each)
+            if transformation is not None:
+                weakref.finalize(transformation, self.changed)
+                return
         attribute, cls = None, self.cls
         if self._rows:
             attribute = _HooksAttribute(self, tuple([(row.kind, frozenset(row.calls), row.hook.key) for row in self._in_order()]))

@@ -54,6 +54,7 @@ class Rule:
         reads: the statistics that it reads, such as "norm".
         broken: from all rows of one step, of these kinds, to (row, message) pairs.
         then: "warn", "raise", or a function called as ``then(path, message, step)``.
+        also: the kinds that it looks at where they are watched.
     """
 
     def __init__(
@@ -63,10 +64,12 @@ class Rule:
         reads: Sequence[str],
         broken: Callable[[list[WatchRow]], Iterable[tuple[WatchRow, str]]],
         then: str | Callable[[str, str, int], Any] = "warn",
+        also: Sequence[str] = (),
     ):
         if then not in ("warn", "raise") and not callable(then):
             raise ValueError(f"For 'rules.{name}', 'then' should be 'warn', 'raise' or a function, but got {describe(then)}.")
         self.name, self.needs, self.reads, self._broken, self._then = name, tuple(needs), tuple(reads), broken, then
+        self._kinds = *needs, *also
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
@@ -77,7 +80,7 @@ class Rule:
         Raises:
             RuleBroken: it is broken, and raises.
         """
-        for row, message in self._broken([row for row in rows if row.kind in self.needs]):
+        for row, message in self._broken([row for row in rows if row.kind in self._kinds]):
             if told is not None:
                 told(Broken(self.name, row.kind, row.name, row.step, message))
             text = f"watch: rule {self.name}, step {row.step}, {row.kind} of {row.name or 'the model'}: {message}"
@@ -90,10 +93,12 @@ class Rule:
 
 
 def dead(share: float = 1.0, steps: int = 3, then: str | Callable[[str, str, int], Any] = "warn") -> Rule:
-    """A rule against dead layers: nearly all outputs of a cell are 0, at several steps in a row.
+    """A rule against dead layers: nearly all outputs of a cell, or all gradients that arrive there, are 0, at several steps in a row.
+
+    Where an activation such as relu is a function, as in flax, the gradient tells: that of the layer before a dead one is 0.
 
     Args:
-        share (float): of the outputs, that are 0. Default: 1.0.
+        share (float): of the values, that are 0. Default: 1.0.
         steps (int): how many steps in a row, of those that are looked at. Default: 3.
         then: "warn", "raise", or a function called as ``then(path, message, step)``. Default: "warn".
 
@@ -112,11 +117,12 @@ def dead(share: float = 1.0, steps: int = 3, then: str | Callable[[str, str, int
 
     def broken(rows):
         for row in rows:
-            count = rows_in_a_row[row.name] = rows_in_a_row.get(row.name, 0) + 1 if row.zeros >= share else 0
+            count = rows_in_a_row[row.tag] = rows_in_a_row.get(row.tag, 0) + 1 if row.zeros >= share else 0
             if count == steps:
-                yield row, f"{row.zeros:.0%} of the values are 0, at {steps} steps in a row"
+                what = "gradients" if row.kind == "gradient" else "values"
+                yield row, f"{row.zeros:.0%} of the {what} are 0, at {steps} steps in a row"
 
-    return Rule("dead", ("activation",), ("zeros",), broken, then)
+    return Rule("dead", ("activation",), ("zeros",), broken, then, also=("gradient",))
 
 
 def gradient_norm(medians: float = 10.0, after: int = 5, then: str | Callable[[str, str, int], Any] = "warn") -> Rule:

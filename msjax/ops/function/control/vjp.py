@@ -66,7 +66,7 @@ def vjp(
     def vjp_fn(*gradients):
         if isinstance(out, Tensor) and any(isinstance(gradient, (tuple, list)) for gradient in gradients):
             raise TypeError(f"vjp_fn needs a Tensor for the only output, but got {describe(gradients[0])}.")
-        flat = flatten_tensors(gradients, vjp_fn) if gradients else []
+        flat = flatten_tensors(gradients, vjp) if gradients else []  # not vjp_fn, which would keep itself, and the tape
         if len(flat) != len(sources):
             raise RuntimeError(f"vjp_fn needs a gradient for each of {len(sources)} outputs, but got {len(flat)}.")
         for gradient, source in zip(flat, sources):
