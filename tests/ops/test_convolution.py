@@ -11,7 +11,7 @@ import pytest
 import msjax as ms
 from msjax import nn, ops
 from msjax.engine.programs.compiler_options import equations
-from msjax.ops.function.nn_func import convolution_kernels, weight_gradients
+from msjax.ops.function.nn_func import convolution_kernels, weight_gradients, wide_windows
 from msjax.ops.function.nn_func.depthwise import Windows, convolve_each_channel
 from tests.ops.harness import Case, check_gradient
 
@@ -110,7 +110,7 @@ def test_wide_windows_agree_with_xla(name, monkeypatch):
     monkeypatch.setattr(convolution_kernels, "_IMAGES", 2)
     image, weight, pads = WIDE[name]
     static = ((1, 1), pads, (1, 1), 1)
-    assert convolution_kernels._narrow(image, weight, (1, 1), (1, 1))
+    assert wide_windows.narrow(image, weight, (1, 1), (1, 1))
     x, w = (jnp.asarray(RNG.normal(size=shape), jnp.float32) for shape in (image, weight))
     ct = jnp.asarray(RNG.normal(size=plain(x, w, *static).shape), jnp.float32)
 

@@ -23,15 +23,14 @@ from msjax.ops.function.nn_func.depthwise import (
 )
 from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_and_sizes, shifted
 from msjax.ops.function.nn_func.weight_gradients import elements_of_windows, examples_in_a_piece, gradient_by_pieces
+from msjax.ops.function.nn_func.wide_windows import narrow, wide_windows
 
 _LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
 # Windows with more positions than this are not unrolled.
 _MAX_TAPS = 64
 # How many elements a window has at most for `_few_columns`, how many the windows have together that it makes at once, and from how many
-# on the gradient of the weight is such a product, too; up to how many channels of both sides XLA leaves a convolution to Eigen's,
-# and for how many of many images wide windows are made at once.
+# on the gradient of the weight is such a product, too; and for how many of many images wide windows are made at once.
 _FEW_ROWS = 32
-_NARROW = 16
 _IMAGES = 16
 _AT_ONCE = 1 << 18
 _MANY_COLUMNS = 1 << 20
@@ -247,13 +246,7 @@ def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
         return _few_columns
     if 4 <= channels <= 8 and channels * taps <= 256:
         return _rows
-    return _wide_windows if _narrow(x_shape, weight_shape, stride, dilation) else None
-
-
-def _narrow(x_shape, weight_shape, stride, dilation):
-    """Whether `_wide_windows` computes this convolution faster than XLA."""
-    ones = set(stride) == set(dilation) == {1}
-    return ones and len(x_shape) == 4 and max(x_shape[1], weight_shape[0]) <= _NARROW and weight_shape[3] > 1
+    return _wide_windows if narrow(x_shape, weight_shape, stride, dilation) else None
 
 
 def _tiles(x, weight, stride, padding, dilation, group):
@@ -403,34 +396,14 @@ def _wide_windows(x, weight, *settings):
     """
     if x.dtype != jnp.float32:
         return _plain(x, weight, *settings)
-    return _by_pieces(_wide_windows_of_some, len(x) if len(x) <= 2 * _IMAGES else _IMAGES, x, weight, *settings)
-
-
-def _wide_windows_of_some(x, weight, stride, padding, dilation, group):
-    outs, channels, *kernel = weight.shape
-    height, width = out_sizes(x.shape[2:], kernel, stride, padding, dilation)
-    count = 2 if outs > 11 else 4 if outs > 5 else 8
-    # With an odd number of channels, it would take two to four times as long.
-    more = -channels % 4 if channels > 1 and channels % 2 else 0
-    x, weight = jnp.pad(x, ((0, 0), (0, more), (0, 0), (0, 0))), jnp.pad(weight, ((0, 0), (0, more), (0, 0), (0, 0)))
-    wide = [jnp.pad(weight, ((0, 0), (0, 0), (0, 0), (i, count - 1 - i))) for i in range(count)]
-    rows, (low, high) = padding
-    found = jax.lax.conv_general_dilated(
-        jnp.moveaxis(x, 1, -1),
-        jnp.moveaxis(jnp.concatenate(wide), (0, 1), (-1, -2)),
-        window_strides=(1, count),
-        padding=(rows, (low, high + -width % count)),
-        dimension_numbers=("NHWC", "HWIO", "NHWC"),
-        precision=conv_precision(),
-    )
-    return jnp.moveaxis(found.reshape(len(x), height, -1, outs)[:, :, :width], -1, 1)
+    return _by_pieces(wide_windows, len(x) if len(x) <= 2 * _IMAGES else _IMAGES, x, weight, *settings)
 
 
 def _wide_or(other):
     """`_wide_windows` of few channels, else the other kernel."""
 
     def kernel(x, weight, stride, padding, dilation, group):
-        chosen = _wide_windows if _narrow(x.shape, weight.shape, stride, dilation) else other
+        chosen = _wide_windows if narrow(x.shape, weight.shape, stride, dilation) else other
         return chosen(x, weight, stride, padding, dilation, group)
 
     return kernel
