@@ -11,7 +11,7 @@ import pytest
 import msjax as ms
 from msjax import nn, ops
 from msjax.engine.programs.compiler_options import equations
-from msjax.ops.function.nn_func import convolution_kernels, weight_gradients
+from msjax.ops.function.nn_func import convolution_kernels, weight_gradients, wide_windows
 from msjax.ops.function.nn_func.depthwise import Windows, convolve_each_channel
 from tests.ops.harness import Case, check_gradient
 
@@ -94,26 +94,70 @@ def test_columns_of_a_few_examples_at_a_time_agree_with_xla(batch, monkeypatch):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
-# Image, weight, stride, padding, dilation; two examples in a piece, of four, five or seven.
+# Image, weight and padding: two, four and eight pixels at once, of which the last ones may lie over the edge; two images at a time of five or
+# eight; odd channels; more zeros around the image than the window has pixels.
+WIDE = {
+    "two": ((2, 12, 6, 9), (12, 12, 3, 2), ((0, 1), (2, 0))),
+    "four": ((5, 9, 7, 6), (9, 9, 3, 3), ((1, 1), (1, 1))),
+    "eight": ((8, 16, 5, 5), (3, 16, 3, 4), ((3, 0), (0, 4))),
+    "few columns": ((5, 3, 8, 10), (6, 3, 3, 3), ((0, 0), (1, 0))),
+    "rows": ((5, 6, 7, 7), (16, 6, 5, 5), ((0, 0), (0, 0))),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_wide_windows_agree_with_xla(name, monkeypatch):
+    monkeypatch.setattr(convolution_kernels, "_IMAGES", 2)
+    image, weight, pads = WIDE[name]
+    static = ((1, 1), pads, (1, 1), 1)
+    assert wide_windows.narrow(image, weight, (1, 1), (1, 1))
+    x, w = (jnp.asarray(RNG.normal(size=shape), jnp.float32) for shape in (image, weight))
+    ct = jnp.asarray(RNG.normal(size=plain(x, w, *static).shape), jnp.float32)
+
+    def written(x, w):
+        return convolution_kernels._gradients(x, w, ct, (True, True), *static)
+
+    def derivatives(convolve, gradients):
+        def second(x, w):
+            return sum((g**2).sum() for g in gradients(x, w))
+
+        def run(x, w):
+            out, pull = jax.vjp(convolve, x, w)
+            along = jax.jvp(convolve, (x, w), (jnp.sin(x), jnp.cos(w)))[1]
+            mapped = jax.vmap(convolve, (None, 0))(x, jnp.stack([w, 2 * w]))
+            return out, along, mapped, *pull(ct), *gradients(x, w), *jax.grad(second, (0, 1))(x, w)
+
+        return jax.jit(run)(x, w)
+
+    own = derivatives(lambda x, w: convolution_kernels.convolve(x, w, *static), written)
+    xlas = derivatives(lambda x, w: plain(x, w, *static), lambda x, w: jax.vjp(lambda x, w: plain(x, w, *static), x, w)[1](ct))
+    for got, want in zip(own, xlas, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * float(jnp.abs(want).max()))
+
+
+# Image, weight, stride, padding, dilation; two examples in a piece, of four, five or seven, and eight of seventeen.
 PIECES = {
     "lines": ((5, 3, 9), (4, 3, 3), (2,), ((2, 1),), (2,)),
     "images": ((4, 20, 6, 7), (3, 20, 3, 2), (1, 2), ((1, 0), (2, 1)), (1, 2)),
     "rows of a remainder": ((7, 5, 6, 6), (2, 5, 3, 3), (1, 1), ((0, 0), (1, 1)), (1, 1)),
+    "few columns": ((17, 20, 6, 6), (3, 20, 3, 2), (2, 2), ((1, 0), (2, 1)), (1, 2)),
     "volumes": ((5, 17, 4, 3, 5), (2, 17, 2, 2, 3), (1, 1, 2), ((0, 1), (1, 0), (1, 1)), (1, 1, 1)),
 }
 
 
 @pytest.mark.parametrize("name", PIECES)
 def test_the_gradient_of_a_weight_by_pieces_agrees_with_xlas(name, monkeypatch):
-    monkeypatch.setattr(weight_gradients, "_MANY", 1)
+    few = name == "few columns"
+    monkeypatch.setattr(weight_gradients, "_MANY_OF_FEW_COLUMNS" if few else "_MANY", 1)
     image, weight, *settings = PIECES[name]
     static = (*settings, 1)
     x, w = jnp.asarray(RNG.normal(size=image)), jnp.asarray(RNG.normal(size=weight))
     out = jax.eval_shape(lambda x, w: plain(x, w, *static), x, w)
     monkeypatch.setattr(weight_gradients, "_PIXELS", 2 * math.prod(out.shape[2:]))
     monkeypatch.setattr(weight_gradients, "_LEAST", 1)
-    monkeypatch.setattr(weight_gradients, "_FEW_COLUMNS", 0)
-    assert weight_gradients.examples_in_a_piece(x, w, *static) == 2
+    if not few:
+        monkeypatch.setattr(weight_gradients, "_FEW_COLUMNS", 0)
+    assert weight_gradients.examples_in_a_piece(x, w, *static) == (8 if few else 2)
     ct = jnp.asarray(RNG.normal(size=out.shape))
 
     def pieces(x, ct):

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.checks import check_int, check_one_of, check_str
-from msjax.core.base.compiler_options import options_for, options_of_few_runs
+from msjax.core.base.compiler_options import options_of_few_runs
 from msjax.core.base.errors import check_function, describe, number_among, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.inputs import call_of, inputs_of
@@ -252,7 +252,7 @@ class Stream:
                 translators = self._kept("tune", ("first",), first, (), call)
                 state = optimizer.init(translators)
             key = (Same(optimizer.update),)
-            translators, state = self._kept("tune", key, work, (), call, translators, state, options=options_for)
+            translators, state = self._kept("tune", key, work, (), call, translators, state, options=None)
         if translators is None:
             raise ValueError("For 'tune', there should be at least one batch, but there is none.")
         return translators
@@ -301,7 +301,7 @@ class Stream:
             return tuple(graph.parts), tuple(graph.present), scores(graph, parts, again, metric, method, steps, chunk, end)
 
         key = Same(metric), method, heads, steps, chunk
-        parts, options = self._parts_of(corrupt, heads), options_of_few_runs if method == "attribution" else options_for
+        parts, options = self._parts_of(corrupt, heads), options_of_few_runs if method == "attribution" else None
         return Edges(*self._kept("edges", key, work, ("*:in",), inputs_of(clean), parts, options=options))
 
     def _graph(self, program, heads):

@@ -7,6 +7,7 @@ residuals, and adds a node to the tape. While jax traces, it calls the function 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -63,6 +64,7 @@ class Op:
         "programs",
         "forwards",
         "_derived",
+        "__weakref__",
     )
 
     def __init__(
@@ -86,8 +88,9 @@ class Op:
         self.made_of = made_of
         self.jit = jit
         self.accumulation_order: tuple[int, ...] | None = None
-        self.programs = ProgramCache(self.bind, jit, name)
-        self.forwards = ProgramCache(self.forward_fn, jit, name)
+        own = weakref.proxy(self)  # so that an operator that is made for one call goes with it, and what it holds
+        self.programs = ProgramCache(lambda static: own.bind(static), jit, name)
+        self.forwards = ProgramCache(lambda key: own.forward_fn(key), jit, name)
         self._derived: dict[Hashable, Op] = {}
 
     def __repr__(self) -> str:

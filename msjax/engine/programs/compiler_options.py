@@ -102,36 +102,25 @@ _FEW = 1 << 15
 _LEVEL = "xla_backend_optimization_level"
 
 
-def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] = ()) -> Callable[..., Any]:
+def compile_program(
+    fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] = (), options: dict[str, Any] | None = None
+) -> Callable[..., Any]:
     """The program of a whole function, such as a step of training: `jax.jit` with the options that suit it.
 
     Args:
         fn: of arrays.
         jaxpr: what it computes.
         donated: the positions of the operands whose memory may be written to. In that of small ones, a large program writes nothing.
+        options: more of the compiler's options, where all operands lie on CPUs.
     """
     plain = jax.jit(fn, donate_argnums=donated)
-    options = large_options()
-    if not options:
+    usual = jax.jit(fn, donate_argnums=donated, compiler_options=options) if options else plain
+    jitted, quick = _of_size(fn, jaxpr, donated, usual, options or {})
+    if quick is plain:
         return plain
-    eqns = equations(jaxpr)
-    if len(eqns) < _LARGE:
-        return plain
-    distinct = {(e.primitive.name, *[getattr(v.aval, "shape", ()) for v in (*e.invars, *e.outvars)]) for e in eqns}
-    if not _PRODUCTS & {name for name, *_ in distinct}:
-        return plain
-    if len(distinct) >= _LARGE:
-        in_place = tuple(i for i in donated if _bytes(jaxpr.invars[i].aval) >= _IN_PLACE)
-        jitted = jax.jit(fn, donate_argnums=in_place, compiler_options=options)
-    elif sum(v.aval.size for e in eqns for v in e.outvars if hasattr(v.aval, "size")) < _FEW * len(eqns) and _LEVEL in options:
-        jitted = plain
-    else:
-        return plain
-    # Where LLVM's level is given, by jax's setting or XLA_FLAGS, all is compiled at that.
-    quick = TieredProgram(jitted, {**options, _LEVEL: 0}) if _LEVEL in options else jitted
 
     def program(*values):
-        if platform_of(values) != "cpu":
+        if quick is not usual and platform_of(values) != "cpu":
             return plain(*values)
         try:
             return quick(*values)
@@ -143,6 +132,28 @@ def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] =
     program.__name__ = getattr(fn, "__name__", "program")
     program.lower = jitted.lower
     return program
+
+
+def _of_size(fn, jaxpr, donated, usual, more):
+    """(the jitted function, the program that calls run) with the options that suit the size of a program."""
+    options = large_options()
+    if not options:
+        return usual, usual
+    eqns = equations(jaxpr)
+    if len(eqns) < _LARGE:
+        return usual, usual
+    distinct = {(e.primitive.name, *[getattr(v.aval, "shape", ()) for v in (*e.invars, *e.outvars)]) for e in eqns}
+    if not _PRODUCTS & {name for name, *_ in distinct}:
+        return usual, usual
+    if len(distinct) >= _LARGE:
+        in_place = tuple(i for i in donated if _bytes(jaxpr.invars[i].aval) >= _IN_PLACE)
+        jitted = jax.jit(fn, donate_argnums=in_place, compiler_options={**options, **more})
+    elif sum(v.aval.size for e in eqns for v in e.outvars if hasattr(v.aval, "size")) < _FEW * len(eqns) and _LEVEL in options:
+        jitted = usual
+    else:
+        return usual, usual
+    # Where LLVM's level is given, by jax's setting or XLA_FLAGS, all is compiled at that.
+    return jitted, TieredProgram(jitted, {**options, **more, _LEVEL: 0}) if _LEVEL in options else jitted
 
 
 def worth_donating(jaxpr: Any, operands: Sequence[int]) -> tuple[int, ...]:

@@ -28,48 +28,50 @@ _DEPTH = 6  # steps from a function to the objects and containers that are looke
 
 def captured(fn: Callable[..., Any]) -> list[Tensor]:
     """The Tensors that a function uses besides its arguments: through closures, globals, cells and the user's own objects."""
-    found, seen = {}, set()
-
-    def visit_all(values, depth):
-        for value in [*values]:
-            visit(value, depth)
-
-    def visit(value, depth):
-        if id(value) in seen or depth > _DEPTH:
-            return
-        if isinstance(value, functools.partial):
-            visit(value.func, depth)
-            visit_all([*value.args, *value.keywords.values()], depth + 1)
-            return
-        if hasattr(value, "__func__"):  # a method, made anew each time that it is asked for
-            visit(value.__self__, depth + 1)
-            visit(value.__func__, depth)
-            return
-        seen.add(id(value))
-        if isinstance(value, Tensor):
-            root = root_of(value)
-            # A part is read from the whole, unless it has a gradient of its own.
-            value = root if root._node is not None or value._node is None else value
-            found[id(value)] = value
-        elif isinstance(value, (list, tuple, set, frozenset)):
-            visit_all(value, depth + 1)
-        elif isinstance(value, dict):
-            visit_all(value.values(), depth + 1)
-        elif is_cell(value):
-            for _, cell in value.cells_and_names():
-                seen.add(id(cell))
-                visit_all(vars(cell).values(), depth)
-        elif isinstance(value, (types.ModuleType, type)) or of_library(value):
-            return
-        elif hasattr(value, "__code__") and hasattr(value, "__globals__"):
-            visit_all(map(cell_contents, value.__closure__ or ()), depth)
-            visit_all(value.__defaults__ or (), depth)
-            visit_all([value.__globals__[name] for name in globals_in(value.__code__) if name in value.__globals__], depth)
-        elif not of_library(type(value)) and isinstance(getattr(value, "__dict__", None), dict):
-            visit_all(vars(value).values(), depth + 1)
-
-    visit(fn, 0)
+    found: dict[int, Tensor] = {}
+    _visit(fn, 0, found, set())
     return list(found.values())
+
+
+def _visit_all(values, depth, found, seen):
+    for value in [*values]:
+        _visit(value, depth, found, seen)
+
+
+def _visit(value, depth, found, seen):
+    if id(value) in seen or depth > _DEPTH:
+        return
+    if isinstance(value, functools.partial):
+        _visit(value.func, depth, found, seen)
+        _visit_all([*value.args, *value.keywords.values()], depth + 1, found, seen)
+        return
+    if hasattr(value, "__func__"):  # a method, made anew each time that it is asked for
+        _visit(value.__self__, depth + 1, found, seen)
+        _visit(value.__func__, depth, found, seen)
+        return
+    seen.add(id(value))
+    if isinstance(value, Tensor):
+        root = root_of(value)
+        # A part is read from the whole, unless it has a gradient of its own.
+        value = root if root._node is not None or value._node is None else value
+        found[id(value)] = value
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        _visit_all(value, depth + 1, found, seen)
+    elif isinstance(value, dict):
+        _visit_all(value.values(), depth + 1, found, seen)
+    elif is_cell(value):
+        for _, cell in value.cells_and_names():
+            seen.add(id(cell))
+            _visit_all(vars(cell).values(), depth, found, seen)
+    elif isinstance(value, (types.ModuleType, type)) or of_library(value):
+        return
+    elif hasattr(value, "__code__") and hasattr(value, "__globals__"):
+        _visit_all(map(cell_contents, value.__closure__ or ()), depth, found, seen)
+        _visit_all(value.__defaults__ or (), depth, found, seen)
+        named = [value.__globals__[name] for name in globals_in(value.__code__) if name in value.__globals__]
+        _visit_all(named, depth, found, seen)
+    elif not of_library(type(value)) and isinstance(getattr(value, "__dict__", None), dict):
+        _visit_all(vars(value).values(), depth + 1, found, seen)
 
 
 class Reached:
