@@ -9,7 +9,6 @@ import jax
 import msjax as ms
 from msjax import hooks
 from msjax.core.hooks.batching import CallsAsOutputs
-from msjax.core.jaxprs import observers
 from msjax.engine.compile import attempt
 from msjax.ops.dispatch import platforms
 from tests.bench import cells, contenders
@@ -57,17 +56,13 @@ def step_of_ms_jit(target, register):
     around = register(net)
     found = []
 
-    def keep(fn, jaxpr, donated, options):
+    def keep(fn, jaxpr, donated=()):
         found.append((fn, [v.aval for v in jaxpr.invars], donated))
-        return make(fn, jaxpr, donated, options)
+        return make(fn, jaxpr, donated)
 
     make = attempt.compile_program
-    # The process has a CPU only, for which programs are traced without the other platforms' kernels, and with barriers that last.
-    with (
-        mock.patch.object(attempt, "compile_program", keep),
-        mock.patch.object(observers, "lasting_barriers", lambda jaxpr: {}),
-        mock.patch.object(platforms, "_only_cpus", lambda: False),
-    ):
+    # The process has a CPU only, for which programs are traced without the other platforms' kernels.
+    with mock.patch.object(attempt, "compile_program", keep), mock.patch.object(platforms, "_only_cpus", lambda: False):
         with around if around is not None else contextlib.nullcontext():
             ms.jit(lambda *batch: step(*batch))(inputs, labels)
     hooks.barrier()

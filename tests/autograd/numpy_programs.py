@@ -20,7 +20,7 @@ def run_by_numpy():
     """A context in which programs of operators, and of what `ms.jit` and graph mode compile, are run by numpy where they are made anew."""
     compiled = cache.compile_operator, attempt.compile_program
     cache.compile_operator = lambda traced, values: (_Program(traced), False)
-    attempt.compile_program = lambda program, jaxpr, donated, options: _Program(program)
+    attempt.compile_program = lambda program, jaxpr, donated: _Program(program)
     try:
         yield
     finally:

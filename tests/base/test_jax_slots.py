@@ -347,11 +347,3 @@ def test_events_of_the_cache_on_disk_and_its_folder(tmp_path):
         jax_slots.forget_cache_folder()
     request, hit = jax_slots.CACHE_REQUEST, jax_slots.CACHE_HIT
     assert [event for event in events if event in (request, hit)] == [request, request, request, hit]
-
-
-def test_a_barrier_is_that_of_jax():
-    jaxpr = jax.make_jaxpr(lambda x: x + 1)(X)
-    made = jax_slots.barrier(jaxpr.jaxpr.outvars[0])
-    closed = jaxpr.replace(jaxpr=jaxpr.jaxpr.replace(eqns=[*jaxpr.eqns, made], outvars=made.outvars))
-    assert made.primitive is eqn_of(jax.lax.optimization_barrier, X).primitive and made.outvars[0].aval == closed.out_avals[0]
-    assert jax.jit(jax.extend.core.jaxpr_as_fun(closed))(X)[0].tolist() == [1.0, 2.0, 3.0]

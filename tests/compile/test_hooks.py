@@ -3,16 +3,12 @@
 import gc
 import weakref
 
-import jax
 import numpy as np
 import pytest
 
 import msjax as ms
 from msjax import nn, ops
-from msjax.core.base.compiler_options import only_cpus
-from msjax.core.hooks.batching import CallsAsOutputs
 from msjax.core.hooks.delivery import HookNeedsValue
-from msjax.engine.compile import attempt
 
 
 def f32(*values):
@@ -346,32 +342,3 @@ def test_code_that_registers_an_observer_for_one_call_has_it_called():
     for _ in range(3):
         step(f32([1, 2]))
     assert len(seen) == 3
-
-
-class Sine(nn.Cell):
-    def construct(self, x):
-        return ops.sin(x)
-
-
-def test_what_hooks_see_is_computed_once(monkeypatch):
-    made, compile_program = [], attempt.compile_program
-
-    def keep(fn, jaxpr, *rest):
-        made.append((compile_program(fn, jaxpr, *rest), jaxpr.invars))
-        return made[-1][0]
-
-    monkeypatch.setattr(attempt, "compile_program", keep)
-    net = nn.SequentialCell([Sine() for _ in range(4)])
-    seen = []
-    for cell in net:
-        cell.register_forward_hook(lambda cell, args, out: seen.append(out))
-    x = f32(-1, 0, 1)
-    net(x)
-    ms.set_context(mode=ms.GRAPH_MODE)
-    net(x)
-    assert np.allclose([s.asnumpy() for s in seen[4:]], [s.asnumpy() for s in seen[:4]])
-    # XLA alone computes the last of four from the input: 1 + 2 + 3 + 4.
-    with CallsAsOutputs():
-        program, operands = made[-1]
-        text = program.lower(*[jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in operands]).compile().as_text()
-    assert text.count(" sine(") == (4 if only_cpus() else 10)

@@ -33,40 +33,6 @@ def quick_options() -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in given}
 
 
-# The pass of XLA that takes barriers away, before it decides what each kernel computes. Without the pass, what is behind a barrier reads what
-# was computed before it. Otherwise each kernel computes anew what it reads, also where that lies in memory, as it is a result of the program.
-_BARRIERS_GO = "cse_barrier_expander"
-# What is inlined where it is called.
-_INLINED = {"jit", "custom_jvp_call", "custom_vjp_call"}
-
-
-def lasting_barriers(jaxpr: Any) -> dict[str, Any]:
-    """The options with which barriers (`jax.lax.optimization_barrier`) last until XLA emits code, of a program for CPUs.
-
-    Empty where they would not be safe: in the program of a loop or a branch, XLA can't emit them, and may end the process.
-    """
-    known = importlib.metadata.version("jaxlib").startswith(("0.10.", "0.12."))
-    if not known or not only_cpus() or "xla_disable_hlo_passes" in os.environ.get("XLA_FLAGS", ""):
-        return {}
-    return {} if _barriers_inside(jaxpr.eqns) else {"xla_disable_hlo_passes": _BARRIERS_GO}
-
-
-def only_cpus() -> bool:
-    """Whether this process has no accelerators."""
-    return jax.config.jax_platforms in (None, "", "cpu") and jax.default_backend() == "cpu"  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def _barriers_inside(eqns, inner=False):
-    """Whether there are barriers in programs within a program; `inner` if the equations are one of these."""
-    for eqn in eqns:
-        name = eqn.primitive.name
-        if inner and (name == "optimization_barrier" or eqn.params.get("prevent_cse")):
-            return True
-        if any(_barriers_inside(each.eqns, inner or name not in _INLINED) for each in jax_slots.inner_jaxprs(eqn.params)):
-            return True
-    return False
-
-
 def platform_of(values: Sequence[Any]) -> str:
     """The platform that a program of these operands is compiled for: that of arrays that are tied to a device, or jax's default."""
     for value in values:

@@ -133,12 +133,6 @@ def inlined(closed: jax.extend.core.ClosedJaxpr) -> Callable[..., Any]:
     return functools.partial(sample.primitive.bind, **params)
 
 
-def barrier(variable: Any) -> jax.extend.core.JaxprEqn:
-    """The equation of `jax.lax.optimization_barrier` of a variable; its result is a new variable."""
-    sample = jax.make_jaxpr(jax.lax.optimization_barrier)(0.0).eqns[0]
-    return sample.replace(invars=[variable], outvars=[jax.extend.core.Var(variable.aval)])
-
-
 def with_constants_as_inputs(jaxpr: jax.extend.core.Jaxpr) -> jax.extend.core.Jaxpr:
     """A jaxpr that takes the constants of another one before its inputs."""
     given = [*jaxpr.constvars, *jaxpr.invars]

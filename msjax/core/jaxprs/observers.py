@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base import jax_slots
-from msjax.core.base.compiler_options import lasting_barriers
 from msjax.core.base.typing import JaxArray
 from msjax.core.hooks.batching import COLLECTED, CallsAsOutputs, hook_p
 from msjax.core.hooks.events import Event, HookCall, Template, each_lane
@@ -354,21 +353,17 @@ class Observing:
 
     Args:
         closed: its jaxpr.
-        once: whether the program will be compiled with `options`.
 
     Attributes:
-        options: of the compiler, so that what follows reads the events' values, and does not compute them anew; may be empty.
         run: a function of its inputs that returns (its outputs, the values of the events).
         events: what happens after a run: Happens, Loop and FromCallbacks objects, which name the values by their numbers. Known when
             `run` has been traced.
     """
 
-    def __init__(self, closed: jex.ClosedJaxpr, once: bool = False):
+    def __init__(self, closed: jex.ClosedJaxpr):
         self.closed = closed
         self.events: list[Any] = []
         inner = any(any(_events_in(each.eqns)) for eqn in closed.jaxpr.eqns for each in jax_slots.inner_jaxprs(eqn.params))
-        events = not inner and any(_events_in(closed.jaxpr.eqns))
-        self.options: dict[str, Any] = lasting_barriers(closed.jaxpr) if once and events else {}
         self.run: Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] = self._interpreted if inner else self._flat()
 
     def outputs_that_are_inputs(self) -> set[int]:
@@ -393,24 +388,18 @@ class Observing:
     def _flat(self):
         """All events are at the program's own level: their values become results of its jaxpr."""
         jaxpr, eqns, numbers, more = self.closed.jaxpr, [], {}, []
-        read = {id(v): v for v in (*jaxpr.constvars, *jaxpr.invars)}  # in the place of a value
         for eqn in jaxpr.eqns:
             if eqn.primitive is not hook_p:
-                invars = [read.get(id(v), v) for v in eqn.invars]
-                eqns.append(eqn if invars == eqn.invars else eqn.replace(invars=invars))
+                eqns.append(eqn)
                 continue
             for bound in eqn.params["bound"]:
                 values = []
                 for v in map(eqn.invars.__getitem__, bound.at):
                     values.append(numbers.setdefault(id(v), len(more)))
                     if values[-1] == len(more):
-                        if self.options and id(v) not in read:
-                            eqns.append(jax_slots.barrier(v))
-                            read[id(v)] = eqns[-1].outvars[0]
-                        more.append(read.get(id(v), v))
+                        more.append(v)
                 self.events.append(Happens(bound.event, tuple(values), None, bound.lanes))
-        many = len(eqns) >= _MANY and not any(map(_is_replaced, eqns))
-        outvars = [*[read.get(id(v), v) for v in jaxpr.outvars], *more]
+        many, outvars = len(eqns) >= _MANY and not any(map(_is_replaced, eqns)), [*jaxpr.outvars, *more]
         if many:
             eqns, outvars = _without_repetitions(eqns, outvars)
         flat = jax_slots.jaxpr_of([*jaxpr.constvars, *jaxpr.invars], outvars, eqns, "program")

@@ -272,7 +272,7 @@ class _TraceOfBody:
         for rewrite in trace.rewrites:
             with CallsAsOutputs():
                 self.jaxpr = rewrite(self.jaxpr)
-        observing = Observing(self.jaxpr, not trace.groups)
+        observing = Observing(self.jaxpr)
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
         settings: list[object] = []
 
@@ -306,7 +306,7 @@ class _TraceOfBody:
             arguments=self.treedef,
             inputs=None if self.treedef is None else self.inputs,
             aliases=self.aliases,
-            jitted=self._jitted(program, donated, observing.options),
+            jitted=self._jitted(program, donated),
             layout=layout,
             donated=donated,
             stops_gradients=not self.carries,
@@ -318,14 +318,14 @@ class _TraceOfBody:
             wanted=self.wanted,
         )
 
-    def _jitted(self, program, donated, options):
+    def _jitted(self, program, donated):
         groups = self.trace.groups
         if len(groups) > 1:
             names = ", ".join(sorted(repr(group.name) for group in groups))
             raise NeedsPyNative(f"it communicates in several groups of processes: {names}")
         if groups:
             return next(iter(groups)).jit(program, donate_argnums=donated)
-        return compile_program(program, self.jaxpr.jaxpr, donated, options)
+        return compile_program(program, self.jaxpr.jaxpr, donated)
 
 
 def _is_lazy(value):

@@ -102,25 +102,36 @@ _FEW = 1 << 15
 _LEVEL = "xla_backend_optimization_level"
 
 
-def compile_program(
-    fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] = (), options: dict[str, Any] | None = None
-) -> Callable[..., Any]:
+def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] = ()) -> Callable[..., Any]:
     """The program of a whole function, such as a step of training: `jax.jit` with the options that suit it.
 
     Args:
         fn: of arrays.
         jaxpr: what it computes.
         donated: the positions of the operands whose memory may be written to. In that of small ones, a large program writes nothing.
-        options: more of the compiler's options, where all operands lie on CPUs.
     """
     plain = jax.jit(fn, donate_argnums=donated)
-    usual = jax.jit(fn, donate_argnums=donated, compiler_options=options) if options else plain
-    jitted, quick = _of_size(fn, jaxpr, donated, usual, options or {})
-    if quick is plain:
+    options = large_options()
+    if not options:
         return plain
+    eqns = equations(jaxpr)
+    if len(eqns) < _LARGE:
+        return plain
+    distinct = {(e.primitive.name, *[getattr(v.aval, "shape", ()) for v in (*e.invars, *e.outvars)]) for e in eqns}
+    if not _PRODUCTS & {name for name, *_ in distinct}:
+        return plain
+    if len(distinct) >= _LARGE:
+        in_place = tuple(i for i in donated if _bytes(jaxpr.invars[i].aval) >= _IN_PLACE)
+        jitted = jax.jit(fn, donate_argnums=in_place, compiler_options=options)
+    elif sum(v.aval.size for e in eqns for v in e.outvars if hasattr(v.aval, "size")) < _FEW * len(eqns) and _LEVEL in options:
+        jitted = plain
+    else:
+        return plain
+    # Where LLVM's level is given, by jax's setting or XLA_FLAGS, all is compiled at that.
+    quick = TieredProgram(jitted, {**options, _LEVEL: 0}) if _LEVEL in options else jitted
 
     def program(*values):
-        if quick is not usual and platform_of(values) != "cpu":
+        if platform_of(values) != "cpu":
             return plain(*values)
         try:
             return quick(*values)
@@ -132,28 +143,6 @@ def compile_program(
     program.__name__ = getattr(fn, "__name__", "program")
     program.lower = jitted.lower
     return program
-
-
-def _of_size(fn, jaxpr, donated, usual, more):
-    """(the jitted function, the program that calls run) with the options that suit the size of a program."""
-    options = large_options()
-    if not options:
-        return usual, usual
-    eqns = equations(jaxpr)
-    if len(eqns) < _LARGE:
-        return usual, usual
-    distinct = {(e.primitive.name, *[getattr(v.aval, "shape", ()) for v in (*e.invars, *e.outvars)]) for e in eqns}
-    if not _PRODUCTS & {name for name, *_ in distinct}:
-        return usual, usual
-    if len(distinct) >= _LARGE:
-        in_place = tuple(i for i in donated if _bytes(jaxpr.invars[i].aval) >= _IN_PLACE)
-        jitted = jax.jit(fn, donate_argnums=in_place, compiler_options={**options, **more})
-    elif sum(v.aval.size for e in eqns for v in e.outvars if hasattr(v.aval, "size")) < _FEW * len(eqns) and _LEVEL in options:
-        jitted = usual
-    else:
-        return usual, usual
-    # Where LLVM's level is given, by jax's setting or XLA_FLAGS, all is compiled at that.
-    return jitted, TieredProgram(jitted, {**options, **more, _LEVEL: 0}) if _LEVEL in options else jitted
 
 
 def worth_donating(jaxpr: Any, operands: Sequence[int]) -> tuple[int, ...]:
@@ -177,6 +166,9 @@ def _bytes(aval):
 # Products by Eigen: LSTM 0.95 at 256 samples, but 1.19 at 8, transformer 1.04 to 1.09. Convolutions, too: LeNet-5 0.86 at 32 images, 1.10 at
 # 256, U-Net 1.08 to 1.11, ResNet-18 1.01, MobileNetV3-small 1.00 to 1.02: gradients of weights gain, the others lose. Without YNNPACK's
 # reductions: LSTM 1.07 to 1.17, U-Net 1.24 to 1.49, transformer 1.18.
+# Tried for steps with observers, and not safe: barriers behind what hooks see that last until XLA emits code (`xla_disable_hlo_passes` with
+# "cse_barrier_expander"). Without them each kernel computes anew what it reads, though it lies in memory as a result: LeNet-5 with observers on
+# every leaf takes 0.92 of the time with them, ResNet-18 0.94. But XLA ends the process where such a barrier lies in a loop or a branch.
 # Tried for the step of MobileNetV3-small, which LLVM compiles for 6 of 7 s of the processor, and not worth it:
 # * XNNPACK's and YNNPACK's fusions (8.1 and 12.5 s where the options below take 7.4), newer code in four pieces (12.9), vectors of 128 bits
 #   (9.9); AVX2 only, 512 bits, no metadata on aliases, other numbers of pieces, no checks of emitted code: within the noise;

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from jax.interpreters import mlir
 
 from msjax.core.base import jax_slots
-from msjax.core.base.compiler_options import only_cpus
 from msjax.core.door import STATE
 
 _NAMES = {"cpu": "CPUs", "tpu": "TPUs", "cuda": "NVIDIA's GPUs", "rocm": "AMD's GPUs"}
@@ -20,7 +19,9 @@ _NAMES = {"cpu": "CPUs", "tpu": "TPUs", "cuda": "NVIDIA's GPUs", "rocm": "AMD's 
 def _only_cpus():
     """Whether the trace under way is that of a compiled function of msjax, whose program runs in this process, which has CPUs only.
     What `hooks.jit` and jax trace may be lowered for any platform."""
-    return STATE.msjax_compiles() and only_cpus()
+    if not STATE.msjax_compiles():
+        return False
+    return jax.config.jax_platforms in (None, "", "cpu") and jax.default_backend() == "cpu"
 
 
 def on_cpu(kernel: Callable[..., Any], otherwise: Callable[..., Any], *values: Any, tpu: Callable[..., Any] | None = None) -> Any:
