@@ -94,6 +94,7 @@ class PyNativeSearch(Origins):
         self.right: Any = None
         self._by_value: dict[int, tuple[_Ran, int]] = {}
         self._into: dict[tuple[int, int], list[_Ran]] = {}
+        self._forward: dict[Any, _Ran] = {}  # by the node of the operator
         self._all: list[_Ran] = []
 
     def entered(self, owner: Any) -> None:
@@ -130,7 +131,10 @@ class PyNativeSearch(Origins):
             return list(found) if isinstance(found, (tuple, list)) else [found]
 
         phase = "forward" if pulling is None and pulled is None else "backward"
-        self._keep(_Ran(made, phase, list(values), outs, operands, None if op.runs_cells else run))
+        found = _Ran(made, phase, list(values), outs, operands, None if op.runs_cells else run)
+        self._keep(found)
+        if node is not None:
+            self._forward[node] = found
 
     def pull(self, node: Node, cts: list[Any], need: Need, recorded: bool) -> Sequence[Any]:
         before, self._pulling, edges, n = self._pulling, node, list(node.edges or ()), len(self._all)
@@ -226,7 +230,7 @@ class PyNativeSearch(Origins):
         return known, "" if known or not found else self._operand(ran, found[0][0])
 
     def _arrived(self, ran, check):
-        """What brought the gradients to a node that were wrong there, or the operators of a gradient of the user's own."""
+        """What brought the gradients to a node that were wrong there, the operators of a gradient of the user's own, or the node's operator."""
         found = []
         for i, value in enumerate(ran.ins):
             if value is not None and check([value]):
@@ -242,6 +246,10 @@ class PyNativeSearch(Origins):
         if found:
             return found
         inner = [(other, i, v) for other in ran.within for i, v in enumerate(other.outs) if v is not None and check([v])]
+        forward = self._forward.get(ran.node)
+        if not inner and forward is not None and any(check.applies(v) and check.mask(v).any() for v in forward.ins):
+            # Right gradients met what was wrong in the forward pass already, such as labels.
+            inner = [(forward, i, v) for i, v in enumerate(forward.outs) if v is not None and check([v])]
         return [(other, i, first_index(check.mask(v))) for other, i, v in inner[-1:]]
 
     def _operand(self, ran, i):

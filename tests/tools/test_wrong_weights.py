@@ -1,4 +1,4 @@
-"""find_nan where a weight is wrong from the start: which one it names, and the module that has it."""
+"""Faults where a weight or a label is wrong from the start: which one they name, and the module that has it."""
 
 import equinox as eqx
 import haiku as hk
@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import pytest
 from flax import linen, nnx
 
-from msjax import hooks
-from msjax.tools import find_nan
+import msjax as ms
+from msjax import hooks, nn
+from msjax.tools import Fault, find_nan, guard
 
 X = jnp.ones((1, 2), "float32")
 
@@ -68,3 +69,12 @@ def test_an_argument_belongs_to_no_module():
     model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
     fault = find_nan(model, X * jnp.nan, show=False)
     assert fault.path is None and fault.note == "argument 0 was wrong before anything was computed"
+
+
+def test_labels_of_a_guarded_network_whose_loss_is_outside():
+    net = nn.SequentialCell(nn.Dense(1, 1, "ones", "zeros"))
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1))
+    with guard(net), pytest.raises(Fault) as raised:
+        step(ms.Tensor([[1.0]], ms.float32), ms.Tensor([[float("nan")]], ms.float32))
+    fault = raised.value
+    assert (fault.phase, fault.cls, fault.note) == ("forward", "MSELoss", "input 1, an argument or constant, was wrong before")

@@ -18,7 +18,7 @@ import re
 import sys
 import types
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msjax.core.base.libraries import of_library
@@ -166,7 +166,7 @@ def _writes(code, first):
     return False
 
 
-def stores(fn: Callable[..., Any]) -> list[tuple[Any, str | None]]:
+def stores(fn: Callable[..., Any]) -> Sequence[tuple[Any, str | None]]:
     """What the code of a hook, and of the user's functions that it calls, stores into, as far as it tells:
     (container, None) of items, (object, name) of attributes, (namespace, name) of globals, (cell, name) of variables of a closure.
     """
@@ -186,7 +186,7 @@ def _stores(fn, depth):
     if depth > 3 or not isinstance(function, types.FunctionType) or of_library(function):
         return []
     code, names = function.__code__, _names_in_function(function, owner)
-    names.local.update(zip(code.co_varnames[owner is not None :], given), **keywords)
+    names = names._replace(local={**names.local, **dict(zip(code.co_varnames[owner is not None :], given)), **keywords})
     instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
     found, pair = [], _UNKNOWN
     for n, now in enumerate(instructions):

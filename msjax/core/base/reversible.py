@@ -52,7 +52,8 @@ def put_back(container: Any, before: Any, left: Iterable[str] = ()) -> bool:
     if same_items(container, before):
         return False
     # The builtin class's own methods: a subclass may do other things in them, as Counter.update adds.
-    kind: Any = next(kind for kind in (OrderedDict, dict, set, deque, list, bytearray) if isinstance(container, kind))
+    kinds: tuple[Any, ...] = (OrderedDict, dict, set, deque, list, bytearray)
+    kind = next(kind for kind in kinds if isinstance(container, kind))
     if isinstance(container, dict):
         # Not emptied, as it may have an object's attributes, unless only that brings the order of its keys back.
         for key in container.keys() - before.keys():
@@ -63,5 +64,5 @@ def put_back(container: Any, before: Any, left: Iterable[str] = ()) -> bool:
             kind.__setitem__(container, key, value)
     else:
         kind.clear(container)
-        (set.update if kind is set else kind.extend)(container, before)
+        (kind.update if kind is set else kind.extend)(container, before)
     return True
