@@ -135,6 +135,20 @@ def test_wide_windows_agree_with_xla(name, monkeypatch):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * float(jnp.abs(want).max()))
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("name", WIDE)
+def test_a_bad_pixel_spreads_no_further_than_its_windows(name, bad):
+    image, weight, pads = WIDE[name]
+    static = ((1, 1), pads, (1, 1), 1)
+    x, w = (jnp.asarray(RNG.normal(size=shape), jnp.float32) for shape in (image, weight))
+    ct = jnp.ones(plain(x, w, *static).shape, jnp.float32).at[0, 0, 1, 1].set(bad)
+    bad_x = x.at[0, 0, 1, 1].set(bad)
+    own = convolution_kernels.convolve(bad_x, w, *static), convolution_kernels._gradients(x, w, ct, (True, False), *static)[0]
+    xlas = plain(bad_x, w, *static), jax.vjp(lambda x: plain(x, w, *static), x)[1](ct)[0]
+    for got, want in zip(own, xlas, strict=True):
+        assert (jnp.isnan(got) == jnp.isnan(want)).all() and (jnp.isinf(got) == jnp.isinf(want)).all()
+
+
 # Image, weight, stride, padding, dilation; two examples in a piece, of four, five or seven, and eight of seventeen.
 PIECES = {
     "lines": ((5, 3, 9), (4, 3, 3), (2,), ((2, 1),), (2,)),

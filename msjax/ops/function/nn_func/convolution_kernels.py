@@ -396,7 +396,15 @@ def _wide_windows(x, weight, *settings):
     """
     if x.dtype != jnp.float32:
         return _plain(x, weight, *settings)
-    return _by_pieces(wide_windows, len(x) if len(x) <= 2 * _IMAGES else _IMAGES, x, weight, *settings)
+    return _by_pieces(_wide_where_finite, len(x) if len(x) <= 2 * _IMAGES else _IMAGES, x, weight, *settings)
+
+
+def _wide_where_finite(x, weight, *settings):
+    """`wide_windows`, but XLA's convolution of images with infinite or NaN pixels: times the zeros around a window, one would make NaN of its neighbours."""
+    wide, plain = (
+        functools.partial(lambda kernel, x, weight: kernel(x, weight, *settings), each) for each in (wide_windows, _plain)
+    )
+    return jax.lax.cond(jnp.isfinite(x).all(), wide, plain, x, weight)
 
 
 def _wide_or(other):
