@@ -16,7 +16,7 @@ from msjax.core.base.libraries import of_library
 from msjax.core.base.reversible import OwnOutput, put_back, same_items
 from msjax.core.base.state import STATE
 
-# How far a hook's containers and objects are looked into, how many items a container may hold for that, and how large an array may be.
+# How far a hook's containers and objects are looked into, how many items a container may hold for that, and how large all arrays together may be.
 _DEPTH, _MOST_ITEMS, _MOST_BYTES = 4, 1000, 1 << 26
 _CONTAINERS = (list, dict, set, collections.deque, bytearray)
 # What most attributes are, which hold nothing.
@@ -40,6 +40,7 @@ class TrialRun:
         self._held = OwnOutput(self._texts.append, sys.stdout) if holds_text else None
         self._seen: dict[int, Any] = {}
         self._slots: dict[type, list[str]] = {}
+        self._bytes_left: int = _MOST_BYTES
         # (whether it is what it was, what makes it so again) of all that is remembered.
         self._kept: list[tuple[Callable[[], bool], Callable[[], Any]]] = []
         program = STATE.trace
@@ -101,7 +102,8 @@ class TrialRun:
             for item in value[:_MOST_ITEMS]:
                 self._visit(item, depth + 1)
         elif isinstance(value, np.ndarray):
-            if value.flags.writeable and value.nbytes <= _MOST_BYTES:
+            if value.flags.writeable and value.nbytes <= self._bytes_left:
+                self._bytes_left -= value.nbytes
                 before = value.copy()
                 self._kept.append((lambda: value.tobytes() == before.tobytes(), lambda: np.copyto(value, before)))
         elif not isinstance(value, types.ModuleType) and type(value).__module__.partition(".")[0] not in _NO_STATE:
