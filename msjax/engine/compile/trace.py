@@ -238,10 +238,12 @@ class Trace(ProgramUnderWay):
         if isinstance(owner, CellBase):
             self.see_cell(owner)
 
-    def observed(self, fn: Callable[..., Any], what: str) -> None:
+    def observed(self, fn: Callable[..., Any], place: Any) -> None:
         """Refuse an observer that stores into what the code may read in the same run, such as a dict of features that `construct` returns."""
         if any(self.reads(owner, name) for owner, name in stores(fn)):
-            self.refuse(f"{what} stores into what the code may read, which would find there what the run before has stored")
+            self.refuse(
+                f"{place.text(fn)} stores into what the code may read, which would find there what the run before has stored"
+            )
 
     def see_cell(self, cell: CellBase | nnx.Module) -> None:
         """A cell or an nnx module that is called: all its Tensors are the program's variables."""
