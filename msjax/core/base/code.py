@@ -170,23 +170,22 @@ def stores(fn: Callable[..., Any]) -> Sequence[tuple[Any, str | None]]:
     """What the code of a hook, and of the user's functions that it calls, stores into, as far as it tells:
     (container, None) of items, (object, name) of attributes, (namespace, name) of globals, (cell, name) of variables of a closure.
     """
-    return _stores(fn, 0) if sys.version_info[:2] in READ else []
+    return _stores(fn, 0)
 
 
 def _stores(fn, depth):
     given, keywords = (), {}
     while isinstance(fn, functools.partial):
         given, keywords, fn = (*fn.args, *given), {**fn.keywords, **keywords}, fn.func
-    owner = getattr(fn, "__self__", None)
     if isinstance(fn, (types.BuiltinMethodType, types.MethodWrapperType)):
+        owner = fn.__self__
         return [(owner, None)] if isinstance(owner, dict) and fn.__name__ in _ITEM_METHODS else []
-    function = getattr(fn, "__func__", fn)
-    if not isinstance(function, types.FunctionType):
-        function, owner = inspect.getattr_static(type(fn), "__call__", None), fn
-    if depth > 3 or not isinstance(function, types.FunctionType) or of_library(function):
+    function, bound = _readable(fn)
+    if depth > 3 or function is None or of_library(function):
         return []
+    owner = (fn.__self__ if isinstance(fn, types.MethodType) else fn) if bound else None
     code, names = function.__code__, _names_in_function(function, owner)
-    names = names._replace(local={**names.local, **dict(zip(code.co_varnames[owner is not None :], given)), **keywords})
+    names = names._replace(local={**names.local, **dict(zip(code.co_varnames[bound:], given)), **keywords})
     instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
     found, pair = [], _UNKNOWN
     for n, now in enumerate(instructions):
