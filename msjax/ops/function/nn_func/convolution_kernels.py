@@ -401,9 +401,13 @@ def _wide_windows(x, weight, *settings):
 
 def _wide_where_finite(x, weight, *settings):
     """`wide_windows`, but XLA's convolution of images with infinite or NaN pixels: times the zeros around a window, one would make NaN of its neighbours."""
-    wide, plain = (
-        functools.partial(lambda kernel, x, weight: kernel(x, weight, *settings), each) for each in (wide_windows, _plain)
-    )
+
+    def wide(x, weight):
+        return wide_windows(x, weight, *settings)
+
+    def plain(x, weight):
+        return _plain(x, weight, *settings)
+
     return jax.lax.cond(jnp.isfinite(x).all(), wide, plain, x, weight)
 
 
