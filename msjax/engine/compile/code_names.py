@@ -81,11 +81,17 @@ def class_attribute(cls: type, name: str) -> Any:
     return None
 
 
-def method_of(cls: type, name: str) -> types.FunctionType | None:
-    """The function of a method, property, class method or static method; None for anything else."""
-    found = class_attribute(cls, name)
-    found = getattr(found, "fget", None) or getattr(found, "__func__", None) or found
+def function_of(member: Any) -> types.FunctionType | None:
+    """The function of a method, property, class method or static method, as a class holds it; None for anything else."""
+    found = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
     return found if isinstance(found, types.FunctionType) else None
+
+
+def methods_of(cls: type, name: str) -> list[types.FunctionType]:
+    """The function that instances find under a name, and those of the user's classes behind it, which `super` finds."""
+    owners = [owner for owner in cls.__mro__ if name in vars(owner)]
+    found = [function_of(vars(owner)[name]) for owner in owners if owner is owners[0] or not is_library(owner.__module__)]
+    return [function for function in found if function is not None]
 
 
 def names_of_class(cls: type) -> ClassNames:

@@ -204,6 +204,11 @@ def put_nothing_back(_owner: Any, _name: str, _value: Any) -> None:
     """Leave what can't be written."""
 
 
+def take_out(owner: dict[str, Any], name: str, _value: Any) -> None:
+    """Delete a name that wasn't there."""
+    owner.pop(name, None)
+
+
 def read_slot(owner: Any, name: str) -> Any:
     """An attribute; None if it isn't there."""
     return getattr(owner, name, None)

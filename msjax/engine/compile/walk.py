@@ -6,12 +6,14 @@ Tensors that it overlooks are found when the program is traced.
 
 from __future__ import annotations
 
+import builtins
 import collections
 import contextvars
 import functools
 import sys
 import threading
 import types
+import weakref
 from collections.abc import Collection
 from typing import Any
 
@@ -23,7 +25,7 @@ from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import GLOBAL
 from msjax.common.tensor import Tensor, root_of
-from msjax.core.base.code import globals_in, imported_modules, names_in, names_read_in
+from msjax.core.base.code import cell_contents, globals_in, imported_modules, names_assigned_in, names_in, names_read_in
 from msjax.core.base.flax_slots import MODULE_STATE
 from msjax.core.base.libraries import is_library, of_library
 from msjax.core.base.weak import identity
@@ -33,9 +35,10 @@ from msjax.engine.compile.code_names import (
     ENTRIES,
     always_read,
     class_attribute,
+    function_of,
     holds_user_data,
     is_plain,
-    method_of,
+    methods_of,
     names_of_class,
     slots_of,
 )
@@ -65,6 +68,7 @@ from msjax.engine.compile.guards import (
     settings_key,
     size_of,
     static_key,
+    take_out,
 )
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
@@ -78,6 +82,9 @@ _NOT_GUARDED = frozenset((*MODULE_STATE, "_special", "_prepared"))
 
 # Values that hold nothing which code reads by the name of an attribute.
 _VALUES = (Tensor, jax.Array, np.ndarray, np.generic)
+
+# Weak references of several objects, and such as look like the object itself.
+_WEAK = (*weakref.ProxyTypes, weakref.WeakKeyDictionary, weakref.WeakSet, weakref.WeakValueDictionary)
 
 _MISSING = object()
 
@@ -333,6 +340,12 @@ class Walk:
                 self._container(value.keywords, depth)
         elif isinstance(value, (contextvars.ContextVar, threading.local)):
             self.refused = "it reads a context variable, or attributes that each thread has for itself"
+        elif type(value) in _WEAK or isinstance(value, weakref.ref):
+            referent = weakref.ref.__call__(value) if isinstance(value, weakref.ref) else value
+            if isinstance(referent, nnx.Module):
+                self._visit(value() if isinstance(value, weakref.WeakMethod) else referent, depth)
+            elif referent is not None and not isinstance(referent, _VALUES):  # guards would keep it alive
+                self.refused = "it reads a weak reference to something else than a cell"
         elif holds_user_data(type(value)):
             self._attributes(value, depth)
             self._name(getattr, object.__setattr__, value, "__class__", depth)
@@ -384,29 +397,30 @@ class Walk:
             self._told_by_nobody(cls, name, depth)
 
     def _method(self, cls, name, depth):
-        """Look at a method of a class, if it has one of that name."""
-        method = method_of(cls, name)
-        if method is None:
-            return
-        self._told_by_nobody(cls, name, depth)
-        if id(method) not in self._visited:
-            self._visited[id(method)] = None
-            self._function(method, depth)
-            if not issubclass(cls, CellBase):  # also of a library's function, under a name of the user's
-                self._users_names.update(names_read_in(method.__code__))
+        """Look at the methods of that name in a class and its bases, if there are some."""
+        methods = methods_of(cls, name)
+        if methods:
+            self._told_by_nobody(cls, name, depth)
+        for method in methods:
+            if id(method) not in self._visited:
+                self._visited[id(method)] = None
+                self._function(method, depth)
+                if not issubclass(cls, CellBase):  # also of a library's function, under a name of the user's
+                    self._users_names.update(names_read_in(method.__code__))
 
     def _told_by_nobody(self, cls, name, depth):
         """What is looked up in the user's classes that don't tell when an attribute changes."""
+        hidden = False
         for owner in self._names_of(cls).silent:
-            if (id(owner), name) not in self._visited:
+            there = name in vars(owner)
+            if (there or not hidden) and (id(owner), name) not in self._visited:
                 self._visited[id(owner), name] = None
                 value = vars(owner).get(name)
                 known = static_key(value) if type(value) in STATIC else None
                 self.found.append(Name((name, known), self._within, read_in_class, put_in_class, owner, name, value))
-                if known is None and method_of(cls, name) is None:
+                if known is None and function_of(value) is None:
                     self._visit(value, depth + 1)
-            if name in vars(owner):  # it hides those behind it
-                break
+            hidden = hidden or there  # what is behind it is found by `super` alone
 
     def _function(self, function, depth):
         names = names_in(function.__code__)
@@ -433,12 +447,24 @@ class Walk:
         self._name(getattr, setattr, function, "__code__", depth)
         namespace = function.__globals__
         for name in globals_in(function.__code__):
-            if name in namespace:
-                self._name(dict.get, dict.__setitem__, namespace, name, depth)
+            if name in namespace or not hasattr(builtins, name):
+                self._name(dict.get, dict.__setitem__ if name in namespace else take_out, namespace, name, depth)
+        named = [*map(namespace.get, globals_in(function.__code__)), *map(cell_contents, function.__closure__ or ())]
+        for value in named:
+            if isinstance(value, (types.FunctionType, types.ModuleType, type)) and not of_library(value):
+                self._new_attributes(value, names_assigned_in(function.__code__), depth)
         for name in imported_modules(function.__code__):
             module = sys.modules.get(name)
             if module is not None and not is_library(name):
                 self._namespaces.append((vars(module), depth))
+
+    def _new_attributes(self, owner, assigned, depth):
+        """What a function, module or class that code names does not have yet of the attributes that the same code assigns."""
+        for name in sorted(assigned.difference(dir(owner) if isinstance(owner, type) else vars(owner))):
+            if isinstance(owner, type):
+                self._told_by_nobody(owner, name, depth)
+            else:
+                self._name(dict.get, take_out, vars(owner), name, depth)
 
     def _visit_namespaces(self):
         """Of modules and of attributes of functions, what some code names; that code may name more."""
