@@ -29,7 +29,7 @@ class Distribution(Cell):
         param (dict): the parameters by their names, itself or under the key ``param_dict``; None for one that each call is given.
 
     Attributes:
-        parameters: {name: how the text of the distribution calls it}.
+        parameters: {name: how the text of the distribution calls it}. Each is an attribute, too: a Tensor, or None if it was not given.
     """
 
     parameters: dict[str, str] = {}
@@ -56,6 +56,12 @@ class Distribution(Cell):
         self.parameter_type: Type = dtype if dtype.kind == "f" else mstype.float32
         given = param.get("param_dict", param)
         self._given = {key: None if value is None else self._tensor(value) for key, value in given.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        """A parameter, if it was given."""
+        if name in type(self).parameters:
+            return self._given[name]
+        return super().__getattr__(name)  # pyright: ignore[reportAttributeAccessIssue]
 
     def _tensor(self, value):
         return value.astype(self.parameter_type) if isinstance(value, Tensor) else Tensor(value, self.parameter_type)
