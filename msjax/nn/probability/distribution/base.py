@@ -39,7 +39,7 @@ class Distribution(Cell):
     def __init__(self, seed: int | None, dtype: Type, name: str, param: dict[str, Any]):
         super().__init__()
         who = type(self).__name__
-        check_type(name, str, "name", who)
+        self.name: str = check_type(name, str, "name", who)
         check_type(dtype, Type, "dtype", who)
         check_kind(
             dtype,
@@ -50,7 +50,6 @@ class Distribution(Cell):
         )
         if seed is not None:
             check_int(seed, "seed", who, low=0)
-        self.name = name
         self.seed: int = 0 if seed is None else seed
         self.dtype = dtype
         self.parameter_type: Type = dtype if dtype.kind == "f" else mstype.float32
