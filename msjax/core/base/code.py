@@ -111,14 +111,6 @@ def _instructions_in(code):
     return itertools.chain.from_iterable(map(dis.get_instructions, _codes_in(code)))
 
 
-def cell_contents(cell: types.CellType) -> Any:
-    """What a variable of a closure holds; None before it is assigned."""
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
-
-
 @functools.lru_cache(4096)
 def imported_modules(code: types.CodeType) -> tuple[str, ...]:
     """The full names of the modules that a piece of code and the functions that it defines import when they run."""

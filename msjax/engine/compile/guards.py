@@ -23,7 +23,7 @@ import numpy as np
 from msjax import log
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.core.base.code import cell_contents
+from msjax.core.base.held_state import cell_contents
 from msjax.core.door import Hook
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
 from msjax.engine.settings.current import SETTINGS

@@ -13,11 +13,9 @@ import functools
 import sys
 import threading
 import types
-import weakref
 from collections.abc import Collection
 from typing import Any
 
-import jax
 import numpy as np
 from flax import nnx
 
@@ -25,14 +23,17 @@ from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import GLOBAL
 from msjax.common.tensor import Tensor, root_of
-from msjax.core.base.code import cell_contents, globals_in, imported_modules, names_assigned_in, names_in, names_read_in
-from msjax.core.base.flax_slots import MODULE_STATE
+from msjax.core.base.code import globals_in, imported_modules, names_assigned_in, names_in, names_read_in
+from msjax.core.base.held_state import values_named
 from msjax.core.base.libraries import is_library, of_library
 from msjax.core.base.weak import identity
 from msjax.core.door import Hook, HookSite, HookTable
 from msjax.engine.compile.code_names import (
     BY_COMPUTED_NAMES,
     ENTRIES,
+    NOT_GUARDED,
+    VALUES,
+    WEAK,
     always_read,
     class_attribute,
     function_of,
@@ -40,6 +41,7 @@ from msjax.engine.compile.code_names import (
     is_plain,
     methods_of,
     names_of_class,
+    referent_of,
     slots_of,
 )
 from msjax.engine.compile.guards import (
@@ -76,15 +78,6 @@ from msjax.engine.compile.guards import (
 _DEPTH = 5  # steps from a cell or function to the objects and containers that are looked into
 _MOST_ITEMS = 1000  # of a container that holds more, the items themselves are compared, and not looked into
 _MOST_BYTES = 1 << 16  # of a larger numpy array, only the identity counts
-
-# Attributes of cells that are no guards: nnx's own, and those that follow from others: from the hooks, and from an optimizer's settings.
-_NOT_GUARDED = frozenset((*MODULE_STATE, "_special", "_prepared"))
-
-# Values that hold nothing which code reads by the name of an attribute.
-_VALUES = (Tensor, jax.Array, np.ndarray, np.generic)
-
-# Weak references of several objects, and such as look like the object itself.
-_WEAK = (*weakref.ProxyTypes, weakref.WeakKeyDictionary, weakref.WeakSet, weakref.WeakValueDictionary)
 
 _MISSING = object()
 
@@ -185,7 +178,7 @@ class Walk:
                 if known is None:
                     self._visit(item, depth + 1)
         elif not self._all_read:
-            self._all_read = any(known is None and not isinstance(item, _VALUES) for item, known in zip(items, seen))
+            self._all_read = any(known is None and not isinstance(item, VALUES) for item, known in zip(items, seen))
 
     def _container(self, container, depth):
         if id(container) in self._logs:
@@ -290,7 +283,7 @@ class Walk:
             name: value
             for name, value in entries_of(vars(module)).items()
             # What is as the class has it may as well not be there: so it is again after a hook was removed.
-            if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
+            if name not in NOT_GUARDED and getattr(cls, name, _MISSING) is not value
         }
         if isinstance(module, CellBase):
             read = always_read(module, attributes, self._names_of(cls).libraries)
@@ -321,8 +314,8 @@ class Walk:
         if id(value) in self._visited:
             return
         self._visited[id(value)] = None
-        if depth >= _DEPTH or isinstance(value, (type, *_VALUES)):
-            self._all_read = self._all_read or not (isinstance(value, _VALUES) or of_library(value))
+        if depth >= _DEPTH or isinstance(value, (type, *VALUES)):
+            self._all_read = self._all_read or not (isinstance(value, VALUES) or of_library(value))
             return
         if isinstance(value, Hook):
             self._hook(value)
@@ -340,11 +333,11 @@ class Walk:
                 self._container(value.keywords, depth)
         elif isinstance(value, (contextvars.ContextVar, threading.local)):
             self.refused = "it reads a context variable, or attributes that each thread has for itself"
-        elif type(value) in _WEAK or isinstance(value, weakref.ref):
-            referent = weakref.ref.__call__(value) if isinstance(value, weakref.ref) else value
-            if isinstance(referent, nnx.Module):
-                self._visit(value() if isinstance(value, weakref.WeakMethod) else referent, depth)
-            elif referent is not None and not isinstance(referent, _VALUES):  # guards would keep it alive
+        elif isinstance(value, WEAK):
+            referent = referent_of(value)
+            if isinstance(getattr(referent, "__self__", referent), nnx.Module):
+                self._visit(referent, depth)
+            elif referent is not None and not isinstance(referent, VALUES):  # guards would keep it alive
                 self.refused = "it reads a weak reference to something else than a cell"
         elif holds_user_data(type(value)):
             self._attributes(value, depth)
@@ -363,9 +356,7 @@ class Walk:
             seen = outline(now.values())
             self._contents(attributes, (cls.__name__, *now, seen))
             self.containers.append(attributes)
-            for item, known in zip(now.values(), seen):
-                if known is None:
-                    self._visit(item, depth + 1)
+            self._items(now.values(), seen, depth)
         if not is_library(cls.__module__):
             for name in slots_of(cls):
                 self._name(read_slot, setattr, value, name, depth)
@@ -386,9 +377,7 @@ class Walk:
             if data:
                 seen = outline(data.values())
                 self.found.append(Guard((*data, seen), self._within))
-                for value, known in zip(data.values(), seen):
-                    if known is None:
-                        self._visit(value, depth + 1)
+                self._items(data.values(), seen, depth)
         else:
             self._name(getattr, put_nothing_back, cls, "__mro__", depth)
             for name in names.own:
@@ -412,15 +401,14 @@ class Walk:
         """What is looked up in the user's classes that don't tell when an attribute changes."""
         hidden = False
         for owner in self._names_of(cls).silent:
-            there = name in vars(owner)
-            if (there or not hidden) and (id(owner), name) not in self._visited:
+            if (name in vars(owner) or not hidden) and (id(owner), name) not in self._visited:
                 self._visited[id(owner), name] = None
                 value = vars(owner).get(name)
                 known = static_key(value) if type(value) in STATIC else None
                 self.found.append(Name((name, known), self._within, read_in_class, put_in_class, owner, name, value))
                 if known is None and function_of(value) is None:
                     self._visit(value, depth + 1)
-            hidden = hidden or there  # what is behind it is found by `super` alone
+            hidden = hidden or name in vars(owner)  # what is behind it is found by `super` alone
 
     def _function(self, function, depth):
         names = names_in(function.__code__)
@@ -449,30 +437,22 @@ class Walk:
         for name in globals_in(function.__code__):
             if name in namespace or not hasattr(builtins, name):
                 self._name(dict.get, dict.__setitem__ if name in namespace else take_out, namespace, name, depth)
-        named = [*map(namespace.get, globals_in(function.__code__)), *map(cell_contents, function.__closure__ or ())]
-        for value in named:
-            if isinstance(value, (types.FunctionType, types.ModuleType, type)) and not of_library(value):
-                self._new_attributes(value, names_assigned_in(function.__code__), depth)
+        assigned = names_assigned_in(function.__code__)
+        for value in values_named(function) if assigned else ():
+            if isinstance(value, (types.FunctionType, types.ModuleType)) and not of_library(value):
+                for name in sorted(assigned.difference(vars(value))):  # made when the code runs
+                    self._name(dict.get, take_out, vars(value), name, depth)
         for name in imported_modules(function.__code__):
             module = sys.modules.get(name)
             if module is not None and not is_library(name):
                 self._namespaces.append((vars(module), depth))
-
-    def _new_attributes(self, owner, assigned, depth):
-        """What a function, module or class that code names does not have yet of the attributes that the same code assigns."""
-        for name in sorted(assigned.difference(dir(owner) if isinstance(owner, type) else vars(owner))):
-            if isinstance(owner, type):
-                self._told_by_nobody(owner, name, depth)
-            else:
-                self._name(dict.get, take_out, vars(owner), name, depth)
 
     def _visit_namespaces(self):
         """Of modules and of attributes of functions, what some code names; that code may name more."""
         before = len(self._visited)
         for namespace, depth in [*self._namespaces]:
             for name in sorted(self._names.intersection(namespace)):
-                if (id(namespace), name) not in self._visited:
-                    self._name(dict.get, dict.__setitem__, namespace, name, depth)
+                self._name(dict.get, dict.__setitem__, namespace, name, depth)
         return len(self._visited) > before
 
     def _visit_methods(self):
