@@ -25,8 +25,7 @@ class Dice(Metric):
 
     def __init__(self, smooth: float = 1e-5):
         super().__init__()
-        check_value(smooth, is_number(smooth) and smooth > 0, "be positive", "smooth", "Dice")
-        self.smooth = smooth
+        self.smooth: float = check_value(smooth, is_number(smooth) and smooth > 0, "be positive", "smooth", "Dice")
         self.clear()
 
     def clear(self) -> None:
