@@ -33,15 +33,10 @@ class RowsOfFiles(Dataset):
     """
 
     def __init__(
-        self,
-        dataset_files: Any,
-        num_samples: int | None,
-        num_parallel_workers: int | None,
-        shuffle: Any,
-        num_shards: int | None,
-        shard_id: int | None,
-        cache: object,
-    ):
+        self, dataset_files: str | list[str], num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: Any = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None,
+        cache: object = None,
+    ):  # fmt: skip
         who = type(self).__name__
         refuse_cache(cache, who)
         self._files = _find(dataset_files, who)
@@ -60,7 +55,7 @@ class RowsOfFiles(Dataset):
 
     def _file_count(self, path) -> int:
         """How many rows a file has."""
-        raise NotImplementedError
+        return sum(1 for _ in self._read(path))
 
     def is_shuffled(self) -> bool:
         return self._shuffle is not False
@@ -139,13 +134,6 @@ class TextFileDataset(RowsOfFiles):
         ['one', 'two']
     """
 
-    def __init__(
-        self, dataset_files: str | list[str], num_samples: int | None = None, num_parallel_workers: int | None = None,
-        shuffle: Any = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None,
-        cache: object = None,
-    ):  # fmt: skip
-        super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
-
     def _columns(self):
         return ["text"]
 
@@ -155,9 +143,6 @@ class TextFileDataset(RowsOfFiles):
                 line = line.rstrip("\n")
                 if line:
                     yield (np.array(line),)
-
-    def _file_count(self, path):
-        return sum(1 for _ in self._read(path))
 
 
 class CSVDataset(RowsOfFiles):

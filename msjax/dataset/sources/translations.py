@@ -50,9 +50,6 @@ class _Translations(RowsOfFiles):
         except (OSError, ValueError, ElementTree.ParseError) as error:
             raise RuntimeError(f"{type(self).__name__}: {path} can't be read: {type(error).__name__}: {error}") from error
 
-    def _file_count(self, path):
-        return sum(1 for _ in self._read(path))
-
 
 def _languages(pair: Any, default: tuple[str, str], who: str) -> tuple[str, ...]:
     if pair is not None and not isinstance(pair, (list, tuple)):

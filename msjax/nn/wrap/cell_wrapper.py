@@ -68,10 +68,9 @@ class WithEvalCell(Cell):
 
     def __init__(self, network: Cell, loss_fn: Cell, add_cast_fp32: bool = False):
         super().__init__(auto_prefix=False)
-        check_bool(add_cast_fp32, "add_cast_fp32", "WithEvalCell")
+        self.add_cast_fp32: bool = check_bool(add_cast_fp32, "add_cast_fp32", "WithEvalCell")
         self._network = network
         self._loss_fn = loss_fn
-        self.add_cast_fp32 = add_cast_fp32
 
     def construct(self, data: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         outputs = self._network(data)
@@ -337,8 +336,7 @@ class ParameterUpdate(Cell):
 
     def __init__(self, param: Parameter):
         super().__init__(auto_prefix=False)
-        check_type(param, Parameter, "param", "ParameterUpdate")
-        self._param = param
+        self._param = check_type(param, Parameter, "param", "ParameterUpdate")
 
     def construct(self, x: Tensor) -> Any:
         if x.shape != self._param.shape:
