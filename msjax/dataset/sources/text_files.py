@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind, check_str, check_value, is_int
-from msjax.core.base.errors import describe
 from msjax.dataset import config
 from msjax.dataset.checks import check_list, check_workers
 from msjax.dataset.dataset import Dataset
@@ -251,8 +250,8 @@ def _in_turn(readers):
 def _find(files, who):
     """The sorted paths of files that are given as paths or patterns."""
     given = [files] if isinstance(files, (str, os.PathLike)) else files
-    if not isinstance(given, list) or not all(isinstance(path, (str, os.PathLike)) for path in given):
-        raise TypeError(f"For '{who}', 'dataset_files' should be a str or a list of str, but got {describe(files)}.")
+    fits = isinstance(given, list) and all(isinstance(path, (str, os.PathLike)) for path in given)
+    check_kind(files, fits, "be a str or a list of str", "dataset_files", who)
     found = []
     for path in (os.fspath(one) for one in given):
         paths = [path] if os.path.isfile(path) else [match for match in glob.glob(path) if os.path.isfile(match)]
