@@ -108,3 +108,24 @@ def test_errors_of_attributions():
         hooks.gradient_shap(NET, X, metric=metric, key=jax.random.key(0), baselines=BASE)
     with pytest.raises(ValueError, match="For 'conductance', wrt=-1 should be the number, or the keyword, of an argument"):
         hooks.conductance(NET, jnp.arange(3), at="first", metric=metric)
+
+
+def test_programs_that_go_on_running_are_compiled_anew(monkeypatch):
+    monkeypatch.setattr("msjax.core.models.kept_programs._FEW", 2)
+    compiled, net = [], Net()
+
+    def listen(event, seconds, **_):
+        compiled.append(event.endswith("backend_compile_duration"))
+
+    def compilations():
+        before = sum(compiled)
+        found.append(np.asarray(hooks.occlusion(net, X, metric=metric, window=(2,))))
+        return sum(compiled) - before
+
+    found = [np.asarray(hooks.occlusion(Net(), X, metric=metric, window=(2,)))]  # the small programs around it
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        assert [compilations() for _ in range(4)] == [1, 0, 1, 0]
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert all(np.allclose(each, found[0], rtol=1e-5) for each in found)
