@@ -132,3 +132,20 @@ def test_a_weight_of_haiku_in_a_step():
         guard(stepped(lambda params, x: (model.apply(params, x) ** 2).sum()))(wrong_at(params, "['mlp/~/linear_1']['b']"), X)
     assert (raised.value.path, raised.value.cls) == ("mlp.~.linear_1", "Linear")
     assert raised.value.note == "argument weights['mlp/~/linear_1']['b'] was wrong before anything was computed"
+
+
+class UsesTheKernel(nnx.Module):
+    """One that never calls the layer whose weights it multiplies with."""
+
+    def __init__(self):
+        self.layer = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+
+    def __call__(self, x):
+        return x @ self.layer.kernel[...]
+
+
+def test_a_weight_of_a_layer_that_is_not_called():
+    model = UsesTheKernel()
+    model.layer.kernel[...] *= jnp.nan
+    fault = find_nan(model, X, show=False)
+    assert (fault.path, fault.cls) == ("layer", "Linear")

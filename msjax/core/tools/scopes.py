@@ -111,9 +111,10 @@ class Scopes:
             keys: those of the weight's path in what holds it, such as the variables of linen or a state of training.
             owned: whether it surely is a weight of a model: then the whole model may have it.
         """
+        modules = [(path, type(module).__name__) for model in self.models for path, module in paths(model).items()]
         for i in range(len(keys)):
             name = ".".join(keys[i:]).replace("/", ".")  # of haiku
-            inside = [module for module in self._names if module[0] and name.startswith(f"{module[0]}.")]
+            inside = [module for module in modules if module[0] and name.startswith(f"{module[0]}.")]
             if inside:
                 return max(inside, key=lambda module: len(module[0]))
-        return next((m for m in self._names if m[0] == "" and owned and len(self.models) == 1), (None, ""))
+        return next((m for m in modules if m[0] == "" and owned and len(self.models) == 1), (None, ""))
