@@ -31,16 +31,12 @@ def statistics(values: Sequence[jax.Array], bins: int, wanted: Sequence[str] = S
     Returns:
         Float32, shape (number of arrays, number of scalars, and `bins` if a histogram is wanted); zeros for an empty array.
     """
-    meshes = [mesh for mesh in (jax.typeof(value).sharding.mesh for value in values) if _is_explicit(mesh)]
+    meshes = [mesh for mesh in (jax.typeof(value).sharding.mesh for value in values) if AxisType.Explicit in mesh.axis_types]
     if not meshes:
         return _statistics(values, bins, wanted)
     # A histogram of values along explicit axes is a sum over devices, which jax asks for by name: here, it may guess.
     whole = NamedSharding(meshes[0], PartitionSpec())
     return jax.sharding.auto_axes(lambda values: _statistics(values, bins, wanted), out_sharding=whole)(list(values))
-
-
-def _is_explicit(mesh):
-    return any(kind == AxisType.Explicit for kind in mesh.axis_types)
 
 
 def _statistics(values, bins, wanted):
