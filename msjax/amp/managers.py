@@ -73,10 +73,9 @@ class DynamicLossScaleManager(LossScaleManager):
 
     def __init__(self, init_loss_scale: float = 2**24, scale_factor: int = 2, scale_window: int = 2000):
         fits = is_number(init_loss_scale) and init_loss_scale >= 1
-        check_value(init_loss_scale, fits, "be at least 1", "init_loss_scale", "DynamicLossScaleManager")
+        self.loss_scale: float = check_value(init_loss_scale, fits, "be at least 1", "init_loss_scale", "DynamicLossScaleManager")
         for name, value in (("scale_factor", scale_factor), ("scale_window", scale_window)):
             check_value(value, is_int(value) and value > 0, "be a positive int", name, "DynamicLossScaleManager")
-        self.loss_scale: float = init_loss_scale
         self.scale_factor = scale_factor
         self.scale_window = scale_window
         self.increase_ratio = scale_factor

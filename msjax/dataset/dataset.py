@@ -211,6 +211,21 @@ class Dataset(DatasetMethods):
         """Accepted for compatibility with MindSpore, without effect: workers end with their iterator."""
 
 
+class OneToOne(Dataset):
+    """An operation whose rows are its input's, one by one."""
+
+    def _count(self, endless):
+        return self._inputs[0]._count(endless)
+
+    def _subset(self, indices):
+        child = self._inputs[0]._subset(indices)
+        if child is None:
+            return None
+        copy = object.__new__(type(self))
+        copy.__dict__.update({**self.__dict__, "_inputs": (child,), "_size": None})
+        return copy
+
+
 def _common(shapes):
     if len({len(shape) for shape in shapes}) > 1:
         return []

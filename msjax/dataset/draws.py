@@ -78,13 +78,15 @@ class MindSporeDraws:
         kept (dict): what this dataset or sampler keeps from pass to pass; empty at first.
     """
 
+    _generator: type[Any] = Mersenne32  # of orders
+
     def __init__(self, seed: int, kept: dict[str, Any]):
         self._seed, self._kept = seed, kept
 
     def order(self, size: int) -> np.ndarray:
         # Each pass mixes the order of the one before, with another seed.
         order = self._order_so_far(size)
-        Mersenne32(self._next_seed()).shuffle(order)
+        self._generator(self._next_seed()).shuffle(order)
         return np.array(order, np.int64)
 
     def parts(self, ends: Sequence[int]) -> np.ndarray:
@@ -133,7 +135,7 @@ class MindSporeDraws:
 
     def _fresh_order(self, size):
         order = list(range(size))
-        Mersenne32(self._next_seed()).shuffle(order)
+        self._generator(self._next_seed()).shuffle(order)
         return order
 
     def _order_so_far(self, size):
@@ -156,6 +158,8 @@ class RecordDraws(MindSporeDraws):
         shared (bool): whether shards draw, which start with the order of the files in each pass.
     """
 
+    _generator = MinimalStandard
+
     def __init__(self, seed: int, kept: dict[str, Any], shared: bool = False):
         super().__init__(seed + 1, kept)
         self._shared = shared
@@ -163,14 +167,7 @@ class RecordDraws(MindSporeDraws):
     def order(self, size: int) -> np.ndarray:
         if self._shared:
             return np.array(self._fresh_order(size), np.int64)
-        order = self._order_so_far(size)
-        MinimalStandard(self._next_seed()).shuffle(order)
-        return np.array(order, np.int64)
-
-    def _fresh_order(self, size):
-        order = list(range(size))
-        MinimalStandard(self._next_seed()).shuffle(order)
-        return order
+        return super().order(size)
 
     def mixed(self, items: np.ndarray, count: int) -> np.ndarray:
         chosen = items[:count]

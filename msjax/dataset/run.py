@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from msjax.dataset.pools import Pools
 _Kept = dict[tuple[int, ...], dict[str, Any]]
 
 
-class Run:
+class Run(NamedTuple):
     """One reading of (a part of) a pipeline.
 
     A run is known by a key: the seed, the epoch, and the way from the end of the pipeline to one dataset. Each dataset draws
@@ -28,19 +28,19 @@ class Run:
     files, for which MindSpore draws other numbers.
     """
 
-    __slots__ = ("epoch", "first", "kept", "key", "last", "of_records", "place", "pools")
-
-    def __init__(
-        self, key: tuple[Any, ...], epoch: int, pools: Pools | None, kept: _Kept, place: tuple[int, ...], of_records: bool = False,
-        first: bool = True, last: bool = True,
-    ):  # fmt: skip
-        self.first, self.last = first, last
-        self.key, self.epoch, self.pools, self.kept, self.place, self.of_records = key, epoch, pools, kept, place, of_records
+    key: tuple[Any, ...]
+    epoch: int
+    pools: Pools | None
+    kept: _Kept
+    place: tuple[int, ...] = ()
+    of_records: bool = False
+    first: bool = True
+    last: bool = True
 
     @classmethod
     def start(cls, seed: int, epoch: int, pools: Pools | None = None, kept: _Kept | None = None) -> Run:
         """The run of a whole pipeline."""
-        return cls((seed, epoch), epoch, pools, {} if kept is None else kept, ())
+        return cls((seed, epoch), epoch, pools, {} if kept is None else kept)
 
     def child(self, number: int = 0) -> Run:
         """The run of an input."""
@@ -51,16 +51,15 @@ class Run:
         return self._within(number, 0, self.first and number == 0, self.last and last)
 
     def _within(self, number, place, first, last):
-        key, places = (*self.key, number), (*self.place, place)
-        return Run(key, self.epoch, self.pools, self.kept, places, self.of_records, first, last)
+        return self._replace(key=(*self.key, number), place=(*self.place, place), first=first, last=last)
 
     def fresh(self) -> Run:
         """The same run with nothing kept, which gives the same rows once more."""
-        return Run(self.key, self.epoch, self.pools, {}, self.place, self.of_records, self.first, self.last)
+        return self._replace(kept={})
 
     def reading_records(self) -> Run:
         """The same run of a dataset of MindRecord files."""
-        return Run(self.key, self.epoch, self.pools, self.kept, self.place, True, self.first, self.last)
+        return self._replace(of_records=True)
 
     def draws(self) -> Draws:
         """What this dataset draws in this run: MindSpore's numbers where a seed was set."""

@@ -54,9 +54,8 @@ class FileWriter:
         self._paths = [file_name] if count == 1 else [f"{file_name}{i:0{width}d}" for i in range(count)]
         self._start()
         for path in [name + end for name in self._paths for end in ("", ".db")]:
-            if os.path.exists(path):
-                if not overwrite:
-                    raise RuntimeError(f"For 'FileWriter', the file {path!r} exists; overwrite=True replaces it.")
+            if os.path.exists(path) and not overwrite:
+                raise RuntimeError(f"For 'FileWriter', the file {path!r} exists; overwrite=True replaces it.")
 
     def _start(self):
         self._header_size, self._page_size = format.HEADER_SIZE, format.PAGE_SIZE

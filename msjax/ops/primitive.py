@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast, dataclass_transform
 
-from msjax.common.typing import MethodOfManyNames
+from msjax.common.tensor import Tensor
+from msjax.common.typing import MethodOfManyNames, TensorLike
 from msjax.core.base.typing import Attribute
 from msjax.ops.dispatch.docs import DerivedDoc
 
@@ -102,7 +103,7 @@ class Form(Primitive):
     sentence of its private base's is added.
 
     Args:
-        of (callable, optional): the function. By default the one that `__call__`, a staticmethod, is.
+        of (callable, optional): the function, which stands in `_function`. By default the one that `__call__`, a staticmethod, is.
         renamed (str): {attribute: the function's name for it}, where it has another.
     """
 
@@ -111,9 +112,12 @@ class Form(Primitive):
     _operator = ""
     _defaults: dict[str, Any] = {}
     _required = 0
+    _function: ClassVar[Callable[..., Any]]
 
     def __init_subclass__(cls, of: Callable[..., Any] | None = None, **renamed: str) -> None:
         body = vars(cls)
+        if of is not None:
+            cls._function = staticmethod(of)
         if cls.__module__.startswith(_PACKAGE):  # a program's subclass keeps the operator's name and attributes
             cls.__module__, cls._operator = _PACKAGE, cls.__name__
             cls._defaults = cls._defaults | annotated(cls)
@@ -147,6 +151,27 @@ class Form(Primitive):
                     signature.bind(*args, **kwargs)
                 except TypeError as error:
                     raise TypeError(f"For '{self._operator}': {error}; it takes {signature}.") from None
+
+
+class OfInput(Form):
+    """The base of forms whose function takes one operand, called input, and the attributes in their order."""
+
+    def __call__(self, input: TensorLike) -> Tensor:
+        return self._function(input, *map(self.__dict__.__getitem__, self._arguments))
+
+
+class OfX(Form):
+    """The same, of an operand called x."""
+
+    def __call__(self, x: TensorLike) -> Tensor:
+        return self._function(x, *map(self.__dict__.__getitem__, self._arguments))
+
+
+class OfInputX(Form):
+    """The same, of an operand called input_x."""
+
+    def __call__(self, input_x: TensorLike) -> Tensor:
+        return self._function(input_x, *map(self.__dict__.__getitem__, self._arguments))
 
 
 def _fits(names, required, args, kwargs):

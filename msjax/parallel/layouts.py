@@ -153,7 +153,7 @@ class AutoParallel(Cell):
 
     def __init__(self, network: Cell, parallel_mode: str = "semi_auto"):
         super().__init__(auto_prefix=False)
-        check_type(network, Cell, "network", "AutoParallel")
+        self.network: Cell = check_type(network, Cell, "network", "AutoParallel")
         check_one_of(
             parallel_mode, ("semi_auto", "sharding_propagation", "recursive_programming"), "parallel_mode", "AutoParallel"
         )
@@ -162,7 +162,6 @@ class AutoParallel(Cell):
                 "For 'AutoParallel', several processes are not offered: they train in data parallelism; or functionalize the network and give "
                 "its parameters the shardings of Layout."
             )
-        self.network = network
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         return self.network(*args, **kwargs)

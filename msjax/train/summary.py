@@ -93,7 +93,7 @@ class SummaryRecord:
         export_options: Any = None,
     ):
         check_value(log_dir, check_str(log_dir, "log_dir", "SummaryRecord"), "not be empty", "log_dir", "SummaryRecord")
-        check_bool(raise_exception, "raise_exception", "SummaryRecord")
+        self._raise = check_bool(raise_exception, "raise_exception", "SummaryRecord")
         check_value(max_file_size, max_file_size is None or max_file_size > 0, "be positive", "max_file_size", "SummaryRecord")
         tensorboardx("SummaryRecord")
         from tensorboardX import summary
@@ -108,7 +108,6 @@ class SummaryRecord:
         name = f"{file_prefix}.out.tfevents.{int(time.time())}.{os.getpid()}.{socket.gethostname()}{file_suffix}"
         self.full_file_name: str = os.path.join(self.log_dir, name)
         self._left = max_file_size
-        self._raise = raise_exception
         self._values = []
         self._mode = "train"
         self._file: Any = RecordWriter(self.full_file_name)
@@ -116,8 +115,7 @@ class SummaryRecord:
 
     def set_mode(self, mode: str) -> None:
         """Whether the values are of "train" or "eval"; those of "eval" get that as a prefix of their names."""
-        check_one_of(mode, ("train", "eval"), "mode", "set_mode")
-        self._mode = mode
+        self._mode = check_one_of(mode, ("train", "eval"), "mode", "set_mode")
 
     def add_value(self, plugin: str, name: str, value: Tensor) -> None:
         """Keep a value until `record`.

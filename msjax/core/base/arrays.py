@@ -76,7 +76,7 @@ def on_auto_axes(fn: Callable[[Any], Any], values: Sequence[Any]) -> Any:
     A sum of values along such axes is one over devices, which jax asks for by name elsewhere.
     """
     meshes = [jax.typeof(value).sharding.mesh for value in values]
-    explicit = [mesh for mesh in meshes if any(kind == AxisType.Explicit for kind in mesh.axis_types)]
+    explicit = [mesh for mesh in meshes if AxisType.Explicit in mesh.axis_types]
     if not explicit:
         return fn(values)
     return jax.sharding.auto_axes(fn, out_sharding=NamedSharding(explicit[0], PartitionSpec()))(list(values))

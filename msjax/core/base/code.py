@@ -77,6 +77,12 @@ def names_read_in(code: types.CodeType) -> tuple[str, ...]:
     return tuple(name for name in names_in(code) if name in read)
 
 
+@functools.lru_cache(4096)
+def names_assigned_in(code: types.CodeType) -> frozenset[str]:
+    """The names of attributes that a piece of code and the functions that it defines assign to."""
+    return frozenset(i.argval for i in _instructions_in(code) if i.opname == "STORE_ATTR")
+
+
 # How code reads, assigns and deletes globals, that of the body of a class included.
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"))
 
@@ -103,14 +109,6 @@ def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
 
 def _instructions_in(code):
     return itertools.chain.from_iterable(map(dis.get_instructions, _codes_in(code)))
-
-
-def cell_contents(cell: types.CellType) -> Any:
-    """What a variable of a closure holds; None before it is assigned."""
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
 
 
 @functools.lru_cache(4096)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.checks import check_int, check_one_of, check_str
+from msjax.core.base.checks import check_int, check_kind, check_one_of, check_str
 from msjax.core.base.compiler_options import options_of_few_runs
-from msjax.core.base.errors import check_function, describe, number_among, on_behalf_of
+from msjax.core.base.errors import check_function, number_among, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.inputs import call_of, inputs_of
 from msjax.core.models.kept_programs import run_kept
@@ -227,10 +227,8 @@ class Stream:
             (kernels, of shape (blocks, features, features); biases): for `lens`. What they give is added to the value.
         """
         translators, state = None, None
-        if not callable(getattr(optimizer, "update", None)):
-            raise TypeError(
-                f"For 'tune', 'optimizer' should be one of optax, such as optax.adam(1e-3), but got {describe(optimizer)}."
-            )
+        fits = callable(getattr(optimizer, "update", None))
+        check_kind(optimizer, fits, "be one of optax, such as optax.adam(1e-3)", "optimizer", "tune")
 
         def loss(translators, program):
             logits = jax.nn.log_softmax(first_array(self._lenses(program, translators)))

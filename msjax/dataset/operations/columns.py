@@ -11,29 +11,14 @@ import numpy as np
 from msjax.core.base.checks import check_callable, check_value
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns, check_workers
-from msjax.dataset.dataset import Dataset
+from msjax.dataset.dataset import Dataset, OneToOne
 from msjax.dataset.operations.shared import different_names, operation_name, positions_of, row_error
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
 from msjax.dataset.values import as_value
 
 
-class _OneToOne(Dataset):
-    """An operation whose rows are its input's, one by one."""
-
-    def _count(self, endless):
-        return self._inputs[0]._count(endless)
-
-    def _subset(self, indices):
-        child = self._inputs[0]._subset(indices)
-        if child is None:
-            return None
-        copy = object.__new__(type(self))
-        copy.__dict__.update({**self.__dict__, "_inputs": (child,), "_size": None})
-        return copy
-
-
-class ProjectDataset(_OneToOne):
+class ProjectDataset(OneToOne):
     """What `Dataset.project` gives."""
 
     def __init__(self, dataset: Dataset, columns: str | Sequence[str] | None):
@@ -48,7 +33,7 @@ class ProjectDataset(_OneToOne):
         return (tuple(row[i] for i in positions) for row in self._inputs[0]._rows(run.child()))
 
 
-class RenameDataset(_OneToOne):
+class RenameDataset(OneToOne):
     """What `Dataset.rename` gives."""
 
     def __init__(self, dataset: Dataset, input_columns: str | Sequence[str] | None, output_columns: str | Sequence[str] | None):

@@ -14,7 +14,7 @@ from msjax.core.base.libraries import is_library
 from msjax.dataset import config
 from msjax.dataset.callback import TIMES, DSCallback
 from msjax.dataset.checks import check_columns, check_pool
-from msjax.dataset.dataset import Dataset
+from msjax.dataset.dataset import Dataset, OneToOne
 from msjax.dataset.debug import with_hooks
 from msjax.dataset.enums import ErrorSamplesMode
 from msjax.dataset.operations.shared import Layout, is_image_transform, is_transform, operation_name, row_error
@@ -32,7 +32,7 @@ _KNOWN = (
 _KEPT = 16  # rows that may stand in the place of others
 
 
-class MapDataset(Dataset):
+class MapDataset(OneToOne):
     """What `Dataset.map` gives."""
 
     def __init__(
@@ -69,18 +69,6 @@ class MapDataset(Dataset):
 
     def _columns(self):
         return self._layout.names
-
-    def _count(self, endless):
-        return self._inputs[0]._count(endless)
-
-    def _subset(self, indices):
-        child = self._inputs[0]._subset(indices)
-        return None if child is None else self._over(child)
-
-    def _over(self, child):
-        copy = object.__new__(MapDataset)
-        copy.__dict__.update({**self.__dict__, "_inputs": (child,), "_size": None})
-        return copy
 
     def _rows(self, run):
         chain = self._chain

@@ -16,7 +16,7 @@ from msjax.core.base.checks import check_one_of
 from msjax.dataset.checks import check_list
 from msjax.dataset.enums import Shuffle
 from msjax.dataset.sources.files import check_folder, check_usage
-from msjax.dataset.sources.text_files import RowsOfFiles
+from msjax.dataset.sources.text_files import RowsOfFiles, TextFileDataset
 
 __all__ = [
     "AGNewsDataset", "AmazonReviewDataset", "CLUEDataset", "CoNLL2000Dataset", "DBpediaDataset", "EnWik9Dataset",
@@ -162,9 +162,6 @@ class _Named(RowsOfFiles):
         except (OSError, ValueError, KeyError) as error:
             raise RuntimeError(f"{type(self).__name__}: {path} can't be read: {type(error).__name__}: {error}") from error
 
-    def _file_count(self, path):
-        return sum(1 for _ in self._read(path))
-
 
 class _NamedWorkersLast(_Named):
     """The same, with the order that some datasets have of their arguments."""
@@ -248,7 +245,7 @@ class SST2Dataset(_Named):
         super().__init__(dataset_dir, usage, *args, **kwargs)
 
 
-class EnWik9Dataset(RowsOfFiles):
+class EnWik9Dataset(TextFileDataset):
     """The lines of the file enwik9 in a folder; empty lines are left out.
 
     Column: `text`.
@@ -271,15 +268,6 @@ class EnWik9Dataset(RowsOfFiles):
     ):  # fmt: skip
         path = os.path.join(check_folder(dataset_dir, "EnWik9Dataset"), "enwik9")
         super().__init__(path, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
-
-    def _columns(self):
-        return ["text"]
-
-    def _read(self, path):
-        yield from ((np.array(line),) for (line,) in _lines(path, 1))
-
-    def _file_count(self, path):
-        return sum(1 for _ in self._read(path))
 
 
 # {task of CLUE: {usage: columns}}; "/" in a name is a step into an inner table.

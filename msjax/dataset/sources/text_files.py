@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind, check_str, check_value, is_int
-from msjax.core.base.errors import describe
 from msjax.dataset import config
 from msjax.dataset.checks import check_list, check_workers
 from msjax.dataset.dataset import Dataset
@@ -33,15 +32,10 @@ class RowsOfFiles(Dataset):
     """
 
     def __init__(
-        self,
-        dataset_files: Any,
-        num_samples: int | None,
-        num_parallel_workers: int | None,
-        shuffle: Any,
-        num_shards: int | None,
-        shard_id: int | None,
-        cache: object,
-    ):
+        self, dataset_files: str | list[str], num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: Any = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None,
+        cache: object = None,
+    ):  # fmt: skip
         who = type(self).__name__
         refuse_cache(cache, who)
         self._files = _find(dataset_files, who)
@@ -60,7 +54,7 @@ class RowsOfFiles(Dataset):
 
     def _file_count(self, path) -> int:
         """How many rows a file has."""
-        raise NotImplementedError
+        return sum(1 for _ in self._read(path))
 
     def is_shuffled(self) -> bool:
         return self._shuffle is not False
@@ -139,13 +133,6 @@ class TextFileDataset(RowsOfFiles):
         ['one', 'two']
     """
 
-    def __init__(
-        self, dataset_files: str | list[str], num_samples: int | None = None, num_parallel_workers: int | None = None,
-        shuffle: Any = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None,
-        cache: object = None,
-    ):  # fmt: skip
-        super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
-
     def _columns(self):
         return ["text"]
 
@@ -155,9 +142,6 @@ class TextFileDataset(RowsOfFiles):
                 line = line.rstrip("\n")
                 if line:
                     yield (np.array(line),)
-
-    def _file_count(self, path):
-        return sum(1 for _ in self._read(path))
 
 
 class CSVDataset(RowsOfFiles):
@@ -266,8 +250,8 @@ def _in_turn(readers):
 def _find(files, who):
     """The sorted paths of files that are given as paths or patterns."""
     given = [files] if isinstance(files, (str, os.PathLike)) else files
-    if not isinstance(given, list) or not all(isinstance(path, (str, os.PathLike)) for path in given):
-        raise TypeError(f"For '{who}', 'dataset_files' should be a str or a list of str, but got {describe(files)}.")
+    fits = isinstance(given, list) and all(isinstance(path, (str, os.PathLike)) for path in given)
+    check_kind(files, fits, "be a str or a list of str", "dataset_files", who)
     found = []
     for path in (os.fspath(one) for one in given):
         paths = [path] if os.path.isfile(path) else [match for match in glob.glob(path) if os.path.isfile(match)]

@@ -82,8 +82,7 @@ class NormalizeUTF8(_EachText):
     """
 
     def __init__(self, normalize_form: NormalizeForm = NormalizeForm.NFKC):
-        check_type(normalize_form, NormalizeForm, "normalize_form", "NormalizeUTF8")
-        self.normalize_form = normalize_form
+        self.normalize_form: NormalizeForm = check_type(normalize_form, NormalizeForm, "normalize_form", "NormalizeUTF8")
 
     def _change(self, text):
         return self.normalize_form.normalize(text)

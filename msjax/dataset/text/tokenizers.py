@@ -136,8 +136,7 @@ class PythonTokenizer(TextTransform):
     """
 
     def __init__(self, tokenizer: Callable[..., Any]):
-        check_callable(tokenizer, "tokenizer", "PythonTokenizer")
-        self.tokenizer = tokenizer
+        self.tokenizer: Callable[..., Any] = check_callable(tokenizer, "tokenizer", "PythonTokenizer")
 
     def _apply(self, array):
         return np.array(self.tokenizer(self._one(array)))
@@ -167,10 +166,9 @@ class BasicTokenizer(TextTransform):
         self.lower_case: bool = check_bool(lower_case, "lower_case", who)
         self.keep_whitespace: bool = check_bool(keep_whitespace, "keep_whitespace", who)
         self.preserve_unused_token: bool = check_bool(preserve_unused_token, "preserve_unused_token", who)
-        check_type(normalization_form, NormalizeForm, "normalization_form", who)
+        self.normalization_form: NormalizeForm = check_type(normalization_form, NormalizeForm, "normalization_form", who)
         if check_bool(with_offsets, "with_offsets", who):
             raise NotImplementedError(f"For '{who}', msjax has no 'with_offsets'; WhitespaceTokenizer and RegexTokenizer have.")
-        self.normalization_form = normalization_form
 
     def _apply(self, array):
         return np.array(self._tokens(self._one(array)) or [""])
@@ -218,10 +216,9 @@ class WordpieceTokenizer(TextTransform):
         with_offsets: bool = False,
     ):
         who = "WordpieceTokenizer"
-        check_type(vocab, Vocab, "vocab", who)
+        self._vocab = check_type(vocab, Vocab, "vocab", who)
         if check_bool(with_offsets, "with_offsets", who):
             raise NotImplementedError(f"For '{who}', msjax has no 'with_offsets'.")
-        self._vocab = vocab
         self.suffix_indicator: str = check_str(suffix_indicator, "suffix_indicator", who)
         self.max_bytes_per_token: int = check_int(max_bytes_per_token, "max_bytes_per_token", who, low=0)
         self.unknown_token: str = check_str(unknown_token, "unknown_token", who)

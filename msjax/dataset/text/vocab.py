@@ -200,8 +200,7 @@ class Lookup(TextTransform):
     """
 
     def __init__(self, vocab: Vocab, unknown_token: str | None = None, data_type: DTypeLike = int32):
-        check_type(vocab, Vocab, "vocab", "Lookup")
-        self._vocab = vocab
+        self._vocab = check_type(vocab, Vocab, "vocab", "Lookup")
         self.unknown_token: str | None = None if unknown_token is None else check_str(unknown_token, "unknown_token", "Lookup")
         self.data_type: Any = numpy_dtype(data_type, "data_type", "Lookup")
 

@@ -152,8 +152,7 @@ class NormalizePad(Normalize):
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], dtype: str = "float32", is_hwc: bool = True):
         super().__init__(mean, std, is_hwc)
-        check_one_of(dtype, ("float32", "float16"), "dtype", "NormalizePad")
-        self.dtype = dtype
+        self.dtype: str = check_one_of(dtype, ("float32", "float16"), "dtype", "NormalizePad")
 
     def _apply(self, image):
         result = super()._apply(image if image.ndim == 3 else image[..., None])

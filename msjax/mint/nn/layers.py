@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from msjax.common.tensor import Tensor
@@ -22,14 +23,18 @@ __all__ = [
 class Layer(Cell):
     """The base of layers without Parameters: a function and its settings.
 
-    A subclass annotates its settings, which its constructor takes in this order, with these defaults, and `repr` shows.
+    A subclass annotates its settings, which its constructor takes in this order, with these defaults, and `repr` shows. Its function, if
+    it names one, is called with the input and the settings in their order.
     """
 
     _name = ""
     _settings: ClassVar[dict[str, Any]] = {}
+    _function: ClassVar[Callable[..., Any]]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, of: Callable[..., Any] | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if of is not None:
+            cls._function = staticmethod(of)
         if cls.__module__.startswith("msjax.mint.nn"):  # a program's subclass has its base's settings
             cls.__module__, cls._name = "msjax.mint.nn", cls.__name__
             cls._settings = cls._settings | annotated(cls)
@@ -55,120 +60,91 @@ class Layer(Cell):
             for key, value in bound.arguments.items():
                 setattr(self, key, value)
 
+    def construct(self, input: TensorLike) -> Tensor:
+        return self._function(input, *[getattr(self, key) for key in self._settings])
+
     def extend_repr(self) -> str:
         return ", ".join(f"{key}={getattr(self, key)}" for key in self._settings)
 
 
-class ReLU(Layer):
+class OfX(Layer):
+    """The same, of an input called x."""
+
+    def construct(self, x: TensorLike) -> Tensor:
+        return self._function(x, *[getattr(self, key) for key in self._settings])
+
+
+class ReLU(Layer, of=F.relu):
     """max(x, 0), elementwise."""
 
     inplace: bool = False
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.relu(input, self.inplace)
 
-
-class ReLU6(Layer):
+class ReLU6(Layer, of=F.relu6):
     """min(max(x, 0), 6), elementwise."""
 
     inplace: bool = False
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.relu6(input, self.inplace)
 
-
-class SiLU(Layer):
+class SiLU(Layer, of=F.silu):
     """x * sigmoid(x), elementwise."""
 
     inplace: bool = False
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.silu(input, self.inplace)
 
-
-class ELU(Layer):
+class ELU(Layer, of=F.elu):
     """x, or alpha * (exp(x) - 1) where x is negative."""
 
     alpha: float = 1.0
     inplace: bool = False
 
-    def construct(self, input: Tensor) -> Tensor:
-        return F.elu(input, self.alpha, self.inplace)
 
-
-class GLU(Layer):
+class GLU(Layer, of=F.glu):
     """The first half along an axis times the sigmoid of the second."""
 
     dim: int = -1
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.glu(input, self.dim)
 
-
-class GELU(Layer):
+class GELU(OfX, of=F.gelu):
     """x times the normal distribution's probability of less than x."""
 
     approximate: str = "none"
 
-    def construct(self, x: Tensor) -> Tensor:
-        return F.gelu(x, approximate=self.approximate)
 
-
-class Hardshrink(Layer):
+class Hardshrink(Layer, of=F.hardshrink):
     """x where |x| exceeds lambd, 0 elsewhere."""
 
     lambd: float = 0.5
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.hardshrink(input, self.lambd)
 
-
-class Hardsigmoid(Layer):
+class Hardsigmoid(Layer, of=F.hardsigmoid):
     """A sigmoid of straight lines."""
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.hardsigmoid(input)
 
-
-class Hardswish(Layer):
+class Hardswish(Layer, of=F.hardswish):
     """x times a sigmoid of straight lines."""
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.hardswish(input)
 
-
-class Hardtanh(Layer):
+class Hardtanh(Layer, of=F.hardtanh):
     """Values limited to [min_val, max_val]."""
 
     min_val: float = -1.0
     max_val: float = 1.0
     inplace: bool = False
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-
-class LogSigmoid(Layer):
+class LogSigmoid(OfX, of=F.logsigmoid):
     """log(sigmoid(x)), elementwise."""
 
-    def construct(self, x: TensorLike) -> Tensor:
-        return F.logsigmoid(x)
 
-
-class LogSoftmax(Layer):
+class LogSoftmax(Layer, of=F.log_softmax):
     """log(softmax(x)) along an axis."""
 
     dim: int | None = None
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.log_softmax(input, self.dim)
 
-
-class Mish(Layer):
+class Mish(OfX, of=F.mish):
     """x * tanh(softplus(x)), elementwise."""
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return F.mish(x)
 
 
 class SELU(Layer):
@@ -178,38 +154,26 @@ class SELU(Layer):
         return F.selu(input_x)
 
 
-class Sigmoid(Layer):
+class Sigmoid(Layer, of=F.sigmoid):
     """1 / (1 + exp(-x)), elementwise."""
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.sigmoid(input)
 
-
-class Softmax(Layer):
+class Softmax(Layer, of=F.softmax):
     """exp(x) / sum(exp(x)) along an axis."""
 
     dim: int | None = None
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.softmax(input, self.dim)
 
-
-class Tanh(Layer):
+class Tanh(Layer, of=F.tanh):
     """The hyperbolic tangent, elementwise."""
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.tanh(input)
 
-
-class Threshold(Layer):
+class Threshold(Layer, of=F.threshold):
     """x where it exceeds a threshold, a value elsewhere."""
 
     threshold: Number | Tensor
     value: Number | Tensor
     inplace: bool = False
-
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.threshold(input, self.threshold, self.value, self.inplace)
 
 
 class Dropout(Layer):
@@ -232,14 +196,11 @@ class Dropout2d(Layer):
         return F.dropout2d(x, self.p, self.training, self.inplace)
 
 
-class Flatten(Layer):
+class Flatten(Layer, of=F.flatten):
     """The axes from start_dim to end_dim as one."""
 
     start_dim: int = 1
     end_dim: int = -1
-
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.flatten(input, self.start_dim, self.end_dim)
 
 
 class Identity(Cell):

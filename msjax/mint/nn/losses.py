@@ -12,6 +12,11 @@ __all__ = [
 ]  # fmt: skip
 
 
+class _Loss(Layer):
+    def construct(self, input: Tensor, target: Tensor) -> Tensor:
+        return self._function(input, target, *[getattr(self, key) for key in self._settings])
+
+
 class BCELoss(Layer):
     """The cross entropy of probabilities and targets."""
 
@@ -22,15 +27,12 @@ class BCELoss(Layer):
         return F.binary_cross_entropy(logits, labels, self.weight, self.reduction)
 
 
-class BCEWithLogitsLoss(Layer):
+class BCEWithLogitsLoss(_Loss, of=F.binary_cross_entropy_with_logits):
     """The cross entropy of sigmoid(x) and targets."""
 
     weight: Tensor | None = None
     reduction: str = "mean"
     pos_weight: Tensor | None = None
-
-    def construct(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy_with_logits(input, target, self.weight, self.reduction, self.pos_weight)
 
 
 class CosineEmbeddingLoss(Layer):
@@ -43,7 +45,7 @@ class CosineEmbeddingLoss(Layer):
         return F.cosine_embedding_loss(input1, input2, target, self.margin, self.reduction)
 
 
-class CrossEntropyLoss(Layer):
+class CrossEntropyLoss(_Loss, of=F.cross_entropy):
     """The cross entropy of logits and classes."""
 
     weight: Tensor | None = None
@@ -51,63 +53,42 @@ class CrossEntropyLoss(Layer):
     reduction: str = "mean"
     label_smoothing: float = 0.0
 
-    def construct(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.cross_entropy(input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
 
-
-class KLDivLoss(Layer):
+class KLDivLoss(_Loss, of=F.kl_div):
     """The Kullback-Leibler divergence of a target from log probabilities."""
 
     reduction: str = "mean"
     log_target: bool = False
 
-    def construct(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.kl_div(input, target, self.reduction, self.log_target)
 
-
-class L1Loss(Layer):
+class L1Loss(_Loss, of=F.l1_loss):
     """The absolute error."""
 
     reduction: str = "mean"
 
-    def construct(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.l1_loss(input, target, self.reduction)
 
-
-class MSELoss(Layer):
+class MSELoss(_Loss, of=F.mse_loss):
     """The squared error."""
 
     reduction: str = "mean"
 
-    def construct(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.mse_loss(input, target, self.reduction)
 
-
-class NLLLoss(Layer):
+class NLLLoss(_Loss, of=F.nll_loss):
     """Minus the log probability of the target's classes."""
 
     weight: Tensor | None = None
     ignore_index: int = -100
     reduction: str = "mean"
 
-    def construct(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(input, target, self.weight, self.ignore_index, self.reduction)
 
-
-class SmoothL1Loss(Layer):
+class SmoothL1Loss(_Loss, of=F.smooth_l1_loss):
     """A squared error near 0, an absolute one elsewhere."""
 
     reduction: str = "mean"
     beta: float = 1.0
 
-    def construct(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.smooth_l1_loss(input, target, self.reduction, self.beta)
 
-
-class SoftMarginLoss(Layer):
+class SoftMarginLoss(_Loss, of=F.soft_margin_loss):
     """log(1 + exp(-y * x))."""
 
     reduction: str = "mean"
-
-    def construct(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.soft_margin_loss(input, target, self.reduction)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msjax.common.tensor import Tensor
-from msjax.common.typing import TensorLike
 from msjax.core.base.typing import Axes
 from msjax.mint.nn import functional as F
-from msjax.mint.nn.layers import Layer
+from msjax.mint.nn.layers import Layer, OfX
 from msjax.ops.function.nn_func.pads import pad
 
 __all__ = [
@@ -20,16 +19,13 @@ __all__ = [
 ]  # fmt: skip
 
 
-class PixelShuffle(Layer):
+class PixelShuffle(Layer, of=F.pixel_shuffle):
     """Blocks of channels as squares of pixels."""
 
     upscale_factor: int
 
-    def construct(self, input: Tensor) -> Tensor:
-        return F.pixel_shuffle(input, self.upscale_factor)
 
-
-class Fold(Layer):
+class Fold(Layer, of=F.fold):
     """Images from sliding windows, added where they overlap."""
 
     output_size: Axes
@@ -38,11 +34,8 @@ class Fold(Layer):
     padding: int | tuple[int, ...] = 0
     stride: int | tuple[int, ...] = 1
 
-    def construct(self, input: Tensor) -> Tensor:
-        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
-
-class Unfold(Layer):
+class Unfold(Layer, of=F.unfold):
     """Sliding windows of images, each as a column."""
 
     kernel_size: int | tuple[int, ...]
@@ -50,11 +43,8 @@ class Unfold(Layer):
     padding: int | tuple[int, ...] = 0
     stride: int | tuple[int, ...] = 1
 
-    def construct(self, input: Tensor) -> Tensor:
-        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
-
-class Upsample(Layer):
+class Upsample(Layer, of=F.interpolate):
     """Images in another size."""
 
     size: int | tuple[int, ...] | None = None
@@ -63,11 +53,8 @@ class Upsample(Layer):
     align_corners: bool | None = None
     recompute_scale_factor: bool | None = None
 
-    def construct(self, input: Tensor) -> Tensor:
-        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
 
-
-class AvgPool1d(Layer):
+class AvgPool1d(Layer, of=F.avg_pool1d):
     """The mean of each window."""
 
     kernel_size: int
@@ -75,9 +62,6 @@ class AvgPool1d(Layer):
     padding: int = 0
     ceil_mode: bool = False
     count_include_pad: bool = True
-
-    def construct(self, input: Tensor) -> Tensor:
-        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
 class _AvgPool(Layer):
@@ -89,67 +73,44 @@ class _AvgPool(Layer):
     divisor_override: int | None = None
 
 
-class AvgPool2d(_AvgPool):
+class AvgPool2d(_AvgPool, of=F.avg_pool2d):
     """The mean of each window."""
 
-    def construct(self, input: Tensor) -> Tensor:
-        window = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
-        return F.avg_pool2d(input, *window)
 
-
-class AvgPool3d(_AvgPool):
+class AvgPool3d(_AvgPool, of=F.avg_pool3d):
     """The mean of each window."""
 
-    def construct(self, input: TensorLike) -> Tensor:
-        window = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
-        return F.avg_pool3d(input, *window)
 
-
-class AdaptiveAvgPool1d(Layer):
+class AdaptiveAvgPool1d(Layer, of=F.adaptive_avg_pool1d):
     """Means of a given number of windows."""
 
     output_size: int
 
-    def construct(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool1d(input, self.output_size)
 
-
-class AdaptiveAvgPool2d(Layer):
+class AdaptiveAvgPool2d(Layer, of=F.adaptive_avg_pool2d):
     """Means of a given number of windows."""
 
     output_size: int | tuple[int, ...]
 
-    def construct(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool2d(input, self.output_size)
 
-
-class AdaptiveAvgPool3d(Layer):
+class AdaptiveAvgPool3d(Layer, of=F.adaptive_avg_pool3d):
     """Means of a given number of windows."""
 
     output_size: int | tuple[int, ...]
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.adaptive_avg_pool3d(input, self.output_size)
 
-
-class AdaptiveMaxPool1d(Layer):
+class AdaptiveMaxPool1d(Layer, of=F.adaptive_max_pool1d):
     """Largest values of a given number of windows."""
 
     output_size: int
     return_indices: bool = False
 
-    def construct(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
-
-class AdaptiveMaxPool2d(Layer):
+class AdaptiveMaxPool2d(Layer, of=F.adaptive_max_pool2d):
     """Largest values of a given number of windows."""
 
     output_size: int | tuple[int, ...]
     return_indices: bool = False
-
-    def construct(self, input: Tensor) -> Tensor:
-        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class UpsamplingNearest2d(Layer):
@@ -197,98 +158,68 @@ class MaxUnpool2d(Layer):
         return F.max_unpool2d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class _Pad(Layer):
+def _around(axes, mode):
+    """The function of a layer that pads so many axes, from the last one on."""
+
+    def function(x, padding, value=None):
+        return pad(x, (padding,) * (2 * axes) if isinstance(padding, int) else tuple(padding), mode, value)
+
+    return function
+
+
+class _Pad(OfX):
     padding: Axes
 
-    def _around(self, x: Tensor, axes: int, mode: str, value: float | None = None) -> Tensor:
-        return pad(x, (self.padding,) * (2 * axes) if isinstance(self.padding, int) else tuple(self.padding), mode, value)
 
-
-class ConstantPad1d(_Pad):
+class ConstantPad1d(_Pad, of=_around(1, "constant")):
     """A value added around the last 1 axes."""
 
     value: float
 
-    def construct(self, x: Tensor) -> Tensor:
-        return self._around(x, 1, "constant", self.value)
 
-
-class ZeroPad1d(_Pad):
+class ZeroPad1d(_Pad, of=_around(1, "constant")):
     """Zeros added around the last 1 axes."""
 
-    def construct(self, x: Tensor) -> Tensor:
-        return self._around(x, 1, "constant")
 
-
-class ReflectionPad1d(_Pad):
+class ReflectionPad1d(_Pad, of=_around(1, "reflect")):
     """The Tensor mirrored, without its edge, added around the last 1 axes."""
 
-    def construct(self, x: Tensor) -> Tensor:
-        return self._around(x, 1, "reflect")
 
-
-class ReplicationPad1d(_Pad):
+class ReplicationPad1d(_Pad, of=_around(1, "replicate")):
     """The Tensor's edges added around the last 1 axes."""
 
-    def construct(self, x: Tensor) -> Tensor:
-        return self._around(x, 1, "replicate")
 
-
-class ConstantPad2d(_Pad):
+class ConstantPad2d(_Pad, of=_around(2, "constant")):
     """A value added around the last 2 axes."""
 
     value: float
 
-    def construct(self, x: Tensor) -> Tensor:
-        return self._around(x, 2, "constant", self.value)
 
-
-class ZeroPad2d(_Pad):
+class ZeroPad2d(_Pad, of=_around(2, "constant")):
     """Zeros added around the last 2 axes."""
 
-    def construct(self, x: Tensor) -> Tensor:
-        return self._around(x, 2, "constant")
 
-
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_Pad, of=_around(2, "reflect")):
     """The Tensor mirrored, without its edge, added around the last 2 axes."""
 
-    def construct(self, x: Tensor) -> Tensor:
-        return self._around(x, 2, "reflect")
 
-
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_Pad, of=_around(2, "replicate")):
     """The Tensor's edges added around the last 2 axes."""
 
-    def construct(self, x: Tensor) -> Tensor:
-        return self._around(x, 2, "replicate")
 
-
-class ConstantPad3d(_Pad):
+class ConstantPad3d(_Pad, of=_around(3, "constant")):
     """A value added around the last 3 axes."""
 
     value: float
 
-    def construct(self, x: Tensor) -> Tensor:
-        return self._around(x, 3, "constant", self.value)
 
-
-class ZeroPad3d(_Pad):
+class ZeroPad3d(_Pad, of=_around(3, "constant")):
     """Zeros added around the last 3 axes."""
 
-    def construct(self, x: Tensor) -> Tensor:
-        return self._around(x, 3, "constant")
 
-
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_Pad, of=_around(3, "reflect")):
     """The Tensor mirrored, without its edge, added around the last 3 axes."""
 
-    def construct(self, x: Tensor) -> Tensor:
-        return self._around(x, 3, "reflect")
 
-
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_Pad, of=_around(3, "replicate")):
     """The Tensor's edges added around the last 3 axes."""
-
-    def construct(self, x: Tensor) -> Tensor:
-        return self._around(x, 3, "replicate")

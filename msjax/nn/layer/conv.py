@@ -65,10 +65,11 @@ class _Conv(Cell):
     transposed = False
     bias_add: PrimitiveAttribute = PrimitiveAttribute(lambda cell: nn_ops.BiasAdd(cell.data_format))
 
-    def _setup(
+    def __init__(
         self, in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
         bias_init, data_format, dtype, output_padding: Axes = 0,
     ):  # fmt: skip
+        super().__init__()
         who, n = type(self).__name__, self.axes
         self.in_channels: int = check_positive_int(in_channels, "in_channels", who)
         self.out_channels: int = check_positive_int(out_channels, "out_channels", who)
@@ -82,8 +83,7 @@ class _Conv(Cell):
         self.kernel_size = lead + self._kernel
         self.stride = lead + self._strides
         self.dilation = lead + self._dilations
-        check_value(data_format, data_format == _FORMATS[n], f"be '{_FORMATS[n]}'", "data_format", who)
-        self.data_format = data_format
+        self.data_format: str = check_value(data_format, data_format == _FORMATS[n], f"be '{_FORMATS[n]}'", "data_format", who)
         check_kind(padding, n != 1 or (isinstance(padding, int) and not isinstance(padding, bool)), "be an int", "padding", who)
         check_value(
             padding, not isinstance(padding, (tuple, list)) or len(padding) == 2 * n, f"be an int or {2 * n} ints", "padding", who
@@ -144,7 +144,21 @@ class _Conv(Cell):
         )
 
 
-class Conv1d(_Conv):
+class _Conv1d(_Conv):
+    axes = 1
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same",
+        padding: int = 0, dilation: int = 1, group: int = 1, has_bias: bool = False, weight_init: InitLike | None = None,
+        bias_init: InitLike | None = None, dtype: Type = mstype.float32,
+    ):  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, "NCHW", dtype,
+        )  # fmt: skip
+
+
+class Conv1d(_Conv1d):
     """A 1-D convolution of inputs (N, C, L).
 
     Args:
@@ -175,19 +189,7 @@ class Conv1d(_Conv):
         (1, 8, 5)
     """
 
-    axes = 1
     conv2d: PrimitiveAttribute = _primitive(nn_ops.Conv2D)
-
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same",
-        padding: int = 0, dilation: int = 1, group: int = 1, has_bias: bool = False, weight_init: InitLike | None = None,
-        bias_init: InitLike | None = None, dtype: Type = mstype.float32,
-    ):  # fmt: skip
-        super().__init__()
-        self._setup(
-            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
-            bias_init, "NCHW", dtype,
-        )  # fmt: skip
 
 
 class Conv2d(_Conv):
@@ -231,8 +233,7 @@ class Conv2d(_Conv):
         has_bias: bool = False, weight_init: InitLike | None = None, bias_init: InitLike | None = None,
         data_format: str = "NCHW", dtype: Type = mstype.float32,
     ):  # fmt: skip
-        super().__init__()
-        self._setup(
+        super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
             bias_init, data_format, dtype,
         )  # fmt: skip
@@ -260,14 +261,13 @@ class Conv3d(_Conv):
         has_bias: bool = False, weight_init: InitLike | None = None, bias_init: InitLike | None = None,
         data_format: str = "NCDHW", dtype: Type = mstype.float32,
     ):  # fmt: skip
-        super().__init__()
-        self._setup(
+        super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
             bias_init, data_format, dtype,
         )  # fmt: skip
 
 
-class Conv1dTranspose(_Conv):
+class Conv1dTranspose(_Conv1d):
     """The transpose of a 1-D convolution, as its gradient computes it, of inputs (N, C, L).
 
     Args:
@@ -280,20 +280,8 @@ class Conv1dTranspose(_Conv):
         (1, 8, 10)
     """
 
-    axes = 1
     transposed = True
     conv2d_transpose: PrimitiveAttribute = _primitive(nn_ops.Conv2DBackpropInput)
-
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same",
-        padding: int = 0, dilation: int = 1, group: int = 1, has_bias: bool = False, weight_init: InitLike | None = None,
-        bias_init: InitLike | None = None, dtype: Type = mstype.float32,
-    ):  # fmt: skip
-        super().__init__()
-        self._setup(
-            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
-            bias_init, "NCHW", dtype,
-        )  # fmt: skip
 
 
 class Conv2dTranspose(_Conv):
@@ -319,8 +307,7 @@ class Conv2dTranspose(_Conv):
         dilation: int | tuple[int, ...] = 1, group: int = 1, has_bias: bool = False, weight_init: InitLike | None = None,
         bias_init: InitLike | None = None, dtype: Type = mstype.float32,
     ):  # fmt: skip
-        super().__init__()
-        self._setup(
+        super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
             bias_init, "NCHW", dtype, output_padding,
         )  # fmt: skip
@@ -350,8 +337,7 @@ class Conv3dTranspose(_Conv):
         output_padding: int | tuple[int, ...] = 0, has_bias: bool = False, weight_init: InitLike | None = None,
         bias_init: InitLike | None = None, data_format: str = "NCDHW", dtype: Type = mstype.float32,
     ):  # fmt: skip
-        super().__init__()
-        self._setup(
+        super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
             bias_init, data_format, dtype, output_padding,
         )  # fmt: skip

@@ -229,13 +229,13 @@ class PSNR(Cell):
 class _Similarity(Cell):
     """Base of SSIM and MSSSIM: local means under a Gaussian window."""
 
-    def _setup(self, max_val, filter_size, filter_sigma, k1, k2):
+    def __init__(self, max_val, filter_size, filter_sigma, k1, k2):
+        super().__init__()
         who = type(self).__name__
         self.max_val: float = _checked(max_val, who)
-        check_positive_int(filter_size, "filter_size", who)
+        self.filter_size: int = check_positive_int(filter_size, "filter_size", who)
         for name, value in (("filter_sigma", filter_sigma), ("k1", k1), ("k2", k2)):
             check_float(value, name, who, above=0)
-        self.filter_size = filter_size
         self.filter_sigma = filter_sigma
         self._c1, self._c2 = (k1 * self.max_val) ** 2, (k2 * self.max_val) ** 2
         at = np.arange(filter_size) - (filter_size - 1) / 2
@@ -282,8 +282,7 @@ class SSIM(_Similarity):
     def __init__(
         self, max_val: float = 1.0, filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01, k2: float = 0.03
     ):
-        super().__init__()
-        self._setup(max_val, filter_size, filter_sigma, k1, k2)
+        super().__init__(max_val, filter_size, filter_sigma, k1, k2)
 
     def construct(self, img1: Tensor, img2: Tensor) -> Tensor:
         _pair(img1, img2, "SSIM")
@@ -309,8 +308,7 @@ class MSSSIM(_Similarity):
         self, max_val: float = 1.0, power_factors: Sequence[float] = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333),
         filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01, k2: float = 0.03,
     ):  # fmt: skip
-        super().__init__()
-        self._setup(max_val, filter_size, filter_sigma, k1, k2)
+        super().__init__(max_val, filter_size, filter_sigma, k1, k2)
         check_kind(power_factors, isinstance(power_factors, (tuple, list)), "be a tuple or list", "power_factors", "MSSSIM")
         self.power_factors: tuple[float, ...] = tuple(power_factors)
 

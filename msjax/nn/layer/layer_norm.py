@@ -152,9 +152,8 @@ class GroupNorm(Cell):
         check_value(
             num_groups, not num_channels % num_groups, f"divide 'num_channels', {num_channels}", "num_groups", "GroupNorm"
         )
-        check_number(eps, "eps", "GroupNorm")
+        self.eps: float = check_number(eps, "eps", "GroupNorm")
         check_bool(affine, "affine", "GroupNorm")
-        self.eps = eps
         self.gamma: Parameter = Parameter(initializer(gamma_init, num_channels, dtype), name="gamma", requires_grad=affine)
         self.beta: Parameter = Parameter(initializer(beta_init, num_channels, dtype), name="beta", requires_grad=affine)
 

@@ -33,12 +33,12 @@ class _MovingNorm(Cell):
 
     ndims = (4,)
 
-    def _setup(self, num_features, eps, momentum, affine, inits, dtype):
+    def __init__(self, num_features, eps, momentum, affine, inits, dtype):
+        super().__init__()
         who = type(self).__name__
         self.num_features: int = check_positive_int(num_features, "num_features", who)
-        check_number(momentum, "momentum", who, low=0, high=1)
+        self.momentum: float = check_number(momentum, "momentum", who, low=0, high=1)
         self.eps = eps
-        self.momentum = momentum
         gamma, beta, mean, variance = [initializer(init, num_features, dtype) for init in inits]
         self.moving_mean: Parameter = Parameter(mean, name="mean", requires_grad=False)
         self.moving_variance: Parameter = Parameter(variance, name="variance", requires_grad=False)
@@ -77,14 +77,13 @@ class _BatchNorm(_MovingNorm):
         moving_mean_init: InitLike="zeros", moving_var_init: InitLike="ones", use_batch_statistics: bool | None=None, data_format: str="NCHW",
         dtype: Type=mstype.float32,
     ):  # fmt: skip
-        super().__init__()
         who = type(self).__name__
         fits = use_batch_statistics is None or isinstance(use_batch_statistics, bool)
         check_value(use_batch_statistics, fits, "be True, False or None", "use_batch_statistics", who)
         check_one_of(data_format, ("NCHW",), "data_format", who)
+        super().__init__(num_features, eps, momentum, affine, (gamma_init, beta_init, moving_mean_init, moving_var_init), dtype)
         self.format = data_format
         self.use_batch_statistics = use_batch_statistics
-        self._setup(num_features, eps, momentum, affine, (gamma_init, beta_init, moving_mean_init, moving_var_init), dtype)
 
     def construct(self, x):
         self._check(x)
@@ -188,11 +187,10 @@ class _InstanceNorm(_MovingNorm):
     def __init__(
         self, num_features: int, eps: float=1e-5, momentum: float=0.1, affine: bool=True, gamma_init: InitLike="ones", beta_init: InitLike="zeros", dtype: Type=mstype.float32,
     ):  # fmt: skip
-        super().__init__()
         who = type(self).__name__
         check_bool(affine, "affine", who)
         check_float(momentum, "momentum", who)
-        self._setup(num_features, eps, momentum, affine, (gamma_init, beta_init, "zeros", "ones"), dtype)
+        super().__init__(num_features, eps, momentum, affine, (gamma_init, beta_init, "zeros", "ones"), dtype)
 
     def construct(self, x):
         self._check(x)

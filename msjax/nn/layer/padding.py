@@ -35,12 +35,10 @@ class Pad(Cell):
 
     def __init__(self, paddings: PadWidths, mode: str = "CONSTANT"):
         super().__init__()
-        check_kind(paddings, isinstance(paddings, tuple), "be a tuple of pairs", "paddings", "Pad")
+        self.paddings: PadWidths = check_kind(paddings, isinstance(paddings, tuple), "be a tuple of pairs", "paddings", "Pad")
         if any(not isinstance(p, (tuple, list)) or len(p) != 2 for p in paddings):
             raise ValueError(f"For 'Pad', 'paddings' should hold a pair for each axis, but got {paddings}.")
-        check_one_of(mode, ("CONSTANT", "REFLECT", "SYMMETRIC"), "mode", "Pad")
-        self.paddings = paddings
-        self.mode = mode
+        self.mode: str = check_one_of(mode, ("CONSTANT", "REFLECT", "SYMMETRIC"), "mode", "Pad")
 
     def construct(self, x: Tensor) -> Tensor:
         check_value(
@@ -55,26 +53,23 @@ class _Around(Cell):
     """Base of layers that pad their last axes; subclasses set `axes`."""
 
     axes = 1
+    _negative = True  # whether it takes negative widths, too
 
-    def _setup(self, padding, negative=True):
+    def __init__(self, padding: int | Sequence[int]):
+        super().__init__()
         who, n = type(self).__name__, self.axes
         fits = not isinstance(padding, bool) and isinstance(padding, (int, tuple))
         check_kind(padding, fits, "be an int or a tuple of ints", "padding", who)
         widths = (padding,) * (2 * n) if isinstance(padding, int) else padding
         check_kind(padding, all(map(is_int, widths)), "be ints", "padding", who)
         check_value(padding, not len(widths) % 2 and len(widths) <= 2 * n, f"be an int or {2 * n} ints", "padding", who)
-        check_value(padding, negative or all(w >= 0 for w in widths), "not be negative", "padding", who)
+        check_value(padding, self._negative or all(w >= 0 for w in widths), "not be negative", "padding", who)
         self.padding = widths
-
-    def _mirrored(self, x, mode):
-        check_value(x, x.ndim > self.axes, f"have more than {self.axes} axes", "the input", type(self).__name__)
-        return pad_mirrored(x, widths_from_last(self.padding, x.ndim, type(self).__name__), mode)
 
 
 class _ConstantPad(_Around):
     def __init__(self, padding: int | Sequence[int], value: float):
-        super().__init__()
-        self._setup(padding)
+        super().__init__(padding)
         self.value: Any = check_number(value, "value", type(self).__name__)
 
     def construct(self, x):
@@ -129,13 +124,16 @@ class ZeroPad2d(_ConstantPad):
         super().__init__(padding, 0)
 
 
-class _ReflectionPad(_Around):
-    def __init__(self, padding: int | Sequence[int]):
-        super().__init__()
-        self._setup(padding, negative=False)
+class _MirroredPad(_Around):
+    _mode = ""
 
     def construct(self, x):
-        return self._mirrored(x, "reflect")
+        check_value(x, x.ndim > self.axes, f"have more than {self.axes} axes", "the input", type(self).__name__)
+        return pad_mirrored(x, widths_from_last(self.padding, x.ndim, type(self).__name__), self._mode)
+
+
+class _ReflectionPad(_MirroredPad):
+    _mode, _negative = "reflect", False
 
 
 class ReflectionPad1d(_ReflectionPad):
@@ -170,13 +168,8 @@ class ReflectionPad3d(_ReflectionPad):
     axes = 3
 
 
-class _ReplicationPad(_Around):
-    def __init__(self, padding: int | Sequence[int]):
-        super().__init__()
-        self._setup(padding)
-
-    def construct(self, x):
-        return self._mirrored(x, "replicate")
+class _ReplicationPad(_MirroredPad):
+    _mode = "replicate"
 
 
 class ReplicationPad1d(_ReplicationPad):

@@ -36,7 +36,8 @@ class _Pool(Cell):
 
     axes = 2
 
-    def _setup(self, kernel_size, stride, pad_mode, padding, ceil_mode, data_format="NCHW"):
+    def __init__(self, kernel_size, stride, pad_mode, padding, ceil_mode, data_format="NCHW"):
+        super().__init__()
         who, n = type(self).__name__, self.axes
         self._kernel = n_ints(kernel_size, n, "kernel_size", who)
         if n == 2 and isinstance(stride, (tuple, list)) and len(stride) == 1:
@@ -48,8 +49,7 @@ class _Pool(Cell):
         fits = isinstance(pad_mode, str) and pad_mode.upper() in ("SAME", "VALID", "PAD")
         check_value(pad_mode, fits, "be 'same', 'valid' or 'pad'", "pad_mode", who)
         self.pad_mode: str = pad_mode.upper()
-        check_one_of(data_format, ("NCHW",), "data_format", who)
-        self.format = data_format
+        self.format: str = check_one_of(data_format, ("NCHW",), "data_format", who)
         self.ceil_mode: bool = check_bool(ceil_mode, "ceil_mode", who)
         self.padding = padding
         pads = tuple((p, p) for p in n_ints(padding, n, "padding", who, lowest=0))
@@ -61,9 +61,9 @@ class _Pool(Cell):
 
 
 class _MaxPool(_Pool):
-    def _setup_max(self, kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode, data_format="NCHW"):
+    def __init__(self, kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode, data_format="NCHW"):
         who = type(self).__name__
-        self._setup(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
+        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         if self.axes == 1 and self.pad_mode == "PAD":
             self.kernel_size, self.stride = (1, *self.kernel_size), (1, *self.stride)
         self._dilations = n_ints(dilation, self.axes, "dilation", who)
@@ -101,10 +101,9 @@ class MaxPool1d(_MaxPool):
         self, kernel_size: int = 1, stride: int = 1, pad_mode: str = "valid", padding: int = 0, dilation: int = 1,
         return_indices: bool = False, ceil_mode: bool = False,
     ):  # fmt: skip
-        super().__init__()
         for name, value in (("kernel_size", kernel_size), ("stride", stride)):
             check_int(value, name, "MaxPool1d")
-        self._setup_max(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode)
+        super().__init__(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode)
 
 
 class MaxPool2d(_MaxPool):
@@ -140,8 +139,7 @@ class MaxPool2d(_MaxPool):
         padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, return_indices: bool = False,
         ceil_mode: bool = False, data_format: str = "NCHW",
     ):  # fmt: skip
-        super().__init__()
-        self._setup_max(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode, data_format)
+        super().__init__(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode, data_format)
 
 
 class MaxPool3d(_MaxPool):
@@ -155,8 +153,7 @@ class MaxPool3d(_MaxPool):
         padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, return_indices: bool = False,
         ceil_mode: bool = False,
     ):  # fmt: skip
-        super().__init__()
-        self._setup_max(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode)
+        super().__init__(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode)
 
 
 class MaxPool2dExt(Cell):
@@ -186,18 +183,17 @@ class MaxPool2dExt(Cell):
 
 
 class _AvgPool(_Pool):
-    def _setup_avg(
+    def __init__(
         self, kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor=None, data_format="NCHW",
     ):  # fmt: skip
         who = type(self).__name__
-        self._setup(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
+        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         if self.pad_mode != "PAD" and self._padded:
             raise ValueError(f"For '{who}', 'padding' should be 0 with pad_mode {pad_mode!r}, but got {padding}.")
         if divisor is not None:
             check_int(divisor, "divisor_override", who)
-        check_value(divisor, divisor is None or divisor > 0, "be positive", "divisor_override", who)
+        self.divisor_override: Any = check_value(divisor, divisor is None or divisor > 0, "be positive", "divisor_override", who)
         self.count_include_pad = count_include_pad
-        self.divisor_override = divisor
         if self.axes == 1 and (self.pad_mode == "PAD" or ceil_mode or not count_include_pad):
             self.kernel_size, self.stride = kernel_size, stride
 
@@ -239,8 +235,7 @@ class AvgPool1d(_AvgPool):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ):
-        super().__init__()
-        self._setup_avg(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad)
+        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad)
 
 
 class AvgPool2d(_AvgPool):
@@ -271,8 +266,7 @@ class AvgPool2d(_AvgPool):
         padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, count_include_pad: bool = True,
         divisor_override: int | None = None, data_format: str = "NCHW",
     ):  # fmt: skip
-        super().__init__()
-        self._setup_avg(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override, data_format)
+        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override, data_format)
 
 
 class AvgPool3d(_AvgPool):
@@ -289,8 +283,7 @@ class AvgPool3d(_AvgPool):
         padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, count_include_pad: bool = True,
         divisor_override: TensorLike | None = None,
     ):  # fmt: skip
-        super().__init__()
-        self._setup_avg(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override)
+        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 class _AvgPoolExt(_AvgPool):
@@ -299,9 +292,8 @@ class _AvgPoolExt(_AvgPool):
     def __init__(
         self, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] | None=None, padding: int | tuple[int, ...]=0, ceil_mode: bool=False, count_include_pad: bool=True, divisor_override: int | None=None,
     ):  # fmt: skip
-        super().__init__()
         stride = kernel_size if stride is None else stride
-        self._setup_avg(kernel_size, stride, "pad", padding, ceil_mode, count_include_pad, divisor_override)
+        super().__init__(kernel_size, stride, "pad", padding, ceil_mode, count_include_pad, divisor_override)
 
     def extend_repr(self):
         return ""

@@ -312,14 +312,13 @@ class MultiClassDiceLoss(LossBase):
         check_kind(weights, weights is None or isinstance(weights, Tensor), "be a Tensor", "weights", "MultiClassDiceLoss")
         check_value(weights, weights is None or weights.ndim == 2, "have two axes", "weights", "MultiClassDiceLoss")
         fits = not isinstance(ignore_indiex, bool) and isinstance(ignore_indiex, (int, type(None)))
-        check_kind(ignore_indiex, fits, "be an int", "ignore_indiex", "MultiClassDiceLoss")
+        self.ignore_indiex: int | None = check_kind(ignore_indiex, fits, "be an int", "ignore_indiex", "MultiClassDiceLoss")
         if isinstance(activation, str) and activation not in (
             "softmax", "logsoftmax", "relu", "relu6", "tanh", "sigmoid", "elu", "gelu", "leakyrelu", "silu",
         ):  # fmt: skip
             raise ValueError(f"For 'MultiClassDiceLoss', there is no activation {activation!r}.")
         self.binarydiceloss = DiceLoss()
         self.weights = weights
-        self.ignore_indiex = ignore_indiex
         if activation == "softmax":
             activation = Softmax(axis=1)
         self.activation = get_activation(activation) if isinstance(activation, str) else activation

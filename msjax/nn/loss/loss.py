@@ -206,9 +206,8 @@ class GaussianNLLLoss(LossBase):
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
         super().__init__(reduction)
-        check_float(eps, "eps", "GaussianNLLLoss", above=0)
+        self.eps: float = check_float(eps, "eps", "GaussianNLLLoss", above=0)
         self.full = full
-        self.eps = eps
 
     def construct(self, logits: Tensor, labels: Tensor, var: Tensor) -> Tensor:
         return ops.gaussian_nll_loss(logits, labels, var, self.full, self.eps, self.reduction)

@@ -104,11 +104,9 @@ class TripletMarginWithDistanceLoss(LossBase):
         margin: float = 1.0,
     ):
         super().__init__(reduction)
-        check_bool(swap, "swap", "TripletMarginWithDistanceLoss")
-        check_type(margin, float, "margin", "TripletMarginWithDistanceLoss")
+        self.swap: bool = check_bool(swap, "swap", "TripletMarginWithDistanceLoss")
+        self.margin: float = check_type(margin, float, "margin", "TripletMarginWithDistanceLoss")
         self.distance_function = _euclidean if distance_function is None else distance_function
-        self.swap = swap
-        self.margin = margin
 
     def construct(self, x: TensorLike, positive: Tensor, negative: Tensor) -> Tensor:
         near, far = self.distance_function(x, positive), self.distance_function(x, negative)

@@ -25,8 +25,7 @@ class _Classification(Metric):
     def __init__(self, eval_type: str = "classification"):
         super().__init__()
         fits = eval_type in ("classification", "multilabel")
-        check_kind(eval_type, fits, "be 'classification' or 'multilabel'", "eval_type", type(self).__name__)
-        self._type = eval_type
+        self._type = check_kind(eval_type, fits, "be 'classification' or 'multilabel'", "eval_type", type(self).__name__)
         self._class_num = 0
         self.clear()
 
@@ -148,8 +147,7 @@ class Fbeta(_ByClass):
     """
 
     def __init__(self, beta: float):
-        check_value(beta, is_number(beta) and beta > 0, "be greater than 0", "beta", type(self).__name__)
-        self.beta = beta
+        self.beta: float = check_value(beta, is_number(beta) and beta > 0, "be greater than 0", "beta", type(self).__name__)
         super().__init__()
 
     def eval(self, average: bool = False) -> Any:

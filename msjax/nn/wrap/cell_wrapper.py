@@ -9,7 +9,6 @@ from typing import Any
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_kind, check_type, check_value
-from msjax.core.base.errors import describe
 from msjax.core.base.typing import Number
 from msjax.engine.autograd.grad import GradOperation, value_and_grad
 from msjax.nn.cell.base import Cell
@@ -68,10 +67,9 @@ class WithEvalCell(Cell):
 
     def __init__(self, network: Cell, loss_fn: Cell, add_cast_fp32: bool = False):
         super().__init__(auto_prefix=False)
-        check_bool(add_cast_fp32, "add_cast_fp32", "WithEvalCell")
+        self.add_cast_fp32: bool = check_bool(add_cast_fp32, "add_cast_fp32", "WithEvalCell")
         self._network = network
         self._loss_fn = loss_fn
-        self.add_cast_fp32 = add_cast_fp32
 
     def construct(self, data: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         outputs = self._network(data)
@@ -264,13 +262,9 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             self.loss_scaling_manager = scale_sense
             manager: Any = scale_sense
             scale_sense = Tensor(float(manager.get_loss_scale()))
-        elif not isinstance(scale_sense, Tensor):
-            raise TypeError(
-                f"For 'TrainOneStepWithLossScaleCell', 'scale_sense' should be a Tensor or Cell, but got {describe(scale_sense)}."
-            )
-        check_value(
-            scale_sense, scale_sense.shape in ((), (1,)), "have shape () or (1,)", "scale_sense", "TrainOneStepWithLossScaleCell"
-        )
+        who = "TrainOneStepWithLossScaleCell"
+        check_kind(scale_sense, isinstance(scale_sense, Tensor), "be a Tensor or Cell", "scale_sense", who)
+        check_value(scale_sense, scale_sense.shape in ((), (1,)), "have shape () or (1,)", "scale_sense", who)
         self.scale_sense: Parameter = Parameter(scale_sense, name="scale_sense")
 
     def construct(self, *inputs: Any) -> tuple[Any, Any, Tensor]:
@@ -337,8 +331,7 @@ class ParameterUpdate(Cell):
 
     def __init__(self, param: Parameter):
         super().__init__(auto_prefix=False)
-        check_type(param, Parameter, "param", "ParameterUpdate")
-        self._param = param
+        self._param = check_type(param, Parameter, "param", "ParameterUpdate")
 
     def construct(self, x: Tensor) -> Any:
         if x.shape != self._param.shape:

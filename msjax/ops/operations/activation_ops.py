@@ -7,12 +7,17 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.function.array_func import casting
 from msjax.ops.function.nn_func import activations, gated, softmaxes
-from msjax.ops.primitive import Form
+from msjax.ops.primitive import Form, OfInput, OfInputX, OfX
 
 __all__ = [
     "ReLU", "ReLU6", "Sigmoid", "Softsign", "HSigmoid", "HSwish", "SeLU", "Mish", "FastGeLU", "FastGelu", "PReLU", "Elu",
     "CeLU", "HShrink", "SoftShrink", "GLU", "Softmax", "LogSoftmax", "GeLU", "Gelu", "Softplus", "LogSoftmaxExt", "SiLU",
 ]  # fmt: skip
+
+
+def _gelu_by_tanh(input: TensorLike) -> Tensor:
+    """input * Phi(input), Phi the normal distribution function, by its approximation with tanh."""
+    return activations.gelu(input, "tanh")
 
 
 # fmt: off
@@ -28,42 +33,14 @@ class FastGeLU(Form): __call__ = staticmethod(activations.fast_gelu)
 class FastGelu(Form): __call__ = staticmethod(activations.fast_gelu)
 class PReLU(Form): __call__ = staticmethod(activations.prelu)
 class SiLU(Form): __call__ = staticmethod(activations.silu)
+class GeLU(Form): __call__ = staticmethod(_gelu_by_tanh)
+class Gelu(Form): __call__ = staticmethod(_gelu_by_tanh)
+class Elu(OfInputX, of=activations.elu): alpha: float = 1.0
+class CeLU(OfX, of=activations.celu): alpha: float = 1.0
+class HShrink(OfInput, of=activations.hardshrink): lambd: float = 0.5
+class SoftShrink(OfInput, of=activations.softshrink): lambd: float = 0.5
+class GLU(OfX, of=gated.glu): axis: int = -1
 # fmt: on
-
-
-class Elu(Form, of=activations.elu):
-    alpha: float = 1.0
-
-    def __call__(self, input_x: TensorLike) -> Tensor:
-        return activations.elu(input_x, self.alpha)
-
-
-class CeLU(Form, of=activations.celu):
-    alpha: float = 1.0
-
-    def __call__(self, x: TensorLike) -> Tensor:
-        return activations.celu(x, self.alpha)
-
-
-class HShrink(Form, of=activations.hardshrink):
-    lambd: float = 0.5
-
-    def __call__(self, input: TensorLike) -> Tensor:
-        return activations.hardshrink(input, self.lambd)
-
-
-class SoftShrink(Form, of=activations.softshrink):
-    lambd: float = 0.5
-
-    def __call__(self, input: TensorLike) -> Tensor:
-        return activations.softshrink(input, self.lambd)
-
-
-class GLU(Form, of=gated.glu):
-    axis: int = -1
-
-    def __call__(self, x: TensorLike) -> Tensor:
-        return gated.glu(x, self.axis)
 
 
 class Softmax(Form, of=softmaxes.softmax):
@@ -78,17 +55,6 @@ class LogSoftmax(Form, of=softmaxes.log_softmax):
 
     def __call__(self, logits: TensorLike) -> Tensor:
         return softmaxes.log_softmax(logits, self.axis)
-
-
-def _gelu_by_tanh(input: TensorLike) -> Tensor:
-    """input * Phi(input), Phi the normal distribution function, by its approximation with tanh."""
-    return activations.gelu(input, "tanh")
-
-
-# fmt: off
-class GeLU(Form): __call__ = staticmethod(_gelu_by_tanh)
-class Gelu(Form): __call__ = staticmethod(_gelu_by_tanh)
-# fmt: on
 
 
 class Softplus(Form):

@@ -15,7 +15,7 @@ from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import arrange, casting, diagonals, joining, ordering, splitting
 from msjax.ops.function.image_func import pixels
 from msjax.ops.function.nn_func import pads
-from msjax.ops.primitive import Form, Primitive
+from msjax.ops.primitive import Form, OfInput, OfX, Primitive
 
 __all__ = [
     "Reshape", "Transpose", "TransposeView", "ExpandDims", "Tile", "Expand", "Cast", "Shape", "TensorShape", "Rank", "Size", "DType",
@@ -25,6 +25,13 @@ __all__ = [
     "TriuIndices", "FillDiagonal", "MatrixDiagV3", "MatrixDiagPartV3", "MatrixSetDiagV3", "DynamicShape", "Flatten",
     "DiagPart", "TensorToTuple", "ParallelConcat", "Split", "SplitV", "Pad", "PadV3", "Meshgrid", "Depend", "Print", "print_",
 ]  # fmt: skip
+
+
+class _Joined(Form):
+    axis: int = 0
+
+    def __call__(self, tensors: Sequence[Tensor]) -> Tensor:
+        return self._function(tensors, self.axis)
 
 
 # fmt: off
@@ -50,31 +57,19 @@ class Slice(Form): __call__ = staticmethod(splitting.slice)
 class Diag(Form): __call__ = staticmethod(diagonals.diag)
 class MatrixBandPart(Form): __call__ = staticmethod(diagonals.matrix_band_part)
 class BatchToSpaceNDV2(Form): __call__ = staticmethod(pixels.batch_to_space_nd)
+class Squeeze(OfInput, of=arrange.squeeze): axis: int | tuple[int, ...] | None = ()
+class BroadcastTo(OfInput, of=arrange.broadcast_to): shape: tuple[int, ...]
+class ReverseV2(OfX, of=ordering.reverse): axis: _Shape
+class Padding(OfX, of=pads.padding): pad_dim_size: int = 8
+class Tril(OfInput, of=diagonals.tril): diagonal: int = 0
+class Triu(OfInput, of=diagonals.triu): diagonal: int = 0
+class Concat(_Joined, of=joining.concat): ...
+class Stack(_Joined, of=joining.stack): ...
+class Pack(_Joined, of=joining.stack): ...
 # fmt: on
 
 
 # ---- with attributes
-
-
-class Concat(Form, of=joining.concat):
-    axis: int = 0
-
-    def __call__(self, tensors: Sequence[Tensor]) -> Tensor:
-        return joining.concat(tensors, self.axis)
-
-
-class Stack(Form, of=joining.stack):
-    axis: int = 0
-
-    def __call__(self, tensors: Sequence[Tensor]) -> Tensor:
-        return joining.stack(tensors, self.axis)
-
-
-class Pack(Form, of=joining.stack):
-    axis: int = 0
-
-    def __call__(self, tensors: Sequence[Tensor]) -> Tensor:
-        return joining.stack(tensors, self.axis)
 
 
 class Unstack(Form, of=splitting.unstack):
@@ -92,27 +87,6 @@ class Unpack(Form, of=splitting.unstack):
         return splitting.unstack(input_x, self.axis)
 
 
-class Squeeze(Form, of=arrange.squeeze):
-    axis: int | tuple[int, ...] | None = ()
-
-    def __call__(self, input: TensorLike) -> Tensor:
-        return arrange.squeeze(input, self.axis)
-
-
-class BroadcastTo(Form, of=arrange.broadcast_to):
-    shape: tuple[int, ...]
-
-    def __call__(self, input: Tensor) -> Tensor:
-        return arrange.broadcast_to(input, self.shape)
-
-
-class ReverseV2(Form, of=ordering.reverse):
-    axis: _Shape
-
-    def __call__(self, x: TensorLike) -> Tensor:
-        return ordering.reverse(x, self.axis)
-
-
 class ReverseSequence(Form, of=ordering.reverse_sequence):
     seq_dim: int
     batch_dim: int = 0
@@ -121,12 +95,9 @@ class ReverseSequence(Form, of=ordering.reverse_sequence):
         return ordering.reverse_sequence(x, seq_lengths, self.seq_dim, self.batch_dim)
 
 
-class Roll(Form, of=ordering.roll):
+class Roll(OfInput, of=ordering.roll):
     shifts: int | tuple[int, ...]
     dims: int | tuple[int, ...] | None = None
-
-    def __call__(self, input: Tensor) -> Tensor:
-        return ordering.roll(input, self.shifts, self.dims)
 
 
 class StridedSlice(Form, of=splitting.strided_slice):
@@ -157,53 +128,25 @@ class MirrorPad(Form, of=pads.mirror_pad):
         return pads.mirror_pad(input_x, paddings, self.mode)
 
 
-class Padding(Form, of=pads.padding):
-    pad_dim_size: int = 8
-
-    def __call__(self, x: TensorLike) -> Tensor:
-        return pads.padding(x, self.pad_dim_size)
-
-
-class Tril(Form, of=diagonals.tril):
-    diagonal: int = 0
-
-    def __call__(self, input: TensorLike) -> Tensor:
-        return diagonals.tril(input, self.diagonal)
-
-
-class Triu(Form, of=diagonals.triu):
-    diagonal: int = 0
-
-    def __call__(self, input: TensorLike) -> Tensor:
-        return diagonals.triu(input, self.diagonal)
-
-
-class TrilIndices(Form, of=diagonals.tril_indices):
+class _Indices(Form):
     row: TensorLike
     col: TensorLike
     offset: int = 0
     dtype: Type = mstype.int32
 
     def __call__(self) -> Tensor:
-        return diagonals.tril_indices(self.row, self.col, self.offset, dtype=self.dtype)
+        return self._function(self.row, self.col, self.offset, dtype=self.dtype)
 
 
-class TriuIndices(Form, of=diagonals.triu_indices):
-    row: TensorLike
-    col: TensorLike
-    offset: int = 0
-    dtype: Type = mstype.int32
-
-    def __call__(self) -> Tensor:
-        return diagonals.triu_indices(self.row, self.col, self.offset, dtype=self.dtype)
+# fmt: off
+class TrilIndices(_Indices, of=diagonals.tril_indices): ...
+class TriuIndices(_Indices, of=diagonals.triu_indices): ...
+# fmt: on
 
 
-class FillDiagonal(Form, of=diagonals.fill_diagonal):
+class FillDiagonal(OfInput, of=diagonals.fill_diagonal):
     fill_value: Number
     wrap: bool = False
-
-    def __call__(self, input: TensorLike) -> Tensor:
-        return diagonals.fill_diagonal(input, self.fill_value, self.wrap)
 
 
 class MatrixDiagV3(Form, of=diagonals.matrix_diag):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_rank, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.primitive import Form
+from msjax.ops.primitive import Form, OfX
 
 __all__ = [
     "RGBToHSV", "HSVToRGB", "AdjustHue", "AdjustSaturation", "DataFormatDimMap", "DataFormatVecPermute",
@@ -93,17 +92,11 @@ class AdjustSaturation(Form): __call__ = staticmethod(_adjust_saturation)
 # fmt: on
 
 
-class DataFormatDimMap(Form, of=_dim_map):
+class DataFormatDimMap(OfX, of=_dim_map):
     src_format: str = "NHWC"
     dst_format: str = "NCHW"
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return _dim_map(x, self.src_format, self.dst_format)
 
-
-class DataFormatVecPermute(Form, of=_vec_permute):
+class DataFormatVecPermute(OfX, of=_vec_permute):
     src_format: str = "NHWC"
     dst_format: str = "NCHW"
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return _vec_permute(x, self.src_format, self.dst_format)

@@ -14,7 +14,7 @@ from msjax.core.base.checks import check_value
 from msjax.engine.processes.groups import PROCESSES
 from msjax.ops.function import collectives
 from msjax.ops.function.collectives import WORLD
-from msjax.ops.primitive import Form
+from msjax.ops.primitive import Form, OfX
 
 __all__ = [
     "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "CollectiveScatter", "Reduce", "CollectiveGather", "AlltoAll",
@@ -32,27 +32,18 @@ class ReduceOp:
     SUM = "sum"
 
 
-class AllReduce(Form, of=collectives.all_reduce):
+class AllReduce(OfX, of=collectives.all_reduce):
     op: str = ReduceOp.SUM
     group: str = WORLD
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return collectives.all_reduce(x, self.op, self.group)
 
-
-class AllGather(Form, of=collectives.all_gather):
+class AllGather(OfX, of=collectives.all_gather):
     group: str = WORLD
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return collectives.all_gather(x, self.group)
 
-
-class ReduceScatter(Form, of=collectives.reduce_scatter):
+class ReduceScatter(OfX, of=collectives.reduce_scatter):
     op: str = ReduceOp.SUM
     group: str = WORLD
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return collectives.reduce_scatter(x, self.op, self.group)
 
 
 class Broadcast(Form, of=collectives.broadcast, root_rank="root"):
@@ -63,12 +54,9 @@ class Broadcast(Form, of=collectives.broadcast, root_rank="root"):
         return collectives.broadcast(values, self.root_rank, self.group)
 
 
-class CollectiveScatter(Form, of=collectives.scatter, src_rank="root"):
+class CollectiveScatter(OfX, of=collectives.scatter, src_rank="root"):
     src_rank: int = 0
     group: str = WORLD
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return collectives.scatter(x, self.src_rank, self.group)
 
 
 class Reduce(Form):

@@ -12,7 +12,7 @@ from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.image_func import boxes, grids, pixels, resizing
 from msjax.ops.function.image_func.patches import extract_image_patches
-from msjax.ops.primitive import Form
+from msjax.ops.primitive import Form, OfInputX, OfX
 
 __all__ = [
     "ResizeBilinearV2", "ResizeBilinear", "ResizeBicubic", "ResizeNearestNeighborV2", "ResizeNearestNeighbor",
@@ -187,57 +187,24 @@ def _space_to_depth(x: Tensor, block_size: int) -> Tensor:
     return apply(pixels.SPACE_TO_DEPTH, (x,), (block_size,))
 
 
-class DepthToSpace(Form, of=_depth_to_space):
-    block_size: int
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return _depth_to_space(x, self.block_size)
-
-
-class SpaceToDepth(Form, of=_space_to_depth):
-    block_size: int
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return _space_to_depth(x, self.block_size)
-
-
-class SpaceToBatchND(Form, of=pixels.space_to_batch_nd, block_shape="block_size"):
+class SpaceToBatchND(OfInputX, of=pixels.space_to_batch_nd, block_shape="block_size"):
     block_shape: int | Sequence[int]
     paddings: Sequence[int]
 
-    def __call__(self, input_x: Tensor) -> Tensor:
-        return pixels.space_to_batch_nd(input_x, self.block_shape, self.paddings)
 
-
-class SpaceToBatch(Form, of=pixels.space_to_batch_nd):
+class SpaceToBatch(OfInputX, of=pixels.space_to_batch_nd):
     block_size: int | Sequence[int]
     paddings: Sequence[int]
 
-    def __call__(self, input_x: Tensor) -> Tensor:
-        return pixels.space_to_batch_nd(input_x, self.block_size, self.paddings)
 
-
-class BatchToSpaceND(Form, of=pixels.batch_to_space_nd):
+class BatchToSpaceND(OfInputX, of=pixels.batch_to_space_nd):
     block_shape: int | Sequence[int]
     crops: Sequence[Any]
 
-    def __call__(self, input_x: Tensor) -> Tensor:
-        return pixels.batch_to_space_nd(input_x, self.block_shape, self.crops)
 
-
-class BatchToSpace(Form, of=pixels.batch_to_space_nd, block_size="block_shape"):
+class BatchToSpace(OfInputX, of=pixels.batch_to_space_nd, block_size="block_shape"):
     block_size: int | Sequence[int]
     crops: Sequence[Any]
-
-    def __call__(self, input_x: Tensor) -> Tensor:
-        return pixels.batch_to_space_nd(input_x, self.block_size, self.crops)
-
-
-class ChannelShuffle(Form, of=pixels.channel_shuffle, group="groups"):
-    group: int
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return pixels.channel_shuffle(x, self.group)
 
 
 class Col2Im(Form, of=pixels.col2im, padding="padding_value"):
@@ -289,6 +256,9 @@ class IOU(Form, of=boxes.iou):
 
 # fmt: off
 class CheckValid(Form): __call__ = staticmethod(boxes.check_valid)
+class DepthToSpace(OfX, of=_depth_to_space): block_size: int
+class SpaceToDepth(OfX, of=_space_to_depth): block_size: int
+class ChannelShuffle(OfX, of=pixels.channel_shuffle, group="groups"): group: int
 # fmt: on
 
 

@@ -13,7 +13,7 @@ from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.typing import Number
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import assigning, gathering, indexing, scattering, searching, segments, selecting, sorting
-from msjax.ops.primitive import Form
+from msjax.ops.primitive import Form, OfInput
 
 __all__ = [
     "Select", "MaskedFill", "MaskedSelect", "MaskedScatter", "NonZero", "GatherD", "GatherNd", "GatherV2", "EmbeddingLookup",
@@ -28,6 +28,17 @@ __all__ = [
     "InplaceUpdateV2", "SearchSorted", "Bucketize", "LowerBound", "UpperBound", "ScatterAddWithAxis", "InplaceIndexAdd",
     "IndexAdd", "IndexPut", "Bincount",
 ]  # fmt: skip
+
+
+class _Locking(Form):
+    use_locking: bool = False
+
+
+class _Rows(Form):
+    indices: int | tuple[int, ...] | Tensor
+
+    def __call__(self, x: TensorLike, v: TensorLike) -> Tensor:
+        return self._function(x, v, self.indices)
 
 
 # fmt: off
@@ -51,10 +62,38 @@ class UnravelIndex(Form): __call__ = staticmethod(searching.unravel_index)
 class InvertPermutation(Form): __call__ = staticmethod(searching.invert_permutation)
 class Coalesce(Form): __call__ = staticmethod(searching.coalesce)
 class ScatterNonAliasingAdd(Form): __call__ = staticmethod(assigning.scatter_nd_add)
+class TensorScatterUpdate(Form): __call__ = staticmethod(scattering.tensor_scatter_update)
+class TensorScatterAdd(Form): __call__ = staticmethod(scattering.tensor_scatter_add)
+class TensorScatterSub(Form): __call__ = staticmethod(scattering.tensor_scatter_sub)
+class TensorScatterMul(Form): __call__ = staticmethod(scattering.tensor_scatter_mul)
+class TensorScatterDiv(Form): __call__ = staticmethod(scattering.tensor_scatter_div)
+class TensorScatterMax(Form): __call__ = staticmethod(scattering.tensor_scatter_max)
+class TensorScatterMin(Form): __call__ = staticmethod(scattering.tensor_scatter_min)
+class ScatterAdd(_Locking): __call__ = staticmethod(assigning.scatter_add)
+class ScatterSub(_Locking): __call__ = staticmethod(assigning.scatter_sub)
+class ScatterMul(_Locking): __call__ = staticmethod(assigning.scatter_mul)
+class ScatterDiv(_Locking): __call__ = staticmethod(assigning.scatter_div)
+class ScatterMax(_Locking): __call__ = staticmethod(assigning.scatter_max)
+class ScatterMin(_Locking): __call__ = staticmethod(assigning.scatter_min)
+class ScatterNdAdd(_Locking): __call__ = staticmethod(assigning.scatter_nd_add)
+class ScatterNdSub(_Locking): __call__ = staticmethod(assigning.scatter_nd_sub)
+class ScatterNdMul(_Locking): __call__ = staticmethod(assigning.scatter_nd_mul)
+class ScatterNdDiv(_Locking): __call__ = staticmethod(assigning.scatter_nd_div)
+class ScatterNdMax(_Locking): __call__ = staticmethod(assigning.scatter_nd_max)
+class ScatterNdMin(_Locking): __call__ = staticmethod(assigning.scatter_nd_min)
+class UnsortedSegmentSum(Form): __call__ = staticmethod(segments.unsorted_segment_sum)
+class UnsortedSegmentProd(Form): __call__ = staticmethod(segments.unsorted_segment_prod)
+class UnsortedSegmentMax(Form): __call__ = staticmethod(segments.unsorted_segment_max)
+class UnsortedSegmentMin(Form): __call__ = staticmethod(segments.unsorted_segment_min)
+class SegmentSum(Form): __call__ = staticmethod(segments.SEGMENTS["sum"])
+class SegmentMean(Form): __call__ = staticmethod(segments.SEGMENTS["mean"])
+class SegmentProd(Form): __call__ = staticmethod(segments.SEGMENTS["prod"])
+class SegmentMax(Form): __call__ = staticmethod(segments.SEGMENTS["max"])
+class SegmentMin(Form): __call__ = staticmethod(segments.SEGMENTS["min"])
+class InplaceUpdate(_Rows, of=scattering.inplace_update): ...
+class InplaceAdd(_Rows, of=scattering.inplace_add): ...
+class InplaceSub(_Rows, of=scattering.inplace_sub): ...
 # fmt: on
-
-
-# ---- with attributes
 
 
 class Gather(Form, of=gathering.gather):
@@ -80,13 +119,10 @@ class UniqueConsecutive(Form, of=sorting.unique_consecutive):
         return sorting.unique_consecutive(input, self.return_inverse, self.return_counts, self.dim)
 
 
-class Histogram(Form, of=searching.histc):
+class Histogram(OfInput, of=searching.histc):
     bins: int = 100
     min: Number = 0.0
     max: Number = 0.0
-
-    def __call__(self, input: Tensor) -> Tensor:
-        return searching.histc(input, self.bins, self.min, self.max)
 
 
 class HistogramFixedWidth(Form, of=searching.histogram_fixed_width):
@@ -141,42 +177,6 @@ class TensorScatterElements(Form, of=scattering.tensor_scatter_elements):
         return scattering.tensor_scatter_elements(input_x, indices, updates, self.axis, self.reduction)
 
 
-class InplaceUpdate(Form, of=scattering.inplace_update):
-    indices: int | tuple[int, ...] | Tensor
-
-    def __call__(self, x: TensorLike, v: TensorLike) -> Tensor:
-        return scattering.inplace_update(x, v, self.indices)
-
-
-class InplaceAdd(Form, of=scattering.inplace_add):
-    indices: int | tuple[int, ...] | Tensor
-
-    def __call__(self, x: TensorLike, v: TensorLike) -> Tensor:
-        return scattering.inplace_add(x, v, self.indices)
-
-
-class InplaceSub(Form, of=scattering.inplace_sub):
-    indices: int | tuple[int, ...] | Tensor
-
-    def __call__(self, x: TensorLike, v: TensorLike) -> Tensor:
-        return scattering.inplace_sub(x, v, self.indices)
-
-
-# fmt: off
-class TensorScatterUpdate(Form): __call__ = staticmethod(scattering.tensor_scatter_update)
-class TensorScatterAdd(Form): __call__ = staticmethod(scattering.tensor_scatter_add)
-class TensorScatterSub(Form): __call__ = staticmethod(scattering.tensor_scatter_sub)
-class TensorScatterMul(Form): __call__ = staticmethod(scattering.tensor_scatter_mul)
-class TensorScatterDiv(Form): __call__ = staticmethod(scattering.tensor_scatter_div)
-class TensorScatterMax(Form): __call__ = staticmethod(scattering.tensor_scatter_max)
-class TensorScatterMin(Form): __call__ = staticmethod(scattering.tensor_scatter_min)
-# fmt: on
-
-
-class _Locking(Form):
-    use_locking: bool = False
-
-
 class ScatterUpdate(Form):
     use_locking: bool = True
     __call__ = staticmethod(assigning.scatter_update)
@@ -185,31 +185,6 @@ class ScatterUpdate(Form):
 class ScatterNdUpdate(Form):
     use_locking: bool = True
     __call__ = staticmethod(assigning.scatter_nd_update)
-
-
-# fmt: off
-class ScatterAdd(_Locking): __call__ = staticmethod(assigning.scatter_add)
-class ScatterSub(_Locking): __call__ = staticmethod(assigning.scatter_sub)
-class ScatterMul(_Locking): __call__ = staticmethod(assigning.scatter_mul)
-class ScatterDiv(_Locking): __call__ = staticmethod(assigning.scatter_div)
-class ScatterMax(_Locking): __call__ = staticmethod(assigning.scatter_max)
-class ScatterMin(_Locking): __call__ = staticmethod(assigning.scatter_min)
-class ScatterNdAdd(_Locking): __call__ = staticmethod(assigning.scatter_nd_add)
-class ScatterNdSub(_Locking): __call__ = staticmethod(assigning.scatter_nd_sub)
-class ScatterNdMul(_Locking): __call__ = staticmethod(assigning.scatter_nd_mul)
-class ScatterNdDiv(_Locking): __call__ = staticmethod(assigning.scatter_nd_div)
-class ScatterNdMax(_Locking): __call__ = staticmethod(assigning.scatter_nd_max)
-class ScatterNdMin(_Locking): __call__ = staticmethod(assigning.scatter_nd_min)
-class UnsortedSegmentSum(Form): __call__ = staticmethod(segments.unsorted_segment_sum)
-class UnsortedSegmentProd(Form): __call__ = staticmethod(segments.unsorted_segment_prod)
-class UnsortedSegmentMax(Form): __call__ = staticmethod(segments.unsorted_segment_max)
-class UnsortedSegmentMin(Form): __call__ = staticmethod(segments.unsorted_segment_min)
-class SegmentSum(Form): __call__ = staticmethod(segments.SEGMENTS["sum"])
-class SegmentMean(Form): __call__ = staticmethod(segments.SEGMENTS["mean"])
-class SegmentProd(Form): __call__ = staticmethod(segments.SEGMENTS["prod"])
-class SegmentMax(Form): __call__ = staticmethod(segments.SEGMENTS["max"])
-class SegmentMin(Form): __call__ = staticmethod(segments.SEGMENTS["min"])
-# fmt: on
 
 
 class SparseGatherV2(Form):

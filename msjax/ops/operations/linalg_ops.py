@@ -12,7 +12,7 @@ from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import creation, ordering
 from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
 from msjax.ops.function.math_func import complexes, fourier, norms
-from msjax.ops.primitive import Form
+from msjax.ops.primitive import Form, OfInput, OfInputX
 
 __all__ = [
     "Dense", "Ger", "Cdist", "Pdist", "Trace", "MatrixDeterminant", "LogMatrixDeterminant", "MatrixExp", "MatrixLogarithm",
@@ -25,6 +25,19 @@ __all__ = [
 # fmt: off
 class Dense(Form): __call__ = staticmethod(layers.dense)
 class Ger(Form): __call__ = staticmethod(linear.outer)
+class Trace(Form): __call__ = staticmethod(decompositions.trace)
+class MatrixDeterminant(Form): __call__ = staticmethod(decompositions.det)
+class LogMatrixDeterminant(Form): __call__ = staticmethod(decompositions.slogdet)
+class MatrixExp(Form): __call__ = staticmethod(decompositions.matrix_exp)
+class MatrixLogarithm(Form): __call__ = staticmethod(decompositions.matrix_logarithm)
+class Geqrf(Form): __call__ = staticmethod(decompositions.geqrf)
+class Orgqr(Form): __call__ = staticmethod(decompositions.orgqr)
+class LuSolve(Form): __call__ = staticmethod(solvers.lu_solve)
+class TridiagonalMatMul(Form): __call__ = staticmethod(solvers.tridiagonal_matmul)
+class Pdist(OfInput, of=norms.pdist): p: float = 2.0
+class MatrixPower(OfInput, of=decompositions.matrix_power): n: int
+class Cholesky(OfInputX, of=decompositions.cholesky): upper: bool = False
+class CholeskyInverse(OfInputX, of=solvers.cholesky_inverse): upper: bool = False
 # fmt: on
 
 
@@ -35,55 +48,12 @@ class Cdist(Form, of=norms.cdist):
         return norms.cdist(x1, x2, self.p)
 
 
-class Pdist(Form, of=norms.pdist):
-    p: float = 2.0
-
-    def __call__(self, input: Tensor) -> Tensor:
-        return norms.pdist(input, self.p)
-
-
-# fmt: off
-class Trace(Form): __call__ = staticmethod(decompositions.trace)
-class MatrixDeterminant(Form): __call__ = staticmethod(decompositions.det)
-class LogMatrixDeterminant(Form): __call__ = staticmethod(decompositions.slogdet)
-class MatrixExp(Form): __call__ = staticmethod(decompositions.matrix_exp)
-class MatrixLogarithm(Form): __call__ = staticmethod(decompositions.matrix_logarithm)
-# fmt: on
-
-
-class MatrixPower(Form, of=decompositions.matrix_power):
-    n: int
-
-    def __call__(self, input: TensorLike) -> Tensor:
-        return decompositions.matrix_power(input, self.n)
-
-
-# fmt: off
-class Geqrf(Form): __call__ = staticmethod(decompositions.geqrf)
-class Orgqr(Form): __call__ = staticmethod(decompositions.orgqr)
-# fmt: on
-
-
 class Ormqr(Form, of=decompositions.ormqr):
     left: bool = True
     transpose: bool = False
 
     def __call__(self, input: Tensor, tau: Tensor, other: TensorLike) -> Tensor:
         return decompositions.ormqr(input, tau, other, self.left, self.transpose)
-
-
-class Cholesky(Form, of=decompositions.cholesky):
-    upper: bool = False
-
-    def __call__(self, input_x: TensorLike) -> Tensor:
-        return decompositions.cholesky(input_x, self.upper)
-
-
-class CholeskyInverse(Form, of=solvers.cholesky_inverse):
-    upper: bool = False
-
-    def __call__(self, input_x: TensorLike) -> Tensor:
-        return solvers.cholesky_inverse(input_x, self.upper)
 
 
 class CholeskySolve(Form, of=solvers.cholesky_solve):
@@ -114,22 +84,12 @@ class Lstsq(Form):
     __call__ = staticmethod(solvers.lstsq)
 
 
-# fmt: off
-class LuSolve(Form): __call__ = staticmethod(solvers.lu_solve)
-# fmt: on
-
-
 class LuUnpack(Form, of=decompositions.lu_unpack):
     unpack_data: bool = True
     unpack_pivots: bool = True
 
     def __call__(self, LU_data: Tensor, LU_pivots: Tensor) -> tuple[Tensor, ...]:
         return decompositions.lu_unpack(LU_data, LU_pivots, self.unpack_data, self.unpack_pivots)
-
-
-# fmt: off
-class TridiagonalMatMul(Form): __call__ = staticmethod(solvers.tridiagonal_matmul)
-# fmt: on
 
 
 def _product(primitive, x, y):

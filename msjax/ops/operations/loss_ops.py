@@ -17,8 +17,15 @@ __all__ = [
 ]  # fmt: skip
 
 
+class _OfTarget(Form):
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor:
+        return self._function(input, target, *map(self.__dict__.__getitem__, self._arguments))
+
+
 # fmt: off
 class SoftmaxCrossEntropyWithLogits(Form): __call__ = staticmethod(classification.softmax_cross_entropy_and_gradient)
+class SoftMarginLoss(_OfTarget, of=losses.soft_margin_loss): reduction: str = "mean"
+class MultilabelMarginLoss(_OfTarget, of=classification.multilabel_margin_loss): reduction: str = "mean"
 # fmt: on
 
 
@@ -43,26 +50,9 @@ class KLDivLoss(Form, of=losses.kl_div):
         return losses.kl_div(logits, labels, self.reduction)
 
 
-class SmoothL1Loss(Form, of=losses.smooth_l1_loss):
+class SmoothL1Loss(_OfTarget, of=losses.smooth_l1_loss):
     beta: float = 1.0
     reduction: str = "none"
-
-    def __call__(self, input: Tensor, target: Tensor) -> Tensor:
-        return losses.smooth_l1_loss(input, target, self.beta, self.reduction)
-
-
-class SoftMarginLoss(Form, of=losses.soft_margin_loss):
-    reduction: str = "mean"
-
-    def __call__(self, input: Tensor, target: Tensor) -> Tensor:
-        return losses.soft_margin_loss(input, target, self.reduction)
-
-
-class MultilabelMarginLoss(Form, of=classification.multilabel_margin_loss):
-    reduction: str = "mean"
-
-    def __call__(self, input: Tensor, target: Tensor) -> Tensor:
-        return classification.multilabel_margin_loss(input, target, self.reduction)
 
 
 class TripletMarginLoss(Form, of=losses.triplet_margin_loss):

@@ -14,7 +14,7 @@ from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.array_func import creation, windows
 from msjax.ops.function.control.gradient import stop_gradient
 from msjax.ops.function.math_func import arithmetic, bessel, comparison, complexes, elementary, elementwise, logic, special
-from msjax.ops.primitive import Form
+from msjax.ops.primitive import Form, OfInput
 
 __all__ = [
     "Add", "TensorAdd", "Sub", "Mul", "Div", "RealDiv", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod", "Pow",
@@ -32,10 +32,39 @@ __all__ = [
 ]  # fmt: skip
 
 
-# ---- arithmetic
+@operator(2)
+def _div_no_nan(x1: TensorLike, x2: TensorLike) -> JaxArray:
+    """x1 / x2, elementwise; 0 where x2 is 0."""
+    x, y = promote(x1, x2)
+    x, y = to_float(x), to_float(y)
+    zero = y == 0
+    return jnp.where(zero, 0, x / jnp.where(zero, 1, y))
+
+
+@operator(2)
+def _mul_no_nan(x: TensorLike, y: TensorLike) -> JaxArray:
+    """x * y, elementwise; 0 where y is 0, also for an infinite or NaN x."""
+    x, y = promote(x, y)
+    return jnp.where(y == 0, jnp.where(y == 0, 0, x), x * jnp.where(y == 0, 0, y)).astype(x.dtype)
+
+
+@operator(2)
+def _squared_difference(x: TensorLike, y: TensorLike) -> JaxArray:
+    """(x - y)**2, elementwise with broadcasting."""
+    x, y = promote(x, y)
+    return (x - y) * (x - y)
+
+
+class _Window(Form):
+    periodic: bool = True
+    dtype: Type | None = None
+
+    def __call__(self, window_length: int | Tensor) -> Tensor:
+        return self._function(window_length, self.periodic, dtype=self.dtype)
 
 
 # fmt: off
+# ---- arithmetic
 class Add(Form): __call__ = staticmethod(arithmetic.add)
 class TensorAdd(Form): __call__ = staticmethod(arithmetic.add)
 class Sub(Form): __call__ = staticmethod(arithmetic.sub)
@@ -62,76 +91,16 @@ class Addcmul(Form): __call__ = staticmethod(arithmetic.addcmul)
 class Addcdiv(Form): __call__ = staticmethod(arithmetic.addcdiv)
 class AddN(Form): __call__ = staticmethod(arithmetic.addn)
 class AccumulateNV2(Form): __call__ = staticmethod(arithmetic.addn)
-# fmt: on
-
-
-class Round(Form):
-    """The input rounded to a number of decimals, halves to the even digit: ``ops.Round()(x)``."""
-
-    def __call__(self, input: TensorLike, decimals: int = 0) -> Tensor:
-        return elementary.round(input, decimals=decimals)
-
-
-@operator(2)
-def _div_no_nan(x1: TensorLike, x2: TensorLike) -> JaxArray:
-    """x1 / x2, elementwise; 0 where x2 is 0."""
-    x, y = promote(x1, x2)
-    x, y = to_float(x), to_float(y)
-    zero = y == 0
-    return jnp.where(zero, 0, x / jnp.where(zero, 1, y))
-
-
-@operator(2)
-def _mul_no_nan(x: TensorLike, y: TensorLike) -> JaxArray:
-    """x * y, elementwise; 0 where y is 0, also for an infinite or NaN x."""
-    x, y = promote(x, y)
-    return jnp.where(y == 0, jnp.where(y == 0, 0, x), x * jnp.where(y == 0, 0, y)).astype(x.dtype)
-
-
-@operator(2)
-def _squared_difference(x: TensorLike, y: TensorLike) -> JaxArray:
-    """(x - y)**2, elementwise with broadcasting."""
-    x, y = promote(x, y)
-    return (x - y) * (x - y)
-
-
-# fmt: off
 class DivNoNan(Form): __call__ = staticmethod(_div_no_nan)
 class MulNoNan(Form): __call__ = staticmethod(_mul_no_nan)
 class SquaredDifference(Form): __call__ = staticmethod(_squared_difference)
-# fmt: on
-
-
 # ---- comparison and logic
-
-
-# fmt: off
 class Equal(Form): __call__ = staticmethod(comparison.equal)
 class NotEqual(Form): __call__ = staticmethod(comparison.not_equal)
 class Greater(Form): __call__ = staticmethod(comparison.greater)
 class GreaterEqual(Form): __call__ = staticmethod(comparison.greater_equal)
 class Less(Form): __call__ = staticmethod(comparison.less)
 class LessEqual(Form): __call__ = staticmethod(comparison.less_equal)
-# fmt: on
-
-
-class ApproximateEqual(Form, of=comparison.approximate_equal):
-    tolerance: float = 1e-5
-
-    def __call__(self, x: TensorLike, y: TensorLike) -> Tensor:
-        return comparison.approximate_equal(x, y, self.tolerance)
-
-
-class IsClose(Form, of=comparison.isclose):
-    rtol: float = 1e-05
-    atol: float = 1e-08
-    equal_nan: bool = False
-
-    def __call__(self, input: TensorLike, other: TensorLike) -> Tensor:
-        return comparison.isclose(input, other, self.rtol, self.atol, self.equal_nan)
-
-
-# fmt: off
 class LogicalAnd(Form): __call__ = staticmethod(logic.logical_and)
 class LogicalOr(Form): __call__ = staticmethod(logic.logical_or)
 class LogicalXor(Form): __call__ = staticmethod(logic.logical_xor)
@@ -148,13 +117,7 @@ class PopulationCount(Form): __call__ = staticmethod(logic.population_count)
 class IsNan(Form): __call__ = staticmethod(logic.isnan)
 class IsInf(Form): __call__ = staticmethod(logic.isinf)
 class IsFinite(Form): __call__ = staticmethod(logic.isfinite)
-# fmt: on
-
-
 # ---- one operand
-
-
-# fmt: off
 class Neg(Form): __call__ = staticmethod(elementary.neg)
 class Abs(Form): __call__ = staticmethod(elementary.abs)
 class Square(Form): __call__ = staticmethod(elementary.square)
@@ -184,29 +147,7 @@ class Floor(Form): __call__ = staticmethod(elementary.floor)
 class Ceil(Form): __call__ = staticmethod(elementary.ceil)
 class Trunc(Form): __call__ = staticmethod(elementary.trunc)
 class Rint(Form): __call__ = staticmethod(elementary.round)
-# fmt: on
-
-
-class Logit(Form, of=elementary.logit):
-    eps: float | None = -1.0
-
-    def __call__(self, input: TensorLike) -> Tensor:
-        return elementary.logit(input, self.eps)
-
-
-class NanToNum(Form, of=elementary.nan_to_num):
-    nan: Number | None = None
-    posinf: Number | None = None
-    neginf: Number | None = None
-
-    def __call__(self, input: TensorLike) -> Tensor:
-        return elementary.nan_to_num(input, self.nan, self.posinf, self.neginf)
-
-
 # ---- complex numbers
-
-
-# fmt: off
 class Real(Form): __call__ = staticmethod(complexes.real)
 class Imag(Form): __call__ = staticmethod(complexes.imag)
 class Conj(Form): __call__ = staticmethod(complexes.conj)
@@ -214,13 +155,7 @@ class Angle(Form): __call__ = staticmethod(complexes.angle)
 class Polar(Form): __call__ = staticmethod(complexes.polar)
 class Complex(Form): __call__ = staticmethod(complexes.complex_of)
 class ComplexAbs(Form): __call__ = staticmethod(elementary.abs)
-# fmt: on
-
-
 # ---- special functions
-
-
-# fmt: off
 class Erf(Form): __call__ = staticmethod(special.erf)
 class Erfc(Form): __call__ = staticmethod(special.erfc)
 class Erfinv(Form): __call__ = staticmethod(special.erfinv)
@@ -233,17 +168,6 @@ class Zeta(Form): __call__ = staticmethod(special.zeta)
 class Betainc(Form): __call__ = staticmethod(special.betainc)
 class Xlogy(Form): __call__ = staticmethod(special.xlogy)
 class Xdivy(Form): __call__ = staticmethod(special.xdivy)
-# fmt: on
-
-
-class Mvlgamma(Form, of=special.mvlgamma):
-    p: int
-
-    def __call__(self, input: TensorLike) -> Tensor:
-        return special.mvlgamma(input, self.p)
-
-
-# fmt: off
 class BesselI0(Form): __call__ = staticmethod(bessel.bessel_i0)
 class BesselI0e(Form): __call__ = staticmethod(bessel.bessel_i0e)
 class BesselI1(Form): __call__ = staticmethod(bessel.bessel_i1)
@@ -256,21 +180,8 @@ class BesselK1(Form): __call__ = staticmethod(bessel.bessel_k1)
 class BesselK1e(Form): __call__ = staticmethod(bessel.bessel_k1e)
 class BesselY0(Form): __call__ = staticmethod(bessel.bessel_y0)
 class BesselY1(Form): __call__ = staticmethod(bessel.bessel_y1)
-# fmt: on
-
-
-# ---- others
-
-
-# fmt: off
 class StopGradient(Form): __call__ = staticmethod(stop_gradient)
-# fmt: on
-
-
 # ---- creation
-
-
-# fmt: off
 class Zeros(Form): __call__ = staticmethod(creation.zeros)
 class Ones(Form): __call__ = staticmethod(creation.ones)
 class ZerosLike(Form): __call__ = staticmethod(creation.zeros_like)
@@ -281,7 +192,40 @@ class FillV2(Form): __call__ = staticmethod(creation.full)
 class Fills(Form): __call__ = staticmethod(creation.fills)
 class LinSpace(Form): __call__ = staticmethod(creation.linspace)
 class Eps(Form): __call__ = staticmethod(creation.eps)
+class Logit(OfInput, of=elementary.logit): eps: float | None = -1.0
+class Mvlgamma(OfInput, of=special.mvlgamma): p: int
+class BartlettWindow(_Window, of=windows.bartlett_window): ...
+class BlackmanWindow(_Window, of=windows.blackman_window): ...
 # fmt: on
+
+
+class Round(Form):
+    """The input rounded to a number of decimals, halves to the even digit: ``ops.Round()(x)``."""
+
+    def __call__(self, input: TensorLike, decimals: int = 0) -> Tensor:
+        return elementary.round(input, decimals=decimals)
+
+
+class ApproximateEqual(Form, of=comparison.approximate_equal):
+    tolerance: float = 1e-5
+
+    def __call__(self, x: TensorLike, y: TensorLike) -> Tensor:
+        return comparison.approximate_equal(x, y, self.tolerance)
+
+
+class IsClose(Form, of=comparison.isclose):
+    rtol: float = 1e-05
+    atol: float = 1e-08
+    equal_nan: bool = False
+
+    def __call__(self, input: TensorLike, other: TensorLike) -> Tensor:
+        return comparison.isclose(input, other, self.rtol, self.atol, self.equal_nan)
+
+
+class NanToNum(OfInput, of=elementary.nan_to_num):
+    nan: Number | None = None
+    posinf: Number | None = None
+    neginf: Number | None = None
 
 
 class Range(Form, of=creation.range):
@@ -289,22 +233,6 @@ class Range(Form, of=creation.range):
 
     def __call__(self, start: int, end: int, step: int) -> Tensor:
         return creation.range(start, end, step, self.maxlen)
-
-
-class BartlettWindow(Form, of=windows.bartlett_window):
-    periodic: bool = True
-    dtype: Type | None = None
-
-    def __call__(self, window_length: int | Tensor) -> Tensor:
-        return windows.bartlett_window(window_length, self.periodic, dtype=self.dtype)
-
-
-class BlackmanWindow(Form, of=windows.blackman_window):
-    periodic: bool = True
-    dtype: Type | None = None
-
-    def __call__(self, window_length: int | Tensor) -> Tensor:
-        return windows.blackman_window(window_length, self.periodic, dtype=self.dtype)
 
 
 class HammingWindow(Form, of=windows.hamming_window):

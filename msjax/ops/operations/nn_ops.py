@@ -16,7 +16,7 @@ from msjax.ops.function.nn_func import attention, convolution, local_response, n
 from msjax.ops.function.nn_func.convolution import conv_pads
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import n_ints
-from msjax.ops.primitive import Form
+from msjax.ops.primitive import Form, OfX
 
 __all__ = [
     "Conv2D", "Conv3D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv3DTranspose", "BiasAdd", "LRN", "RmsNorm", "BatchNorm",
@@ -177,15 +177,12 @@ class BiasAdd(Form):
 # ---- normalization
 
 
-class LRN(Form, of=local_response.lrn):
+class LRN(OfX, of=local_response.lrn):
     depth_radius: int = 5
     bias: float = 1.0
     alpha: float = 1.0
     beta: float = 0.5
     norm_region: str = "ACROSS_CHANNELS"
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return local_response.lrn(x, self.depth_radius, self.bias, self.alpha, self.beta, self.norm_region)
 
 
 class RmsNorm(Form):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
-
 import numpy as np
 
 from msjax.common import dtype as mstype
@@ -15,7 +12,7 @@ from msjax.core.base.typing import Axes
 from msjax.ops.function.nn_func import pooling, unpooling
 from msjax.ops.function.nn_func.convolution import conv_pads
 from msjax.ops.operations.nn_ops import attributes_of, check_format
-from msjax.ops.primitive import Form
+from msjax.ops.primitive import Form, OfInput
 
 __all__ = [
     "MaxPool", "MaxPool3D", "MaxPoolWithArgmax", "AvgPool", "AvgPool3D", "MaxPoolWithArgmaxV2", "MaxPool3DWithArgmax",
@@ -163,37 +160,25 @@ class _MaxUnpool(Form):
     pads: Axes = 0
     output_shape: Axes = ()
     data_format: str = "NCHW"
-    _function: ClassVar[Callable[..., Tensor]]
 
     def __call__(self, x: Tensor, argmax: Tensor) -> Tensor:
         return self._function(x, argmax, self.ksize, self.strides or None, self.pads, self.output_shape or None)
 
 
-class MaxUnpool2D(_MaxUnpool):
+class MaxUnpool2D(_MaxUnpool, of=unpooling.max_unpool2d):
     """The inverse of max-pooling; see `ops.max_unpool2d`."""
 
-    _function = staticmethod(unpooling.max_unpool2d)
 
-
-class MaxUnpool3D(_MaxUnpool):
+class MaxUnpool3D(_MaxUnpool, of=unpooling.max_unpool3d):
     """The inverse of max-pooling; see `ops.max_unpool3d`."""
 
     data_format: str = "NCDHW"
-    _function = staticmethod(unpooling.max_unpool3d)
 
 
-class AdaptiveAvgPool2D(Form, of=pooling.adaptive_avg_pool2d):
-    output_size: int | tuple[int, ...]
-
-    def __call__(self, input: Tensor) -> Tensor:
-        return pooling.adaptive_avg_pool2d(input, self.output_size)
-
-
-class AdaptiveAvgPool3D(Form, of=pooling.adaptive_avg_pool3d):
-    output_size: int | tuple[int, ...]
-
-    def __call__(self, input: TensorLike) -> Tensor:
-        return pooling.adaptive_avg_pool3d(input, self.output_size)
+# fmt: off
+class AdaptiveAvgPool2D(OfInput, of=pooling.adaptive_avg_pool2d): output_size: int | tuple[int, ...]
+class AdaptiveAvgPool3D(OfInput, of=pooling.adaptive_avg_pool3d): output_size: int | tuple[int, ...]
+# fmt: on
 
 
 class AdaptiveMaxPool2D(Form):

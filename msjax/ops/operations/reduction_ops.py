@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
@@ -14,7 +14,7 @@ from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func import casting
 from msjax.ops.function.math_func import cumulative, extremes, norms, reduction, statistics
-from msjax.ops.primitive import Form
+from msjax.ops.primitive import Form, OfInput, OfX
 
 __all__ = [
     "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceAll", "ReduceAny", "ReduceSum", "ReduceStd", "Argmax",
@@ -32,46 +32,33 @@ class _OverAxes(Form):
     """
 
     keep_dims: bool = False
-    _function: ClassVar[Callable[..., Tensor]]
 
     def __call__(self, x: TensorLike, axis: Axes | None = ()) -> Tensor:
         return self._function(x, () if axis is None else axis, check_bool(self.keep_dims, "keep_dims", self.name))
 
 
-class ReduceMean(_OverAxes):
+class ReduceMean(_OverAxes, of=reduction.mean):
     """The mean over axes, by default all: called with (x, axis)."""
 
-    _function = staticmethod(reduction.mean)
 
-
-class ReduceMax(_OverAxes):
+class ReduceMax(_OverAxes, of=extremes.amax):
     """The largest values over axes, by default all: called with (x, axis)."""
 
-    _function = staticmethod(extremes.amax)
 
-
-class ReduceMin(_OverAxes):
+class ReduceMin(_OverAxes, of=extremes.amin):
     """The smallest values over axes, by default all: called with (x, axis)."""
 
-    _function = staticmethod(extremes.amin)
 
-
-class ReduceProd(_OverAxes):
+class ReduceProd(_OverAxes, of=reduction.prod_kept):
     """The product over axes, by default all: called with (x, axis)."""
 
-    _function = staticmethod(reduction.prod_kept)
 
-
-class ReduceAll(_OverAxes):
+class ReduceAll(_OverAxes, of=reduction.all):
     """Whether all elements are true, over axes, by default all: called with (x, axis)."""
 
-    _function = staticmethod(reduction.all)
 
-
-class ReduceAny(_OverAxes):
+class ReduceAny(_OverAxes, of=reduction.any):
     """Whether any element is true, over axes, by default all: called with (x, axis)."""
-
-    _function = staticmethod(reduction.any)
 
 
 class ReduceSum(Form):
@@ -126,7 +113,6 @@ class _IndexOf(Form):
 
     axis: int = -1
     output_type: DTypeLike = mstype.int32
-    _function: ClassVar[Callable[..., Tensor]]
 
     def __call__(self, x: TensorLike) -> Tensor:
         kind = mstype.as_dtype(self.output_type)
@@ -134,16 +120,12 @@ class _IndexOf(Form):
         return casting.cast(self._function(x, self.axis, False), kind)
 
 
-class Argmax(_IndexOf):
+class Argmax(_IndexOf, of=extremes.argmax):
     """The index of the largest value along an axis."""
 
-    _function = staticmethod(extremes.argmax)
 
-
-class Argmin(_IndexOf):
+class Argmin(_IndexOf, of=extremes.argmin):
     """The index of the smallest value along an axis."""
-
-    _function = staticmethod(extremes.argmin)
 
 
 class _WithValue(Form):
@@ -156,22 +138,17 @@ class _WithValue(Form):
 
     axis: int = 0
     keep_dims: bool = False
-    _function: ClassVar[Callable[..., tuple[Tensor, Tensor]]]
 
     def __call__(self, input: TensorLike) -> tuple[Tensor, Tensor]:
         return self._function(input, self.axis, self.keep_dims)[::-1]
 
 
-class ArgMaxWithValue(_WithValue):
+class ArgMaxWithValue(_WithValue, of=extremes.max):
     """The largest values along an axis, as (index, values)."""
 
-    _function = staticmethod(extremes.max)
 
-
-class ArgMinWithValue(_WithValue):
+class ArgMinWithValue(_WithValue, of=extremes.min):
     """The smallest values along an axis, as (index, values)."""
-
-    _function = staticmethod(extremes.min)
 
 
 class CountNonZero(Form):
@@ -231,7 +208,6 @@ class Quantile(Form):
 class _Shifted(Form):
     exclusive: bool = False
     reverse: bool = False
-    _function: ClassVar[Callable[..., Tensor]]
 
     def __call__(self, x: TensorLike, axis: int | Sequence[int]) -> Tensor:
         return self._function(x, axis, self.exclusive, self.reverse)
@@ -239,18 +215,17 @@ class _Shifted(Form):
 
 class _Running(Form):
     axis: int
-    _function: ClassVar[Callable[..., tuple[Tensor, Tensor]]]
 
     def __call__(self, input: TensorLike) -> tuple[Tensor, Tensor]:
         return self._function(input, self.axis)
 
 
 # fmt: off
-class CumSum(_Shifted, of=cumulative.cumsum_shifted): _function = staticmethod(cumulative.cumsum_shifted)
-class CumProd(_Shifted, of=cumulative.cumprod_shifted): _function = staticmethod(cumulative.cumprod_shifted)
-class CumulativeLogsumexp(_Shifted, of=cumulative.logcumsumexp_shifted): _function = staticmethod(cumulative.logcumsumexp_shifted)
-class Cummax(_Running, of=cumulative.cummax): _function = staticmethod(cumulative.cummax)
-class Cummin(_Running, of=cumulative.cummin): _function = staticmethod(cumulative.cummin)
+class CumSum(_Shifted, of=cumulative.cumsum_shifted): ...
+class CumProd(_Shifted, of=cumulative.cumprod_shifted): ...
+class CumulativeLogsumexp(_Shifted, of=cumulative.logcumsumexp_shifted): ...
+class Cummax(_Running, of=cumulative.cummax): ...
+class Cummin(_Running, of=cumulative.cummin): ...
 # fmt: on
 
 
@@ -276,23 +251,17 @@ class SquareSumAll(Form): __call__ = staticmethod(_square_sum_all)
 # fmt: on
 
 
-class LpNorm(Form, of=norms.lp_norm):
+class LpNorm(OfX, of=norms.lp_norm):
     axis: int | Sequence[int]
     p: float = 2
     keep_dims: bool = False
     epsilon: TensorLike = 1e-12
 
-    def __call__(self, x: TensorLike) -> Tensor:
-        return norms.lp_norm(x, self.axis, self.p, self.keep_dims, self.epsilon)
 
-
-class Renorm(Form, of=norms.renorm, dim="axis"):
+class Renorm(OfInput, of=norms.renorm, dim="axis"):
     p: float
     dim: int
     maxnorm: float
-
-    def __call__(self, input: Tensor) -> Tensor:
-        return norms.renorm(input, self.p, self.dim, self.maxnorm)
 
 
 class L2Normalize(Form):

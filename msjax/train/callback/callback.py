@@ -35,8 +35,7 @@ class RunContext:
     """
 
     def __init__(self, original_args: Parameters):
-        check_type(original_args, dict, "original_args", "RunContext")
-        self._original_args = original_args
+        self._original_args = check_type(original_args, dict, "original_args", "RunContext")
         self._stop_requested = False
 
     def original_args(self) -> Any:

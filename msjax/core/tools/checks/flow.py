@@ -124,7 +124,7 @@ class Checks:
         if kind is not None and self._counts(eqn, kind, here, traceback):
             self.sources.append(CheckedOperation(kind, eqn, here, at))
             step = CheckedEquation(eqn, None, [], [], number=len(self.sources) - 1)
-            if _spreads(eqn):
+            if sources.name_of(eqn) in ("gather", "dynamic_slice", "div", "rem", "remainder"):
                 marked.update(eqn.outvars)
             return step
         rule = FINAL_RULES.get(name)
@@ -177,10 +177,6 @@ class Checks:
                 inner.append(frame)
             frames = [*inner, *traceback.frames]
         return not is_meant(frames)
-
-
-def _spreads(eqn):
-    return sources.name_of(eqn) in ("gather", "dynamic_slice", "div", "rem", "remainder")
 
 
 def _has_no_shardings(eqn):

@@ -206,13 +206,10 @@ class _ProgramSearch:
 def _statistics(link):
     """Those of the inputs of an operation, and of the result that is wrong."""
     values = [_here(link.frame, link.frame.level.read(v), link.index) for v in (*link.step.ins, link.step.outs[link.out])]
-    return tuple(Statistics.of(v) for v in values[:-1] if _is_plain(v)), Statistics.of(values[-1])
+    plain = [v for v in values[:-1] if not (hasattr(v, "dtype") and jax.numpy.issubdtype(v.dtype, jax.dtypes.extended))]
+    return tuple(map(Statistics.of, plain)), Statistics.of(values[-1])
 
 
 def _here(frame, value, index):
     """A value, or, if the program is mapped over devices, that of the device which an index names."""
     return value if frame.mapped is None else value[index[0]]
-
-
-def _is_plain(value):
-    return not (hasattr(value, "dtype") and jax.numpy.issubdtype(value.dtype, jax.dtypes.extended))

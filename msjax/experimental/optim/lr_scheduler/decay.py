@@ -48,10 +48,8 @@ class StepLR(_ByFactor):
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
-        check_int(step_size, "step_size", "StepLR")
-        check_float(gamma, "gamma", "StepLR")
-        self.step_size = step_size
-        self.gamma = gamma
+        self.step_size: int = check_int(step_size, "step_size", "StepLR")
+        self.gamma: float = check_float(gamma, "gamma", "StepLR")
         super().__init__(optimizer, last_epoch)
 
     def _change(self):
@@ -107,8 +105,7 @@ class ExponentialLR(_ByFactor):
     """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
-        check_float(gamma, "gamma", "ExponentialLR")
-        self.gamma = gamma
+        self.gamma: float = check_float(gamma, "gamma", "ExponentialLR")
         super().__init__(optimizer, last_epoch)
 
     def _change(self):
@@ -182,9 +179,8 @@ class MultiStepLR(_ByFactor):
         check_type(milestones, (list, tuple), "milestones", "MultiStepLR")
         for milestone in milestones:
             check_int(milestone, "milestones", "MultiStepLR")
-        check_float(gamma, "gamma", "MultiStepLR")
+        self.gamma: float = check_float(gamma, "gamma", "MultiStepLR")
         self.milestones = Counter(milestones)
-        self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
     def _change(self):

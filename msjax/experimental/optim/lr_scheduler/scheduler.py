@@ -69,7 +69,7 @@ class LRScheduler:
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         check_optimizer(optimizer, type(self).__name__)
-        check_int(last_epoch, "last_epoch", type(self).__name__)
+        self.last_epoch = check_int(last_epoch, "last_epoch", type(self).__name__)
         self.optimizer = optimizer
         self.groups_num: int = len(optimizer.param_groups)
         for i, group in enumerate(optimizer.param_groups):
@@ -78,7 +78,6 @@ class LRScheduler:
             elif "initial_lr" not in group:
                 raise KeyError(f"For '{type(self).__name__}', 'last_epoch' needs 'initial_lr' in parameter group {i}.")
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
-        self.last_epoch = last_epoch
         self.step()
 
     def get_lr(self) -> Sequence[float | Tensor]:

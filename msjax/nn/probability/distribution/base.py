@@ -29,7 +29,7 @@ class Distribution(Cell):
         param (dict): the parameters by their names, itself or under the key ``param_dict``; None for one that each call is given.
 
     Attributes:
-        parameters: {name: how the text of the distribution calls it}.
+        parameters: {name: how the text of the distribution calls it}. Each is an attribute, too: a Tensor, or None if it was not given.
     """
 
     parameters: dict[str, str] = {}
@@ -39,7 +39,7 @@ class Distribution(Cell):
     def __init__(self, seed: int | None, dtype: Type, name: str, param: dict[str, Any]):
         super().__init__()
         who = type(self).__name__
-        check_type(name, str, "name", who)
+        self.name: str = check_type(name, str, "name", who)
         check_type(dtype, Type, "dtype", who)
         check_kind(
             dtype,
@@ -50,12 +50,17 @@ class Distribution(Cell):
         )
         if seed is not None:
             check_int(seed, "seed", who, low=0)
-        self.name = name
         self.seed: int = 0 if seed is None else seed
         self.dtype = dtype
         self.parameter_type: Type = dtype if dtype.kind == "f" else mstype.float32
         given = param.get("param_dict", param)
         self._given = {key: None if value is None else self._tensor(value) for key, value in given.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        """A parameter, if it was given."""
+        if name in type(self).parameters:
+            return self._given[name]
+        return super().__getattr__(name)  # pyright: ignore[reportAttributeAccessIssue]
 
     def _tensor(self, value):
         return value.astype(self.parameter_type) if isinstance(value, Tensor) else Tensor(value, self.parameter_type)

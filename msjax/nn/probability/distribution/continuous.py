@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from msjax import ops
 from msjax.common import dtype as mstype
@@ -49,32 +50,28 @@ class Normal(Distribution):
         if deviation is not None and not (deviation.asnumpy() > 0).all():
             raise ValueError(f"For 'Normal', the standard deviation should be positive, but got {deviation}.")
 
-    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        mean, sd = parameters
+    def _log_prob(self, value: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
         return -0.5 * ((value - mean) / sd) ** 2 - ops.log(sd) - 0.5 * math.log(2 * math.pi)
 
-    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        mean, sd = parameters
+    def _cdf(self, value: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
         return 0.5 * ops.erfc((mean - value) / (sd * math.sqrt(2)))
 
-    def _mean(self, *parameters: Tensor) -> Tensor:
-        return parameters[0] + ops.zeros_like(parameters[1])
+    def _mean(self, mean: Tensor, sd: Tensor) -> Tensor:
+        return mean + ops.zeros_like(sd)
 
-    _mode = _mean
+    _mode: Any = _mean
 
-    def _var(self, *parameters: Tensor) -> Tensor:
-        return parameters[1] ** 2 + ops.zeros_like(parameters[0])
+    def _var(self, mean: Tensor, sd: Tensor) -> Tensor:
+        return sd**2 + ops.zeros_like(mean)
 
-    def _entropy(self, *parameters: Tensor) -> Tensor:
-        return 0.5 * math.log(2 * math.pi * math.e) + ops.log(parameters[1])
+    def _entropy(self, mean: Tensor, sd: Tensor) -> Tensor:
+        return 0.5 * math.log(2 * math.pi * math.e) + ops.log(sd)
 
-    def _kl(self, *parameters: Tensor) -> Tensor:
-        mean_b, sd_b, mean, sd = parameters
+    def _kl(self, mean_b: Tensor, sd_b: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
         difference = ops.log(sd) - ops.log(sd_b)
         return 0.5 * ((mean - mean_b) / sd_b) ** 2 + 0.5 * ops.expm1(2 * difference) - difference
 
-    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
-        mean, sd = parameters
+    def _sample(self, shape: tuple[int, ...], mean: Tensor, sd: Tensor) -> Tensor:
         return mean + sd * ops.standard_normal((*shape, *shape_of(mean, sd)), self.seed)
 
 
@@ -110,41 +107,27 @@ class Uniform(Distribution):
         if bounds[0] is not None and bounds[1] is not None and not (bounds[0].asnumpy() < bounds[1].asnumpy()).all():
             raise ValueError(f"For 'Uniform', 'high' should be greater than 'low', but they are {bounds[1]} and {bounds[0]}.")
 
-    @property
-    def low(self) -> Tensor | None:
-        """The lower bound, if it was given."""
-        return self._given["low"]
-
-    @property
-    def high(self) -> Tensor | None:
-        """The upper bound, if it was given."""
-        return self._given["high"]
-
-    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        low, high = parameters
+    def _log_prob(self, value: Tensor, low: Tensor, high: Tensor) -> Tensor:
         within = ops.logical_and(value >= low, value <= high)
         return ops.where(within, -ops.log(high - low) + ops.zeros_like(value), -math.inf)
 
-    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        low, high = parameters
+    def _cdf(self, value: Tensor, low: Tensor, high: Tensor) -> Tensor:
         return ops.clip_by_value((value - low) / (high - low), 0.0, 1.0)
 
-    def _mean(self, *parameters: Tensor) -> Tensor:
-        return (parameters[0] + parameters[1]) / 2
+    def _mean(self, low: Tensor, high: Tensor) -> Tensor:
+        return (low + high) / 2
 
-    def _var(self, *parameters: Tensor) -> Tensor:
-        return (parameters[1] - parameters[0]) ** 2 / 12
+    def _var(self, low: Tensor, high: Tensor) -> Tensor:
+        return (high - low) ** 2 / 12
 
-    def _entropy(self, *parameters: Tensor) -> Tensor:
-        return ops.log(parameters[1] - parameters[0])
+    def _entropy(self, low: Tensor, high: Tensor) -> Tensor:
+        return ops.log(high - low)
 
-    def _kl(self, *parameters: Tensor) -> Tensor:
-        low_b, high_b, low, high = parameters
+    def _kl(self, low_b: Tensor, high_b: Tensor, low: Tensor, high: Tensor) -> Tensor:
         within = ops.logical_and(low_b <= low, high <= high_b)
         return ops.where(within, ops.log(high_b - low_b) - ops.log(high - low), math.inf)
 
-    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
-        low, high = parameters
+    def _sample(self, shape: tuple[int, ...], low: Tensor, high: Tensor) -> Tensor:
         return ops.uniform((*shape, *shape_of(low, high)), low, high, self.seed)
 
 
@@ -177,32 +160,26 @@ class Exponential(Distribution):
         if self.rate is not None and not (self.rate.asnumpy() > 0).all():
             raise ValueError(f"For 'Exponential', the rate should be positive, but got {self.rate}.")
 
-    @property
-    def rate(self) -> Tensor | None:
-        """The rate, if it was given."""
-        return self._given["rate"]
+    def _log_prob(self, value: Tensor, rate: Tensor) -> Tensor:
+        return ops.where(value < 0, -math.inf, ops.log(rate) - rate * value)
 
-    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        return ops.where(value < 0, -math.inf, ops.log(parameters[0]) - parameters[0] * value)
+    def _cdf(self, value: Tensor, rate: Tensor) -> Tensor:
+        return ops.where(value < 0, 0.0, -ops.expm1(-rate * value))
 
-    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        return ops.where(value < 0, 0.0, -ops.expm1(-parameters[0] * value))
+    def _mean(self, rate: Tensor) -> Tensor:
+        return 1 / rate
 
-    def _mean(self, *parameters: Tensor) -> Tensor:
-        return 1 / parameters[0]
+    def _var(self, rate: Tensor) -> Tensor:
+        return 1 / rate**2
 
-    def _var(self, *parameters: Tensor) -> Tensor:
-        return 1 / parameters[0] ** 2
+    def _mode(self, rate: Tensor) -> Tensor:
+        return ops.zeros_like(rate)
 
-    def _mode(self, *parameters: Tensor) -> Tensor:
-        return ops.zeros_like(parameters[0])
+    def _entropy(self, rate: Tensor) -> Tensor:
+        return 1 - ops.log(rate)
 
-    def _entropy(self, *parameters: Tensor) -> Tensor:
-        return 1 - ops.log(parameters[0])
-
-    def _kl(self, *parameters: Tensor) -> Tensor:
-        rate_b, rate = parameters
+    def _kl(self, rate_b: Tensor, rate: Tensor) -> Tensor:
         return ops.log(rate) - ops.log(rate_b) + rate_b / rate - 1
 
-    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
-        return -ops.log(unit_uniform((*shape, *parameters[0].shape), self)) / parameters[0]
+    def _sample(self, shape: tuple[int, ...], rate: Tensor) -> Tensor:
+        return -ops.log(unit_uniform((*shape, *rate.shape), self)) / rate

@@ -52,13 +52,7 @@ class Bernoulli(Distribution):
         if self.probs is not None and not ((self.probs.asnumpy() > 0) & (self.probs.asnumpy() < 1)).all():
             raise ValueError(f"For 'Bernoulli', probabilities should be between 0 and 1, but got {self.probs}.")
 
-    @property
-    def probs(self) -> Tensor | None:
-        """The probability of 1, if it was given."""
-        return self._given["probs"]
-
-    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        (p,) = parameters
+    def _log_prob(self, value: Tensor, p: Tensor) -> Tensor:
         return ops.log(p) * value + ops.log1p(-p) * (1 - value)
 
     def prob(self, value: Tensor, *args: ArrayLike, **kwargs: ArrayLike) -> Tensor:
@@ -66,29 +60,27 @@ class Bernoulli(Distribution):
         value = self._tensor(value)
         return p * value + (1 - p) * (1 - value)
 
-    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
+    def _cdf(self, value: Tensor, p: Tensor) -> Tensor:
         whole = ops.floor(value)
-        return ops.where(whole < 0, 0.0, ops.where(whole < 1, 1 - parameters[0] + ops.zeros_like(value), 1.0))
+        return ops.where(whole < 0, 0.0, ops.where(whole < 1, 1 - p + ops.zeros_like(value), 1.0))
 
-    def _mean(self, *parameters: Tensor) -> Tensor:
-        return parameters[0]
+    def _mean(self, p: Tensor) -> Tensor:
+        return p
 
-    def _var(self, *parameters: Tensor) -> Tensor:
-        return parameters[0] * (1 - parameters[0])
+    def _var(self, p: Tensor) -> Tensor:
+        return p * (1 - p)
 
-    def _mode(self, *parameters: Tensor) -> Tensor:
-        return (parameters[0] > 0.5).astype(self.dtype)
+    def _mode(self, p: Tensor) -> Tensor:
+        return (p > 0.5).astype(self.dtype)
 
-    def _entropy(self, *parameters: Tensor) -> Tensor:
-        (p,) = parameters
+    def _entropy(self, p: Tensor) -> Tensor:
         return -_times_log(p, p) - _times_log(1 - p, 1 - p)
 
-    def _kl(self, *parameters: Tensor) -> Tensor:
-        other, p = parameters
+    def _kl(self, other: Tensor, p: Tensor) -> Tensor:
         return -self._entropy(p) - _times_log(p, other) - _times_log(1 - p, 1 - other)
 
-    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
-        return unit_uniform((*shape, *parameters[0].shape), self) < parameters[0]
+    def _sample(self, shape: tuple[int, ...], p: Tensor) -> Tensor:
+        return unit_uniform((*shape, *p.shape), self) < p
 
 
 class Categorical(Distribution):
@@ -120,45 +112,33 @@ class Categorical(Distribution):
         if self.probs is not None and not (abs(self.probs.asnumpy().sum(-1) - 1) < 1e-5).all():
             raise ValueError(f"For 'Categorical', probabilities should add up to 1, but got {self.probs}.")
 
-    @property
-    def probs(self) -> Tensor | None:
-        """The probabilities, if they were given."""
-        return self._given["probs"]
-
     def _numbers(self, p):
         return ops.arange(p.shape[-1]).astype(p.dtype)
 
-    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        (p,) = parameters
+    def _log_prob(self, value: Tensor, p: Tensor) -> Tensor:
         number = ops.floor(value).expand_dims(-1)
         known = ops.logical_and(number >= 0, number < p.shape[-1]).squeeze(-1)
         found = ops.where(number == self._numbers(p), ops.log(p), 0.0).sum(-1)
         return ops.where(known, found, -math.inf)
 
-    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        (p,) = parameters
+    def _cdf(self, value: Tensor, p: Tensor) -> Tensor:
         return ops.where(self._numbers(p) <= ops.floor(value).expand_dims(-1), p, 0.0).sum(-1)
 
-    def _mean(self, *parameters: Tensor) -> Tensor:
-        (p,) = parameters
+    def _mean(self, p: Tensor) -> Tensor:
         return (p * self._numbers(p)).sum(-1, keepdims=True)
 
-    def _var(self, *parameters: Tensor) -> Tensor:
-        (p,) = parameters
+    def _var(self, p: Tensor) -> Tensor:
         return (p * (self._numbers(p) - self._mean(p)) ** 2).sum(-1, keepdims=True)
 
-    def _mode(self, *parameters: Tensor) -> Tensor:
-        return ops.argmax(parameters[0], -1).astype(mstype.int32)
+    def _mode(self, p: Tensor) -> Tensor:
+        return ops.argmax(p, -1).astype(mstype.int32)
 
-    def _entropy(self, *parameters: Tensor) -> Tensor:
-        (p,) = parameters
+    def _entropy(self, p: Tensor) -> Tensor:
         return -_times_log(p, p).sum(-1)
 
-    def _kl(self, *parameters: Tensor) -> Tensor:
-        other, p = parameters
+    def _kl(self, other: Tensor, p: Tensor) -> Tensor:
         return (_times_log(p, p) - _times_log(p, other)).sum(-1)
 
-    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
-        (p,) = parameters
+    def _sample(self, shape: tuple[int, ...], p: Tensor) -> Tensor:
         drawn = ops.multinomial(p.reshape((-1, p.shape[-1])), math.prod(shape), True)
         return drawn.T.reshape((*shape, *p.shape[:-1]))

@@ -47,12 +47,6 @@ class Family(Distribution):
                 raise ValueError(f"For '{who}', '{name}' should be below 1, but got {known[name]}.")
         np.broadcast_shapes(*[value.shape for value in known.values()])
 
-    def __getattr__(self, name: str) -> Any:
-        """A parameter, if it was given."""
-        if name in type(self).parameters:
-            return self._given[name]
-        return super().__getattr__(name)  # pyright: ignore[reportAttributeAccessIssue]
-
 
 class _Located(Family):
     """Families with a location and a scale: `_standard` and the like are of location 0 and scale 1."""
@@ -104,11 +98,10 @@ class Cauchy(_Located):
 
     _var = _mean
 
-    def _entropy(self, *parameters: Tensor) -> Tensor:
-        return ops.log(parameters[1]) + math.log(4 * math.pi)
+    def _entropy(self, loc: Tensor, scale: Tensor) -> Tensor:
+        return ops.log(scale) + math.log(4 * math.pi)
 
-    def _kl(self, *parameters: Tensor) -> Tensor:
-        loc_b, scale_b, loc, scale = parameters
+    def _kl(self, loc_b: Tensor, scale_b: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
         return ops.log(((scale + scale_b) ** 2 + (loc - loc_b) ** 2) / (4 * scale * scale_b))
 
 
@@ -126,11 +119,11 @@ class Logistic(_Located):
 
     _mean = _Located._mode
 
-    def _var(self, *parameters: Tensor) -> Tensor:
-        return parameters[1] ** 2 * (math.pi**2 / 3)
+    def _var(self, loc: Tensor, scale: Tensor) -> Tensor:
+        return scale**2 * (math.pi**2 / 3)
 
-    def _entropy(self, *parameters: Tensor) -> Tensor:
-        return ops.log(parameters[1]) + 2
+    def _entropy(self, loc: Tensor, scale: Tensor) -> Tensor:
+        return ops.log(scale) + 2
 
 
 class Gumbel(_Located):
@@ -145,17 +138,16 @@ class Gumbel(_Located):
     def _standard_sample(self, u: Tensor) -> Tensor:
         return -ops.log(-ops.log(u))
 
-    def _mean(self, *parameters: Tensor) -> Tensor:
-        return parameters[0] + parameters[1] * _EULER
+    def _mean(self, loc: Tensor, scale: Tensor) -> Tensor:
+        return loc + scale * _EULER
 
-    def _var(self, *parameters: Tensor) -> Tensor:
-        return parameters[1] ** 2 * (math.pi**2 / 6)
+    def _var(self, loc: Tensor, scale: Tensor) -> Tensor:
+        return scale**2 * (math.pi**2 / 6)
 
-    def _entropy(self, *parameters: Tensor) -> Tensor:
-        return ops.log(parameters[1]) + (1 + _EULER)
+    def _entropy(self, loc: Tensor, scale: Tensor) -> Tensor:
+        return ops.log(scale) + (1 + _EULER)
 
-    def _kl(self, *parameters: Tensor) -> Tensor:
-        loc_b, scale_b, loc, scale = parameters
+    def _kl(self, loc_b: Tensor, scale_b: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
         ratio, distance = scale / scale_b, (loc - loc_b) / scale_b
         return ops.log(scale_b / scale) + _EULER * (ratio - 1) + distance + ops.expm1(ops.lgamma(ratio + 1) - distance)
 
@@ -186,8 +178,7 @@ class StudentT(_Located):
     parameters = {"df": "df", "mean": "mean", "sd": "sd"}
     _positive = ("df", "sd")
 
-    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
-        (df,) = parameters
+    def _standard(self, z: Tensor, df: Tensor) -> Tensor:
         constant = ops.lgamma((df + 1) / 2) - ops.lgamma(df / 2) - 0.5 * ops.log(df * math.pi)
         return constant - (df + 1) / 2 * ops.log1p(z**2 / df)
 
@@ -198,30 +189,25 @@ class Gamma(Family):
     parameters = {"concentration": "concentration", "rate": "rate"}
     _positive = ("concentration", "rate")
 
-    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        a, rate = parameters
+    def _log_prob(self, value: Tensor, a: Tensor, rate: Tensor) -> Tensor:
         return a * ops.log(rate) + (a - 1) * ops.log(value) - rate * value - ops.lgamma(a)
 
-    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        a, rate = parameters
+    def _cdf(self, value: Tensor, a: Tensor, rate: Tensor) -> Tensor:
         return ops.igamma(a + ops.zeros_like(value), rate * value)
 
-    def _mean(self, *parameters: Tensor) -> Tensor:
-        return parameters[0] / parameters[1]
+    def _mean(self, a: Tensor, rate: Tensor) -> Tensor:
+        return a / rate
 
-    def _var(self, *parameters: Tensor) -> Tensor:
-        return parameters[0] / parameters[1] ** 2
+    def _var(self, a: Tensor, rate: Tensor) -> Tensor:
+        return a / rate**2
 
-    def _mode(self, *parameters: Tensor) -> Tensor:
-        a, rate = parameters
+    def _mode(self, a: Tensor, rate: Tensor) -> Tensor:
         return ops.where(a > 1, (a - 1) / rate, math.nan)
 
-    def _entropy(self, *parameters: Tensor) -> Tensor:
-        a, rate = parameters
+    def _entropy(self, a: Tensor, rate: Tensor) -> Tensor:
         return a - ops.log(rate) + ops.lgamma(a) + (1 - a) * ops.digamma(a)
 
-    def _kl(self, *parameters: Tensor) -> Tensor:
-        a_b, rate_b, a, rate = parameters
+    def _kl(self, a_b: Tensor, rate_b: Tensor, a: Tensor, rate: Tensor) -> Tensor:
         logs = ops.lgamma(a_b) - ops.lgamma(a) + a_b * ops.log(rate / rate_b)
         return (a - a_b) * ops.digamma(a) + logs + a * (rate_b / rate - 1)
 
@@ -235,27 +221,22 @@ class Beta(Family):
     parameters = {"concentration1": "concentration1", "concentration0": "concentration0"}
     _positive = ("concentration1", "concentration0")
 
-    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        a, b = parameters
+    def _log_prob(self, value: Tensor, a: Tensor, b: Tensor) -> Tensor:
         return (a - 1) * ops.log(value) + (b - 1) * ops.log1p(-value) - _log_beta(a, b)
 
-    def _mean(self, *parameters: Tensor) -> Tensor:
-        return parameters[0] / (parameters[0] + parameters[1])
+    def _mean(self, a: Tensor, b: Tensor) -> Tensor:
+        return a / (a + b)
 
-    def _var(self, *parameters: Tensor) -> Tensor:
-        a, b = parameters
+    def _var(self, a: Tensor, b: Tensor) -> Tensor:
         return a * b / ((a + b) ** 2 * (a + b + 1))
 
-    def _mode(self, *parameters: Tensor) -> Tensor:
-        a, b = parameters
+    def _mode(self, a: Tensor, b: Tensor) -> Tensor:
         return ops.where(ops.logical_and(a > 1, b > 1), (a - 1) / (a + b - 2), math.nan)
 
-    def _entropy(self, *parameters: Tensor) -> Tensor:
-        a, b = parameters
+    def _entropy(self, a: Tensor, b: Tensor) -> Tensor:
         return _log_beta(a, b) - (a - 1) * ops.digamma(a) - (b - 1) * ops.digamma(b) + (a + b - 2) * ops.digamma(a + b)
 
-    def _kl(self, *parameters: Tensor) -> Tensor:
-        a_b, b_b, a, b = parameters
+    def _kl(self, a_b: Tensor, b_b: Tensor, a: Tensor, b: Tensor) -> Tensor:
         turned = (a - a_b) * ops.digamma(a) + (b - b_b) * ops.digamma(b) + (a_b - a + b_b - b) * ops.digamma(a + b)
         return _log_beta(a_b, b_b) - _log_beta(a, b) + turned
 
@@ -276,32 +257,30 @@ class Geometric(Family):
     _positive = ("probs",)
     _counts = True
 
-    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        return ops.where(value < 0, -math.inf, ops.log(parameters[0]) + ops.floor(value) * ops.log1p(-parameters[0]))
+    def _log_prob(self, value: Tensor, p: Tensor) -> Tensor:
+        return ops.where(value < 0, -math.inf, ops.log(p) + ops.floor(value) * ops.log1p(-p))
 
-    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        return ops.where(value < 0, 0.0, -ops.expm1((ops.floor(value) + 1) * ops.log1p(-parameters[0])))
+    def _cdf(self, value: Tensor, p: Tensor) -> Tensor:
+        return ops.where(value < 0, 0.0, -ops.expm1((ops.floor(value) + 1) * ops.log1p(-p)))
 
-    def _mean(self, *parameters: Tensor) -> Tensor:
-        return 1 / parameters[0] - 1
+    def _mean(self, p: Tensor) -> Tensor:
+        return 1 / p - 1
 
-    def _var(self, *parameters: Tensor) -> Tensor:
-        return (1 - parameters[0]) / parameters[0] ** 2
+    def _var(self, p: Tensor) -> Tensor:
+        return (1 - p) / p**2
 
-    def _mode(self, *parameters: Tensor) -> Tensor:
-        return ops.zeros_like(parameters[0]).astype(self.dtype)
+    def _mode(self, p: Tensor) -> Tensor:
+        return ops.zeros_like(p).astype(self.dtype)
 
-    def _entropy(self, *parameters: Tensor) -> Tensor:
-        p = parameters[0]
+    def _entropy(self, p: Tensor) -> Tensor:
         return (-p * ops.log(p) - (1 - p) * ops.log1p(-p)) / p
 
-    def _kl(self, *parameters: Tensor) -> Tensor:
-        p_b, p = parameters
+    def _kl(self, p_b: Tensor, p: Tensor) -> Tensor:
         return ops.log(p / p_b) + (1 - p) / p * (ops.log1p(-p) - ops.log1p(-p_b))
 
-    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
-        uniform = unit_uniform((*shape, *parameters[0].shape), self)
-        return ops.floor(ops.log1p(-uniform) / ops.log1p(-parameters[0]))
+    def _sample(self, shape: tuple[int, ...], p: Tensor) -> Tensor:
+        uniform = unit_uniform((*shape, *p.shape), self)
+        return ops.floor(ops.log1p(-uniform) / ops.log1p(-p))
 
 
 class Poisson(Family):
@@ -310,19 +289,19 @@ class Poisson(Family):
     parameters = {"rate": "rate"}
     _positive = ("rate",)
 
-    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        return ops.where(value < 0, -math.inf, ops.log(parameters[0]) * value - parameters[0] - ops.lgamma(value + 1))
+    def _log_prob(self, value: Tensor, rate: Tensor) -> Tensor:
+        return ops.where(value < 0, -math.inf, ops.log(rate) * value - rate - ops.lgamma(value + 1))
 
-    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        return ops.where(value < 0, 0.0, ops.igammac(ops.floor(value) + 1, parameters[0] + ops.zeros_like(value)))
+    def _cdf(self, value: Tensor, rate: Tensor) -> Tensor:
+        return ops.where(value < 0, 0.0, ops.igammac(ops.floor(value) + 1, rate + ops.zeros_like(value)))
 
-    def _mean(self, *parameters: Tensor) -> Tensor:
-        return parameters[0]
+    def _mean(self, rate: Tensor) -> Tensor:
+        return rate
 
-    _var = _mean
+    _var: Any = _mean
 
-    def _mode(self, *parameters: Tensor) -> Tensor:
-        return ops.floor(parameters[0])
+    def _mode(self, rate: Tensor) -> Tensor:
+        return ops.floor(rate)
 
-    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
-        return ops.random_poisson(Tensor(list(shape), mstype.int32), parameters[0], self.seed)
+    def _sample(self, shape: tuple[int, ...], rate: Tensor) -> Tensor:
+        return ops.random_poisson(Tensor(list(shape), mstype.int32), rate, self.seed)

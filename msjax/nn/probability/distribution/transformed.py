@@ -106,7 +106,7 @@ class LogNormal(Family):
     _positive = ("scale",)
     _defaults = (0.0, 1.0)
     _log_prob_of_normal, _cdf_of_normal, _entropy_of_normal = Normal._log_prob, Normal._cdf, Normal._entropy
-    _kl = Normal._kl
+    _kl: Any = Normal._kl
 
     def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
         return self._log_prob_of_normal(ops.log(value), *parameters) - ops.log(value)
@@ -114,22 +114,18 @@ class LogNormal(Family):
     def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
         return self._cdf_of_normal(ops.log(value), *parameters)
 
-    def _mean(self, *parameters: Tensor) -> Tensor:
-        loc, scale = parameters
+    def _mean(self, loc: Tensor, scale: Tensor) -> Tensor:
         return ops.exp(loc + scale**2 / 2)
 
-    def _var(self, *parameters: Tensor) -> Tensor:
-        loc, scale = parameters
+    def _var(self, loc: Tensor, scale: Tensor) -> Tensor:
         return ops.expm1(scale**2) * ops.exp(2 * loc + scale**2)
 
-    def _mode(self, *parameters: Tensor) -> Tensor:
-        loc, scale = parameters
+    def _mode(self, loc: Tensor, scale: Tensor) -> Tensor:
         return ops.exp(loc - scale**2)
 
     def _entropy(self, *parameters: Tensor) -> Tensor:
         return self._entropy_of_normal(*parameters) + parameters[0]
 
-    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
-        loc, scale = parameters
+    def _sample(self, shape: tuple[int, ...], loc: Tensor, scale: Tensor) -> Tensor:
         size = (*shape, *np.broadcast_shapes(loc.shape, scale.shape))
         return ops.exp(loc + scale * ops.standard_normal(size, self.seed))
