@@ -16,6 +16,7 @@ from msjax.core.base.errors import shorten
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.models.found import models_of
 from msjax.core.models.frameworks.registry import registry_of
+from msjax.core.models.static_leaves import join, split
 from msjax.core.tools.checking import Check
 from msjax.core.tools.checks.finding import find_in_call, not_again
 from msjax.core.tools.checks.flow import Checks
@@ -68,7 +69,7 @@ class _ModuleLooks(Looks):
             module, given = args
             self.hooks.off()
             try:
-                names = argument_names((module, *given), {})
+                names = argument_names(given, {}, module, module)
                 _, fault = search(lambda m, *a: m(*a), (module, *given), {}, self.check, [module], names)
             finally:
                 self.hooks.on(model)
@@ -88,10 +89,11 @@ def guarded(
     """The guard of a function of jax arrays; see `guard`."""
 
     @jax.jit
-    def program(args, kwargs):
+    def program(given):
+        args, kwargs = join(given)
         out, modules, failed = _checked(fn, args, kwargs, kinds)
         flags = [check.traced(v) for v in jax.tree.leaves((out, modules)) if check.applies(v)]
-        return out, modules, functools.reduce(jnp.logical_or, flags, jnp.array(False)), failed
+        return split(out), modules, functools.reduce(jnp.logical_or, flags, jnp.array(False)), failed
 
     def run(*args, **kwargs):
         if policy == "skip" and not state and not _modules(args, kwargs):
@@ -99,7 +101,8 @@ def guarded(
                 "For 'guard', policy='skip' needs to know what a step that is left out returns: state={number of a result: number of the "
                 "argument that it takes the place of}, such as state={0: 0}."
             )
-        out, changed, wrong, failed = program(args, kwargs)
+        out, changed, wrong, failed = program(split((args, kwargs)))
+        out = join(out)
         modules = _modules(args, kwargs)
         bad = bool(wrong) or bool(kinds and failed)
         kept = bundle_of_function(args, kwargs, check, kinds) if bad and bundle is not None else None
