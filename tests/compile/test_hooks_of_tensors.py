@@ -70,6 +70,34 @@ def test_a_forward_hook_without_a_result_that_registers_a_hook_on_the_output(com
     assert not kept or found.output.tolist() == [4.0]
 
 
+class Counts(nn.Cell):
+    """Reads what hooks of a cell within count and keep."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls, self.inner = 0, nn.ReLU()
+        self.inner.register_forward_hook(self.count)
+        self.inner.register_forward_hook(self.keep)
+
+    def count(self, cell, inputs, output):
+        self.calls += 1
+
+    @staticmethod
+    def keep(cell, inputs, output):
+        cell.latest = output
+
+    def construct(self, x):
+        self.inner(x)
+        return self.inner.latest * self.calls
+
+
+@pytest.mark.parametrize("compiled", [ms.jit, in_graph_mode])
+def test_what_a_hook_adds_up_or_keeps_on_its_cell_is_read_in_the_same_run(compiled):
+    step = compiled(Counts())
+    results, messages = warned(lambda: [step(f32(n)).tolist() for n in (1, 2, 3)])
+    assert results == [[1.0], [4.0], [9.0]] and "stores into what the code may read" in messages[0]
+
+
 def test_a_tensor_hook_that_reads_values_behind_a_jitted_function():
     seen, forward = [], []
 

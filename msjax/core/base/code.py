@@ -327,7 +327,7 @@ def _called(instructions, names, callee=_UNKNOWN):
         if (
             _start(instruction) != start
             or instruction.positions == instructions[-1].positions
-            or name in ("PUSH_NULL", "KW_NAMES")
+            or name in ("PUSH_NULL", "KW_NAMES", "COPY", "SWAP", "BINARY_OP")  # the last three of ``self.calls += 1``
         ):
             continue
         attribute = None

@@ -177,7 +177,7 @@ class TracedDelivery(Delivery):
                 leaves[i] = values.made(known_value(array))
             return super().observe(frame, fn, jax.tree.unflatten(treedef, leaves), place, carried)
         if STATE.trace is not None:
-            STATE.trace.observed(fn, place)
+            STATE.trace.observed(fn, [first() for first in frame.head()], place)
         template = Template(given, values, head=frame.head())
         event = HookCall(fn, template, place, slot)
         ACTIVITY.late_slots = ACTIVITY.late_slots or (slot is not None and not self.outputs)

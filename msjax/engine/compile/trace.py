@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bdb
 import contextlib
+import functools
 import os
 import re
 import sys
@@ -238,9 +239,9 @@ class Trace(ProgramUnderWay):
         if isinstance(owner, CellBase):
             self.see_cell(owner)
 
-    def observed(self, fn: Callable[..., Any], place: Any) -> None:
+    def observed(self, fn: Callable[..., Any], head: Sequence[Any], place: Any) -> None:
         """Refuse an observer that stores into what the code may read in the same run, such as a dict of features that `construct` returns."""
-        if any(self.reads(owner, name) for owner, name in stores(fn)):
+        if any(self.reads(owner, name) for owner, name in stores(functools.partial(fn, *head))):
             self.refuse(
                 f"{place.text(fn)} stores into what the code may read, which would find there what the run before has stored"
             )
