@@ -179,11 +179,11 @@ class TracedDelivery(Delivery):
     ) -> PyTree:  # fmt: skip
         values = frame.values
         leaves, treedef, at = values.find(given)
-        traced = {i: array for i in at if is_tracer(array := values.raw(leaves[i]))}
-        if all(known_value(array) is not None for array in traced.values()) and (traced or not staged()):
+        known = {i: known_value(array) for i in at if is_tracer(array := values.raw(leaves[i]))}
+        if all(array is not None for array in known.values()) and (known or not staged()):
             # An eager jax.grad: the values are there.
-            for i, array in traced.items():
-                leaves[i] = values.made(known_value(array))
+            for i, array in known.items():
+                leaves[i] = values.made(array)
             return super().observe(frame, fn, jax.tree.unflatten(treedef, leaves), place, carried)
         if STATE.trace is not None:
             STATE.trace.observed(fn, place)
