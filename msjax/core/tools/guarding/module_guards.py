@@ -121,7 +121,10 @@ def guarded(
                 kept.write(bundle, fault)
             raise fault
         for module, new in zip(modules, changed):
-            nnx.update(module, nnx.state(new))
+            if isinstance(module, nnx.Variable):
+                module[...] = new[...]
+            else:
+                nnx.update(module, nnx.state(new))
         return out
 
     guard: Any = functools.update_wrapper(run, fn, updated=())
@@ -130,7 +133,7 @@ def guarded(
 
 
 def _checked(fn, args, kwargs, kinds):
-    """(the result, the nnx modules among the arguments as they are then, whether a check has found something), where jax traces."""
+    """(the result, the nnx objects among the arguments as they are then, whether a check has found something), where jax traces."""
     if not kinds:
         return fn(*args, **kwargs), _modules(args, kwargs), False
 
@@ -159,8 +162,9 @@ def _with_arguments(out, args, state):
 
 
 def _modules(args, kwargs):
-    return [m for m in jax.tree.leaves((args, kwargs), is_leaf=_is_module) if _is_module(m)]
+    """The nnx objects that a step may write to: modules, optimizers, metrics, streams of random keys, variables."""
+    return [v for v in jax.tree.leaves((args, kwargs), is_leaf=_is_object) if _is_object(v)]
 
 
-def _is_module(value):
-    return isinstance(value, nnx.Module)
+def _is_object(value):
+    return isinstance(value, (nnx.Pytree, nnx.Variable))
