@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import glob
 import io
+import itertools
 import os
 import pickle
 import re
@@ -70,13 +71,9 @@ class _Converter:
         fields = part.index if index is None else index
         if fields:
             writer.add_index(fields)
-        several = []
-        for row in part.rows:
-            several.append(row)
-            if len(several) == _ROWS:
-                writer.write_raw_data(several)
-                several = []
-        writer.write_raw_data(several)
+        rows = iter(part.rows)
+        while several := list(itertools.islice(rows, _ROWS)):
+            writer.write_raw_data(several)
         writer.commit()
 
 

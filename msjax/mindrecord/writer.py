@@ -346,9 +346,7 @@ class _Pages:
                 "page_size": page.size,
                 "page_type": page.kind,
                 "page_type_id": page.kind_number,
-                "row_group_ids": [{"id": 0, "offset": 0}]
-                if page.kind == "BLOB_DATA"
-                else page.groups or [{"id": 0, "offset": 0}],
+                "row_group_ids": page.groups or [{"id": 0, "offset": 0}],
                 "shard_id": self._shard,
                 "start_row_id": page.first_row if page.kind == "BLOB_DATA" else 0,
             }
