@@ -47,7 +47,7 @@ def search(
     """
     with Scopes(models) as scopes, lines_of_backward_rules():
         program = Program(fn, args, kwargs, Tracing(Edits()))
-    names = argument_names(args, kwargs) if names is None else names
+    names = argument_names(args, kwargs, fn) if names is None else names
     return _ProgramSearch(program, check, scopes, names, result_name or _result_name).run()
 
 
@@ -60,7 +60,7 @@ def search_call(
     names: Sequence[str] | None = None,
 ) -> tuple[Any, Fault | None]:
     """The same of one call as it stands, with what its arguments have become looked at, too: nnx modules that it changes."""
-    names = argument_names(args, kwargs) if names is None else names
+    names = argument_names(args, kwargs, fn) if names is None else names
 
     def call(*args, **kwargs):
         before = jax.tree.leaves((args, kwargs))
@@ -149,8 +149,8 @@ class _ProgramSearch:
         what = self._source(trail)
         value = walker.root.level.read(value) if isinstance(value, int) else value
         told = {"phase": "forward", "path": None}
-        if isinstance(what, LeafName) and what.weight is not None:
-            path, cls = self.scopes.around(what.weight)
+        if isinstance(what, LeafName):
+            path, cls = self.scopes.around(what.keys, what.owned)
             told |= {"path": path, "cls": cls}
         if trail.links and what == "a constant":
             # A constant of the program belongs to the line that uses it.
