@@ -22,7 +22,8 @@ def cell_node(node: Cell, path: Any, subtree_renderer: Any) -> Any:
     """What treescope shows of a cell."""
     children = [_tensor(name, value, path, subtree_renderer) for name, value in vars(node).items() if isinstance(value, Tensor)]
     for name, child in node._children():
-        shown = subtree_renderer(child, path=None if path is None else f"{path}{_access(name)}")
+        access = f".{name}" if name.isidentifier() else f"[{name}]"
+        shown = subtree_renderer(child, path=None if path is None else f"{path}{access}")
         children.append(parts.siblings_with_annotations(f"{name}=", shown))
     name, totals, hooks = type(node).__name__, _totals(node), _hooks(node)
     if not children:
@@ -47,10 +48,6 @@ def _tensor(name, tensor, path, subtree_renderer):
         if tensor._hooks is not None and tensor._hooks.hooks:
             notes.append(f"hooks: {len(tensor._hooks.hooks)} of its gradient")
     return parts.siblings_with_annotations(f"{name}={kind}(", shown, ")", extra_annotations=[_comment(*notes)])
-
-
-def _access(name):
-    return f".{name}" if name.isidentifier() else f"[{name}]"
 
 
 def _totals(cell):

@@ -21,14 +21,6 @@ def _form(name: str, function: Callable[..., Any]) -> Any:
     return type(name, (Form,), {"__call__": staticmethod(function), "__module__": _PLACE, "__doc__": None})
 
 
-def _split_with_size(input, split_size, dim=0):
-    return mint.split(input, list(split_size), dim)
-
-
-def _inplace_copy(input, src, non_blocking=False):
-    return input.copy_(src)
-
-
 class StackExt(Form):
     """Joins Tensors of one shape along a new axis `dim`; see `mint.stack`."""
 
@@ -61,14 +53,14 @@ SortExt = _form(
 TopkExt = _form("TopkExt", mint.topk)
 MatMulExt = _form("MatMulExt", mint.matmul)
 BatchMatMulExt = _form("BatchMatMulExt", mint.bmm)
-SplitWithSize = _form("SplitWithSize", _split_with_size)
+SplitWithSize = _form("SplitWithSize", lambda input, split_size, dim=0: mint.split(input, list(split_size), dim))
 Scatter = _form("Scatter", mint.scatter)
 IndexSelect = _form("IndexSelect", mint.index_select)
 Outer = _form("Outer", mint.outer)
 ZerosLikeExt = _form("ZerosLikeExt", mint.zeros_like)
 OnesLikeExt = _form("OnesLikeExt", mint.ones_like)
 FmodScalar = _form("FmodScalar", mint.fmod)
-InplaceCopy = _form("InplaceCopy", _inplace_copy)
+InplaceCopy = _form("InplaceCopy", lambda input, src, non_blocking=False: input.copy_(src))
 
 
 def _swiglu(input, dim=-1):

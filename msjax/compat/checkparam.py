@@ -32,9 +32,12 @@ _RANGES = {
 }
 
 
-def _fail(kind, name, who, expected, value):
+def _checked(value, fits, error, expected, name, who):
+    """The value, if it fits; else the error."""
+    if fits:
+        return value
     head = f"For '{who}', " if who else ""
-    raise kind(f"{head}'{name or 'the argument'}' should be {expected}, but got {describe(value)}.")
+    raise error(f"{head}'{name or 'the argument'}' should be {expected}, but got {describe(value)}.")
 
 
 def _is_number(value, kind):
@@ -44,11 +47,8 @@ def _is_number(value, kind):
 def check_number(arg_value: Any, value: Any, rel: int, arg_type: type = int, arg_name: Any = None, prim_name: Any = None) -> Any:
     """A number in a relation (EQ, GT, ...) to another; returns it."""
     text, holds = _RELATIONS[rel]
-    if not _is_number(arg_value, arg_type):
-        _fail(TypeError, arg_name, prim_name, f"of type {arg_type.__name__}", arg_value)
-    if not holds(arg_value, value):
-        _fail(ValueError, arg_name, prim_name, f"{text} {value}", arg_value)
-    return arg_value
+    _checked(arg_value, _is_number(arg_value, arg_type), TypeError, f"of type {arg_type.__name__}", arg_name, prim_name)
+    return _checked(arg_value, holds(arg_value, value), ValueError, f"{text} {value}", arg_name, prim_name)
 
 
 def check_int(arg_value: Any, value: Any, rel: int, arg_name: Any = None, prim_name: Any = None) -> Any:
@@ -61,20 +61,16 @@ def check(
 ) -> Any:
     """A value in a relation to another one, which has a name, too; returns it."""
     text, holds = _RELATIONS[rel]
-    if not holds(arg_value, value):
-        _fail(excp_cls, arg_name, prim_name, f"{text} '{value_name}', {value}", arg_value)
-    return arg_value
+    return _checked(arg_value, holds(arg_value, value), excp_cls, f"{text} '{value_name}', {value}", arg_name, prim_name)
 
 
-def _in_range(kind, fixed=None):
+def _in_range(kind):
     def check_range(arg_value: Any, lower: Any, upper: Any, rel: int = INC_NEITHER, arg_name: Any = None, prim_name: Any = None):
         """A number between two others; returns it."""
-        low, high, text = _RANGES[rel if fixed is None else fixed]
-        if not _is_number(arg_value, kind):
-            _fail(TypeError, arg_name, prim_name, "a number", arg_value)
-        if not (low(arg_value, lower) and high(arg_value, upper)):
-            _fail(ValueError, arg_name, prim_name, f"in {text.format(lower, upper)}", arg_value)
-        return arg_value
+        low, high, text = _RANGES[rel]
+        _checked(arg_value, _is_number(arg_value, kind), TypeError, "a number", arg_name, prim_name)
+        within = low(arg_value, lower) and high(arg_value, upper)
+        return _checked(arg_value, within, ValueError, f"in {text.format(lower, upper)}", arg_name, prim_name)
 
     return check_range
 
@@ -87,12 +83,7 @@ check_number_range: Final = _in_range((int, float))
 def _one_sided(kind, rel):
     def check_sign(arg_value: Any, arg_name: Any = None, prim_name: Any = None) -> Any:
         """A positive or non-negative number; returns it."""
-        text, holds = _RELATIONS[rel]
-        if not _is_number(arg_value, kind):
-            _fail(TypeError, arg_name, prim_name, f"of type {kind.__name__}", arg_value)
-        if not holds(arg_value, 0):
-            _fail(ValueError, arg_name, prim_name, f"{text} 0", arg_value)
-        return arg_value
+        return check_number(arg_value, 0, rel, kind, arg_name, prim_name)
 
     return check_sign
 
@@ -103,16 +94,12 @@ check_positive_float, check_non_negative_float = _one_sided(float, GT), _one_sid
 
 def check_is_int(arg_value: Any, arg_name: Any = None, prim_name: Any = None) -> Any:
     """An int that is no bool; returns it."""
-    if not _is_number(arg_value, int):
-        _fail(TypeError, arg_name, prim_name, "an int", arg_value)
-    return arg_value
+    return _checked(arg_value, _is_number(arg_value, int), TypeError, "an int", arg_name, prim_name)
 
 
 def check_is_float(arg_value: Any, arg_name: Any = None, prim_name: Any = None) -> Any:
     """A float; returns it."""
-    if not isinstance(arg_value, float):
-        _fail(TypeError, arg_name, prim_name, "a float", arg_value)
-    return arg_value
+    return _checked(arg_value, isinstance(arg_value, float), TypeError, "a float", arg_name, prim_name)
 
 
 def check_equal_int(arg_value: Any, value: Any, arg_name: Any = None, prim_name: Any = None) -> Any:
@@ -127,32 +114,25 @@ def check_bool(arg_value: Any, arg_name: Any = None, prim_name: Any = None) -> b
 
 def check_string(arg_value: Any, valid_values: Any, arg_name: Any = None, prim_name: Any = None) -> Any:
     """One of some strings; returns it."""
-    if arg_value not in valid_values:
-        _fail(ValueError, arg_name, prim_name, f"one of {list(valid_values)}", arg_value)
-    return arg_value
+    return _checked(arg_value, arg_value in valid_values, ValueError, f"one of {list(valid_values)}", arg_name, prim_name)
 
 
 def check_value_type(arg_name: str, arg_value: Any, valid_types: Any, prim_name: Any = None) -> Any:
     """A value of one of some Python types; returns it. A bool is no int."""
     types = tuple(valid_types) if isinstance(valid_types, (list, tuple)) else (valid_types,)
-    if not isinstance(arg_value, types) or (isinstance(arg_value, bool) and bool not in types):
-        _fail(TypeError, arg_name, prim_name, "of type " + " or ".join(t.__name__ for t in types), arg_value)
-    return arg_value
+    fits = isinstance(arg_value, types) and (bool in types or not isinstance(arg_value, bool))
+    return _checked(arg_value, fits, TypeError, "of type " + " or ".join(t.__name__ for t in types), arg_name, prim_name)
 
 
 def check_isinstance(arg_name: str, arg_value: Any, classes: Any) -> Any:
     """An instance of a class; returns it."""
-    if not isinstance(arg_value, classes):
-        _fail(ValueError, arg_name, None, f"an instance of {classes}", arg_value)
-    return arg_value
+    return _checked(arg_value, isinstance(arg_value, classes), ValueError, f"an instance of {classes}", arg_name, None)
 
 
 def check_type_name(arg_name: str, arg_type: Any, valid_types: Any, prim_name: Any = None) -> Any:
     """One of some data types; returns it."""
     types = [as_dtype(t) for t in (valid_types if isinstance(valid_types, (list, tuple, set, frozenset)) else (valid_types,))]
-    if as_dtype(arg_type) not in types:
-        _fail(TypeError, arg_name, prim_name, "one of " + ", ".join(map(str, types)), arg_type)
-    return arg_type
+    return _checked(arg_type, as_dtype(arg_type) in types, TypeError, "one of " + ", ".join(map(str, types)), arg_name, prim_name)
 
 
 check_types_same_and_valid = check_type_name
@@ -163,8 +143,8 @@ def check_subclass(
 ) -> None:
     """A class or data type among some."""
     types = tuple(template_types) if isinstance(template_types, (list, tuple)) else (template_types,)
-    if not any(type_ == t or (inspect.isclass(type_) and inspect.isclass(t) and issubclass(type_, t)) for t in types):
-        _fail(TypeError, arg_name, prim_name, f"a subclass of {types}", type_)
+    fits = any(type_ == t or (inspect.isclass(type_) and inspect.isclass(t) and issubclass(type_, t)) for t in types)
+    _checked(type_, fits, TypeError, f"a subclass of {types}", arg_name, prim_name)
 
 
 def args_type_check(*types: Any, **named: Any) -> Callable[..., Any]:
@@ -177,8 +157,8 @@ def args_type_check(*types: Any, **named: Any) -> Callable[..., Any]:
         @wraps(fn)
         def call(*args, **kwargs):
             for name, value in signature.bind(*args, **kwargs).arguments.items():
-                if value is not None and name in expected and not isinstance(value, expected[name]):
-                    _fail(TypeError, name, fn.__name__, f"of type {expected[name]}", value)
+                if value is not None and name in expected:
+                    _checked(value, isinstance(value, expected[name]), TypeError, f"of type {expected[name]}", name, fn.__name__)
             return fn(*args, **kwargs)
 
         return call

@@ -41,7 +41,9 @@ class Sampler:
     def __init__(self, num_samples: int | None = None):
         self.dataset_size: int = 0
         self.child_sampler = None
-        self.num_samples: int | None = _check_num_samples(num_samples, type(self).__name__)
+        if num_samples is not None:
+            check_int(num_samples, "num_samples", type(self).__name__, low=0, high=2**63 - 1)
+        self.num_samples: int | None = num_samples
 
     def __iter__(self) -> Iterator[Any]:
         raise RuntimeError(f"{type(self).__name__} should define __iter__, which gives the indices of one epoch.")
@@ -415,7 +417,3 @@ def indices_of(sampler: Sampler, size: int, run: Run, labels: Callable[[str], np
     if len(wrong):
         raise RuntimeError(f"{type(sampler).__name__} asks for row {wrong[0]}, but there are {len(chosen)} rows.")
     return chosen[positions]
-
-
-def _check_num_samples(value, who):
-    return value if value is None else check_int(value, "num_samples", who, low=0, high=2**63 - 1)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+
 from msjax.engine.processes.groups import PROCESSES
 from msjax.engine.settings.parallel import ParallelMode, device_num, get_auto_parallel_context
 
 __all__: list[str] = []
 
 
-def _get_parallel_mode() -> str:
-    return get_auto_parallel_context("parallel_mode")
+_get_parallel_mode = functools.partial(get_auto_parallel_context, "parallel_mode")
+_get_gradients_mean = functools.partial(get_auto_parallel_context, "gradients_mean")
+_get_full_batch = functools.partial(get_auto_parallel_context, "full_batch")
+_get_parameter_broadcast = functools.partial(get_auto_parallel_context, "parameter_broadcast")
 
 
 def _get_device_num() -> int:
@@ -18,18 +22,6 @@ def _get_device_num() -> int:
 
 def _get_global_rank() -> int:
     return PROCESSES.place.rank
-
-
-def _get_gradients_mean() -> bool:
-    return get_auto_parallel_context("gradients_mean")
-
-
-def _get_full_batch() -> bool:
-    return get_auto_parallel_context("full_batch")
-
-
-def _get_parameter_broadcast() -> bool:
-    return get_auto_parallel_context("parameter_broadcast")
 
 
 def _get_pipeline_stages() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -158,13 +159,9 @@ def _set_multi_subgraphs(multi_subgraph: bool = True) -> None:
     set_cost_model_context(multi_subgraphs=multi_subgraph)
 
 
-def _get_multi_subgraphs() -> bool:
-    return get_cost_model_context("multi_subgraphs")
-
-
 def _set_rp_matmul_mem_coef(coef: float) -> None:
     set_cost_model_context(rp_matmul_mem_coef=coef)
 
 
-def _get_rp_matmul_mem_coef() -> float:
-    return get_cost_model_context("rp_matmul_mem_coef")
+_get_multi_subgraphs = functools.partial(get_cost_model_context, "multi_subgraphs")
+_get_rp_matmul_mem_coef = functools.partial(get_cost_model_context, "rp_matmul_mem_coef")

@@ -128,6 +128,23 @@ def test_jaxprs_within_equations_and_effects():
     assert eqn_of(lambda: jax.debug.callback(lambda: None)).effects == jax_slots.debug_effects() != jax_slots.NO_EFFECTS
 
 
+def test_a_value_is_read_from_memory_on_cpus_in_loops_and_branches_too():
+    def f(mark, x):
+        def body(carry, _):
+            carry = mark(carry * 2)
+            return mark(jnp.sin(carry)), carry
+
+        carry, steps = jax.lax.scan(body, mark(x + 1), length=3)
+        return jax.lax.cond(carry.sum() > 0, lambda c: mark(c + 1) * 2, lambda c: mark(c - 1) * 3, carry), steps
+
+    marked = jax.jit(lambda x: f(jax_slots.from_memory, x))
+    lowered = marked.lower(X)
+    assert lowered.compile().as_text().count('inlineable="false"') == 5
+    assert "inlineable" not in marked.trace(X).lower(lowering_platforms=("tpu",)).as_text()
+    for got, expected in zip(marked(X), jax.jit(lambda x: f(lambda v: v, x))(X)):
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
 def test_jaxprs_of_equations_and_of_constants():
     jaxpr = jax.make_jaxpr(lambda x: jnp.cos(jnp.sin(x) + 1))(X).jaxpr
     first = jax_slots.jaxpr_of(jaxpr.invars, jaxpr.eqns[1].outvars, jaxpr.eqns[:2], "first")

@@ -8,6 +8,7 @@ import importlib
 import sys
 import threading
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -60,6 +61,79 @@ class Net(nn.Cell, Mixin):
         return self.mixed(x)
 
 
+class Behind(nn.Cell):
+    """What only a base class reads, and its code, which `super` alone finds."""
+
+    def __init__(self):
+        super().__init__()
+        self.factor, self.items_ = 2.0, [2.0]
+
+    def construct(self, x):
+        return self.scaled(x) * self.factor + self.offset
+
+    def scaled(self, x):
+        return x * self.items_[0]
+
+    @property
+    def offset(self):
+        return MODULE.scale
+
+
+class Before(Behind):
+    def construct(self, x):
+        return super().construct(x) + 1
+
+    def scaled(self, x):
+        return super().scaled(x) * 2
+
+    @property
+    def offset(self):
+        return super().offset + 1
+
+
+class PlainBefore(Base):
+    def scaled(self, x):
+        return super().scaled(x) + MODULE.scale
+
+
+class Settings:
+    factor = 2.0
+
+    class Inner:
+        factor = 2.0
+
+    @staticmethod
+    def scaled(x):
+        return x * MODULE.scale
+
+
+class Configured(nn.Cell):
+    """Classes that hold settings, as an attribute and within the class; functions behind Python's own descriptors."""
+
+    class Within:
+        factor = 3.0
+
+    def __init__(self):
+        super().__init__()
+        self.settings, self.by, self.listed = Settings, [2.0], [Settings.Inner]
+
+    def _scaled(self, x, factor):
+        return x * self.by[0] * factor
+
+    doubled = functools.partialmethod(_scaled, factor=2.0)
+
+    @functools.singledispatchmethod
+    def moved(self, x):
+        return x + self.by[0]
+
+    @functools.cached_property
+    def offset(self):
+        return self.settings.Inner.factor
+
+    def construct(self, x):
+        return self.settings.scaled(x) * self.settings.factor + self.Within.factor * self.listed[0].factor
+
+
 class Local(threading.local):
     def __init__(self):
         self.value = 2.0
@@ -103,6 +177,8 @@ def item(container, key, value):
 
 
 DERIVED, NET, LOCAL, STACK = Derived(), Net(), Local(), Stack([1.0])
+BEFORE, PLAIN_BEFORE, CONFIGURED = Before(), PlainBefore(), Configured()
+WEAK_CELL, WEAK_METHOD = weakref.ref(BEFORE), weakref.WeakMethod(BEFORE.scaled)
 PARTIAL = functools.partial(power, exponent=3.0)
 CONTEXT = contextvars.ContextVar("factor", default=2.0)
 DEFAULT = collections.defaultdict(lambda: 2.0)
@@ -135,6 +211,27 @@ CHANGES = {
         lambda x: NET(x),
         lambda code=(lambda self, x: x * 7).__code__: setattr(Net.construct, "__code__", code),
         lambda code=Net.construct.__code__: setattr(Net.construct, "__code__", code),
+    ),
+    "an attribute that only a base class reads": (lambda x: BEFORE(x), *replaced(BEFORE, "factor", 5.0)),
+    "an item that only a base class reads": (lambda x: BEFORE(x), *item(BEFORE.items_, 0, 5.0)),
+    "what the property of a base class reads": (lambda x: BEFORE(x), *replaced(MODULE, "scale", 5.0)),
+    "a hidden method": (lambda x: BEFORE(x), *replaced(Behind, "scaled", lambda self, x: x * 9)),
+    "a hidden method of a plain object": (lambda x: PLAIN_BEFORE.scaled(x), *replaced(Base, "scaled", lambda self, x: x * 9)),
+    "what a hidden method of a plain object reads": (lambda x: PLAIN_BEFORE.scaled(x), *replaced(Base, "scale", 9.0)),
+    "a cell behind a weak reference": (lambda x: WEAK_CELL()(x), *replaced(BEFORE, "factor", 5.0)),
+    "a cell behind the weak reference of a method": (lambda x: WEAK_METHOD()(x), *item(BEFORE.items_, 0, 5.0)),
+    "what a static method of a class in an attribute reads": (lambda x: CONFIGURED(x), *replaced(MODULE, "scale", 5.0)),
+    "an attribute of a class in an attribute": (lambda x: CONFIGURED(x), *replaced(Settings, "factor", 5.0)),
+    "an attribute of a class within": (lambda x: CONFIGURED(x), *replaced(Configured.Within, "factor", 5.0)),
+    "an attribute of a class in a list": (lambda x: CONFIGURED(x), *replaced(Settings.Inner, "factor", 5.0)),
+    "a class within": (lambda x: CONFIGURED(x), *replaced(Configured, "Within", Settings)),
+    "an attribute of a class that is a default": (lambda x, of=Settings: x * of.factor, *replaced(Settings, "factor", 5.0)),
+    "what a partial method reads": (lambda x: CONFIGURED.doubled(x), *item(CONFIGURED.by, 0, 5.0)),
+    "what a method for several types reads": (lambda x: CONFIGURED.moved(x), *item(CONFIGURED.by, 0, 5.0)),
+    "what a cached property reads": (
+        lambda x: x * CONFIGURED.offset,
+        lambda: (setattr(Settings.Inner, "factor", 5.0), vars(CONFIGURED).pop("offset")),
+        lambda: (setattr(Settings.Inner, "factor", 2.0), vars(CONFIGURED).pop("offset")),
     ),
     "a keyword of a partial function": (lambda x: PARTIAL(x), *item(PARTIAL.keywords, "exponent", 2.0)),
     "an attribute of a list's class": (lambda x: x * STACK.top(), *replaced(Stack, "factor", 5.0)),
@@ -176,6 +273,63 @@ def test_a_change_is_noticed_and_taken_back(row, monkeypatch):
     finally:
         undo()
     np.testing.assert_allclose(compiled(x).asnumpy(), before, rtol=1e-6)
+
+
+def count_on_itself(x):
+    count_on_itself.calls = getattr(count_on_itself, "calls", 0) + 1
+    return x * count_on_itself.calls
+
+
+def try_on_itself(x):
+    try:
+        try_on_itself.calls += 1
+    except AttributeError:
+        try_on_itself.calls = 1
+    return x * try_on_itself.calls
+
+
+def try_global(x):
+    global NEW
+    try:
+        NEW += 1
+    except NameError:
+        NEW = 1
+    return x * NEW
+
+
+class Counts(Behind):
+    def construct(self, x):
+        self.factor += 1
+        return x * self.factor
+
+
+class CountsBefore(Counts):
+    def construct(self, x):
+        return super().construct(x)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: count_on_itself, lambda: try_on_itself, lambda: try_global, CountsBefore,
+])  # fmt: skip
+def test_what_is_not_there_before_and_what_a_base_class_counts(make):
+    function, x = make(), f32(1)
+    compiled = ms.jit(function)
+    try:
+        values, _ = warned(lambda: [float(compiled(x)) for _ in range(5)])
+        assert values == [values[0] + n for n in range(5)]
+    finally:
+        globals().pop("NEW", None)
+        vars(function).pop("calls", None)
+
+
+def test_a_weak_reference_to_a_plain_object_runs_in_pynative_mode():
+    kept = Base()
+    compiled, weak = ms.jit(lambda x: x * weak().scale), weakref.ref(kept)
+    values, messages = warned(lambda: compiled(f32(1)).tolist())
+    kept.scale = 5.0
+    assert values == [2.0] and compiled(f32(1)).tolist() == [5.0] and "weak reference" in messages[0]
+    del kept
+    assert weak() is None
 
 
 def test_a_function_behind_a_cache_of_results_is_followed(monkeypatch):

@@ -374,3 +374,21 @@ def test_a_program_compiled_ahead_of_time_calls_the_observers(kind):
     np.testing.assert_array_equal(outputs[1], expected[1])
     np.testing.assert_array_equal(ahead, seen[2:])
     assert "stablehlo" in lowered.as_text() and program.cost_analysis()
+
+
+class Doubled(nnx.Module):
+    def __call__(self, x):
+        return x * 2
+
+
+@pytest.mark.parametrize("size, times", [(1 << 15, 3), (8, 0)])
+def test_kernels_read_large_values_that_observers_get_from_memory(size, times):
+    model, x, seen = nnx.Sequential(Doubled(), jnp.tanh, Doubled()), jnp.linspace(-1.0, 1.0, size), []
+    step = hooks.jit(nnx.value_and_grad(lambda x, model: jnp.square(model(x) + x).sum()))
+    expected = step(x, model)
+    assert "inlineable" not in step.lower(x, model).as_text()
+    with hooks.register_forward_hook(model, lambda module, args, output: seen.append((*args, output)), "layers.*"):
+        assert step.lower(x, model).as_text().count('inlineable = "false"') == times
+        for got, each in zip(step(x, model), expected):
+            np.testing.assert_allclose(got, each, rtol=1e-5)
+    np.testing.assert_allclose(seen[1], [np.tanh(2 * x), 2 * np.tanh(2 * x)], rtol=1e-5)

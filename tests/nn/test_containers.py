@@ -231,6 +231,27 @@ def test_sequential_shows_its_list_of_cells():
     assert list(Own().cell_list) == [tanh] and nn.SequentialCell().cell_list == []
 
 
+@pytest.mark.parametrize("compiled", [lambda net: net, ms.jit])
+def test_sequential_calls_no_cell_that_is_an_attribute(compiled):
+    class Residual(nn.SequentialCell):
+        def __init__(self):
+            super().__init__(nn.ReLU())
+            self.shortcut = nn.Tanh()
+
+        def construct(self, x):
+            return super().construct(x) + 10 * self.shortcut(x)
+
+    x, net, plain = Tensor([-2.0, 1.0]), Residual(), nn.SequentialCell(nn.ReLU())
+    np.testing.assert_allclose(compiled(net)(x).asnumpy(), np.maximum(x, 0) + 10 * np.tanh(x), rtol=1e-4)
+    plain.act = nn.Tanh()
+    assert len(plain) == 2 and compiled(plain)(x).asnumpy().tolist() == [0, 1]
+    plain.append(nn.Identity())  # as in MindSpore, all are called from here on
+    np.testing.assert_allclose(compiled(plain)(x).asnumpy(), np.tanh([0, 1]), rtol=1e-4)
+    torch_like = nn.SequentialCell(nn.ReLU())
+    torch_like.add_module("act", nn.Tanh())
+    np.testing.assert_allclose(torch_like(x).asnumpy(), np.tanh([0, 1]), rtol=1e-4)
+
+
 def test_list_is_edited_and_numbered_anew():
     cells = nn.CellList([nn.Dense(2, 2), nn.ReLU()])
     cells.append(nn.Dense(2, 1))

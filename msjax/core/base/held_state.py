@@ -14,13 +14,27 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.code import cell_contents, globals_in
+from msjax.core.base.code import globals_in
 from msjax.core.base.weak import Same, identity
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)
 
 # So far, and so wide, plain data is looked into: settings are few and lie close. Of larger arrays, only the identity counts.
 _DEPTH, _MOST_ITEMS, _MOST_BYTES = 4, 100, 1 << 16
+
+
+def cell_contents(cell: types.CellType) -> Any:
+    """What a variable of a closure holds; None before it is assigned."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def values_named(function: types.FunctionType) -> list[Any]:
+    """What the variables of a function's closure hold, and the globals that its code names."""
+    known, names = function.__globals__, globals_in(function.__code__)
+    return [*map(cell_contents, function.__closure__ or ()), *(known[name] for name in names if name in known)]
 
 
 def held_state(fn: Any) -> Hashable:

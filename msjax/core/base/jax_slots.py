@@ -24,6 +24,7 @@ import jax.core
 import jax.extend.core
 import jax.extend.linear_util
 import numpy as np
+from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend import source_info_util
 from jax.interpreters import mlir
 
@@ -131,6 +132,25 @@ def inlined(closed: jax.extend.core.ClosedJaxpr) -> Callable[..., Any]:
     params |= {key: params[key] * len(closed.in_avals) for key in ("in_shardings", "in_layouts", "donated_invars")}
     params |= {key: params[key] * len(closed.out_avals) for key in ("out_shardings", "out_layouts")}
     return functools.partial(sample.primitive.bind, **params)
+
+
+@jax.jit
+def _itself(value):
+    return value
+
+
+def _called(value):
+    with set_xla_metadata(inlineable="false"):
+        return _itself(value)
+
+
+def from_memory(value: Any) -> Any:
+    """A value that a program hands out, for those who use it within: on CPUs, their kernels read it, and don't compute it anew.
+
+    It passes a call that XLA does not dissolve, which does nothing. Unlike a barrier that lasts until code is emitted, such a call may lie in
+    a loop or a branch.
+    """
+    return jax.lax.platform_dependent(value, cpu=_called, default=lambda value: value)
 
 
 def with_constants_as_inputs(jaxpr: jax.extend.core.Jaxpr) -> jax.extend.core.Jaxpr:

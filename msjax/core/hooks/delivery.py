@@ -178,8 +178,8 @@ class TracedDelivery(Delivery):
             return super().observe(frame, fn, jax.tree.unflatten(treedef, leaves), place, carried)
         if STATE.trace is not None:
             STATE.trace.observed(fn, place)
-        template = Template(given, values)
-        event = HookCall(fn, frame.head(), template, place, slot)
+        template = Template(given, values, head=frame.head())
+        event = HookCall(fn, template, place, slot)
         ACTIVITY.late_slots = ACTIVITY.late_slots or (slot is not None and not self.outputs)
         return self.put(values, event, template.taken(), carried)
 

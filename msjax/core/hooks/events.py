@@ -81,18 +81,28 @@ class Slot:
 
     def follows(self, other: Slot) -> bool:
         """Whether this slot comes later in the same list of hooks."""
-        return self._kind == other._kind and self._number > other._number and self._present() is other._present()
+        return self._kind == other._kind and self._number > other._number and self._hooks() == other._hooks()
 
-    def fn(self) -> Callable[..., Any]:
-        """The hook function that is there now; one that does nothing if there is none."""
-        hooks = getattr(self._present(), self._kind, ())
+    def _hooks(self):
+        # Where there are hooks of all cells, each look makes another table of the same hooks.
+        return getattr(self._present(), self._kind, ())
+
+    def hook(self) -> HasFunction:
+        """The hook that is there now; one that does nothing if there is none."""
+        hooks = self._hooks()
         if self._number < len(hooks) and hooks[self._number].key == self._key:
-            return hooks[self._number].fn
-        return _nobody
+            return hooks[self._number]
+        return NOBODY
 
 
-def _nobody(*_args):
-    return None
+class HasFunction:
+    """What has a hook function, as a `Hook` has."""
+
+    def __init__(self, fn: Callable[..., Any]):
+        self.fn = fn
+
+
+NOBODY = HasFunction(lambda *_args: None)
 
 
 class HookCall(Event):
@@ -100,8 +110,7 @@ class HookCall(Event):
 
     Args:
         fn: the hook, which returns None; of a slot, the one that was there when the program was traced.
-        head: a tuple of functions whose results are the first arguments; the module, for most hooks.
-        args: a Template of the other arguments.
+        args: a Template of its arguments.
         place: where the hook stands, for messages.
         slot: the slot, if it is in one.
     """
@@ -111,36 +120,33 @@ class HookCall(Event):
     def __init__(
         self,
         fn: Callable[..., Any],
-        head: tuple[Callable[[], Any], ...],
         args: Template,
         place: HookPlace,
         slot: Slot | None = None,
     ):
-        self._fn = fn if slot is None else None  # a program keeps no hook that comes and goes
-        self.head = head
+        self._hook = HasFunction(fn) if slot is None else None  # a program keeps no hook that comes and goes
         self.args = args
         self.place = place
         self.slot = slot
 
-    def fn(self) -> Callable[..., Any]:
+    def hook(self) -> HasFunction:
         """The present hook."""
-        return self._fn if self.slot is None else self.slot.fn()  # pyright: ignore[reportReturnType]
+        return self.slot.hook() if self._hook is None else self._hook
 
     @property
     def what(self) -> str:
-        return self.place.text(self.fn())
+        return self.place.text(self.hook().fn)
 
     def __call__(self, arrays: Sequence[Any]) -> None:
-        self.call(self.fn(), arrays)
+        self._call(self.hook().fn, arrays)
 
-    def call(self, fn: Callable[..., Any], arrays: Sequence[Any], fill: Callable[[Sequence[Any]], Any] | None = None) -> None:
-        """Call a hook with the values of a run; `fill` makes its arguments of them, if not `args` does."""
-        result = fn(*[get() for get in self.head], *(fill or self.args.fill)(arrays))
+    def _call(self, fn, arrays):
+        result = fn(*self.args.fill(arrays))
         if result is not None:
             check_observer_result(result, self.place, fn)
 
     def present(self) -> Callable[[Sequence[Any]], None]:
-        return self if self.slot is None else functools.partial(self.call, self.slot.fn())
+        return self if self.slot is None else functools.partial(self._call, self.slot.hook().fn)
 
 
 class OwnCall(HookCall):
@@ -153,7 +159,7 @@ class OwnCall(HookCall):
     observes = False
 
     def __init__(self, fn: Callable[..., Any], args: Template, what: str, first: int = False):
-        super().__init__(fn, (), args, HookPlace(what))
+        super().__init__(fn, args, HookPlace(what))
         self.first = first
 
     @property
@@ -180,10 +186,8 @@ class BoundEvent:
 
     def present(self) -> Callable[[Sequence[Any]], None]:
         """A function of the operands: the event with its current hook."""
-        if self.lanes:
-            return self
         happens = self.event.present()
-        return lambda operands: happens([operands[i] for i in self.at])
+        return lambda operands: each_lane(happens, [operands[i] for i in self.at], self.lanes)
 
 
 # ---- what an event, or the call of a program, is given: made anew of the values of each run
@@ -197,16 +201,21 @@ class Template:
             array, and all else is the same object each time.
         values (Values): says what a value is.
         weakly: a class whose instances are held weakly.
+        head: functions whose results come before the items of `tree`, a tuple then; the module, for most hooks.
 
     Attributes:
         arrays: while the program is traced, the arrays for the holes, in order; taken by `taken`.
     """
 
-    def __init__(self, tree: Any, values: ValueKind, weakly: tuple[type, ...] = ()):
+    def __init__(self, tree: Any, values: ValueKind, weakly: tuple[type, ...] = (), head: tuple[Callable[[], Any], ...] = ()):
         self.arrays: list[Any] = []
         # The code: texts, numbers of holes, and each object that the code names, in a tuple.
         self._code: list[Any] = []
-        self._add(tree, values, weakly)
+        if head:
+            self._code += "(", *[part for get in head for part in ((get,), "(), ")]
+            self._add_all(tree, ("", ")"), values, weakly)
+        else:
+            self._add(tree, values, weakly)
 
     def taken(self) -> list[Any]:
         """The arrays for the holes, which the template no longer holds."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from msjax.core.base.code import cell_contents, globals_in
+from msjax.core.base.held_state import cell_contents, values_named
 from msjax.core.base.libraries import of_library
 from msjax.core.models.frameworks.framework import framework_of
 
@@ -33,7 +33,6 @@ def _read_by(fn, depth):
     if depth > 3 or getattr(function, "__code__", None) is None:
         return []
     # Of a library's functions, only what they were given: from their globals, everything can be reached.
-    names, known = () if of_library(function) else globals_in(function.__code__), function.__globals__
-    read = [*map(cell_contents, function.__closure__ or ()), *(known[name] for name in names if name in known)]
+    read = [*map(cell_contents, function.__closure__ or ())] if of_library(function) else values_named(function)
     read.append(getattr(function, "__self__", None))
     return [*read, *(inner for value in read if value is not fn for inner in _read_by(value, depth + 1))]

@@ -202,7 +202,7 @@ def _row(kind, n, m, a, b, tolerance):
     if rtol is None:
         rtol = max(*(_TOLERANCE.get(str(v.dtype), 0.0) for v in (a, b)), coarsest)
     if a.shape != b.shape and (axes := _layout(a, b, rtol, atol)) is not None:
-        return Row(kind, n, m, a.shape, b.shape, 0.0, True, _in_words(axes))
+        return Row(kind, n, m, a.shape, b.shape, 0.0, True, _WORDS.get(axes, f"axes in the order {axes}"))
     alike = a.shape == b.shape or (kind in ("activation", "gradient") and a.size == b.size)
     if not alike:
         return Row(kind, n, m, a.shape, b.shape, np.nan, False)
@@ -237,10 +237,6 @@ def _layout(a, b, rtol, atol):
         if x.shape == b.shape and _row("", "", "", x, b, (rtol, atol, 0.0)).same:
             return axes
     return None
-
-
-def _in_words(axes):
-    return _WORDS.get(axes, f"axes in the order {axes}")
 
 
 def _rounding(arrays):

@@ -17,10 +17,8 @@ def _with_rate(path: str, *values: object, kind: type = np.int32) -> tuple[objec
 
 
 def _yes_no(o):
-    rows = []
-    for path in files_in(o["dataset_dir"], ".wav"):
-        rows.append(_with_rate(path, np.array(os.path.basename(path)[:-4].split("_"), np.int32)))
-    return rows
+    paths = files_in(o["dataset_dir"], ".wav")
+    return [_with_rate(path, np.array(os.path.basename(path)[:-4].split("_"), np.int32)) for path in paths]
 
 
 def _gtzan(o):

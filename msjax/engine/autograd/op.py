@@ -350,15 +350,15 @@ class OpNode(Node):
         The derivative by such an operand is no array of zeros: a slope further back may be infinite, and would make NaN of it.
         """
         inputs = list(self.values if self.saved is None else self.saved("operands"))
-        used = None
-        if not self.op.runs_cells:
-            known = {} if self.spec is None else self.spec.used
-            used = known.get((given, need))
-            if used is None:
-                values = [*inputs, *[ct._value for ct in cts]]
+        known = {} if self.spec is None else self.spec.used
+        used = known.get((given, need))
+        if used is None:
+            values = [*inputs, *[ct._value for ct in cts]]
+            # Without calls of hooks: the value that orders them is none that a gradient depends on.
+            with CallsAsOutputs(dropped=True) if self.op.runs_cells else nullcontext():
                 used = known[given, need] = used_operands(gradient, values)
         for slot, (node, i) in zip(self.pullback.slots, self.edges):
-            if used is None or used[slot]:
+            if used[slot]:
                 inputs[slot] = wrap(inputs[slot], node, i)
         return inputs
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import functools
 import types
+import weakref
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+import jax
+import numpy as np
 from flax import nnx
 
 from msjax.common.bases import CellBase
 from msjax.common.parameter import Buffer, Parameter, ParameterTuple
+from msjax.common.tensor import Tensor
 from msjax.core.base.code import names_in
-from msjax.core.base.flax_slots import is_module_state
-from msjax.core.base.libraries import FRAMEWORKS, is_library
+from msjax.core.base.flax_slots import MODULE_STATE, is_module_state
+from msjax.core.base.libraries import FRAMEWORKS, is_library, of_library
 
 # Classes of the standard library whose attributes are the user's.
 _NAMESPACES = (
@@ -27,6 +31,12 @@ _NAMESPACES = (
 
 # Packages of msjax's own whose objects are caches or tables of hooks, which have guards of their own.
 _WITHOUT_USER_DATA = ("engine.compile.", "core.models.frameworks.")
+
+# Weak references, to several objects, too. Those with weak keys are caches, as of functions for several types.
+WEAK = (weakref.ref, weakref.WeakSet, weakref.WeakValueDictionary)
+
+# Values that hold nothing which code reads by the name of an attribute.
+VALUES = (Tensor, jax.Array, np.ndarray, np.generic)
 
 # The methods of a cell where its call starts, that of its gradient included.
 ENTRIES = frozenset(("construct", "bprop"))
@@ -81,11 +91,24 @@ def class_attribute(cls: type, name: str) -> Any:
     return None
 
 
-def method_of(cls: type, name: str) -> types.FunctionType | None:
-    """The function of a method, property, class method or static method; None for anything else."""
-    found = class_attribute(cls, name)
-    found = getattr(found, "fget", None) or getattr(found, "__func__", None) or found
+def referent_of(weak: Any) -> Any:
+    """What a weak reference gives, None if that is gone; one of several objects itself."""
+    return weak() if isinstance(weak, weakref.ref) else weak
+
+
+def function_of(member: Any) -> types.FunctionType | None:
+    """The function of a method, property, class method or static method, as a class holds it; None for anything else."""
+    if isinstance(member, (functools.cached_property, functools.partialmethod, functools.singledispatchmethod)):
+        member: Any = getattr(member, "dispatcher", member.func)
+    found = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
     return found if isinstance(found, types.FunctionType) else None
+
+
+def methods_of(cls: type, name: str) -> list[types.FunctionType]:
+    """The function that instances find under a name, and those of the user's classes behind it, which `super` finds."""
+    owners = [owner for owner in cls.__mro__ if name in vars(owner)]
+    found = [function_of(vars(owner)[name]) for owner in owners if owner is owners[0] or not is_library(owner.__module__)]
+    return [function for function in found if function is not None]
 
 
 def names_of_class(cls: type) -> ClassNames:
@@ -105,7 +128,12 @@ def names_of_class(cls: type) -> ClassNames:
         for name, value in members.items():
             if not is_cell or name not in _BEFORE:
                 own.setdefault(name)
-            if name.startswith("__") or isinstance(value, type) or name == "_abc_impl" or is_module_state(name):
+            if (
+                name.startswith("__")
+                or name == "_abc_impl"
+                or is_module_state(name)
+                or (isinstance(value, type) and of_library(value))
+            ):
                 continue
             if not hasattr(type(value), "__get__") or not is_library(type(value).__module__):
                 data.setdefault(name)
@@ -121,6 +149,9 @@ def is_plain(cls: type) -> bool:
 
 
 # ---- attributes
+
+# Those of cells that are no guards: nnx's own, and those that follow from others: from the hooks, and from an optimizer's settings.
+NOT_GUARDED = frozenset((*MODULE_STATE, "_special", "_prepared"))
 
 # What lists the parts of a cell reads them by no name.
 _PARTS = (nnx.Module, Parameter, Buffer, ParameterTuple)

@@ -23,7 +23,7 @@ import numpy as np
 from msjax import log
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.core.base.code import cell_contents
+from msjax.core.base.held_state import cell_contents
 from msjax.core.door import Hook
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
 from msjax.engine.settings.current import SETTINGS
@@ -202,6 +202,11 @@ def put_in_class(owner: type, name: str, value: Any) -> None:
 
 def put_nothing_back(_owner: Any, _name: str, _value: Any) -> None:
     """Leave what can't be written."""
+
+
+def take_out(owner: dict[str, Any], name: str, _value: Any) -> None:
+    """Delete a name that wasn't there."""
+    owner.pop(name, None)
 
 
 def read_slot(owner: Any, name: str) -> Any:

@@ -6,6 +6,7 @@ Tensors that it overlooks are found when the program is traced.
 
 from __future__ import annotations
 
+import builtins
 import collections
 import contextvars
 import functools
@@ -15,7 +16,6 @@ import types
 from collections.abc import Collection
 from typing import Any
 
-import jax
 import numpy as np
 from flax import nnx
 
@@ -23,20 +23,25 @@ from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import GLOBAL
 from msjax.common.tensor import Tensor, root_of
-from msjax.core.base.code import globals_in, imported_modules, names_in, names_read_in
-from msjax.core.base.flax_slots import MODULE_STATE
+from msjax.core.base.code import globals_in, imported_modules, names_assigned_in, names_in, names_read_in
+from msjax.core.base.held_state import values_named
 from msjax.core.base.libraries import is_library, of_library
 from msjax.core.base.weak import identity
 from msjax.core.door import Hook, HookSite, HookTable
 from msjax.engine.compile.code_names import (
     BY_COMPUTED_NAMES,
     ENTRIES,
+    NOT_GUARDED,
+    VALUES,
+    WEAK,
     always_read,
     class_attribute,
+    function_of,
     holds_user_data,
     is_plain,
-    method_of,
+    methods_of,
     names_of_class,
+    referent_of,
     slots_of,
 )
 from msjax.engine.compile.guards import (
@@ -65,6 +70,7 @@ from msjax.engine.compile.guards import (
     settings_key,
     size_of,
     static_key,
+    take_out,
 )
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
@@ -72,12 +78,6 @@ from msjax.engine.compile.guards import (
 _DEPTH = 5  # steps from a cell or function to the objects and containers that are looked into
 _MOST_ITEMS = 1000  # of a container that holds more, the items themselves are compared, and not looked into
 _MOST_BYTES = 1 << 16  # of a larger numpy array, only the identity counts
-
-# Attributes of cells that are no guards: nnx's own, and those that follow from others: from the hooks, and from an optimizer's settings.
-_NOT_GUARDED = frozenset((*MODULE_STATE, "_special", "_prepared"))
-
-# Values that hold nothing which code reads by the name of an attribute.
-_VALUES = (Tensor, jax.Array, np.ndarray, np.generic)
 
 _MISSING = object()
 
@@ -178,7 +178,7 @@ class Walk:
                 if known is None:
                     self._visit(item, depth + 1)
         elif not self._all_read:
-            self._all_read = any(known is None and not isinstance(item, _VALUES) for item, known in zip(items, seen))
+            self._all_read = any(known is None and not isinstance(item, VALUES) for item, known in zip(items, seen))
 
     def _container(self, container, depth):
         if id(container) in self._logs:
@@ -283,7 +283,7 @@ class Walk:
             name: value
             for name, value in entries_of(vars(module)).items()
             # What is as the class has it may as well not be there: so it is again after a hook was removed.
-            if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
+            if name not in NOT_GUARDED and getattr(cls, name, _MISSING) is not value
         }
         if isinstance(module, CellBase):
             read = always_read(module, attributes, self._names_of(cls).libraries)
@@ -313,9 +313,12 @@ class Walk:
             self.found.append(Guard(("object", id(value)), self._within, keeps=value))
         if id(value) in self._visited:
             return
+        if isinstance(value, type) and depth < _DEPTH and not is_library(value.__module__):
+            self._class(value, depth - 1)  # no step of its own
+            return
         self._visited[id(value)] = None
-        if depth >= _DEPTH or isinstance(value, (type, *_VALUES)):
-            self._all_read = self._all_read or not (isinstance(value, _VALUES) or of_library(value))
+        if depth >= _DEPTH or isinstance(value, (type, *VALUES)):
+            self._all_read = self._all_read or not (isinstance(value, VALUES) or of_library(value))
             return
         if isinstance(value, Hook):
             self._hook(value)
@@ -333,6 +336,12 @@ class Walk:
                 self._container(value.keywords, depth)
         elif isinstance(value, (contextvars.ContextVar, threading.local)):
             self.refused = "it reads a context variable, or attributes that each thread has for itself"
+        elif isinstance(value, WEAK):
+            referent = referent_of(value)
+            if isinstance(getattr(referent, "__self__", referent), nnx.Module):
+                self._visit(referent, depth)
+            elif referent is not None and not isinstance(referent, VALUES):  # guards would keep it alive
+                self.refused = "it reads a weak reference to something else than a cell"
         elif holds_user_data(type(value)):
             self._attributes(value, depth)
             self._name(getattr, object.__setattr__, value, "__class__", depth)
@@ -350,9 +359,7 @@ class Walk:
             seen = outline(now.values())
             self._contents(attributes, (cls.__name__, *now, seen))
             self.containers.append(attributes)
-            for item, known in zip(now.values(), seen):
-                if known is None:
-                    self._visit(item, depth + 1)
+            self._items(now.values(), seen, depth)
         if not is_library(cls.__module__):
             for name in slots_of(cls):
                 self._name(read_slot, setattr, value, name, depth)
@@ -370,12 +377,9 @@ class Walk:
         if issubclass(cls, CellBase):  # tells when an attribute changes
             self._classes[cls] = depth
             data = {name: class_attribute(cls, name) for name in names.data}
-            if data:
-                seen = outline(data.values())
-                self.found.append(Guard((*data, seen), self._within))
-                for value, known in zip(data.values(), seen):
-                    if known is None:
-                        self._visit(value, depth + 1)
+            seen = outline(data.values())
+            self.found.append(Guard((*data, seen), self._within))
+            self._items(data.values(), seen, depth)
         else:
             self._name(getattr, put_nothing_back, cls, "__mro__", depth)
             for name in names.own:
@@ -384,29 +388,29 @@ class Walk:
             self._told_by_nobody(cls, name, depth)
 
     def _method(self, cls, name, depth):
-        """Look at a method of a class, if it has one of that name."""
-        method = method_of(cls, name)
-        if method is None:
-            return
-        self._told_by_nobody(cls, name, depth)
-        if id(method) not in self._visited:
-            self._visited[id(method)] = None
-            self._function(method, depth)
-            if not issubclass(cls, CellBase):  # also of a library's function, under a name of the user's
-                self._users_names.update(names_read_in(method.__code__))
+        """Look at the methods of that name in a class and its bases, if there are some."""
+        methods = methods_of(cls, name)
+        if methods:
+            self._told_by_nobody(cls, name, depth)
+        for method in methods:
+            if id(method) not in self._visited:
+                self._visited[id(method)] = None
+                self._function(method, depth)
+                if not issubclass(cls, CellBase):  # also of a library's function, under a name of the user's
+                    self._users_names.update(names_read_in(method.__code__))
 
     def _told_by_nobody(self, cls, name, depth):
         """What is looked up in the user's classes that don't tell when an attribute changes."""
+        hidden = False
         for owner in self._names_of(cls).silent:
-            if (id(owner), name) not in self._visited:
+            if (name in vars(owner) or not hidden) and (id(owner), name) not in self._visited:
                 self._visited[id(owner), name] = None
                 value = vars(owner).get(name)
                 known = static_key(value) if type(value) in STATIC else None
                 self.found.append(Name((name, known), self._within, read_in_class, put_in_class, owner, name, value))
-                if known is None and method_of(cls, name) is None:
+                if known is None and function_of(value) is None:
                     self._visit(value, depth + 1)
-            if name in vars(owner):  # it hides those behind it
-                break
+            hidden = hidden or name in vars(owner)  # what is behind it is found by `super` alone
 
     def _function(self, function, depth):
         names = names_in(function.__code__)
@@ -433,8 +437,13 @@ class Walk:
         self._name(getattr, setattr, function, "__code__", depth)
         namespace = function.__globals__
         for name in globals_in(function.__code__):
-            if name in namespace:
-                self._name(dict.get, dict.__setitem__, namespace, name, depth)
+            if name in namespace or not hasattr(builtins, name):
+                self._name(dict.get, dict.__setitem__ if name in namespace else take_out, namespace, name, depth)
+        assigned = names_assigned_in(function.__code__)
+        for value in values_named(function) if assigned else ():
+            if isinstance(value, (types.FunctionType, types.ModuleType)) and not of_library(value):
+                for name in sorted(assigned.difference(vars(value))):  # made when the code runs
+                    self._name(dict.get, take_out, vars(value), name, depth)
         for name in imported_modules(function.__code__):
             module = sys.modules.get(name)
             if module is not None and not is_library(name):
@@ -445,8 +454,7 @@ class Walk:
         before = len(self._visited)
         for namespace, depth in [*self._namespaces]:
             for name in sorted(self._names.intersection(namespace)):
-                if (id(namespace), name) not in self._visited:
-                    self._name(dict.get, dict.__setitem__, namespace, name, depth)
+                self._name(dict.get, dict.__setitem__, namespace, name, depth)
         return len(self._visited) > before
 
     def _visit_methods(self):
@@ -488,7 +496,5 @@ class Walk:
             return
         known = static_key(value) if type(value) in STATIC else None
         self.found.append(Name((name, known), self._within, read, write, owner, name, value))
-        if isinstance(value, type):
-            self._class(value, depth)
-        elif known is None:
+        if known is None:
             self._visit(value, depth + 1)

@@ -167,8 +167,7 @@ def _bytes(aval):
 # 256, U-Net 1.08 to 1.11, ResNet-18 1.01, MobileNetV3-small 1.00 to 1.02: gradients of weights gain, the others lose. Without YNNPACK's
 # reductions: LSTM 1.07 to 1.17, U-Net 1.24 to 1.49, transformer 1.18.
 # Tried for steps with observers, and not safe: barriers behind what hooks see that last until XLA emits code (`xla_disable_hlo_passes` with
-# "cse_barrier_expander"). Without them each kernel computes anew what it reads, though it lies in memory as a result: LeNet-5 with observers on
-# every leaf takes 0.92 of the time with them, ResNet-18 0.94. But XLA ends the process where such a barrier lies in a loop or a branch.
+# "cse_barrier_expander"): XLA ends the process where one lies in a loop or a branch. `jax_slots.from_memory` does the same safely.
 # Tried for the step of MobileNetV3-small, which LLVM compiles for 6 of 7 s of the processor, and not worth it:
 # * XNNPACK's and YNNPACK's fusions (8.1 and 12.5 s where the options below take 7.4), newer code in four pieces (12.9), vectors of 128 bits
 #   (9.9); AVX2 only, 512 bits, no metadata on aliases, other numbers of pieces, no checks of emitted code: within the noise;

@@ -32,9 +32,8 @@ class Members(MutableMapping[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if value is not None and not isinstance(value, self._kind):
-            raise TypeError(
-                f"Member {name!r} of cell {type(self._cell).__name__} should be a {self._word()}, not {describe(value)}."
-            )
+            word = "Parameter" if self._kind is Parameter else "Cell"
+            raise TypeError(f"Member {name!r} of cell {type(self._cell).__name__} should be a {word}, not {describe(value)}.")
         object.__setattr__(self._cell, name, value)
         self._cell._structure_changed(name)
 
@@ -50,9 +49,6 @@ class Members(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         return repr(dict(self))
-
-    def _word(self):
-        return "Parameter" if self._kind is Parameter else "Cell"
 
 
 class LiveMembers:

@@ -119,14 +119,17 @@ class _Numbered(Cell):
 
 
 class _CellList:
-    """The attribute `cell_list`: the members as a list, where a subclass has no attribute of this name."""
+    """The attribute `cell_list`: the cells that are called, as a list, where a subclass has no attribute of this name."""
 
     def __get__(self, cell, owner=None):
-        return self if cell is None else cell._members()
+        return self if cell is None else cell._members()[: cell._length]
 
 
 class SequentialCell(_Numbered):
     """Cells called one after the other, each with the result of the one before.
+
+    A cell that is assigned to a new attribute, as ``self.shortcut = nn.ReLU()`` in a subclass, is a member, but not called by `construct`
+    until the next `append`, assignment to an index or deletion.
 
     Args:
         *args: the cells; or one list of them; or one ordered dict, whose keys are their names.
@@ -152,6 +155,7 @@ class SequentialCell(_Numbered):
         else:
             for i, cell in enumerate(args):
                 setattr(self, str(i), _check_cell(cell, "SequentialCell"))
+        self._length = len(self)
 
     def _sliced(self, index):
         named = list(self.name_cells_all().items())[index]
@@ -165,9 +169,25 @@ class SequentialCell(_Numbered):
             del members[self._at(index)]
         numbered = all(name.isdigit() for name, _ in members)
         self._replace_members([(str(i) if numbered else name, cell) for i, (name, cell) in enumerate(members)])
+        self._length = len(self)
+
+    def __setitem__(self, index, cell):
+        super().__setitem__(index, cell)
+        self._length = len(self)
+
+    def append(self, cell):
+        """Add a cell at the end; returns the container."""
+        super().append(cell)
+        self._length = len(self)
+        return self
+
+    def add_module(self, name, module):
+        """PyTorch's way to add a cell at the end, which is called."""
+        super().add_module(name, module)
+        self._length = len(self)
 
     def construct(self, input_data: Tensor) -> Tensor:
-        for cell in self._members():
+        for cell in self.cell_list:
             input_data = cell(input_data)
         return input_data
 
@@ -307,9 +327,8 @@ class CellDict(Cell):
         else:
             raise TypeError(f"For 'CellDict', the cells should be a dict or an iterable of pairs, but got {describe(cells)}.")
         for pair in pairs:
-            check_value(
-                pair, isinstance(pair, (tuple, list)) and len(pair) == 2, "be a (name, cell) pair", "every item", "CellDict"
-            )
+            fits = isinstance(pair, (tuple, list)) and len(pair) == 2
+            check_value(pair, fits, "be a (name, cell) pair", "every item", "CellDict")
             self[pair[0]] = pair[1]
 
     def construct(self, *inputs: Any) -> Any:

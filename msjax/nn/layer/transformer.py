@@ -80,10 +80,6 @@ class _Layer(Cell):
             setattr(self, f"dropout{i}", Dropout(p=dropout))
         self.activation = _activation(activation, type(self).__name__)
 
-    def _again(self):
-        """A layer of the same settings with weights of its own, as MindSpore's stacks make one of the layer that they are given."""
-        return type(self)(*self._settings)
-
     def _residual(self, x, norm, block):
         return x + block(norm(x)) if self.norm_first else norm(x + block(x))
 
@@ -195,7 +191,8 @@ class _Stack(Cell):
         super().__init__()
         check_type(layer, Cell, "the layer", type(self).__name__)
         if type(layer) is TransformerEncoderLayer or type(layer) is TransformerDecoderLayer:
-            layer = layer._again()
+            # A layer of the same settings with weights of its own, as MindSpore's stacks make one of the layer that they are given.
+            layer = type(layer)(*layer._settings)
         self.layers = CellList([copy.deepcopy(layer) for _ in range(num_layers)])
         self.num_layers = num_layers
         self.norm = norm

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from msjax.core.base.checks import check_bool, check_int, check_same_shape, check_value, is_number
-from msjax.nn.metrics.metric import Metric, rearrange_inputs
+from msjax.nn.metrics.metric import MeanMetric, Metric, rearrange_inputs
 
 __all__ = ["BleuScore", "CosineSimilarity", "Dice"]
 
 
-class Dice(Metric):
+class Dice(MeanMetric):
     """Twice the product of predictions and labels over the sum of their squares.
 
     That is taken of each batch, and their sum divided by the number of samples, as MindSpore does.
@@ -26,11 +26,6 @@ class Dice(Metric):
     def __init__(self, smooth: float = 1e-5):
         super().__init__()
         self.smooth: float = check_value(smooth, is_number(smooth) and smooth > 0, "be positive", "smooth", "Dice")
-        self.clear()
-
-    def clear(self) -> None:
-        self._sum = 0.0
-        self._samples = 0
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
@@ -38,12 +33,7 @@ class Dice(Metric):
         check_same_shape(pred, label, "both inputs", "Dice.update")
         both = np.dot(pred.ravel(), label.ravel())
         self._sum += 2 * both / (np.dot(pred.ravel(), pred.ravel()) + np.dot(label.ravel(), label.ravel()) + self.smooth)
-        self._samples += len(label)
-
-    def eval(self) -> float:
-        if not self._samples:
-            raise self._nothing()
-        return float(self._sum / self._samples)
+        self._count += len(label)
 
 
 class CosineSimilarity(Metric):
@@ -138,9 +128,7 @@ class BleuScore(Metric):
         self._check_updated(self._updated)
         if self._matched.min() == 0:
             return 0.0
-        if self.smooth:
-            precision = (self._matched + 1) / (self._there + 1)
-        else:
-            precision = self._matched / self._there
+        smooth = 1 if self.smooth else 0
+        precision = (self._matched + smooth) / (self._there + smooth)
         penalty = 1.0 if self._length > self._reference_length else math.exp(1 - self._reference_length / self._length)
         return float(penalty * math.exp(np.log(precision).mean()))

@@ -192,7 +192,7 @@ class CompiledOptimizer(Cell):
                 [p._value for p in parameters],
                 grads,
                 [[s._value for s in state] for state in states],
-                [_rate_now(rate, step) for rate in rates],
+                [r(step)._value.reshape(()) if isinstance(r, LearningRateSchedule) else r._value for r in rates],
                 [decay(step)._value for decay in decays],
                 [{name: p._value for name, p in group.items()} for group in shared],
                 None if step is None else step._value,
@@ -227,10 +227,6 @@ def _arrays(gradients, parameters, who):
             )
         arrays.append(array)
     return arrays
-
-
-def _rate_now(rate, step):
-    return rate(step)._value.reshape(()) if isinstance(rate, LearningRateSchedule) else rate._value
 
 
 @functools.lru_cache(maxsize=256)

@@ -102,7 +102,7 @@ def _fault(source, row, said, derivatives, scopes, names):
     if source.kind == "user":
         params, types = source.eqn.params, [v.aval.dtype for v in source.eqn.invars[1:]]
         fault.message = params["message"].format(**dict(zip(params["names"], map(_plain, said, types))))
-        fault.details = [("example", f"{_listed(fault.element)} of the vmap around it")] if shape else []
+        fault.details = [("example", f"{', '.join(map(str, fault.element))} of the vmap around it")] if shape else []
     elif shape:
         fault.details = [("divisor", f"0 at {list(fault.element)} of {list(shape)}")]
     return fault
@@ -113,10 +113,6 @@ def _plain(number, dtype):
     if np.issubdtype(dtype, np.bool_):
         return bool(number)
     return int(number) if np.issubdtype(dtype, np.integer) else float(f"{number:.7g}")
-
-
-def _listed(element):
-    return ", ".join(map(str, element))
 
 
 def _place_shape(source):

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from msjax.common.bases import is_cell
 from msjax.common.run_state import STATE, Scope
 from msjax.common.tensor import Tensor, is_tensor, root_of, wrap
-from msjax.core.base.code import cell_contents, globals_in
 from msjax.core.base.errors import callable_name
+from msjax.core.base.held_state import values_named
 from msjax.core.base.libraries import of_library
 from msjax.core.base.typing import JaxArray
 from msjax.core.base.weak import identity
@@ -66,10 +66,7 @@ def _visit(value, depth, found, seen):
     elif isinstance(value, (types.ModuleType, type)) or of_library(value):
         return
     elif hasattr(value, "__code__") and hasattr(value, "__globals__"):
-        _visit_all(map(cell_contents, value.__closure__ or ()), depth, found, seen)
-        _visit_all(value.__defaults__ or (), depth, found, seen)
-        named = [value.__globals__[name] for name in globals_in(value.__code__) if name in value.__globals__]
-        _visit_all(named, depth, found, seen)
+        _visit_all([*values_named(value), *(value.__defaults__ or ())], depth, found, seen)
     elif not of_library(type(value)) and isinstance(getattr(value, "__dict__", None), dict):
         _visit_all(vars(value).values(), depth + 1, found, seen)
 
