@@ -275,7 +275,7 @@ class Stream:
                 2024), with gradients on the way from the clean to the corrupt inputs of the first block; or "patching" (path patching,
                 Goldowsky-Dill et al., 2023), exact: a run for each edge.
             heads: True for the heads of attention as senders, in the place of attention modules.
-            steps: of the integral, at midpoints.
+            steps: points of the integral, by Gauss-Legendre's rule.
             chunk: of "patching", so many runs at a time are vectorized, which bounds the memory.
 
         Returns:

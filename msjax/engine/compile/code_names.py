@@ -98,10 +98,8 @@ def referent_of(weak: Any) -> Any:
 
 def function_of(member: Any) -> types.FunctionType | None:
     """The function of a method, property, class method or static method, as a class holds it; None for anything else."""
-    if isinstance(member, functools.singledispatchmethod):
-        return member.dispatcher
-    if isinstance(member, (functools.cached_property, functools.partialmethod)):
-        member = member.func
+    if isinstance(member, (functools.cached_property, functools.partialmethod, functools.singledispatchmethod)):
+        member: Any = getattr(member, "dispatcher", member.func)
     found = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
     return found if isinstance(found, types.FunctionType) else None
 
