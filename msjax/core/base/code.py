@@ -107,11 +107,6 @@ def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes_in(constant)
 
 
-@functools.lru_cache(4096)
-def _instructions(code):
-    return [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
-
-
 def _instructions_in(code):
     return itertools.chain.from_iterable(map(dis.get_instructions, _codes_in(code)))
 
@@ -149,7 +144,7 @@ def _writes(code, first):
         return True
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
     arguments = code.co_varnames[first:count]
-    instructions = _instructions(code)
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
     read = {i.argval for i in instructions if i.opname == "LOAD_ATTR"}
     for n, store in enumerate(instructions):
         if store.opname not in ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE"):
@@ -189,7 +184,7 @@ def _stores(fn, depth):
     owner = (fn.__self__ if isinstance(fn, types.MethodType) else fn) if bound else None
     code, names = function.__code__, _names_in_function(function, owner)
     names = names._replace(local={**names.local, **dict(zip(code.co_varnames[bound:], given)), **keywords})
-    instructions = _instructions(code)
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
     found, pair = [], _UNKNOWN
     for n, now in enumerate(instructions):
         if isinstance(now.argval, tuple):  # what is assigned may be loaded by one instruction with what it is assigned to
@@ -213,7 +208,7 @@ def computes(fn: Callable[..., Any]) -> bool:
     function, _ = _readable(fn)
     if function is None:
         return False
-    instructions = _instructions(function.__code__)
+    instructions = [i for i in dis.get_instructions(function.__code__) if i.opname not in _NO_CODE]
     ends = [end for n in range(len(instructions)) for end in _return_ends(instructions, n) if end]
     return any(instructions[end - 1].opname.startswith(_MAKES) for end in ends)
 
@@ -268,7 +263,7 @@ def _code_returns_none(function, owner, depth) -> bool:
 @functools.lru_cache(512)
 def _returns(code) -> list[Any]:
     """For each value that may be returned: True (None), False (another one), or the instructions up to the call that gives it."""
-    instructions = _instructions(code)
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
     found = []
     for n, instruction in enumerate(instructions):
         if instruction.opname == "RETURN_CONST":
