@@ -94,7 +94,7 @@ class CellCollector(Collector):
         before = {id(tensor): value for tensor, value in changed}
         parameters = {n: (before[id(p)], p._value) for n, p in self.places.tensors().items() if id(p) in before}
         if "parameter" in self.parameters:
-            program.values += [("parameter", name, new) for name, (_, new) in parameters.items()]
+            program.values += [("parameter", name, old) for name, (old, _) in parameters.items()]
         if "update" in self.parameters:
             program.values += [("update", name, new - old) for name, (old, new) in parameters.items()]
         if program.values:

@@ -305,7 +305,7 @@ def find_in_pynative_mode(
     models = [m for m in jax.tree.leaves((fn, args, kwargs), is_leaf=lambda v: isinstance(v, Cell)) if isinstance(m, Cell)]
     args, kwargs = jax.tree.map(lambda v: wrap(jnp.asarray(v)) if _is_array(v) else v, (args, kwargs), is_leaf=is_leaf)
     model, given = fn if isinstance(fn, Cell) else None, as_arrays((args, kwargs))
-    names = dict(zip(map(id, filter(is_array, jax.tree.leaves(given))), argument_names(*given)))
+    names = dict(zip(map(id, filter(is_array, jax.tree.leaves(given))), argument_names(*given, getattr(fn, "construct", fn))))
     state = [tensor for model in models for part in state_of(model) for tensor in part.values()]
     with Held(state), PyNativeSearch(check, model, names=names) as found:
         out = tensors_in([fn(*args, **kwargs)])
@@ -323,7 +323,7 @@ def find_in_pynative_mode(
         return None
     with Held(state), PyNativeSearch(check, model, names=names) as found:
         grads = tensors_in([grad(lambda *args: fn(*args, **kwargs), floats or None, weights or None)(*args)])
-    named = [*(f"argument {i}" for i in floats), *(f"the Parameter {p.name!r}" for p in weights)]
+    named = [*(names[id(args[i]._value)] for i in floats), *(f"the Parameter {p.name!r}" for p in weights)]
     wrong = next((i for i, g in enumerate(grads) if check([g._value])), None)
     return None if wrong is None else found.fault([grads[wrong]._value], f"the gradient of {named[wrong]}")
 

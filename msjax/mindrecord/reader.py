@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_int
+from msjax.core.base.checks import check_int, check_kind
 from msjax.core.base.errors import describe
 from msjax.mindrecord import format
 
@@ -217,8 +217,8 @@ def chosen_columns(file: MindRecordFile, columns: list[str] | None, who: str) ->
     """The columns that were asked for, all in their order by default."""
     if columns is None:
         return sorted(file.fields)
-    if not isinstance(columns, (list, tuple)) or not all(isinstance(name, str) for name in columns):
-        raise TypeError(f"For '{who}', the columns should be a list of str, but got {describe(columns)}.")
+    fits = isinstance(columns, (list, tuple)) and all(isinstance(name, str) for name in columns)
+    check_kind(columns, fits, "be a list of str", "the columns", who)
     missing = [name for name in columns if name not in file.fields]
     if missing:
         raise RuntimeError(f"{who}: {file.path!r} has no field {missing[0]!r}; its fields are {', '.join(sorted(file.fields))}.")

@@ -12,8 +12,7 @@ FORMATS = {"ckpt": ckpt, "safetensors": safetensors}
 
 def find(name: str, who: str) -> Any:
     """The module of a format."""
-    check_one_of(name, FORMATS, "format", who)
-    return FORMATS[name]
+    return FORMATS[check_one_of(name, FORMATS, "format", who)]
 
 
 def no_encryption(key: Any, name: str, who: str) -> None:

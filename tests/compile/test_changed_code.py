@@ -96,6 +96,44 @@ class PlainBefore(Base):
         return super().scaled(x) + MODULE.scale
 
 
+class Settings:
+    factor = 2.0
+
+    class Inner:
+        factor = 2.0
+
+    @staticmethod
+    def scaled(x):
+        return x * MODULE.scale
+
+
+class Configured(nn.Cell):
+    """Classes that hold settings, as an attribute and within the class; functions behind Python's own descriptors."""
+
+    class Within:
+        factor = 3.0
+
+    def __init__(self):
+        super().__init__()
+        self.settings, self.by, self.listed = Settings, [2.0], [Settings.Inner]
+
+    def _scaled(self, x, factor):
+        return x * self.by[0] * factor
+
+    doubled = functools.partialmethod(_scaled, factor=2.0)
+
+    @functools.singledispatchmethod
+    def moved(self, x):
+        return x + self.by[0]
+
+    @functools.cached_property
+    def offset(self):
+        return self.settings.Inner.factor
+
+    def construct(self, x):
+        return self.settings.scaled(x) * self.settings.factor + self.Within.factor * self.listed[0].factor
+
+
 class Local(threading.local):
     def __init__(self):
         self.value = 2.0
@@ -139,7 +177,7 @@ def item(container, key, value):
 
 
 DERIVED, NET, LOCAL, STACK = Derived(), Net(), Local(), Stack([1.0])
-BEFORE, PLAIN_BEFORE = Before(), PlainBefore()
+BEFORE, PLAIN_BEFORE, CONFIGURED = Before(), PlainBefore(), Configured()
 WEAK_CELL, WEAK_METHOD = weakref.ref(BEFORE), weakref.WeakMethod(BEFORE.scaled)
 PARTIAL = functools.partial(power, exponent=3.0)
 CONTEXT = contextvars.ContextVar("factor", default=2.0)
@@ -182,6 +220,19 @@ CHANGES = {
     "what a hidden method of a plain object reads": (lambda x: PLAIN_BEFORE.scaled(x), *replaced(Base, "scale", 9.0)),
     "a cell behind a weak reference": (lambda x: WEAK_CELL()(x), *replaced(BEFORE, "factor", 5.0)),
     "a cell behind the weak reference of a method": (lambda x: WEAK_METHOD()(x), *item(BEFORE.items_, 0, 5.0)),
+    "what a static method of a class in an attribute reads": (lambda x: CONFIGURED(x), *replaced(MODULE, "scale", 5.0)),
+    "an attribute of a class in an attribute": (lambda x: CONFIGURED(x), *replaced(Settings, "factor", 5.0)),
+    "an attribute of a class within": (lambda x: CONFIGURED(x), *replaced(Configured.Within, "factor", 5.0)),
+    "an attribute of a class in a list": (lambda x: CONFIGURED(x), *replaced(Settings.Inner, "factor", 5.0)),
+    "a class within": (lambda x: CONFIGURED(x), *replaced(Configured, "Within", Settings)),
+    "an attribute of a class that is a default": (lambda x, of=Settings: x * of.factor, *replaced(Settings, "factor", 5.0)),
+    "what a partial method reads": (lambda x: CONFIGURED.doubled(x), *item(CONFIGURED.by, 0, 5.0)),
+    "what a method for several types reads": (lambda x: CONFIGURED.moved(x), *item(CONFIGURED.by, 0, 5.0)),
+    "what a cached property reads": (
+        lambda x: x * CONFIGURED.offset,
+        lambda: (setattr(Settings.Inner, "factor", 5.0), vars(CONFIGURED).pop("offset")),
+        lambda: (setattr(Settings.Inner, "factor", 2.0), vars(CONFIGURED).pop("offset")),
+    ),
     "a keyword of a partial function": (lambda x: PARTIAL(x), *item(PARTIAL.keywords, "exponent", 2.0)),
     "an attribute of a list's class": (lambda x: x * STACK.top(), *replaced(Stack, "factor", 5.0)),
     "an attribute of a list": (

@@ -1,6 +1,7 @@
 """Hooks of Tensors in compiled code: behind forward modifiers, and with values that decide what they return."""
 
 import itertools
+import types
 
 import pytest
 
@@ -44,6 +45,29 @@ def test_modifiers_get_the_tensors_themselves():
     eager = [t.tolist() for t in value(f32(3))]
     compiled = [t.tolist() for t in ms.jit(lambda x: value(x))(f32(3))]
     assert compiled == eager and eager[0] == [49]
+
+
+@pytest.mark.parametrize("compiled", [ms.jit, in_graph_mode])
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_forward_hook_without_a_result_that_registers_a_hook_on_the_output(compiled, kept):
+    """As it is written for class activation maps in PyTorch."""
+    found = types.SimpleNamespace(output=None, gradients=[])
+
+    def halve(grad):
+        found.gradients.append(grad.tolist())
+        return grad / 2
+
+    def forward(cell, inputs, output):
+        if kept:
+            found.output = output
+        output.register_hook(halve)
+
+    net = nn.SequentialCell(Calls(lambda self, x: x * x), nn.ReLU())
+    net[0].register_forward_hook(forward)
+    step = compiled(ms.grad(net)) if compiled is in_graph_mode else ms.jit(lambda x: ms.grad(net)(x))
+    results, _ = warned(lambda: [step(f32(n)).tolist() for n in (1, 2)])
+    assert results == [[1.0], [2.0]] and found.gradients == [[1.0], [1.0]]
+    assert not kept or found.output.tolist() == [4.0]
 
 
 def test_a_tensor_hook_that_reads_values_behind_a_jitted_function():

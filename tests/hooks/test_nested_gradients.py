@@ -67,6 +67,35 @@ def test_a_second_gradient_calls_the_forward_hooks_of_a_module_once(compiled):
     assert log == ["forward", "backward"]
 
 
+def _twice(call):
+    return lambda value: jax.lax.scan(lambda carry, _: (call(carry), None), value, None, length=2)[0]
+
+
+LIFTED = {
+    "call": lambda call: call,
+    "vmap": jax.vmap,
+    "remat": jax.checkpoint,
+    "scan": _twice,
+    "scan-remat": lambda call: _twice(jax.checkpoint(call)),
+    "jit": jax.jit,
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("lift", LIFTED.values(), ids=LIFTED)
+def test_what_orders_hooks_in_a_lifted_function_is_nothing_that_a_gradient_depends_on(lift, compiled):
+    """The gradient of a linear function doesn't depend on its input: the second sweep passes no hook of it, as without `from_jax`."""
+    log, inner = [], Of(lambda net, x: x * 3)
+    inner.register_forward_pre_hook(lambda cell, inputs: log.append("forward"))
+    lifted = ms.from_jax(lift(lambda value: inner(ms.Tensor(value))._value))
+    net = Of(lambda net, x: lifted(x))
+    net.register_backward_hook(lambda cell, grad_input, grad_output: log.append("backward"))
+    second = ms.grad(lambda x: ms.grad(net)(x))
+    assert (ms.jit(lambda x: second(x)) if compiled else second)(ms.Tensor(X)).tolist() == [[0.0] * 3]
+    ms.hooks.barrier()
+    assert log.count("backward") == 1 and log[-1] == "backward"
+
+
 class OwnGradient(nn.Cell):
     """A Cell with a gradient of its own, around another one."""
 

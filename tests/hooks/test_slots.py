@@ -1,5 +1,7 @@
 """Observers that come and go where a program has slots for them."""
 
+import contextlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import nn
+from tests.differential.nets import Of
 
 X = jnp.array([[1.0, -2.0, 3.0]], "float32")
 
@@ -139,24 +142,58 @@ def test_an_argument_that_is_given_again_may_have_another_observer(compiled):
     assert log[3:] == ["other"]
 
 
+def _in_a_loop(net, x):
+    call = Of(
+        lambda outer, x: ms.from_jax(
+            lambda v: jax.lax.scan(lambda carry, _: (net(ms.Tensor(carry))._value, None), v, None, 1)[0]
+        )(x)
+    )
+    call.register_forward_pre_hook(lambda cell, inputs: None)
+    return call(ms.Tensor(x))._value
+
+
+CALLED = {
+    "once": lambda net, x: net(ms.Tensor(x))._value,
+    "mapped": lambda net, x: jax.vmap(lambda row: net(ms.Tensor(row))._value)(x),
+    "in a loop within a hooked cell": _in_a_loop,
+}
+
+
+@pytest.mark.parametrize("among_all", [False, True], ids=["", "with hooks of all cells"])
+@pytest.mark.parametrize("call", CALLED.values(), ids=CALLED)
 @pytest.mark.parametrize("kind", ["forward_pre", "forward", "backward_pre", "backward"])
-def test_an_observer_that_removes_itself_under_jax_jit_leaves_those_behind_it(kind):
+def test_an_observer_that_removes_itself_under_jax_jit_leaves_those_behind_it(kind, call, among_all):
     """They moved up into its place, and the one behind it was left out of that run."""
 
     def once(*_):
         log.append("once")
         handle.remove()
 
-    log, net = [], nn.Dense(3, 1)
+    log, net = [], nn.Dense(3, 3)
     register = getattr(net, f"register_{kind}_hook")
-    handle = register(once)
-    register(lambda *_: log.append("second"))
-    register(lambda *_: log.append("third"))
-    gradient = jax.jit(jax.grad(lambda v: jnp.asarray(net(ms.Tensor(v)).sum())))
-    for _ in range(2):
-        gradient(X)
-        ms.hooks.barrier()
+    with nn.register_cell_forward_pre_hook(lambda cell, inputs: None) if among_all else contextlib.nullcontext():
+        handle = register(once)
+        register(lambda *_: log.append("second"))
+        register(lambda *_: log.append("third"))
+        gradient = jax.jit(jax.grad(lambda x: call(net, x).sum()))
+        for _ in range(2):
+            gradient(X)
+            ms.hooks.barrier()
     assert log == ["once", "second", "third", "second", "third"]
+
+
+def test_observers_of_large_values_come_together_if_one_removes_itself():
+    def once(*_):
+        log.append("once")
+        handle.remove()
+
+    log, net = [], nn.ReLU()
+    handle = net.register_forward_hook(once)
+    net.register_forward_hook(lambda *_: log.append("second"))
+    net.register_forward_hook(lambda *_: log.append("third"))
+    jax.jit(lambda x: net(ms.Tensor(x))._value)(jnp.ones(5_000_000, "float32"))
+    ms.hooks.barrier()
+    assert log == ["once", "second", "third"]
 
 
 def test_an_observer_that_removes_itself_under_jax_jit_is_not_called_in_the_next_call_of_its_cell():

@@ -11,7 +11,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks
-from tests.models.test_verbs import CLEAN, MODELS, CellNet, EquinoxLayer, EquinoxNet, NnxNet, W, by_hand
+from tests.models.test_verbs import CLEAN, MODELS, CellNet, EquinoxLayer, EquinoxNet, NnxLayer, NnxNet, W, by_hand
 
 
 def rms_by_hand(x):
@@ -181,3 +181,14 @@ def test_a_model_that_only_an_inner_function_names():
     step = hooks.monitor(jax.grad(_loss_of_a_global), "*", forward=None, backward=hooks.rms)
     step(params)
     assert step.latest.backward[""] == 1.0
+
+
+def test_a_monitor_that_sees_nothing_warns():
+    model, other = NnxNet(), NnxLayer(0)
+    frozen = hooks.monitor(lambda model, x: loss(model, x), backward=hooks.rms)
+    with pytest.warns(UserWarning, match="monitor: in step 0, no gradient arrived at a selected module"):
+        frozen(model, CLEAN)
+    assert frozen.latest.backward == {} and set(frozen.latest.forward) == {"", "a", "b"}
+    beside = hooks.monitor(lambda x: loss(other, x), model=model)
+    with pytest.warns(UserWarning, match="monitor: in step 0, no selected module was called"):
+        beside(CLEAN)

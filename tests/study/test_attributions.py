@@ -7,6 +7,7 @@ import pytest
 from flax import nnx
 
 from msjax import hooks
+from msjax.core.base.compiler_options import options_of_few_runs
 
 RNG = np.random.default_rng(1)
 W, V = RNG.normal(size=(3, 4)).astype("float32"), RNG.normal(size=(4, 2)).astype("float32")
@@ -108,3 +109,24 @@ def test_errors_of_attributions():
         hooks.gradient_shap(NET, X, metric=metric, key=jax.random.key(0), baselines=BASE)
     with pytest.raises(ValueError, match="For 'conductance', wrt=-1 should be the number, or the keyword, of an argument"):
         hooks.conductance(NET, jnp.arange(3), at="first", metric=metric)
+
+
+def test_programs_that_go_on_running_are_compiled_anew(monkeypatch):
+    monkeypatch.setattr("msjax.core.models.kept_programs._FEW", 2)
+    compiled, found = [], []
+
+    def listen(event, seconds, **_):
+        compiled.append(event.endswith("backend_compile_duration"))
+
+    def compilations(metric=lambda out: out[:, 0]):
+        before = sum(compiled)
+        found.append(np.asarray(hooks.occlusion(NET, X, metric=metric, window=(2,))))
+        return sum(compiled) - before
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        assert compilations() >= 1
+        assert [compilations() for _ in range(3)] == [0, 1 if options_of_few_runs([X]) else 0, 0]
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert all(np.allclose(each, found[0], rtol=1e-5) for each in found)

@@ -246,3 +246,31 @@ def test_embeddings_that_no_module_looks_up():
     assert found.names == ("/embedding", "blocks.0/sin")
     x = np.array([[3.0, 4.0], [5.0, 6.0]])
     close(found.values, np.stack([x, np.sin(x)]) * found.total / (x + np.sin(x)))
+
+
+class Positions(nnx.Module):
+    def __init__(self):
+        self.table = nnx.Param(jnp.ones((2, 2), "float32"))
+
+    def __call__(self):
+        return self.table[...]
+
+
+class DropsEmbeddings(LooksUp):
+    """Tokens and positions added up, and dropout that is off on their sum, as in GPT-2."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.positions, self.drop = nnx.Embed(3, 2, rngs=nnx.Rngs(0)), Positions(), nnx.Dropout(0.0)
+
+    def __call__(self, tokens):
+        x = self.drop(self.tokens(tokens) + self.positions())
+        return self.drop(self.blocks[0](x))
+
+
+def test_dropout_that_is_off_has_added_nothing():
+    model, tokens = DropsEmbeddings(), jnp.array([1, 2])
+    found = hooks.stream(model).decompose(tokens)
+    assert found.names == ("tokens", "positions", "blocks.0/sin")
+    close(found["tokens"], model.tokens(tokens))
+    close(found["positions"], model.positions())

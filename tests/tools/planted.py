@@ -350,18 +350,20 @@ def other_rows():
     yield Row(
         "NaN in the input",
         lambda: find_nan(step, params, state, x.at[1, 2].set(np.nan), scale, show=False),
-        "argument 2",
+        "argument x",
         set(),
         "",
     )
     yield Row(
         "NaN in an optimizer's state",
         lambda: find_nan(step, params, nan_in(state, 2), x, scale, show=False),
-        "argument 1",
+        "argument state",
         set(),
         "",
     )
-    yield Row("NaN in a weight", lambda: find_nan(step, nan_in(params, 1), state, x, scale, show=False), "argument 0", set(), "")
+    yield Row(
+        "NaN in a weight", lambda: find_nan(step, nan_in(params, 1), state, x, scale, show=False), "argument params", set(), ""
+    )
     generator, critic = dense(keys(2)[0], 2, 3), dense(keys(2)[1], 3, 1)
     optimizers = optax.sgd(0.1), optax.adam(0.1, eps=0.0)
 

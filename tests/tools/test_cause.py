@@ -125,7 +125,7 @@ def test_arguments_by_name():
 
     assert "the Param inner.0 was wrong before" in str(find_nan(Scale(), jnp.ones(2), show=False))
     given = find_nan(lambda batch, scale: (batch["x"] * scale).sum(), {"x": jnp.array([np.nan])}, scale=2.0, show=False)
-    assert "argument 0['x'] was wrong before" in str(given)
+    assert "argument batch['x'] was wrong before" in str(given)
     # A NaN that no result depends on is no fault.
     assert find_nan(lambda x: jnp.where(jnp.isnan(x), 0.0, 1.0).sum(), jnp.array([np.nan]), show=False) is None
 

@@ -350,7 +350,7 @@ def test_reports(capsys):
     find_nan(lambda x: jnp.exp(x).sum(), jnp.array([1.0]))
     assert capsys.readouterr().out == "No NaN was found.\n"
     given = find_nan(lambda x: x * 2, jnp.array([np.nan]), show=False)
-    assert "argument 0 was wrong before anything was computed" in str(given)
+    assert "argument x was wrong before anything was computed" in str(given)
 
 
 def test_wrong_arguments():

@@ -65,3 +65,31 @@ def test_a_dead_layer_whose_relu_is_a_function():
             nnx.grad(lambda model, x: model(x).sum())(functions, jnp.ones((1, 1)))
             watched.next_step()
     assert told == [("layers.0", "100% of the gradients are 0, at 2 steps in a row", 2)]
+
+
+class Weight(nnx.Module):
+    def __init__(self):
+        self.w = nnx.Param(jnp.array([2.0], "float32"))
+
+    def __call__(self, x):
+        return self.w[...] * x
+
+
+def test_updates_are_relative_to_the_weight_before():
+    told, model = [], Weight()
+    rule = rules.update_ratio(high=0.4, then=lambda path, message, step: told.append((path, message[:32], step)))
+    with watch(model, every=1, what=("parameter", "update"), rules=[rule]) as watched:
+        model.w[...] -= 1.0
+        watched.next_step()
+    assert told == [("w", "its norm is 0.5 times that of th", 1)]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_updates_of_a_cell_are_relative_to_the_weight_before(compiled):
+    net, told = nn.Dense(1, 1, "ones", has_bias=False), []
+    step = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.5))
+    step = ms.jit(step) if compiled else step
+    rule = rules.update_ratio(high=0.4, then=lambda path, message, step: told.append((path, message[:32], step)))
+    with watch(net, every=1, what=("parameter", "update"), rules=[rule]):
+        step(ms.Tensor([[1.0]], ms.float32))
+    assert told == [("weight", "its norm is 0.5 times that of th", 1)]

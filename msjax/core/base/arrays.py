@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.core
 import jax.numpy as jnp
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 # Classes known not to be tracers: looking a class up here takes a third of the time of isinstance, and every operator asks.
 CONCRETE: set[type[Any]] = set()
@@ -66,3 +68,15 @@ class TracedValueError(TypeError):
 def of_dtype(value: Any, dtype: Any) -> Any:
     """A jax array in a dtype: itself where it has that, for `astype` takes time to trace even where it changes nothing."""
     return value if value.dtype == dtype else value.astype(dtype)
+
+
+def on_auto_axes(fn: Callable[[Any], Any], values: Sequence[Any]) -> Any:
+    """``fn(values)``, where jax may guess how operations along explicit axes of a mesh are sharded; then the result is whole on each device.
+
+    A sum of values along such axes is one over devices, which jax asks for by name elsewhere.
+    """
+    meshes = [jax.typeof(value).sharding.mesh for value in values]
+    explicit = [mesh for mesh in meshes if AxisType.Explicit in mesh.axis_types]
+    if not explicit:
+        return fn(values)
+    return jax.sharding.auto_axes(fn, out_sharding=NamedSharding(explicit[0], PartitionSpec()))(list(values))

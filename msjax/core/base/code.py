@@ -31,9 +31,9 @@ _NONE_METHODS = frozenset(
 _NONE_BUILTINS = (print, setattr, delattr, breakpoint)
 _UNKNOWN = object()
 
-# Methods and functions of MindSpore's that write to a Tensor, which a hook without a result may use for what the network computes next.
+# Methods and functions that write to a Tensor, or register a hook on it, by which a hook without a result changes what the network computes.
 _WRITERS = re.compile(
-    "set_data|assign(_(add|sub|value))?|inplace_\\w+|scatter_(nd_)?(add|sub|mul|div|max|min|update)|"
+    "register_hook|retain_grad|set_data|assign(_(add|sub|value))?|inplace_\\w+|scatter_(nd_)?(add|sub|mul|div|max|min|update)|"
     "(add|addmm|clamp|copy|div|exp|fill|fill_diagonal|floor|floor_divide|index_add|index_copy|index_fill|index_put|log|masked_fill|"
     "masked_scatter|mul|put|remainder|scatter|set|sigmoid|sign|sub|tanh|zero)_"
 )
@@ -132,7 +132,7 @@ def only_returns_none(fn: Callable[..., Any]) -> bool:
 
 
 def writes(fn: Callable[..., Any]) -> bool:
-    """True if the code of a hook names something that writes to a Tensor, or assigns to items of its arguments (``grads[0][1] = 0``), or to what is
+    """True if the code of a hook names something that writes to a Tensor or registers a hook on it, or assigns to items of its arguments (``grads[0][1] = 0``), or to what is
     inside of the first one (``cell.weight[0] = 0``)."""
     function, bound = _readable(fn)
     return function is not None and _writes(function.__code__, int(bound))

@@ -227,8 +227,8 @@ CALLBACKS = Callbacks()
 class CallbackBatch(Callbacks):
     """Puts the hook calls made within it into as few callbacks as possible: a callback costs more than the values that it carries.
 
-    A call in a loop or a transformation within the region gets a callback of its own, after those of the calls before it. Where events
-    are outputs, or nothing is traced, hooks are called as they are outside of it.
+    The hook calls in a loop or a transformation within the region have a batch for each call of a module, after the calls before it. Where
+    events are outputs, or nothing is traced, hooks are called as they are outside of it.
     """
 
     def __init__(self):
@@ -246,12 +246,23 @@ class CallbackBatch(Callbacks):
 
     @staticmethod
     def of_call(values: ValueKind, call: Callable[[], PyTree]) -> PyTree:
-        """The result of the outermost call of a Cell where jax traces a program, which depends on the calls of hooks within, also of those
-        that saw what no result depends on. Where the values are known, hooks are called at once."""
-        if STATE.delivery is not NOW or not staged():
+        """The result of the outermost call of a Cell where jax traces a program, or a loop or transformation within, which depends on the
+        calls of hooks within, also of those that saw what no result depends on. Where the values are known, hooks are called at once."""
+        outer = STATE.delivery.batch
+        if not staged() or not (STATE.delivery is NOW if outer is None else outer.is_elsewhere()):
             return call()
         with CallbackBatch() as calls:
-            return calls.add_dependency(values, call())
+            if outer is not None:
+                outer.flush()
+                calls.done = outer.done
+            result = calls.add_dependency(values, call())
+        if outer is not None and calls.done is not None and jax_slots.trace_of(calls.done) is outer.trace:
+            outer.done = calls.done
+        return result
+
+    def is_elsewhere(self) -> bool:
+        """Whether jax traces a loop or transformation within the region now."""
+        return jax_slots.trace_state() != self.world
 
     @property
     def batch(self) -> CallbackBatch:
@@ -272,12 +283,13 @@ class CallbackBatch(Callbacks):
 
     def add(self, event: Event, values: list[JaxArray]) -> bool:
         """Take an event. False if it belongs to another trace than the batch; the calls taken so far then have their callback."""
-        if jax_slots.trace_state() != self.world:
+        if self.is_elsewhere():
             self.flush()
             return False
-        self.events.append(BoundEvent(event, tuple(map(self._number, values))))
-        if self.bytes > LARGE:
+        # The observers of one list stay together: the worker looks them up before it calls the first.
+        if self.bytes > LARGE and not event.follows(self.events[-1].event):
             self.flush()
+        self.events.append(BoundEvent(event, tuple(map(self._number, values))))
         return True
 
     def _number(self, value):
@@ -302,7 +314,7 @@ class CallbackBatch(Callbacks):
         return tree if self.done is None else _depend(values, tree, self.done)
 
     def before_loop(self, values: ValueKind, tree: PyTree) -> PyTree:
-        return tree if jax_slots.trace_state() != self.world else self.add_dependency(values, tree)
+        return tree if self.is_elsewhere() else self.add_dependency(values, tree)
 
 
 @contextlib.contextmanager

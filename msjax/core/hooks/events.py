@@ -81,11 +81,15 @@ class Slot:
 
     def follows(self, other: Slot) -> bool:
         """Whether this slot comes later in the same list of hooks."""
-        return self._kind == other._kind and self._number > other._number and self._present() is other._present()
+        return self._kind == other._kind and self._number > other._number and self._hooks() == other._hooks()
+
+    def _hooks(self):
+        # Where there are hooks of all cells, each look makes another table of the same hooks.
+        return getattr(self._present(), self._kind, ())
 
     def hook(self) -> HasFunction:
         """The hook that is there now; one that does nothing if there is none."""
-        hooks = getattr(self._present(), self._kind, ())
+        hooks = self._hooks()
         if self._number < len(hooks) and hooks[self._number].key == self._key:
             return hooks[self._number]
         return NOBODY
@@ -182,10 +186,8 @@ class BoundEvent:
 
     def present(self) -> Callable[[Sequence[Any]], None]:
         """A function of the operands: the event with its current hook."""
-        if self.lanes:
-            return self
         happens = self.event.present()
-        return lambda operands: happens([operands[i] for i in self.at])
+        return lambda operands: each_lane(happens, [operands[i] for i in self.at], self.lanes)
 
 
 # ---- what an event, or the call of a program, is given: made anew of the values of each run

@@ -215,9 +215,9 @@ def module_call(
         return function(*args, **kwargs)
     with scope_of(path):
         args, kwargs = with_inputs(path, args, kwargs)
-        out = function(*args, **kwargs)
-    out = with_outputs(path, out)
-    return site(path, out) if named else out
+        out = with_outputs(path, function(*args, **kwargs))
+        # Within the scope, which tells it from a value that the user's code has named so.
+        return site(path, out) if named else out
 
 
 def scope_of(path: str) -> Any:

@@ -7,13 +7,15 @@ of another framework, a plain function.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msjax.core.base.arrays import staged
 from msjax.core.base.errors import where
 from msjax.core.base.state import STATE
-from msjax.core.hooks.batching import CALLBACKS, tie_calls_to
+from msjax.core.hooks.batching import CALLBACKS, CallbackBatch, tie_calls_to
 from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery
 from msjax.core.hooks.hook import Hook, HookTable
 from msjax.core.hooks.kinds import HOOK_SETTINGS, HookKind, HookPlace, check_forward_result, forward_pre_result
@@ -126,8 +128,11 @@ class CallFrame(Frame):
             args (tuple), kwargs (dict): the arguments of the call.
         """
         subject, table_of, values, delivery = self.subject, self.table_of, self.values, STATE.delivery
-        if delivery is NOW and values.has_tracers(args, kwargs):
-            delivery = CALLBACKS
+        if values.has_tracers(args, kwargs) if delivery is NOW else delivery.batch is not None and delivery.batch.is_elsewhere():
+            if staged():
+                return CallbackBatch.of_call(values, functools.partial(self.run, function, args, kwargs))
+            if delivery is NOW:
+                delivery = CALLBACKS
         table, out, pending = table_of(subject), None, None
         try:
             if table.forward_pre:

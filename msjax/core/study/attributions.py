@@ -16,6 +16,7 @@ from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.capture import capture_options
 from msjax.core.models.inputs import call_of
+from msjax.core.models.integral import integral
 from msjax.core.models.kept_programs import run_kept
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
@@ -115,15 +116,7 @@ def _attribution(values, numbers, x, baselines):
 
 def _integrated(numbers, x, baseline, steps):
     change = x - baseline
-    return _integral(lambda part: _slope(numbers, baseline + part * change), steps, x.dtype) * change
-
-
-def _integral(fn, steps, dtype):
-    """The integral over [0, 1] of a function to a pytree, by Gauss-Legendre's rule, as accurate as one of so many points can be."""
-    points, weights = np.polynomial.legendre.leggauss(steps)
-    rule = jnp.asarray((points + 1) / 2, dtype), jnp.asarray(weights / 2, dtype)
-    each = jax.lax.map(lambda at: jax.tree.map(lambda v: v * at[1], fn(at[0])), rule)
-    return jax.tree.map(lambda v: v.sum(0), each)
+    return integral(lambda part: _slope(numbers, baseline + part * change), steps, x.dtype) * change
 
 
 def integrated_gradients(
@@ -348,7 +341,7 @@ def conductance(
             _, moved = jax.jvp(values, (part,), (jnp.ones_like(part),))
             return {name: slopes[name] * move for name, move in moved.items()}
 
-        return _integral(of, steps, x.dtype)
+        return integral(of, steps, x.dtype)
 
     with on_behalf_of("conductance"):
         key = "conductance", at, of_input, Same(metric), steps

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.errors import called, number_among
+from msjax.core.models.integral import integral
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.heads import head_parts
@@ -204,11 +205,7 @@ def scores(
                 lambda deltas: number_of(metric, again(lambda reader, node, _tape: node.value + deltas[reader], enter))
             )(nothing)
 
-        if method == "attribution":
-            found = slopes(None)
-        else:
-            parts = (jnp.arange(steps) + 0.5) / steps
-            found = jax.tree.map(lambda each: each.mean(0), jax.lax.map(slopes, parts.astype(start.dtype)))
+        found = slopes(None) if method == "attribution" else integral(slopes, steps, start.dtype)
         # One product: a sum for each edge took XLA most of the time to compile.
         values = jnp.stack([found[reader].ravel() for reader in readers])
         values = changes.reshape(len(senders), -1) @ values.T

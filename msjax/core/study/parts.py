@@ -169,7 +169,8 @@ def _with_input(node, i):
 def components(node: Node) -> dict[str, jax.Array]:
     """What a value is the sum of: {name: array} of the modules whose results are added up, by the adds of the program."""
     if node.made == "place" and ":in" not in (node.place or ":in"):
-        return {_maker(node).place: node.value}
+        maker = _maker(node)
+        return {maker.place: node.value} if maker.made == "place" else components(maker)
     if node.ins and node.made in _SAME:
         return components(node.ins[0])
     if node.made in ("add", "add_any"):
@@ -183,13 +184,19 @@ def components(node: Node) -> dict[str, jax.Array]:
 
 
 def _maker(node):
-    """The place of a module's result, past modules that return what they were called with, such as dropout that is off."""
-    path, inner = node.place.partition("[")[0].partition("#")[0], node
+    """The place of a module's result, past modules that return what they were called with, such as dropout that is off; the value itself if it
+    was computed outside of these."""
+    path, inner = _module(node.place), node
     while inner.ins and inner.made in _SAME:
         inner = inner.ins[0]
         if inner.made == "place" and ":" not in (inner.place or ":") and not inner.place.startswith(f"{path}."):
             return _maker(inner)
-    return node
+    outside = inner.made != "input" and not f"{_module(inner.module)}.".startswith(f"{path}.")
+    return inner if outside and _module(node.module) == path else node
+
+
+def _module(name):
+    return name.partition("[")[0].partition("#")[0]
 
 
 def _name(node):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from msjax.core.base.arrays import on_auto_axes
 from msjax.core.base.errors import describe
 
 
@@ -27,7 +30,7 @@ class Probe(NamedTuple):
 
     def accuracy(self, x: Any, labels: Any) -> jax.Array:
         """The share of rows whose label has the highest score."""
-        return (self(x).argmax(-1) == jnp.asarray(labels)).mean()
+        return _accuracy(self, x, labels)
 
 
 def linear_probe(
@@ -76,25 +79,50 @@ def linear_probe(
                 f"For 'linear_probe', a batch should be (rows, features) and {'(rows, targets)' if classes is None else '(rows,)'}, but got "
                 f"{describe(x)} and {describe(y)}."
             )
-        if classes is not None and (jnp.issubdtype(y.dtype, jnp.inexact) or y.min() < 0 or y.max() >= classes):
-            raise ValueError(
-                f"For 'linear_probe', labels should be integers from 0 to {classes - 1}, but got {describe(y)} with {y.min()} to {y.max()}."
-            )
+        if classes is not None:
+            labels = np.asarray(y)
+            if jnp.issubdtype(y.dtype, jnp.inexact) or labels.min() < 0 or labels.max() >= classes:
+                raise ValueError(
+                    f"For 'linear_probe', labels should be integers from 0 to {classes - 1}, but got {describe(y)} with {labels.min()} to "
+                    f"{labels.max()}."
+                )
         if optimizer is not None:
             if probe is None:
                 probe = Probe(jnp.zeros((x.shape[1], classes or 0)), jnp.zeros(classes or 0))
                 state = optimizer.init(probe)
             probe, state = step(probe, state, x, y)
             continue
-        y = y if classes is None else jax.nn.one_hot(y, classes)
-        wide = jnp.concatenate([x, jnp.ones((len(x), 1))], 1)
-        new = wide.T @ wide, wide.T @ y
-        sums = new if sums is None else (sums[0] + new[0], sums[1] + new[1])
+        if sums is None:
+            size = x.shape[1] + 1
+            sums = np.zeros((size, size), x.dtype), np.zeros((size, classes or y.shape[1]), x.dtype)
+        sums = _added(*sums, x, y, classes)
     if probe is not None:
         return probe
     if sums is None:
         raise ValueError("For 'linear_probe', there should be at least one batch, but there is none.")
-    square, product = sums
+    return _solved(*sums, ridge)
+
+
+@functools.partial(jax.jit, static_argnames="classes")
+def _added(square, product, x, y, classes):
+    """The sums of least squares with those of one more batch."""
+
+    def of_batch(given):
+        x, y = given
+        wide = jnp.concatenate([x, jnp.ones((len(x), 1), x.dtype)], 1)
+        return wide.T @ wide, wide.T @ (y if classes is None else jax.nn.one_hot(y, classes))
+
+    more = on_auto_axes(of_batch, (x, y))
+    return square + more[0], product + more[1]
+
+
+@jax.jit
+def _accuracy(probe, x, labels):
+    return (probe(x).argmax(-1) == labels).mean()
+
+
+@jax.jit
+def _solved(square, product, ridge):
     weight = ridge * jnp.trace(square[:-1, :-1]) / (len(square) - 1)
     found = jnp.linalg.solve(square + weight * jnp.eye(len(square)).at[-1, -1].set(0), product)
     return Probe(found[:-1], found[-1])

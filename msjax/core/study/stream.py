@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.checks import check_int, check_one_of, check_str
+from msjax.core.base.checks import check_int, check_kind, check_one_of, check_str
 from msjax.core.base.compiler_options import options_of_few_runs
-from msjax.core.base.errors import check_function, describe, number_among, on_behalf_of
+from msjax.core.base.errors import check_function, number_among, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.inputs import call_of, inputs_of
 from msjax.core.models.kept_programs import run_kept
@@ -227,10 +227,8 @@ class Stream:
             (kernels, of shape (blocks, features, features); biases): for `lens`. What they give is added to the value.
         """
         translators, state = None, None
-        if not callable(getattr(optimizer, "update", None)):
-            raise TypeError(
-                f"For 'tune', 'optimizer' should be one of optax, such as optax.adam(1e-3), but got {describe(optimizer)}."
-            )
+        fits = callable(getattr(optimizer, "update", None))
+        check_kind(optimizer, fits, "be one of optax, such as optax.adam(1e-3)", "optimizer", "tune")
 
         def loss(translators, program):
             logits = jax.nn.log_softmax(first_array(self._lenses(program, translators)))
@@ -277,7 +275,7 @@ class Stream:
                 2024), with gradients on the way from the clean to the corrupt inputs of the first block; or "patching" (path patching,
                 Goldowsky-Dill et al., 2023), exact: a run for each edge.
             heads: True for the heads of attention as senders, in the place of attention modules.
-            steps: of the integral, at midpoints.
+            steps: points of the integral, by Gauss-Legendre's rule.
             chunk: of "patching", so many runs at a time are vectorized, which bounds the memory.
 
         Returns:

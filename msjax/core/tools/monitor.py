@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -28,7 +29,8 @@ class Monitored(NamedTuple):
     Attributes:
         step: the number of the step, from 0.
         forward, backward: {path of a module: number}, of its output and of the gradient that arrives there; a list of numbers for a module
-            that is called several times, in a scan or under vmap.
+            that is called several times, in a scan or under vmap. A module whose gradient jax doesn't compute, as behind stop_gradient or
+            before all that is trained, has no number; if none has, a warning says so.
     """
 
     step: int
@@ -122,6 +124,20 @@ class _MonitoredStep:
         finally:
             self._hooks.off()
         found, self._found = self._found, {"forward": {}, "backward": {}}
+        for wanted, kind, missing in (
+            (
+                self._forward,
+                "forward",
+                "no selected module was called: the step calls another model than the one that is monitored",
+            ),
+            (
+                self._backward,
+                "backward",
+                "no gradient arrived at a selected module: none is computed behind stop_gradient, or of what is not trained",
+            ),
+        ):
+            if wanted is not None and not found[kind]:
+                warnings.warn(f"monitor: in step {number}, {missing}", stacklevel=2)
         latest = Monitored(number, *({name: _number(values) for name, values in kind.items()} for kind in found.values()))
         self.history.append(latest)
         if self._report is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -81,7 +81,8 @@ def find_nan(
 def _in_program(fn, args, kwargs, check, gradients):
     models, is_model = [*models_of(fn, args, kwargs)], framework_of(fn) is not None
     given, call = _as_function(fn, args, kwargs)
-    names = argument_names(args, kwargs, None if len(given) == 2 else fn, _weights_of(fn, args))
+    of_params = registry_of(fn) is not None and len(given) == 2
+    names = argument_names(args, kwargs, fn.apply if of_params else fn, None if len(given) == 2 else fn)
 
     if not is_model or (not gradients and gradients is not None):
         (out, _), fault = search_call(call, given, {}, check, models, names)
@@ -101,14 +102,6 @@ def _in_program(fn, args, kwargs, check, gradients):
 
     floats = [name for name, leaf in zip(names, filter(is_array, jax.tree.leaves(given))) if is_float(leaf)]
     return search(both, given, {}, check, models, names, functools.partial(gradient_of, floats))[1]
-
-
-def _weights_of(fn, args):
-    """{id of an array: its dotted name} of the weights of a model that `hooks.hooked` made, which may be among the arguments."""
-    registry = registry_of(fn)
-    if registry is None or (registry.function(fn) is not fn and not (args and isinstance(args[0], Mapping))):
-        return {}
-    return {id(leaf): name for name, leaf, _ in registry.weights(fn, args)}
 
 
 def _as_function(fn, args, kwargs):

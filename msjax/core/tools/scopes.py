@@ -104,9 +104,17 @@ class Scopes:
         number, call = map(int, found[-1])
         return (*self._names[number], call)
 
-    def around(self, name: str) -> tuple[str | None, str]:
-        """(path, class) of the innermost module that has a weight; (None, "") if that isn't known."""
-        if len(self.models) != 1:
-            return None, ""
-        inside = [(path, cls) for path, cls in self._names if name.startswith(f"{path}." if path else "")]
-        return max(inside, key=lambda module: len(module[0]), default=(None, ""))
+    def around(self, keys: Sequence[str], owned: bool) -> tuple[str | None, str]:
+        """(path, class) of the innermost module that has a weight; (None, "") if that isn't known.
+
+        Args:
+            keys: those of the weight's path in what holds it, such as the variables of linen or a state of training.
+            owned: whether it surely is a weight of a model: then the whole model may have it.
+        """
+        modules = [(path, type(module).__name__) for model in self.models for path, module in paths(model).items()]
+        for i in range(len(keys)):
+            name = ".".join(keys[i:]).replace("/", ".")  # of haiku
+            inside = [module for module in modules if module[0] and name.startswith(f"{module[0]}.")]
+            if inside:
+                return max(inside, key=lambda module: len(module[0]))
+        return next((m for m in modules if m[0] == "" and owned and len(self.models) == 1), (None, ""))

@@ -102,11 +102,9 @@ class GeneratorDataset(MappableDataset):
     def _check_batches(self, others):
         if self._batches is None:
             raise ValueError("For 'GeneratorDataset', 'collate_fn' needs 'batch_sampler'.")
-        if not hasattr(self._batches, "__iter__") and not hasattr(self._batches, "__getitem__"):
-            raise TypeError(f"For 'GeneratorDataset', 'batch_sampler' should be iterable, but got {describe(self._batches)}.")
-        check_kind(
-            self._collate, self._collate is None or callable(self._collate), "be a function", "collate_fn", "GeneratorDataset"
-        )
+        who, batches, collate = "GeneratorDataset", self._batches, self._collate
+        check_kind(batches, hasattr(batches, "__iter__") or hasattr(batches, "__getitem__"), "be iterable", "batch_sampler", who)
+        check_kind(collate, collate is None or callable(collate), "be a function", "collate_fn", who)
         if others or not self._by_index:
             raise ValueError(
                 "For 'GeneratorDataset', 'batch_sampler' needs a source with __getitem__, and excludes 'num_samples', 'shuffle', "

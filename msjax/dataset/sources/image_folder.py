@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, is_int
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_kind, is_int
 from msjax.dataset.operations.shared import row_error
 from msjax.dataset.sources.files import check_decrypt, check_folder, file_bytes, refuse_cache
 from msjax.dataset.sources.mappable import MappableDataset
@@ -66,14 +65,13 @@ class ImageFolderDataset(MappableDataset):
         refuse_cache(cache, who)
         self._decrypt = check_decrypt(decrypt, who)
         self._folder = check_folder(dataset_dir, who)
-        if extensions is not None and not (isinstance(extensions, list) and all(isinstance(e, str) for e in extensions)):
-            raise TypeError(f"For '{who}', 'extensions' should be a list of str, but got {describe(extensions)}.")
-        self._extensions = None if extensions is None else tuple(extensions)
-        if class_indexing is not None and not (
-            isinstance(class_indexing, dict) and all(isinstance(k, str) and is_int(v) for k, v in class_indexing.items())
-        ):
-            raise TypeError(f"For '{who}', 'class_indexing' should be a dict of int by str, but got {describe(class_indexing)}.")
-        self._indexing = class_indexing
+        self._extensions = self._indexing = None
+        if extensions is not None:
+            fits = isinstance(extensions, list) and all(isinstance(e, str) for e in extensions)
+            self._extensions = tuple(check_kind(extensions, fits, "be a list of str", "extensions", who))
+        if class_indexing is not None:
+            fits = isinstance(class_indexing, dict) and all(isinstance(k, str) and is_int(v) for k, v in class_indexing.items())
+            self._indexing = check_kind(class_indexing, fits, "be a dict of int by str", "class_indexing", who)
         self._decode = check_bool(decode, "decode", who)
         super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
 

@@ -67,8 +67,8 @@ class Schema:
         check_str(name, "name", "add_column")
         kind = str(de_type).lower()
         check_kind(de_type, kind in TYPES, "be a type of data such as ms.int64", "de_type", "add_column")
-        if shape is not None and not (isinstance(shape, list) and all(is_int(size) for size in shape)):
-            raise TypeError(f"For 'add_column', 'shape' should be a list of int, but got {describe(shape)}.")
+        fits = shape is None or (isinstance(shape, list) and all(map(is_int, shape)))
+        check_kind(shape, fits, "be a list of int", "shape", "add_column")
         known = {} if shape is None else {"shape": [*shape]}
         self.columns.append({"name": name, "rank": 1 if shape is None else len(shape), **known, "type": kind})
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind, check_str, check_value, is_int
-from msjax.core.base.errors import describe
 from msjax.dataset import config
 from msjax.dataset.checks import check_list, check_workers
 from msjax.dataset.dataset import Dataset
@@ -185,9 +184,8 @@ class CSVDataset(RowsOfFiles):
         self._kinds = None
         if column_defaults is not None:
             for value in check_list(column_defaults, "column_defaults", who):
-                check_kind(
-                    value, is_int(value) or isinstance(value, (float, str)), "hold int, float and str", "column_defaults", who
-                )
+                fits = is_int(value) or isinstance(value, (float, str))
+                check_kind(value, fits, "hold int, float and str", "column_defaults", who)
             self._kinds = [np.int32 if is_int(v) else np.float32 if isinstance(v, float) else str for v in column_defaults]
         self._delimiter, self._given = field_delim, column_names
         super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
@@ -251,8 +249,8 @@ def _in_turn(readers):
 def _find(files, who):
     """The sorted paths of files that are given as paths or patterns."""
     given = [files] if isinstance(files, (str, os.PathLike)) else files
-    if not isinstance(given, list) or not all(isinstance(path, (str, os.PathLike)) for path in given):
-        raise TypeError(f"For '{who}', 'dataset_files' should be a str or a list of str, but got {describe(files)}.")
+    fits = isinstance(given, list) and all(isinstance(path, (str, os.PathLike)) for path in given)
+    check_kind(files, fits, "be a str or a list of str", "dataset_files", who)
     found = []
     for path in (os.fspath(one) for one in given):
         paths = [path] if os.path.isfile(path) else [match for match in glob.glob(path) if os.path.isfile(match)]

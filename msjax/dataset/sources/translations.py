@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from msjax.core.base.checks import check_one_of
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_one_of
 from msjax.dataset.enums import Shuffle
 from msjax.dataset.sources.files import check_folder, check_usage
 from msjax.dataset.sources.text_files import RowsOfFiles
@@ -52,8 +51,7 @@ class _Translations(RowsOfFiles):
 
 
 def _languages(pair: Any, default: tuple[str, str], who: str) -> tuple[str, ...]:
-    if pair is not None and not isinstance(pair, (list, tuple)):
-        raise TypeError(f"For '{who}', 'language_pair' should be a list of two names, but got {describe(pair)}.")
+    check_kind(pair, pair is None or isinstance(pair, (list, tuple)), "be a list of two names", "language_pair", who)
     return default if pair is None else tuple(pair)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax.core.base.checks import check_bool, check_int, check_kind, check_value, is_int
-from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_data, check_enum, check_range, check_size
 from msjax.dataset.run import row_rng
 from msjax.dataset.values import is_pil
@@ -27,14 +26,11 @@ __all__ = [
 
 def check_padding(padding: int | Sequence[int], who: str) -> tuple[Any, ...]:
     """(left, top, right, bottom) from an int, from (left and right, top and bottom), or from all four."""
-    if is_int(padding):
-        padding = (padding,) * 4
-    if not isinstance(padding, (tuple, list)) or not all(map(is_int, padding)):
-        raise TypeError(
-            f"For '{who}', 'padding' should be an int, or a tuple or list of two or four, but got {describe(padding)}."
-        )
-    check_value(padding, len(padding) in (2, 4), "be an int, or a tuple or list of two or four", "padding", who)
-    return tuple(check_int(side, "padding", who, low=0) for side in (padding if len(padding) == 4 else tuple(padding) * 2))
+    sides: Any = (padding,) * 4 if is_int(padding) else padding
+    should = "be an int, or a tuple or list of two or four"
+    check_kind(sides, isinstance(sides, (tuple, list)) and all(map(is_int, sides)), should, "padding", who)
+    check_value(sides, len(sides) in (2, 4), should, "padding", who)
+    return tuple(check_int(side, "padding", who, low=0) for side in (sides if len(sides) == 4 else tuple(sides) * 2))
 
 
 def check_fill(value: int | tuple[int, ...], who: str) -> Any:
@@ -289,9 +285,8 @@ class RandomCropDecodeResize(RandomResizedCrop):
     _takes = ("array",)
 
     def _check_array(self, array):
-        check_data(
-            array, array.ndim == 1 and array.dtype == np.uint8, "the image should be a vector of uint8", "RandomCropDecodeResize"
-        )
+        fits = array.ndim == 1 and array.dtype == np.uint8
+        check_data(array, fits, "the image should be a vector of uint8", "RandomCropDecodeResize")
 
     def _apply(self, image):
         return super()._apply(decode_image(image.tobytes()))

@@ -80,17 +80,17 @@ class Op:
         made_of: Hashable = None,
     ):
         self.name: str = name
-        self.fn = fn
+        self.fn: Callable[..., Any] = fn
         self.int_grad: bool | tuple[int, ...] = int_grad
         self.differentiable: bool = differentiable
-        self.shape_error = shape_error
+        self.shape_error: type[Exception] = shape_error
         self.runs_cells: bool = runs_cells
-        self.made_of = made_of
-        self.jit = jit
+        self.made_of: Hashable = made_of
+        self.jit: Callable[..., Any] | None = jit
         self.accumulation_order: tuple[int, ...] | None = None
         own = weakref.proxy(self)  # so that an operator that is made for one call goes with it, and what it holds
-        self.programs = ProgramCache(lambda static: own.bind(static), jit, name)
-        self.forwards = ProgramCache(lambda key: own.forward_fn(key), jit, name)
+        self.programs: ProgramCache = ProgramCache(lambda static: own.bind(static), jit, name)
+        self.forwards: ProgramCache = ProgramCache(lambda key: own.forward_fn(key), jit, name)
         self._derived: dict[Hashable, Op] = {}
 
     def __repr__(self) -> str:
@@ -350,15 +350,15 @@ class OpNode(Node):
         The derivative by such an operand is no array of zeros: a slope further back may be infinite, and would make NaN of it.
         """
         inputs = list(self.values if self.saved is None else self.saved("operands"))
-        used = None
-        if not self.op.runs_cells:
-            known = {} if self.spec is None else self.spec.used
-            used = known.get((given, need))
-            if used is None:
-                values = [*inputs, *[ct._value for ct in cts]]
+        known = {} if self.spec is None else self.spec.used
+        used = known.get((given, need))
+        if used is None:
+            values = [*inputs, *[ct._value for ct in cts]]
+            # Without calls of hooks: the value that orders them is none that a gradient depends on.
+            with CallsAsOutputs(dropped=True) if self.op.runs_cells else nullcontext():
                 used = known[given, need] = used_operands(gradient, values)
         for slot, (node, i) in zip(self.pullback.slots, self.edges):
-            if used is None or used[slot]:
+            if used[slot]:
                 inputs[slot] = wrap(inputs[slot], node, i)
         return inputs
 

@@ -17,7 +17,7 @@ from msjax.common.parameter import Buffer, Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.core.base.code import names_in
 from msjax.core.base.flax_slots import MODULE_STATE, is_module_state
-from msjax.core.base.libraries import FRAMEWORKS, is_library
+from msjax.core.base.libraries import FRAMEWORKS, is_library, of_library
 
 # Classes of the standard library whose attributes are the user's.
 _NAMESPACES = (
@@ -32,8 +32,8 @@ _NAMESPACES = (
 # Packages of msjax's own whose objects are caches or tables of hooks, which have guards of their own.
 _WITHOUT_USER_DATA = ("engine.compile.", "core.models.frameworks.")
 
-# Weak references, to several objects, too.
-WEAK = (weakref.ref, weakref.WeakKeyDictionary, weakref.WeakSet, weakref.WeakValueDictionary)
+# Weak references, to several objects, too. Those with weak keys are caches, as of functions for several types.
+WEAK = (weakref.ref, weakref.WeakSet, weakref.WeakValueDictionary)
 
 # Values that hold nothing which code reads by the name of an attribute.
 VALUES = (Tensor, jax.Array, np.ndarray, np.generic)
@@ -98,6 +98,8 @@ def referent_of(weak: Any) -> Any:
 
 def function_of(member: Any) -> types.FunctionType | None:
     """The function of a method, property, class method or static method, as a class holds it; None for anything else."""
+    if isinstance(member, (functools.cached_property, functools.partialmethod, functools.singledispatchmethod)):
+        member: Any = getattr(member, "dispatcher", member.func)
     found = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
     return found if isinstance(found, types.FunctionType) else None
 
@@ -126,7 +128,12 @@ def names_of_class(cls: type) -> ClassNames:
         for name, value in members.items():
             if not is_cell or name not in _BEFORE:
                 own.setdefault(name)
-            if name.startswith("__") or isinstance(value, type) or name == "_abc_impl" or is_module_state(name):
+            if (
+                name.startswith("__")
+                or name == "_abc_impl"
+                or is_module_state(name)
+                or (isinstance(value, type) and of_library(value))
+            ):
                 continue
             if not hasattr(type(value), "__get__") or not is_library(type(value).__module__):
                 data.setdefault(name)

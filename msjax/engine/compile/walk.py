@@ -313,6 +313,9 @@ class Walk:
             self.found.append(Guard(("object", id(value)), self._within, keeps=value))
         if id(value) in self._visited:
             return
+        if isinstance(value, type) and depth < _DEPTH and not is_library(value.__module__):
+            self._class(value, depth - 1)  # no step of its own
+            return
         self._visited[id(value)] = None
         if depth >= _DEPTH or isinstance(value, (type, *VALUES)):
             self._all_read = self._all_read or not (isinstance(value, VALUES) or of_library(value))
@@ -374,10 +377,9 @@ class Walk:
         if issubclass(cls, CellBase):  # tells when an attribute changes
             self._classes[cls] = depth
             data = {name: class_attribute(cls, name) for name in names.data}
-            if data:
-                seen = outline(data.values())
-                self.found.append(Guard((*data, seen), self._within))
-                self._items(data.values(), seen, depth)
+            seen = outline(data.values())
+            self.found.append(Guard((*data, seen), self._within))
+            self._items(data.values(), seen, depth)
         else:
             self._name(getattr, put_nothing_back, cls, "__mro__", depth)
             for name in names.own:
@@ -494,7 +496,5 @@ class Walk:
             return
         known = static_key(value) if type(value) in STATIC else None
         self.found.append(Name((name, known), self._within, read, write, owner, name, value))
-        if isinstance(value, type):
-            self._class(value, depth)
-        elif known is None:
+        if known is None:
             self._visit(value, depth + 1)

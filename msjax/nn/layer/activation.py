@@ -10,8 +10,7 @@ from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_number, check_order, check_positive_int, check_shape
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_kind, check_number, check_order, check_positive_int, check_shape
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.softmax import LogSoftmax, Softmax, Softmax2d, Softmin
 from msjax.ops.function.math_func import elementary
@@ -278,13 +277,10 @@ class PReLU(Cell):
     def __init__(self, channel: int = 1, w: float | list[float] | Tensor = 0.25):
         super().__init__()
         check_positive_int(channel, "channel", "PReLU")
-        if isinstance(w, (float, list)):
-            values = [w] * channel if isinstance(w, float) else w
-            w = Tensor(values, mstype.float32)
-        elif not isinstance(w, Tensor):
-            raise TypeError(f"For 'PReLU', 'w' should be a float, a list or a Tensor, but got {describe(w)}.")
-        check_shape(w, (channel,), "w", "PReLU")
-        self.w: Parameter = Parameter(w, name="a")
+        check_kind(w, isinstance(w, (float, list, Tensor)), "be a float, a list or a Tensor", "w", "PReLU")
+        values = [w] * channel if isinstance(w, float) else w
+        start = values if isinstance(values, Tensor) else Tensor(values, mstype.float32)
+        self.w: Parameter = Parameter(check_shape(start, (channel,), "w", "PReLU"), name="a")
 
     def construct(self, x: Tensor) -> Tensor:
         return ops.prelu(x, self.w)

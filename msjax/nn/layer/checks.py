@@ -9,8 +9,7 @@ from msjax.core.base.checks import check_type
 
 def check_tensor(value: Tensor, name: str, who: str) -> Tensor:
     """The value, if it is a Tensor; TypeError otherwise."""
-    check_type(value, Tensor, name, who)
-    return value
+    return check_type(value, Tensor, name, who)
 
 
 def check_init_shape(init: HeUniform | str, shape: tuple[int, ...], name: str, who: str) -> HeUniform | str:

@@ -9,7 +9,6 @@ from typing import Any
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_kind, check_type, check_value
-from msjax.core.base.errors import describe
 from msjax.core.base.typing import Number
 from msjax.engine.autograd.grad import GradOperation, value_and_grad
 from msjax.nn.cell.base import Cell
@@ -137,13 +136,8 @@ class ForwardValueAndGrad(Cell):
         sens_param: bool = False,
     ):
         super().__init__(auto_prefix=False)
-        check_kind(
-            network,
-            isinstance(network, (Cell, types.FunctionType, types.MethodType)),
-            "be a Cell or function",
-            "network",
-            "ForwardValueAndGrad",
-        )
+        fits = isinstance(network, (Cell, types.FunctionType, types.MethodType))
+        check_kind(network, fits, "be a Cell or function", "network", "ForwardValueAndGrad")
         for name, flag in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
             check_bool(flag, name, "ForwardValueAndGrad")
         if get_by_list and weights is None and not isinstance(network, Cell):
@@ -263,13 +257,9 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             self.loss_scaling_manager = scale_sense
             manager: Any = scale_sense
             scale_sense = Tensor(float(manager.get_loss_scale()))
-        elif not isinstance(scale_sense, Tensor):
-            raise TypeError(
-                f"For 'TrainOneStepWithLossScaleCell', 'scale_sense' should be a Tensor or Cell, but got {describe(scale_sense)}."
-            )
-        check_value(
-            scale_sense, scale_sense.shape in ((), (1,)), "have shape () or (1,)", "scale_sense", "TrainOneStepWithLossScaleCell"
-        )
+        who = "TrainOneStepWithLossScaleCell"
+        check_kind(scale_sense, isinstance(scale_sense, Tensor), "be a Tensor or Cell", "scale_sense", who)
+        check_value(scale_sense, scale_sense.shape in ((), (1,)), "have shape () or (1,)", "scale_sense", who)
         self.scale_sense: Parameter = Parameter(scale_sense, name="scale_sense")
 
     def construct(self, *inputs: Any) -> tuple[Any, Any, Tensor]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -16,27 +17,39 @@ class LeafName(str):
     """The name of an array in words.
 
     Attributes:
-        weight: its dotted name in a model; None if it belongs to none.
+        keys: those of its path in the argument, or in the model, such as ("params", "Dense_0", "kernel").
+        owned: whether it is surely one of a model's.
     """
 
-    weight: str | None = None
+    keys: tuple[str, ...] = ()
+    owned: bool = False
 
 
 def argument_names(
-    args: tuple[Any, ...], kwargs: dict[str, Any], model: Any = None, weights: Mapping[int, str] | None = None
+    args: tuple[Any, ...], kwargs: dict[str, Any], fn: Callable[..., Any] | None = None, model: Any = None
 ) -> list[LeafName]:
-    """The names of the arrays among the arguments of a function, such as "argument 0['w']" and "the Param layers.scale".
+    """The names of the arrays among the arguments of a function, such as "argument params['w']" and "the Param layers.scale".
 
     Args:
         args, kwargs: the arguments.
+        fn: the function, whose signature names them; without a name there, they are numbered from 0.
         model: a model whose arrays come before those of the arguments: an nnx module or a pytree.
-        weights: {id of an array: its dotted name in a model} of the weights among all these.
     """
+    called = _parameters(fn)
     return [
-        *([] if model is None else _names(model, "the model", weights, "the ")),
-        *(name for i, arg in enumerate(args) for name in _names(arg, f"argument {i}", weights)),
-        *(name for key in sorted(kwargs) for name in _names(kwargs[key], f"argument {key}", weights)),
+        *([] if model is None else _names(model, "the model", True)),
+        *(name for i, arg in enumerate(args) for name in _names(arg, f"argument {called[i] if i < len(called) else i}")),
+        *(name for key in sorted(kwargs) for name in _names(kwargs[key], f"argument {key}")),
     ]
+
+
+def _parameters(fn):
+    """The names of the positional parameters of a function."""
+    try:
+        found = () if fn is None else inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):  # of some builtins, it isn't known
+        found = ()
+    return [each.name for each in found if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
 
 
 def changed(before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
@@ -58,18 +71,17 @@ def gradient_of(names: Sequence[str], path: tuple[Any, ...]) -> str:
     return f"the gradient of {names[path[2].idx]}"
 
 
-def _names(value, outer, weights, article=""):
+def _names(value, outer, of_model=False):
     """Of each array in a pytree."""
     found = []
     for path, leaf in jax.tree_util.tree_flatten_with_path(value, is_leaf=_is_variable)[0]:
-        dotted, text = None, f"{outer}{jax.tree_util.keystr(path)}"
-        if isinstance(leaf, nnx.Variable):
-            dotted = ".".join(map(key_name, path))
-            text = f"{article}{type(leaf).__name__} {dotted}" + ("" if article else f" of {outer}")
+        keys, text = tuple(map(key_name, path)), f"{outer}{jax.tree_util.keystr(path)}"
+        if _is_variable(leaf):
+            text = f"{'the ' if of_model else ''}{type(leaf).__name__} {'.'.join(keys)}" + ("" if of_model else f" of {outer}")
         for array in jax.tree.leaves(leaf):
             if is_array(array):
                 name = LeafName(text)
-                name.weight = (weights or {}).get(id(array), dotted)
+                name.keys, name.owned = keys, of_model or _is_variable(leaf)
                 found.append(name)
     return found
 

@@ -56,7 +56,7 @@ def watch(
             argument.
         every (int): the statistics of so many steps are computed: of number `every`, twice `every` and so on. Default: 100.
         what (str or iterable of str): some of "activation" (outputs of cells), "gradient" (with respect to these and to Parameters),
-            "parameter" and "update" (what a step has added to a Parameter). By default, all that the model has: the gradients of
+            "parameter" (as a step finds them) and "update" (what it has added to them). By default, all that the model has: the gradients of
             Parameters only of a Cell, and no Parameters of a model that `hooks.hooked` made, whose weights are elsewhere.
         to: where the statistics go: the path of an ``.html`` file, a page to look at (`tools.page`), which is written anew at most once a
             second; that of a ``.csv`` file; that of another folder, for TensorBoard (needs tensorboardX), or
@@ -317,8 +317,8 @@ class Watch(WatchReport):
         self._collector.parameters = frozenset()
 
     def _keep_old(self):
-        """Copy the Parameters before a step, for its updates: a program may write the new values in their place."""
-        if self._armed and self._old is None and "update" in self.what:
+        """Copy the Parameters before a step: a program may write the new values in their place."""
+        if self._armed and self._old is None and not {"parameter", "update"}.isdisjoint(self.what):
             self._old = _copied(self._places.parameters(self.model))
 
     # ---- what has come
@@ -348,8 +348,9 @@ class Watch(WatchReport):
     def _late(self, found, old):
         there = {name for names, _ in found for name in names}
         now = self._places.parameters(self.model)
-        kinds = {"parameter": dict.fromkeys(now), "update": {n: old[n] for n in now if n in old}}
-        late = [(k, n, now[n], v) for k in kinds if k in self.what for n, v in kinds[k].items() if (k, n) not in there]
+        each = [("parameter", n, old.get(n, v), None) for n, v in now.items()]
+        each += [("update", n, v, old[n]) for n, v in now.items() if n in old]
+        late = [one for one in each if one[0] in self.what and one[:2] not in there]
         names = [(k, n) for k, n, *_ in late]
         return [(names, self._collector.statistics(*map(list, zip(*[both for _, _, *both in late]))))] if late else []
 

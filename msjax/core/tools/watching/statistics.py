@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
+from msjax.core.base.arrays import on_auto_axes
 from msjax.core.tools.watching.sinks import SCALARS, STATISTICS, Histogram, WatchRow
 
 # Arrays of up to so many values are laid side by side, in rows of so many, and looked at together.
@@ -31,12 +31,7 @@ def statistics(values: Sequence[jax.Array], bins: int, wanted: Sequence[str] = S
     Returns:
         Float32, shape (number of arrays, number of scalars, and `bins` if a histogram is wanted); zeros for an empty array.
     """
-    meshes = [mesh for mesh in (jax.typeof(value).sharding.mesh for value in values) if AxisType.Explicit in mesh.axis_types]
-    if not meshes:
-        return _statistics(values, bins, wanted)
-    # A histogram of values along explicit axes is a sum over devices, which jax asks for by name: here, it may guess.
-    whole = NamedSharding(meshes[0], PartitionSpec())
-    return jax.sharding.auto_axes(lambda values: _statistics(values, bins, wanted), out_sharding=whole)(list(values))
+    return on_auto_axes(lambda values: _statistics(values, bins, wanted), values)
 
 
 def _statistics(values, bins, wanted):

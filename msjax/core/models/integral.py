@@ -1,0 +1,23 @@
+"""The integral of all integrated gradients: from 0 to 1, by Gauss-Legendre's rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def integral(fn: Callable[[jax.Array], Any], steps: int, dtype: Any) -> Any:
+    """The integral over [0, 1] of a function to a pytree, by Gauss-Legendre's rule, as accurate as one of so many points can be.
+
+    Args:
+        fn: from a number, of the dtype, to a pytree of arrays.
+        steps: how many points.
+    """
+    points, weights = np.polynomial.legendre.leggauss(steps)
+    rule = jnp.asarray((points + 1) / 2, dtype), jnp.asarray(weights / 2, dtype)
+    each = jax.lax.map(lambda at: jax.tree.map(lambda v: v * at[1].astype(v.dtype), fn(at[0])), rule)
+    return jax.tree.map(lambda v: v.sum(0), each)
