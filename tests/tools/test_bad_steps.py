@@ -111,6 +111,25 @@ def test_what_a_guarded_step_writes_to_nnx_objects(checks):
     np.testing.assert_allclose(guarded[0].kernel[...], plain[0].kernel[...], rtol=1e-4)
 
 
+class NoPytree(nnx.Module, pytree=False):
+    def __init__(self):
+        self.layers = [nnx.Linear(2, 1, rngs=nnx.Rngs(0))]
+
+    def __call__(self, x):
+        return self.layers[0](x)
+
+
+def test_a_module_that_is_no_pytree():
+    model, x = NoPytree(), jnp.ones((1, 2), "float32")
+    with pytest.raises(TypeError, match="should be no nnx module with pytree=False"):
+        guard(lambda model, x: model(x).sum())(model, x)
+    model.layers[0].bias[...] *= np.nan
+    with pytest.raises(Fault) as raised, guard(model):
+        nnx.jit(lambda model, x: model(x).sum())(model, x)
+        ms.hooks.barrier()
+    assert raised.value.path == "layers.0"
+
+
 @pytest.mark.long
 def test_bundle_replayed_in_another_process(tmp_path):
     file = str(tmp_path / "made" / "crash.npz")

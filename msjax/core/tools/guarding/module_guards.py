@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import shorten
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.models.found import models_of
@@ -101,9 +102,17 @@ def guarded(
                 "For 'guard', policy='skip' needs to know what a step that is left out returns: state={number of a result: number of the "
                 "argument that it takes the place of}, such as state={0: 0}."
             )
+        modules = _modules(args, kwargs)
+        for module in modules:
+            check_kind(
+                module,
+                not jax.tree_util.all_leaves([module]),
+                "be no nnx module with pytree=False, which jax.jit can't take: `with tools.guard(model):` around a step of nnx.jit does",
+                "an argument of the step",
+                "guard",
+            )
         out, changed, wrong, failed = program(split((args, kwargs)))
         out = join(out)
-        modules = _modules(args, kwargs)
         bad = bool(wrong) or bool(kinds and failed)
         kept = bundle_of_function(args, kwargs, check, kinds) if bad and bundle is not None else None
         if kept is not None and bundle is not None:
