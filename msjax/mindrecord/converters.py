@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import glob
 import io
+import itertools
 import os
 import pickle
 import re
@@ -70,13 +71,9 @@ class _Converter:
         fields = part.index if index is None else index
         if fields:
             writer.add_index(fields)
-        several = []
-        for row in part.rows:
-            several.append(row)
-            if len(several) == _ROWS:
-                writer.write_raw_data(several)
-                several = []
-        writer.write_raw_data(several)
+        rows = iter(part.rows)
+        while several := list(itertools.islice(rows, _ROWS)):
+            writer.write_raw_data(several)
         writer.commit()
 
 
@@ -290,9 +287,8 @@ class TFRecordToMR(_Converter):
 
     def __init__(self, source: str, destination: str, feature_dict: Mapping[str, Any], bytes_fields: list[str] | None = None):
         super().__init__(source, destination)
-        check_kind(
-            feature_dict, isinstance(feature_dict, Mapping) and feature_dict, "be a dict of features", "feature_dict", self._who
-        )
+        fits = isinstance(feature_dict, Mapping) and feature_dict
+        check_kind(feature_dict, fits, "be a dict of features", "feature_dict", self._who)
         listed = bytes_fields is None or isinstance(bytes_fields, list)
         self._bytes = check_kind(bytes_fields, listed, "be a list of str", "bytes_fields", self._who) or []
         self._features = {name: self._feature(name, feature) for name, feature in feature_dict.items()}

@@ -130,9 +130,8 @@ class FileWriter:
 
     def add_index(self, index_fields: list[str]) -> None:
         """Say which fields the index holds. Default: the first ones that are numbers or text."""
-        check_kind(
-            index_fields, isinstance(index_fields, list) and index_fields, "be a list of names", "index_fields", "add_index"
-        )
+        fits = isinstance(index_fields, list) and index_fields
+        check_kind(index_fields, fits, "be a list of names", "index_fields", "add_index")
         for name in index_fields:
             if name not in self._schema() or format.is_blob(self._schema()[name]):
                 raise ValueError(f"For 'add_index', {name!r} is no field of a number or of text.")
@@ -346,9 +345,7 @@ class _Pages:
                 "page_size": page.size,
                 "page_type": page.kind,
                 "page_type_id": page.kind_number,
-                "row_group_ids": [{"id": 0, "offset": 0}]
-                if page.kind == "BLOB_DATA"
-                else page.groups or [{"id": 0, "offset": 0}],
+                "row_group_ids": page.groups or [{"id": 0, "offset": 0}],
                 "shard_id": self._shard,
                 "start_row_id": page.first_row if page.kind == "BLOB_DATA" else 0,
             }

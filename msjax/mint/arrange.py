@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from msjax import ops
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.typing import Axes
+from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.arrange import shape_of
 from msjax.ops.function.array_func.scattering import index_combine, scatter_along
@@ -99,13 +99,9 @@ def clone(input: TensorLike) -> Tensor:
 
 
 @operator(int_grad=True)
-def _diag(input, diagonal):
-    return jnp.diag(input, diagonal)
-
-
-def diag(input: TensorLike, diagonal: int = 0) -> Tensor:
+def diag(input: TensorLike, diagonal: int = 0) -> JaxArray:
     """A matrix with a vector on its diagonal number `diagonal`, or that diagonal of a matrix."""
-    return _diag(input, diagonal)
+    return jnp.diag(input, diagonal)
 
 
 def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:
@@ -132,9 +128,7 @@ def repeat_interleave(
 # ---- gathering and scattering
 
 
-def gather(input: TensorLike, dim: int, index: TensorLike) -> Tensor:
-    """Elements picked along an axis, by an index for each place of the result; see `ops.gather_elements`."""
-    return ops.gather_elements(input, dim, index)
+gather = ops.gather_elements
 
 
 def index_select(input: TensorLike, dim: int, index: Tensor) -> Tensor:

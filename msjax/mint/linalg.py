@@ -13,6 +13,7 @@ from msjax.core.base.typing import Axes
 __all__ = ["inv", "matrix_norm", "norm", "qr", "vector_norm"]
 
 inv = ops.inverse
+norm = ops.norm
 
 
 def vector_norm(
@@ -32,18 +33,6 @@ def matrix_norm(
 ) -> Tensor:
     """The norm of matrices in two axes; see `ops.matrix_norm`."""
     return ops.matrix_norm(A, ord, dim, keepdim, dtype=dtype)
-
-
-def norm(
-    A: TensorLike,
-    ord: float | str | None = None,
-    dim: Axes | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DTypeLike | None = None,
-) -> Tensor:
-    """A vector or matrix norm; see `ops.norm`."""
-    return ops.norm(A, ord, dim, keepdim, dtype=dtype)
 
 
 def qr(A: TensorLike, mode: str = "reduced") -> tuple[Tensor, Tensor]:

@@ -63,7 +63,6 @@ class SparseTensorDenseMatmul(Cell):
             check_tensor(tensor, name, who)
         if len(check_type(sparse_shape, tuple, "sparse_shape", who)) != 2 or dense.ndim != 2:
             raise ValueError(f"For '{who}', both should be matrices, but their shapes are {sparse_shape} and {dense.shape}.")
-        check_value(
-            indices, indices.ndim == 2 and indices.shape == (values.size, 2), f"have shape ({values.size}, 2)", "indices", who
-        )
+        fits = indices.ndim == 2 and indices.shape == (values.size, 2)
+        check_value(indices, fits, f"have shape ({values.size}, 2)", "indices", who)
         return _product(indices, values, dense, sparse_shape, self.adj_st, self.adj_dt)

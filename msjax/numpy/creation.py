@@ -13,8 +13,9 @@ from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ArrayLike, DTypeLike, Shape
+from msjax.core.base.typing import JaxArray
 from msjax.engine.programs.cache import make_array
-from msjax.numpy.lifting import as_type, floating, number, tensor
+from msjax.numpy.lifting import as_type, floating, lifted, number, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 
@@ -102,33 +103,24 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) ->
     return ops.broadcast_to(as_type(value, _type(dtype)), ints(shape))
 
 
-class _Like(Protocol):
-    def __call__(self, a: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Tensor: ...
+def _like(a, value, dtype, shape):
+    a = tensor(a)
+    return _filled(a.shape if shape is None else shape, value, _type(dtype, a.dtype))
 
 
-def _like(value: int) -> _Like:
-    def function(a: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Tensor:
-        a = tensor(a)
-        return _filled(a.shape if shape is None else shape, value, _type(dtype, a.dtype))
-
-    return function
+def zeros_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Tensor:
+    """Zeros of another array's shape and type, or of those given."""
+    return _like(a, 0, dtype, shape)
 
 
-zeros_like: _Like = _like(0)
-ones_like: _Like = _like(1)
+def ones_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Tensor:
+    """Ones of another array's shape and type, or of those given."""
+    return _like(a, 1, dtype, shape)
 
 
 def empty_like(prototype: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Tensor:
-    return zeros_like(prototype, dtype, shape)
-
-
-for _function, _what in (
-    (zeros_like, "Zeros"),
-    (ones_like, "Ones"),
-    (empty_like, "Zeros, since jax has no uninitialized memory,"),
-):
-    _function.__doc__ = f"{_what} of another array's shape and type, or of those given."
-zeros_like.__name__, ones_like.__name__, empty_like.__name__ = "zeros_like", "ones_like", "empty_like"
+    """Zeros, since jax has no uninitialized memory, of another array's shape and type, or of those given."""
+    return _like(prototype, 0, dtype, shape)
 
 
 def full_like(a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Tensor:
@@ -269,14 +261,10 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Tensor, ...]:
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 
-@operator(int_grad=True)
-def _vander(x, N, increasing):
-    return jnp.vander(x, N, increasing)
-
-
-def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Tensor:
+@lifted(int_grad=True)
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> JaxArray:
     """A matrix whose columns are powers of a vector, the highest first."""
-    return _vander(tensor(x), N, increasing)
+    return jnp.vander(x, N, increasing)
 
 
 # ---- windows

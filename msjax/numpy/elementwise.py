@@ -252,12 +252,8 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08
     return jnp.isclose(*promote(a, b), rtol, atol, equal_nan)
 
 
-@operator(5, name="interp")
-def _interp(x, xp, fp, left, right):
-    return jnp.interp(x, xp, fp, left, right)
-
-
-def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Number | None = None, right: Number | None = None) -> Tensor:
+@lifted(3, numbers=("left", "right"), floats=True)
+def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Number | None = None, right: Number | None = None) -> JaxArray:
     """Values of the function that joins the points (xp, fp) by straight lines.
 
     Args:
@@ -265,7 +261,7 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Number | None = Non
         xp, fp (array-like): vectors; `xp` ascending.
         left, right (number, optional): the value before the first and after the last point; by default that point's.
     """
-    return _interp(floating(x), floating(xp), floating(fp), left, right)
+    return jnp.interp(x, xp, fp, left, right)
 
 
 @lifted(numbers=("discont",), floats=True)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, BinaryOperator
 from msjax.core.base.typing import JaxArray
-from msjax.numpy.lifting import floating, lifted, lifted_pair
-from msjax.ops.dispatch.operator import operator
+from msjax.numpy.lifting import lifted, lifted_pair
 from msjax.ops.dispatch.promotion import promote
 
 __all__ = ["polyadd", "polyder", "polyint", "polymul", "polysub", "polyval"]
@@ -43,11 +41,7 @@ def polyder(p: ArrayLike, m: int = 1) -> JaxArray:
     return jnp.polyder(p, m)
 
 
-@operator()
-def _polyint(p, m, k):
-    return jnp.polyint(p, m, jnp.asarray(k, p.dtype))
-
-
-def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Tensor:
+@lifted(floats=True)
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> JaxArray:
     """The `m`-th integral of a polynomial, with the constants `k`, 0 by default."""
-    return _polyint(floating(p), m, 0 if k is None else k)
+    return jnp.polyint(p, m, jnp.asarray(0 if k is None else k, p.dtype))

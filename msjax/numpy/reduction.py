@@ -26,10 +26,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _axes(axis):
-    return tuple(axis) if isinstance(axis, list) else axis
-
-
 # ---- extremes
 
 
@@ -64,14 +60,14 @@ def amax(
         >>> print(mnp.amax(Tensor([[1, 5], [7, 3]]), axis=0))
         [7 5]
     """
-    return _max(tensor(a), None if where is True else where, _axes(axis), keepdims, initial)
+    return _max(tensor(a), None if where is True else where, axis, keepdims, initial)
 
 
 def amin(
     a: ArrayLike, axis: Axes | None = None, keepdims: bool = False, initial: Number | None = None, where: ArrayLike = True
 ) -> Tensor:
     """The smallest values over axes; the arguments are those of `amax`."""
-    return _min(tensor(a), None if where is True else where, _axes(axis), keepdims, initial)
+    return _min(tensor(a), None if where is True else where, axis, keepdims, initial)
 
 
 max = amax
@@ -126,7 +122,7 @@ def sum(
         >>> print(mnp.sum(Tensor([[1, 5], [7, 3]]), axis=1))
         [ 6 10]
     """
-    out = _sum(as_type(tensor(a), dtype), _axes(axis), keepdims)
+    out = _sum(as_type(tensor(a), dtype), axis, keepdims)
     return as_type(out if initial is None else out + initial, dtype)
 
 
@@ -140,7 +136,7 @@ def mean(a: ArrayLike, axis: Axes | None = None, keepdims: bool = False, dtype: 
         dtype (ms.dtype, optional): of the result.
     """
     a = tensor(a) if dtype is None else as_type(tensor(a), dtype)
-    return ops.mean(a, _axes(axis), keepdims)
+    return ops.mean(a, axis, keepdims)
 
 
 @functools.cache
@@ -156,12 +152,12 @@ def _moment(name):
 
 def std(x: ArrayLike, axis: Axes | None = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """The standard deviation over axes, with the divisor N - ddof."""
-    return _moment("std")(floating(x), _axes(axis), ddof, keepdims)
+    return _moment("std")(floating(x), axis, ddof, keepdims)
 
 
 def var(x: ArrayLike, axis: Axes | None = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """The variance over axes, with the divisor N - ddof."""
-    return _moment("var")(floating(x), _axes(axis), ddof, keepdims)
+    return _moment("var")(floating(x), axis, ddof, keepdims)
 
 
 def average(
@@ -176,7 +172,6 @@ def average(
         returned (bool): also the sum of the weights. Default: False.
     """
     x = floating(x)
-    axis = _axes(axis)
     if weights is None:
         out = mean(x, axis)
         total = ops.full_like(out, float(x.size // builtins.max(out.size, 1)))
@@ -211,7 +206,7 @@ def _without_nan(name: str, doc: str) -> _WithoutNaN:
         a = tensor(a)
         if name == "nanmean":
             a = floating(a)
-        return as_type(kernel(a, _axes(axis), keepdims), a.dtype if dtype is None else dtype)
+        return as_type(kernel(a, axis, keepdims), a.dtype if dtype is None else dtype)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc
@@ -228,14 +223,14 @@ def nanstd(
     a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None, ddof: int = 0, keepdims: bool = False
 ) -> Tensor:
     """The standard deviation over axes, NaN left out."""
-    return as_type(_moment("nanstd")(floating(a), _axes(axis), ddof, keepdims), dtype)
+    return as_type(_moment("nanstd")(floating(a), axis, ddof, keepdims), dtype)
 
 
 def nanvar(
     a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None, ddof: int = 0, keepdims: bool = False
 ) -> Tensor:
     """The variance over axes, NaN left out."""
-    return as_type(_moment("nanvar")(floating(a), _axes(axis), ddof, keepdims), dtype)
+    return as_type(_moment("nanvar")(floating(a), axis, ddof, keepdims), dtype)
 
 
 # ---- along an axis

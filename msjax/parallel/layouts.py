@@ -49,13 +49,8 @@ class Layout:
         for name in alias_name:
             check_kind(name, isinstance(name, str), "hold str", "alias_name", who)
         check_value(alias_name, len(alias_name) == len(device_matrix), "name each side", "alias_name", who)
-        check_value(
-            alias_name,
-            len({*alias_name}) == len(alias_name) and "None" not in alias_name,
-            "hold names once, and not 'None'",
-            "alias_name",
-            who,
-        )
+        fits = len({*alias_name}) == len(alias_name) and "None" not in alias_name
+        check_value(alias_name, fits, "hold names once, and not 'None'", "alias_name", who)
         count = math.prod(device_matrix)
         check_kind(rank_list, rank_list is None or isinstance(rank_list, list), "be a list of int", "rank_list", who)
         self._ranks = [*range(count)] if rank_list is None else rank_list
@@ -100,9 +95,8 @@ class Layout:
             ValueError: there are not so many devices.
         """
         devices = jax.devices()
-        check_value(
-            self._ranks, max(self._ranks) < len(devices), f"be numbers of the {len(devices)} devices", "rank_list", "Layout"
-        )
+        fits = max(self._ranks) < len(devices)
+        check_value(self._ranks, fits, f"be numbers of the {len(devices)} devices", "rank_list", "Layout")
         mesh = Mesh(np.array([devices[rank] for rank in self._ranks]).reshape(self._sides), self._names)
         return NamedSharding(mesh, PartitionSpec(*(None if axis == "None" else axis for axis in self._cuts)))
 
@@ -154,9 +148,8 @@ class AutoParallel(Cell):
     def __init__(self, network: Cell, parallel_mode: str = "semi_auto"):
         super().__init__(auto_prefix=False)
         self.network: Cell = check_type(network, Cell, "network", "AutoParallel")
-        check_one_of(
-            parallel_mode, ("semi_auto", "sharding_propagation", "recursive_programming"), "parallel_mode", "AutoParallel"
-        )
+        modes = "semi_auto", "sharding_propagation", "recursive_programming"
+        check_one_of(parallel_mode, modes, "parallel_mode", "AutoParallel")
         if get_group_size() > 1:
             raise NotImplementedError(
                 "For 'AutoParallel', several processes are not offered: they train in data parallelism; or functionalize the network and give "

@@ -57,9 +57,8 @@ def _convert(file_path, save_path, name_map, file_name_regex, old, new):
         ]
     else:
         files = [file_path]
-    check_value(
-        file_path, files and all(f.endswith("." + old) for f in files), f"be a .{old} file or a folder of such", "file_path", who
-    )
+    fits = files and all(f.endswith("." + old) for f in files)
+    check_value(file_path, fits, f"be a .{old} file or a folder of such", "file_path", who)
     for path in files:
         with reading(path) as data:
             entries = FORMATS[old].read(data)

@@ -219,9 +219,8 @@ class SummaryCollector(Callback):
         export_options: Any = None,
     ):
         super().__init__()
-        check_value(
-            collect_freq, isinstance(collect_freq, int) and collect_freq > 0, "be positive", "collect_freq", "SummaryCollector"
-        )
+        fits = isinstance(collect_freq, int) and collect_freq > 0
+        check_value(collect_freq, fits, "be positive", "collect_freq", "SummaryCollector")
         chosen = collect_specified_data or {}
         self._freq = collect_freq
         self._loss = chosen.get("collect_metric", keep_default_action)

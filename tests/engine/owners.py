@@ -80,7 +80,7 @@ class _WithOwnObjects(Owner):
         raise NotImplementedError
 
     def who(self, module):
-        own = any(module is one for one in self.objects())
+        own = any(module is one for one in self.own)
         return f"{'own' if own else 'copy of'} {type(module).__name__}"
 
     def of_weights(self, gradients):
@@ -96,6 +96,7 @@ class _Cells(_WithOwnObjects):
 
     def __init__(self):
         self.net = self.model = self.make()
+        self.own = self.objects()
 
     def objects(self):
         return [cell for _, cell in self.net.cells_and_names()]
@@ -160,6 +161,7 @@ class _Nnx(_WithOwnObjects):
 
     def __init__(self):
         self.module = self.model = self.make()
+        self.own = self.objects()  # now: nnx.jit empties the modules for a moment while hooks are called
 
     def forward(self, params, x):
         return self.module(x)

@@ -4,11 +4,12 @@ import functools
 import re
 import traceback
 
+import jax
 import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import Tensor, nn, ops
+from msjax import Tensor, hooks, nn, ops
 from tests.x64 import X64, present
 
 X = Tensor([1.0, 2.0])
@@ -199,6 +200,8 @@ def broken(*args):
     raise Trouble("mine")
 
 
+BROKEN = f"{__file__}:{broken.__code__.co_firstlineno}"
+
 PLACES = {
     "forward_pre": lambda net: net.one.register_forward_pre_hook(broken),
     "forward": lambda net: net.one.register_forward_hook(broken),
@@ -234,13 +237,47 @@ def test_exceptions_keep_type_and_traceback_and_the_next_pass_is_right(place, ru
     assert np.asarray(X).tolist() == [1.0, 2.0] and X.__jax_array__().tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("kind", ["forward_pre", "forward"])
-def test_exception_of_a_forward_hook_names_the_cell(kind):
+def _graph_mode(net):
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.grad(net)(X)
+
+
+def _functional(jit):
+    def run(net):
+        apply, params, buffers = ms.functionalize(net)
+        jit(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))(X._value)
+        ms.hooks.barrier()
+
+    return run
+
+
+GRADIENT_WAYS = {
+    "PyNative": lambda net: ms.grad(net)(X),
+    "ms.jit": lambda net: ms.jit(ms.grad(net))(X),
+    "graph mode": _graph_mode,
+    "jax": _functional(lambda function: function),
+    "jax.jit": _functional(jax.jit),
+    "hooks.jit": _functional(hooks.jit),
+}
+
+
+@pytest.mark.parametrize("way", GRADIENT_WAYS.values(), ids=GRADIENT_WAYS)
+@pytest.mark.parametrize("kind", ["forward_pre", "forward", "backward_pre", "backward"])
+def test_an_exception_of_a_hook_names_hook_and_cell_once(kind, way):
     net = Net()
     getattr(net.one, f"register_{kind}_hook")(broken)
+    with pytest.raises(Trouble, match="mine") as caught:
+        way(net)
+    (note,) = [note for note in caught.value.__notes__ if "JAX has removed its internal frames" not in note]
+    assert note == f"raised by the {kind.replace('_', ' ')} hook broken ({BROKEN}) of cell Net.block.0 (Scale)"
+
+
+def test_an_exception_of_a_gradient_hook_names_it():
+    x = ops.ones(2)
+    x.register_hook(broken)
     with pytest.raises(Trouble) as caught:
-        net(X)
-    assert caught.value.__notes__ == ["in cell Net.block.0 (Scale)"]
+        ms.grad(lambda x: x * 2)(x)
+    assert caught.value.__notes__ == [f"raised by the Tensor hook broken ({BROKEN})"]
 
 
 @pytest.mark.parametrize("kind", ["forward_pre", "forward", "backward_pre", "backward"])
@@ -304,7 +341,8 @@ def test_one_exception_object_raised_again_and_again():
     for _ in range(3):
         with pytest.raises(Trouble):
             net(X)
-    assert error.__notes__ == ["in cell Net.block.0 (Scale)"]
+    (note,) = error.__notes__
+    assert note.startswith("raised by the forward hook ") and note.endswith(" of cell Net.block.0 (Scale)")
 
 
 def test_generator_exit_and_system_exit_pass():

@@ -134,3 +134,12 @@ def test_linear_probes():
         hooks.linear_probe([(x, labels * 2)], classes=2)
     with pytest.raises(ValueError, match=r"a batch should be \(rows, features\) and \(rows,\), but got"):
         hooks.linear_probe([(x, y)], classes=2)
+
+
+def test_a_linear_probe_of_rows_on_several_devices():
+    mesh = jax.make_mesh((len(jax.devices()),), ("d",))
+    x, y = np.random.default_rng(0).normal(size=(16, 2)).astype("float32"), np.arange(16.0, dtype="float32")[:, None]
+    along = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("d"))
+    with jax.set_mesh(mesh):
+        found = hooks.linear_probe([(jax.device_put(x, along), jax.device_put(y, along))])
+    close(found.kernel, hooks.linear_probe([(x, y)]).kernel)

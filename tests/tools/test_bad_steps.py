@@ -85,6 +85,51 @@ def test_skipped_steps_of_functions():
     assert not np.array_equal(before, model.kernel[...])
 
 
+@pytest.mark.parametrize("checks", [(), "all"])
+def test_what_a_guarded_step_writes_to_nnx_objects(checks):
+    def made():
+        model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+        optimizer = nnx.Optimizer(model, optax.adam(0.1), wrt=nnx.Param)
+        return model, optimizer, nnx.metrics.Average(), nnx.Rngs(noise=1), nnx.Variable(jnp.zeros(()))
+
+    def step(model, optimizer, metric, rngs, count, x):
+        x = x + rngs.noise.normal(x.shape, x.dtype)
+        loss, gradients = nnx.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
+        optimizer.update(model, gradients)
+        metric.update(values=loss)
+        count[...] += 1
+        return loss
+
+    guarded, plain, x = made(), made(), jnp.ones((3, 2), "float32")
+    watched = guard(step, checks=checks)
+    for _ in range(3):
+        np.testing.assert_allclose(watched(*guarded, x), step(*plain, x), rtol=1e-5)
+    with pytest.raises(Fault, match="argument x was wrong"):
+        watched(*guarded, x * np.nan)
+    assert guarded[1].step[...] == plain[1].step[...] == 3 and guarded[4][...] == 3
+    np.testing.assert_allclose(guarded[2].compute(), plain[2].compute(), rtol=1e-5)
+    np.testing.assert_allclose(guarded[0].kernel[...], plain[0].kernel[...], rtol=1e-4)
+
+
+class NoPytree(nnx.Module, pytree=False):
+    def __init__(self):
+        self.layers = [nnx.Linear(2, 1, rngs=nnx.Rngs(0))]
+
+    def __call__(self, x):
+        return self.layers[0](x)
+
+
+def test_a_module_that_is_no_pytree():
+    model, x = NoPytree(), jnp.ones((1, 2), "float32")
+    with pytest.raises(TypeError, match="should be no nnx module with pytree=False"):
+        guard(lambda model, x: model(x).sum())(model, x)
+    model.layers[0].bias[...] *= np.nan
+    with pytest.raises(Fault) as raised, guard(model):
+        nnx.jit(lambda model, x: model(x).sum())(model, x)
+        ms.hooks.barrier()
+    assert raised.value.path == "layers.0"
+
+
 @pytest.mark.long
 def test_bundle_replayed_in_another_process(tmp_path):
     file = str(tmp_path / "made" / "crash.npz")

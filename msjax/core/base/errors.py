@@ -52,8 +52,8 @@ def shorten(error: BaseException, keep: int = 0) -> None:
     error.__traceback__ = last
 
 
-def has_note(error: BaseException, begins: str) -> bool:
-    """Whether an exception has a note that begins so."""
+def has_note(error: BaseException, begins: str | tuple[str, ...]) -> bool:
+    """Whether an exception has a note that begins so, or with one of these."""
     return any(note.startswith(begins) for note in getattr(error, "__notes__", ()))
 
 

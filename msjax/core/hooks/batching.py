@@ -249,7 +249,8 @@ class CallbackBatch(Callbacks):
         """The result of the outermost call of a Cell where jax traces a program, or a loop or transformation within, which depends on the
         calls of hooks within, also of those that saw what no result depends on. Where the values are known, hooks are called at once."""
         outer = STATE.delivery.batch
-        if not staged() or not (STATE.delivery is NOW if outer is None else outer.is_elsewhere()):
+        begins = STATE.delivery is NOW if outer is None else outer.is_elsewhere()
+        if not begins or not staged():  # in this order: to ask whether jax records is a step of the program
             return call()
         with CallbackBatch() as calls:
             if outer is not None:

@@ -118,7 +118,12 @@ class Delivery:
         """
         if ACTIVITY.callbacks:
             barrier()  # hooks of a loop before this one
-        check_observer_result(frame.call(fn, given), place, fn)
+        try:
+            result = frame.call(fn, given)
+        except Exception as error:
+            place.note(error, fn)
+            raise
+        check_observer_result(result, place, fn)
         return carried
 
     def before_loop(self, values: ValueKind, tree: PyTree) -> PyTree:
@@ -137,7 +142,11 @@ class _Now(Delivery):
     ) -> tuple[Any, Any]:
         if ACTIVITY.callbacks:
             barrier()  # hooks of a loop before this one
-        return frame.call(hook.fn, given), carried
+        try:
+            return frame.call(hook.fn, given), carried
+        except Exception as error:
+            HookPlace.within(kind.text, frame.owners).note(error, hook.fn)
+            raise
 
     def settle(self) -> None:
         if ACTIVITY.callbacks:
@@ -170,11 +179,11 @@ class TracedDelivery(Delivery):
     ) -> PyTree:  # fmt: skip
         values = frame.values
         leaves, treedef, at = values.find(given)
-        traced = {i: array for i in at if is_tracer(array := values.raw(leaves[i]))}
-        if all(known_value(array) is not None for array in traced.values()) and (traced or not staged()):
+        known = {i: known_value(array) for i in at if is_tracer(array := values.raw(leaves[i]))}
+        if all(array is not None for array in known.values()) and (known or not staged()):
             # An eager jax.grad: the values are there.
-            for i, array in traced.items():
-                leaves[i] = values.made(known_value(array))
+            for i, array in known.items():
+                leaves[i] = values.made(array)
             return super().observe(frame, fn, jax.tree.unflatten(treedef, leaves), place, carried)
         if STATE.trace is not None:
             STATE.trace.observed(fn, [first() for first in frame.head()], place)
@@ -211,6 +220,9 @@ class TracedDelivery(Delivery):
             raise HookNeedsValue(
                 _SPLIT.format(what=place.sentence(fn), error=str(error).split("\n", 1)[0], values=values)
             ) from error
+        except Exception as error:
+            place.note(error, fn)
+            raise
         if attempt is not None:
             nothing = values.is_nothing(result)
             changed = (nothing or result is carried) and attempt.undo()

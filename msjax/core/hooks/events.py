@@ -141,9 +141,19 @@ class HookCall(Event):
         self._call(self.hook().fn, arrays)
 
     def _call(self, fn, arrays):
-        result = fn(*self.args.fill(arrays))
+        given = self.args.fill(arrays)
+        try:
+            result = fn(*given)
+        except Exception as error:
+            self.note(error, fn)
+            raise
         if result is not None:
             check_observer_result(result, self.place, fn)
+
+    def note(self, error: Exception, fn: Callable[..., Any]) -> None:
+        """Name the user's hook in a note of an exception that it has raised."""
+        if self.observes:
+            self.place.note(error, fn)
 
     def present(self) -> Callable[[Sequence[Any]], None]:
         return self if self.slot is None else functools.partial(self._call, self.slot.hook().fn)

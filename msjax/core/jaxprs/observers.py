@@ -106,7 +106,12 @@ class AfterRun:
             for entry, fill in self._entries:
                 if fill is not None:
                     fn = next(fns)
-                    found = fn(*fill(outputs))
+                    given = fill(outputs)
+                    try:
+                        found = fn(*given)
+                    except Exception as error:
+                        entry.note(error, fn)
+                        raise
                     if found is not None:
                         check_observer_result(found, entry.place, fn)
                 else:

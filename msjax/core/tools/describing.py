@@ -35,15 +35,11 @@ def hooks_of(cell: Any) -> dict[str, Any]:
         return tools.hooks_of(cell)
     site = cell if isinstance(cell, HookSite) else vars(cell).get(SITE)
     # Hooks of methods other than ``__call__`` are "forward of attend" and the like.
-    return (
-        {}
-        if site is None
-        else {
-            kind if method == "__call__" else f"{kind} of {method}": names
-            for method, table in site.tables.items()
-            for kind, names in names_of(table).items()
-        }
-    )
+    return {
+        kind if method == "__call__" else f"{kind} of {method}": names
+        for method, table in ({} if site is None else site.tables).items()
+        for kind, names in names_of(table).items()
+    }
 
 
 def names_of(table: HookTable) -> dict[str, list[str]]:

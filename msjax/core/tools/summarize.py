@@ -38,12 +38,8 @@ class SummaryRow:
 
     def texts(self) -> tuple[str, str, str, str, str]:
         """The row's cells as text."""
-        if self.outputs is None:
-            output = "not called"
-        else:
-            output = ", ".join(f"{dtype} {list(shape)}" for shape, dtype in self.outputs)
-        if self.calls > 1:
-            output += f" x{self.calls}"
+        shown = "not called" if self.outputs is None else ", ".join(f"{dtype} {list(shape)}" for shape, dtype in self.outputs)
+        output = f"{shown} x{self.calls}" if self.calls > 1 else shown
         return self.label, self.cls_name, output, _count(self.trainable, self.other), self.hooks
 
 

@@ -19,9 +19,8 @@ class ZipDataset(Dataset):
     """What `zip` and `Dataset.zip` give."""
 
     def __init__(self, datasets: Sequence[Dataset]):
-        self._inputs: tuple[Dataset, ...] = check_kind(
-            datasets, isinstance(datasets, tuple), "be a tuple of datasets", "datasets", "zip"
-        )
+        fits = isinstance(datasets, tuple)
+        self._inputs: tuple[Dataset, ...] = check_kind(datasets, fits, "be a tuple of datasets", "datasets", "zip")
         if len(datasets) < 2:
             raise ValueError(f"For 'zip', there should be at least two datasets, but got {len(datasets)}.")
         for dataset in datasets:

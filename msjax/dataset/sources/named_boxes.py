@@ -131,13 +131,8 @@ _VOC = {"Segmentation": ("target",), "Detection": ("bbox", "label", "difficult",
 
 def _voc_columns(o):
     who, task = "VOCDataset", check_one_of(o["task"], tuple(_VOC), "task", "VOCDataset")
-    check_value(
-        o["class_indexing"],
-        o["class_indexing"] is None or task == "Detection",
-        "be None but for Detection",
-        "class_indexing",
-        who,
-    )
+    fits = o["class_indexing"] is None or task == "Detection"
+    check_value(o["class_indexing"], fits, "be None but for Detection", "class_indexing", who)
     check_value(o["usage"], os.path.isfile(_voc_list(o)), f"name a file, as {_voc_list(o)} would be", "usage", who)
     return ("image", *_VOC[task])
 

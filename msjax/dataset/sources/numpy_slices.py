@@ -50,9 +50,8 @@ class NumpySlicesDataset(MappableDataset):
         shard_id: int | None = None,
     ):  # fmt: skip
         who = "NumpySlicesDataset"
-        check_kind(
-            data, isinstance(data, (list, tuple, dict, np.ndarray, Tensor)), "be a list, tuple, dict or array", "data", who
-        )
+        fits = isinstance(data, (list, tuple, dict, np.ndarray, Tensor))
+        check_kind(data, fits, "be a list, tuple, dict or array", "data", who)
         names = None if column_names is None else check_columns(column_names, "column_names", who)
         columns = list(data.values()) if isinstance(data, dict) else list(data) if isinstance(data, tuple) else [data]
         own = list(data) if isinstance(data, dict) else [f"column_{i}" for i in range(len(columns))]

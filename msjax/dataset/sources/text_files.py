@@ -184,9 +184,8 @@ class CSVDataset(RowsOfFiles):
         self._kinds = None
         if column_defaults is not None:
             for value in check_list(column_defaults, "column_defaults", who):
-                check_kind(
-                    value, is_int(value) or isinstance(value, (float, str)), "hold int, float and str", "column_defaults", who
-                )
+                fits = is_int(value) or isinstance(value, (float, str))
+                check_kind(value, fits, "hold int, float and str", "column_defaults", who)
             self._kinds = [np.int32 if is_int(v) else np.float32 if isinstance(v, float) else str for v in column_defaults]
         self._delimiter, self._given = field_delim, column_names
         super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)

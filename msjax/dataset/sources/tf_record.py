@@ -61,9 +61,8 @@ class TFRecordDataset(RowsOfFiles):
         known: Schema | None = Schema(schema) if isinstance(schema, str) else schema
         if known is not None:
             check_type(known, Schema, "schema", who)
-        check_value(
-            compression_type, compression_type in (None, *_COMPRESSIONS), f"be one of {_COMPRESSIONS}", "compression_type", who
-        )
+        fits = compression_type in (None, *_COMPRESSIONS)
+        check_value(compression_type, fits, f"be one of {_COMPRESSIONS}", "compression_type", who)
         self._schema, self._compression = known, compression_type or ""
         self._wanted = None if columns_list is None else check_columns(columns_list, "columns_list", who)
         self._equal = check_bool(shard_equal_rows, "shard_equal_rows", who)

@@ -21,9 +21,8 @@ class TextTransform(Transform):
     def __call__(self, *values: Any) -> Any:
         arrays = [as_value(value) for value in values]
         for array in arrays:
-            check_data(
-                array, not isinstance(array, dict) and array.dtype.kind == "U", "the input should be text", type(self).__name__
-            )
+            fits = not isinstance(array, dict) and array.dtype.kind == "U"
+            check_data(array, fits, "the input should be text", type(self).__name__)
         return super().__call__(*arrays)
 
     def _one(self, array) -> str:

@@ -130,13 +130,8 @@ class Ngram(TextTransform):
         lengths = [n] if is_int(n) else check_list(n, "n", "Ngram")
         self.n: list[int] = [check_int(length, "n", "Ngram", low=1) for length in lengths]
         for name, pad in (("left_pad", left_pad), ("right_pad", right_pad)):
-            check_kind(
-                pad,
-                isinstance(pad, tuple) and len(pad) == 2 and isinstance(pad[0], str) and is_int(pad[1]),
-                "be (str, int)",
-                name,
-                "Ngram",
-            )
+            fits = isinstance(pad, tuple) and len(pad) == 2 and isinstance(pad[0], str) and is_int(pad[1])
+            check_kind(pad, fits, "be (str, int)", name, "Ngram")
             check_int(pad[1], name, "Ngram", low=0)
         self.left_pad, self.right_pad = left_pad, right_pad
         self.separator: str = check_str(separator, "separator", "Ngram")

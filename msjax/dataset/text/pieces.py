@@ -151,9 +151,8 @@ class SentencePieceTokenizer(TextTransform):
 
     def __init__(self, mode: str | SentencePieceVocab, out_type: SPieceTokenizerOutType):
         who = "SentencePieceTokenizer"
-        check_kind(
-            mode, isinstance(mode, (str, os.PathLike, SentencePieceVocab)), "be a path or a SentencePieceVocab", "mode", who
-        )
+        fits = isinstance(mode, (str, os.PathLike, SentencePieceVocab))
+        check_kind(mode, fits, "be a path or a SentencePieceVocab", "mode", who)
         self.out_type: SPieceTokenizerOutType = check_enum(out_type, SPieceTokenizerOutType, "out_type", who)
         given = {"model_proto": mode.model} if isinstance(mode, SentencePieceVocab) else {"model_file": os.fspath(mode)}
         try:

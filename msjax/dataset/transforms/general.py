@@ -118,13 +118,8 @@ class Fill(Transform):
     """
 
     def __init__(self, fill_value: ArrayLike):
-        check_kind(
-            fill_value,
-            isinstance(fill_value, (int, float, str, bytes, np.generic)),
-            "be a number, str or bytes",
-            "fill_value",
-            "Fill",
-        )
+        fits = isinstance(fill_value, (int, float, str, bytes, np.generic))
+        check_kind(fill_value, fits, "be a number, str or bytes", "fill_value", "Fill")
         self.fill_value = fill_value
 
     def _apply(self, array):
@@ -226,9 +221,8 @@ class Mask(Transform):
 
     def __init__(self, operator: Relational, constant: Number | str, dtype: Type | None = bool_):
         check_enum(operator, Relational, "operator", "Mask")
-        check_kind(
-            constant, isinstance(constant, (int, float, str, bytes, np.generic)), "be a number or a str", "constant", "Mask"
-        )
+        fits = isinstance(constant, (int, float, str, bytes, np.generic))
+        check_kind(constant, fits, "be a number or a str", "constant", "Mask")
         self.operator, self.constant, self.dtype = operator, constant, numpy_dtype(dtype, "dtype", "Mask")
 
     def _apply(self, array):

@@ -104,9 +104,8 @@ class HsvToRgb(ImageTransform):
 
     def _check_array(self, array):
         axis = -1 if self.is_hwc else -3
-        check_data(
-            array, array.ndim in (3, 4) and array.shape[axis] == 3, "the image should have three channels", type(self).__name__
-        )
+        fits = array.ndim in (3, 4) and array.shape[axis] == 3
+        check_data(array, fits, "the image should have three channels", type(self).__name__)
 
     def _apply(self, image):
         axis = -1 if self.is_hwc else -3

@@ -264,9 +264,8 @@ class UniformAugment(ImageTransform):
         for number, one in enumerate(check_list(transforms, "transforms", who)):
             check_kind(one, callable(one), "be callable", f"transforms[{number}]", who)
         self.num_ops: int = check_int(num_ops, "num_ops", who, low=1, high=2**24)
-        check_value(
-            num_ops, num_ops <= len(transforms), f"be at most the number of transforms, {len(transforms)}", "num_ops", who
-        )
+        fits = num_ops <= len(transforms)
+        check_value(num_ops, fits, f"be at most the number of transforms, {len(transforms)}", "num_ops", who)
         self.transforms: list[Any] = transforms
 
     def _apply(self, image):

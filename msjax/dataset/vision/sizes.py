@@ -285,9 +285,8 @@ class RandomCropDecodeResize(RandomResizedCrop):
     _takes = ("array",)
 
     def _check_array(self, array):
-        check_data(
-            array, array.ndim == 1 and array.dtype == np.uint8, "the image should be a vector of uint8", "RandomCropDecodeResize"
-        )
+        fits = array.ndim == 1 and array.dtype == np.uint8
+        check_data(array, fits, "the image should be a vector of uint8", "RandomCropDecodeResize")
 
     def _apply(self, image):
         return super()._apply(decode_image(image.tobytes()))

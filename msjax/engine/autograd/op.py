@@ -80,17 +80,17 @@ class Op:
         made_of: Hashable = None,
     ):
         self.name: str = name
-        self.fn = fn
+        self.fn: Callable[..., Any] = fn
         self.int_grad: bool | tuple[int, ...] = int_grad
         self.differentiable: bool = differentiable
-        self.shape_error = shape_error
+        self.shape_error: type[Exception] = shape_error
         self.runs_cells: bool = runs_cells
-        self.made_of = made_of
-        self.jit = jit
+        self.made_of: Hashable = made_of
+        self.jit: Callable[..., Any] | None = jit
         self.accumulation_order: tuple[int, ...] | None = None
         own = weakref.proxy(self)  # so that an operator that is made for one call goes with it, and what it holds
-        self.programs = ProgramCache(lambda static: own.bind(static), jit, name)
-        self.forwards = ProgramCache(lambda key: own.forward_fn(key), jit, name)
+        self.programs: ProgramCache = ProgramCache(lambda static: own.bind(static), jit, name)
+        self.forwards: ProgramCache = ProgramCache(lambda key: own.forward_fn(key), jit, name)
         self._derived: dict[Hashable, Op] = {}
 
     def __repr__(self) -> str:

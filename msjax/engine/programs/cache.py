@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import jax.core
@@ -24,7 +24,7 @@ from msjax.engine.programs.signature import NUMBERS, OtherCall, SignatureKey, sh
 from msjax.engine.programs.store import STORE
 
 
-class ProgramCache(dict):
+class ProgramCache(dict[Any, Any]):
     """The compiled programs of a family of functions, by key. An absent one is compiled when it is called.
 
     `CacheLimit` bounds how many there are.
@@ -46,8 +46,8 @@ class ProgramCache(dict):
         *,
         description: str | None = None,
     ):
-        self.function = function
-        self.jit = jit
+        self.function: Callable[[Any], Callable[..., Any]] = function
+        self.jit: Callable[..., Any] | None = jit
         self.name: str = name
         self.description: str | None = description
 
@@ -66,7 +66,7 @@ class ProgramCache(dict):
             shapes = [v if v.__class__ in NUMBERS else shape_of(v) for v in values]
             AHEAD.submit((id(self), key), lambda: PendingProgram(self, key).first_call(shapes, ahead=True))
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError("compiled programs can't be copied")
 
 

@@ -168,6 +168,8 @@ def _bytes(aval):
 # reductions: LSTM 1.07 to 1.17, U-Net 1.24 to 1.49, transformer 1.18.
 # Tried for steps with observers, and not safe: barriers behind what hooks see that last until XLA emits code (`xla_disable_hlo_passes` with
 # "cse_barrier_expander"): XLA ends the process where one lies in a loop or a branch. `jax_slots.from_memory` does the same safely.
+# Tried for PyNative steps: jax's `jax_cpu_enable_async_dispatch` off: 20 dense layers forward and back 0.7 of the time, but LeNet-5 with one image no
+# less (2.6 to 3.3 ms each way, beside others).
 # Tried for the step of MobileNetV3-small, which LLVM compiles for 6 of 7 s of the processor, and not worth it:
 # * XNNPACK's and YNNPACK's fusions (8.1 and 12.5 s where the options below take 7.4), newer code in four pieces (12.9), vectors of 128 bits
 #   (9.9); AVX2 only, 512 bits, no metadata on aliases, other numbers of pieces, no checks of emitted code: within the noise;

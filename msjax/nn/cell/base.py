@@ -303,5 +303,5 @@ GLOBAL.changed = _global_hooks_changed
 def _name_cell(error, owners):
     """Add a note with the cell's path to an exception, in the innermost cell that it leaves; of a report, leave out the way there."""
     shorten(error)
-    if not has_note(error, "in cell "):
+    if not has_note(error, ("in cell ", "raised by ")):
         error.add_note(f"in cell {cell_path(owners)}")

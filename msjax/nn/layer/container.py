@@ -327,9 +327,8 @@ class CellDict(Cell):
         else:
             raise TypeError(f"For 'CellDict', the cells should be a dict or an iterable of pairs, but got {describe(cells)}.")
         for pair in pairs:
-            check_value(
-                pair, isinstance(pair, (tuple, list)) and len(pair) == 2, "be a (name, cell) pair", "every item", "CellDict"
-            )
+            fits = isinstance(pair, (tuple, list)) and len(pair) == 2
+            check_value(pair, fits, "be a (name, cell) pair", "every item", "CellDict")
             self[pair[0]] = pair[1]
 
     def construct(self, *inputs: Any) -> Any:

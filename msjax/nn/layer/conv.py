@@ -85,9 +85,8 @@ class _Conv(Cell):
         self.dilation = lead + self._dilations
         self.data_format: str = check_value(data_format, data_format == _FORMATS[n], f"be '{_FORMATS[n]}'", "data_format", who)
         check_kind(padding, n != 1 or (isinstance(padding, int) and not isinstance(padding, bool)), "be an int", "padding", who)
-        check_value(
-            padding, not isinstance(padding, (tuple, list)) or len(padding) == 2 * n, f"be an int or {2 * n} ints", "padding", who
-        )
+        fits = not isinstance(padding, (tuple, list)) or len(padding) == 2 * n
+        check_value(padding, fits, f"be an int or {2 * n} ints", "padding", who)
         check_str(pad_mode, "pad_mode", who)
         self._padding = padding
         self._pads = conv_pads(pad_mode, padding, n, who)

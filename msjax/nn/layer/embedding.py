@@ -189,9 +189,8 @@ class EmbeddingExt(Cell):
             if padding_idx is not None:
                 table[padding_idx] = 0
         else:
-            check_value(
-                _weight, tuple(check_tensor(_weight, "_weight", who).shape) == shape, f"have shape {shape}", "_weight", who
-            )
+            fits = tuple(check_tensor(_weight, "_weight", who).shape) == shape
+            check_value(_weight, fits, f"have shape {shape}", "_weight", who)
             table = _weight
         self.weight: Parameter = Parameter(table, name="weight", requires_grad=not check_bool(_freeze, "_freeze", who))
 
@@ -294,9 +293,8 @@ class EmbeddingLookup(Cell):
         self.sparse: bool = check_bool(sparse, "sparse", who)
         if target == "CPU" and not sparse:
             raise ValueError(f"For '{who}', 'sparse' should be True with target 'CPU', but got False.")
-        check_value(
-            max_norm, max_norm is None or check_type(max_norm, float, "max_norm", who) > 0, "be positive", "max_norm", who
-        )
+        fits = max_norm is None or check_type(max_norm, float, "max_norm", who) > 0
+        check_value(max_norm, fits, "be positive", "max_norm", who)
         self.max_norm = max_norm
         self.embedding_table: Parameter = Parameter(
             initializer(param_init, (vocab_size, embedding_size), dtype), name="embedding_table"

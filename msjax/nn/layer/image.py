@@ -16,7 +16,7 @@ from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import joining
 from msjax.ops.function.image_func import pixels, resizing
-from msjax.ops.function.image_func.patches import extract_image_patches
+from msjax.ops.function.image_func.pixels import extract_image_patches
 from msjax.ops.function.math_func import arithmetic, elementary, elementwise, reduction
 from msjax.ops.function.nn_func import convolution, pooling
 

@@ -55,9 +55,8 @@ class LayerNorm(Cell):
         gamma_init: InitLike = "ones", beta_init: InitLike = "zeros", epsilon: float = 1e-7, dtype: Type = mstype.float32,
     ):  # fmt: skip
         super().__init__()
-        check_kind(
-            normalized_shape, isinstance(normalized_shape, (tuple, list)), "be a tuple or list", "normalized_shape", "LayerNorm"
-        )
+        fits = isinstance(normalized_shape, (tuple, list))
+        check_kind(normalized_shape, fits, "be a tuple or list", "normalized_shape", "LayerNorm")
         check_value(normalized_shape, normalized_shape, "not be empty", "normalized_shape", "LayerNorm")
         self.normalized_shape: tuple[int, ...] = tuple(normalized_shape)
         self.begin_norm_axis = begin_norm_axis
@@ -149,9 +148,8 @@ class GroupNorm(Cell):
         super().__init__()
         self.num_groups: int = check_positive_int(num_groups, "num_groups", "GroupNorm")
         self.num_channels: int = check_positive_int(num_channels, "num_channels", "GroupNorm")
-        check_value(
-            num_groups, not num_channels % num_groups, f"divide 'num_channels', {num_channels}", "num_groups", "GroupNorm"
-        )
+        fits = not num_channels % num_groups
+        check_value(num_groups, fits, f"divide 'num_channels', {num_channels}", "num_groups", "GroupNorm")
         self.eps: float = check_number(eps, "eps", "GroupNorm")
         check_bool(affine, "affine", "GroupNorm")
         self.gamma: Parameter = Parameter(initializer(gamma_init, num_channels, dtype), name="gamma", requires_grad=affine)

@@ -41,9 +41,8 @@ class Pad(Cell):
         self.mode: str = check_one_of(mode, ("CONSTANT", "REFLECT", "SYMMETRIC"), "mode", "Pad")
 
     def construct(self, x: Tensor) -> Tensor:
-        check_value(
-            self.paddings, len(self.paddings) == x.ndim, f"have {x.ndim} pairs for an input of shape {x.shape}", "paddings", "Pad"
-        )
+        fits = len(self.paddings) == x.ndim
+        check_value(self.paddings, fits, f"have {x.ndim} pairs for an input of shape {x.shape}", "paddings", "Pad")
         if self.mode == "CONSTANT":
             return pad_constant(x, 0, self.paddings)
         return pad_mirrored(x, self.paddings, self.mode.lower())

@@ -30,9 +30,8 @@ class Softmax(Cell):
 
     def __init__(self, axis: Axes = -1):
         super().__init__()
-        check_kind(
-            axis, not isinstance(axis, bool) and isinstance(axis, (int, tuple, list)), "be an int or a tuple", "axis", "Softmax"
-        )
+        fits = not isinstance(axis, bool) and isinstance(axis, (int, tuple, list))
+        check_kind(axis, fits, "be an int or a tuple", "axis", "Softmax")
         self.axis = axis
 
     def construct(self, input: Tensor) -> Tensor:

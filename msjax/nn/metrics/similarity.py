@@ -128,9 +128,7 @@ class BleuScore(Metric):
         self._check_updated(self._updated)
         if self._matched.min() == 0:
             return 0.0
-        if self.smooth:
-            precision = (self._matched + 1) / (self._there + 1)
-        else:
-            precision = self._matched / self._there
+        smooth = 1 if self.smooth else 0
+        precision = (self._matched + smooth) / (self._there + smooth)
         penalty = 1.0 if self._length > self._reference_length else math.exp(1 - self._reference_length / self._length)
         return float(penalty * math.exp(np.log(precision).mean()))

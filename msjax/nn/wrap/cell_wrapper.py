@@ -136,13 +136,8 @@ class ForwardValueAndGrad(Cell):
         sens_param: bool = False,
     ):
         super().__init__(auto_prefix=False)
-        check_kind(
-            network,
-            isinstance(network, (Cell, types.FunctionType, types.MethodType)),
-            "be a Cell or function",
-            "network",
-            "ForwardValueAndGrad",
-        )
+        fits = isinstance(network, (Cell, types.FunctionType, types.MethodType))
+        check_kind(network, fits, "be a Cell or function", "network", "ForwardValueAndGrad")
         for name, flag in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
             check_bool(flag, name, "ForwardValueAndGrad")
         if get_by_list and weights is None and not isinstance(network, Cell):

@@ -11,7 +11,6 @@ from msjax.core.base.typing import Axes
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.image_func import boxes, grids, pixels, resizing
-from msjax.ops.function.image_func.patches import extract_image_patches
 from msjax.ops.primitive import Form, OfInputX, OfX
 
 __all__ = [
@@ -167,26 +166,6 @@ class GridSampler3D(_GridSampler, of=grids.grid_sample, interpolation_mode="mode
 # ---- rearranging
 
 
-def _depth_to_space(x: Tensor, block_size: int) -> Tensor:
-    """Channels spread over space, by blocks: (N, C * b * b, H, W) to (N, C, H * b, W * b).
-
-    Args:
-        x (Tensor): of shape (N, C * b * b, H, W).
-        block_size (int): b.
-    """
-    return apply(pixels.DEPTH_TO_SPACE, (x,), (block_size,))
-
-
-def _space_to_depth(x: Tensor, block_size: int) -> Tensor:
-    """The inverse of `DepthToSpace`: (N, C, H * b, W * b) to (N, C * b * b, H, W).
-
-    Args:
-        x (Tensor): of shape (N, C, H * b, W * b).
-        block_size (int): b.
-    """
-    return apply(pixels.SPACE_TO_DEPTH, (x,), (block_size,))
-
-
 class SpaceToBatchND(OfInputX, of=pixels.space_to_batch_nd, block_shape="block_size"):
     block_shape: int | Sequence[int]
     paddings: Sequence[int]
@@ -241,7 +220,7 @@ class ExtractImagePatches(Form):
 
     def __call__(self, input_x: TensorLike) -> Tensor:
         windows = [freeze(getattr(self, key))[2:] for key in ("ksizes", "strides", "rates")]
-        return extract_image_patches(input_x, *windows, self.padding.upper() == "SAME")
+        return pixels.extract_image_patches(input_x, *windows, self.padding.upper() == "SAME")
 
 
 # ---- boxes
@@ -256,8 +235,8 @@ class IOU(Form, of=boxes.iou):
 
 # fmt: off
 class CheckValid(Form): __call__ = staticmethod(boxes.check_valid)
-class DepthToSpace(OfX, of=_depth_to_space): block_size: int
-class SpaceToDepth(OfX, of=_space_to_depth): block_size: int
+class DepthToSpace(OfX, of=pixels.depth_to_space): block_size: int
+class SpaceToDepth(OfX, of=pixels.space_to_depth): block_size: int
 class ChannelShuffle(OfX, of=pixels.channel_shuffle, group="groups"): group: int
 # fmt: on
 

@@ -126,9 +126,8 @@ class ModelCheckpoint(Callback):
         super().__init__()
         fits = callable(prefix) or (isinstance(prefix, str) and prefix and "/" not in prefix)
         self._given_prefix = check_value(prefix, fits, "be a str without '/'", "prefix", "ModelCheckpoint")
-        check_kind(
-            config, config is None or isinstance(config, CheckpointConfig), "be a CheckpointConfig", "config", "ModelCheckpoint"
-        )
+        fits = config is None or isinstance(config, CheckpointConfig)
+        check_kind(config, fits, "be a CheckpointConfig", "config", "ModelCheckpoint")
         self._directory = os.path.abspath(directory or os.getcwd())
         self._config = config or CheckpointConfig()
         self._prefix = None

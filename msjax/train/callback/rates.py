@@ -155,9 +155,8 @@ class ReduceLROnPlateau(_Watching):
         min_lr: float = 0,
     ):
         super().__init__(monitor, min_delta, patience, verbose, mode)
-        check_value(
-            factor, isinstance(factor, float) and 0 < factor < 1, "be a float between 0 and 1", "factor", "ReduceLROnPlateau"
-        )
+        fits = isinstance(factor, float) and 0 < factor < 1
+        check_value(factor, fits, "be a float between 0 and 1", "factor", "ReduceLROnPlateau")
         for name, value in (("cooldown", cooldown), ("min_lr", min_lr)):
             check_value(value, is_number(value) and value >= 0, "be a number, not negative", name, "ReduceLROnPlateau")
         self.factor, self.cooldown, self.min_lr = factor, cooldown, min_lr

@@ -6,6 +6,7 @@ it out of all results (`where(n == 0, 0, x // n)`), nothing was wrong.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -170,12 +171,7 @@ class Checks:
         frames = [] if (tb := jax_slots.traceback_of(eqn)) is None else tb.frames
         if traceback is not None:
             # The lines of jax's own function; those that have called it may be others than those of its first trace.
-            inner = []
-            for frame in frames:
-                if not is_own(frame.file_name):
-                    break
-                inner.append(frame)
-            frames = [*inner, *traceback.frames]
+            frames = [*itertools.takewhile(lambda frame: is_own(frame.file_name), frames), *traceback.frames]
         return not is_meant(frames)
 
 

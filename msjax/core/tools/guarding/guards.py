@@ -43,8 +43,8 @@ def guard(
     ``ms.hooks.jit``, the flags are outputs of the program, and the fault is raised when it has run.
 
     Of a function of jax arrays, such as a step of training that would be compiled by jax.jit or nnx.jit, it is a function to call in its
-    place: it is compiled, its results and the state of nnx modules among its arguments are looked at, and, if one is wrong, the
-    operation is found as by `find_nan`, and the modules keep the state that they had.
+    place: it is compiled, its results and the state of nnx modules, optimizers and other objects among its arguments are looked at, and,
+    if one is wrong, the operation is found as by `find_nan`, and the objects keep the state that they had.
 
     Args:
         model: a Cell, an nnx module, a model that `hooks.hooked` made, or a function of jax arrays.

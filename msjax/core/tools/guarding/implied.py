@@ -65,15 +65,11 @@ class _Implied:
     def look_at(self, jaxpr: Any, roots: dict[Any, Roots]) -> list[Roots]:
         """The roots of what a jaxpr returns, from those of its inputs; none of its other variables is known."""
 
-        def of(v):
-            return (
-                self.of_constant(v.val)
-                if isinstance(v, jex.Literal)
-                else roots.get(v, None if v not in self.numbers else _one(v))
-            )
+        def itself(v):
+            return frozenset((self.numbers[v],)) if v in self.numbers else None
 
-        def _one(v):
-            return frozenset((self.numbers[v],))
+        def of(v):
+            return self.of_constant(v.val) if isinstance(v, jex.Literal) else roots.get(v, itself(v))
 
         for eqn in jaxpr.eqns:
             for v, found in zip(eqn.outvars, self._results(eqn, [of(v) for v in eqn.invars])):
@@ -84,7 +80,7 @@ class _Implied:
                     self.found.add(v)
                     roots[v] = found
                 else:
-                    roots[v] = _one(v)
+                    roots[v] = itself(v)
         return [of(v) for v in jaxpr.outvars]
 
     def of_constant(self, value: Any) -> Roots:

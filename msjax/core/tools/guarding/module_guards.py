@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import shorten
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.models.found import models_of
@@ -101,9 +102,17 @@ def guarded(
                 "For 'guard', policy='skip' needs to know what a step that is left out returns: state={number of a result: number of the "
                 "argument that it takes the place of}, such as state={0: 0}."
             )
+        modules = _modules(args, kwargs)
+        for module in modules:
+            check_kind(
+                module,
+                not jax.tree_util.all_leaves([module]),
+                "be no nnx module with pytree=False, which jax.jit can't take: `with tools.guard(model):` around a step of nnx.jit does",
+                "an argument of the step",
+                "guard",
+            )
         out, changed, wrong, failed = program(split((args, kwargs)))
         out = join(out)
-        modules = _modules(args, kwargs)
         bad = bool(wrong) or bool(kinds and failed)
         kept = bundle_of_function(args, kwargs, check, kinds) if bad and bundle is not None else None
         if kept is not None and bundle is not None:
@@ -121,7 +130,10 @@ def guarded(
                 kept.write(bundle, fault)
             raise fault
         for module, new in zip(modules, changed):
-            nnx.update(module, nnx.state(new))
+            if isinstance(module, nnx.Variable):
+                module[...] = new[...]
+            else:
+                nnx.update(module, nnx.state(new))
         return out
 
     guard: Any = functools.update_wrapper(run, fn, updated=())
@@ -130,7 +142,7 @@ def guarded(
 
 
 def _checked(fn, args, kwargs, kinds):
-    """(the result, the nnx modules among the arguments as they are then, whether a check has found something), where jax traces."""
+    """(the result, the nnx objects among the arguments as they are then, whether a check has found something), where jax traces."""
     if not kinds:
         return fn(*args, **kwargs), _modules(args, kwargs), False
 
@@ -159,8 +171,9 @@ def _with_arguments(out, args, state):
 
 
 def _modules(args, kwargs):
-    return [m for m in jax.tree.leaves((args, kwargs), is_leaf=_is_module) if _is_module(m)]
+    """The nnx objects that a step may write to: modules, optimizers, metrics, streams of random keys, variables."""
+    return [v for v in jax.tree.leaves((args, kwargs), is_leaf=_is_object) if _is_object(v)]
 
 
-def _is_module(value):
-    return isinstance(value, nnx.Module)
+def _is_object(value):
+    return isinstance(value, (nnx.Pytree, nnx.Variable))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -119,7 +120,7 @@ class PlanRuns:
     def scan(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> Any:
         (body,), steps = bodies_of(step.eqn), scan_steps(step.eqn)
         n_consts, n_carry, _ = map(len, scan_parts(step.eqn, step.ins))
-        length, reverse = len(steps), steps.step < 0
+        length, reverse, lead = len(steps), steps.step < 0, 0 if frame.mapped is None else 1
         if not steps:
             return frame, step.ins[n_consts + out], index
         plan = self.plan(frame, step, body)
@@ -148,31 +149,25 @@ class PlanRuns:
                 if i < n_consts:
                     return frame, step.ins[i], index
                 if i >= n_consts + n_carry:
-                    lead = 1 if frame.mapped is not None else 0
                     return frame, step.ins[i], (*index[:lead], t, *index[lead:])
                 s, j = t + (1 if reverse else -1), i - n_consts
                 if not 0 <= s < length:
                     return frame, step.ins[i], index
-                s = self._far_back(lambda s: at([carries[j]], s)[0], s, range(s, length) if reverse else range(s, -1, -1), index)
+                s = self._far_back(lambda s: at([carries[j]], s)[0], range(s, length) if reverse else range(s, -1, -1), index)
                 return inside(s), plan.outputs[j], index
 
             return find
 
         if out < n_carry:
             return inside(steps[-1]), plan.outputs[out], index
-        lead = 1 if frame.mapped is not None else 0
         return inside(index[lead]), plan.outputs[out], (*index[:lead], *index[lead + 1 :])
 
-    def _far_back(self, before, s, steps, index):
+    def _far_back(self, before, steps, index):
         """The step that first made an element of a state wrong that is carried, `before` a step, from then on without a break;
         of a loop with few steps, the one that is asked for."""
         if len(steps) <= _ONE_BY_ONE:
-            return s
-        for s in steps:
-            value = np.asarray(before(s))
-            if not self.wrong(value[index]):
-                break
-        return s
+            return steps[0]
+        return next((s for s in steps if not self.wrong(np.asarray(before(s))[index])), steps[-1])
 
     def while_loop(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> Any:
         if frame.mapped is not None:
@@ -207,11 +202,9 @@ class PlanRuns:
 
         def back(t):
             def find(i, index):
-                if i < n_body:
+                if i < n_body or not t:
                     return frame, step.ins[n_cond + i], index
-                if not t:
-                    return frame, step.ins[n_cond + i], index
-                s = self._far_back(lambda s: before(s)[i - n_body], t - 1, range(t - 1, -1, -1), index)
+                s = self._far_back(lambda s: before(s)[i - n_body], range(t - 1, -1, -1), index)
                 return inside(s), plan.outputs[i - n_body], index
 
             return find
@@ -348,13 +341,13 @@ class Mapped:
 
     def _of_all(self, axes):
         """For each device, its number among those that differ in some axes of the mesh."""
-        numbers = []
-        for place in self._places:
-            number = 0
-            for axis in axes:
-                number = number * self.mesh.shape[axis] + int(place[axis])
-            numbers.append(number)
-        return numbers
+        return [self._number(device, axes) for device in range(len(self.names))]
+
+    def _number(self, device, axes):
+        number = 0
+        for axis in axes:
+            number = number * self.mesh.shape[axis] + int(self._places[device].get(axis, 0))
+        return number
 
     def _one_for_each(self, axes):
         """The first device of each of those numbers."""
@@ -366,11 +359,8 @@ class Mapped:
         at = []
         for i, size in enumerate(shape):
             axes = spec[i] if i < len(spec) else None
-            number, parts = 0, 1
-            for axis in () if axes is None else (axes,) if isinstance(axes, str) else axes:
-                number = number * self.mesh.shape[axis] + int(self._places[device].get(axis, 0))
-                parts *= self.mesh.shape[axis]
-            at.append(number * (size // parts))
+            axes = () if axes is None else (axes,) if isinstance(axes, str) else axes
+            at.append(self._number(device, axes) * (size // math.prod(self.mesh.shape[axis] for axis in axes)))
         return tuple(at)
 
     def local(self, spec: PartitionSpec, shape: Sequence[int], index: Index) -> Index:

@@ -17,10 +17,10 @@ from msjax.core.tools.fault import Fault, Passed, Statistics
 from msjax.core.tools.scopes import Scopes
 from msjax.core.tools.search.causes import first_index
 from msjax.core.tools.search.frames import PlanRuns
-from msjax.core.tools.search.levels import Level, Literal, Plan
+from msjax.core.tools.search.levels import Level, Plan
 from msjax.core.tools.search.lines import Derivatives, lines_of, lines_of_backward_rules
 from msjax.core.tools.search.names import LeafName, argument_names, became, changed
-from msjax.core.tools.search.walk import Link, Trail, Walker
+from msjax.core.tools.search.walk import Link, Trail, Walker, moment
 
 # From so many wrong results one goes back, to find a fault of the forward pass rather than what it has done to a gradient.
 _TRIED = 4
@@ -89,22 +89,17 @@ class _ProgramSearch:
             why = f"its operations can't be run one by one: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             outs = None
         if outs is not None and self.check(outs):
-            fault = self._found(level, outs)
-            return self.program.result(outs), fault
+            return self.program.result(outs), self._found(level, outs)
         # What the compiler makes of the whole may compute something else.
         whole = jax.jit(jex.jaxpr_as_fun(closed))(*self.program.inputs)
         fault = None
         if self.check(whole):
-            wrong = next(v for v in whole if self.check([v]))
+            wrong = next(i for i, v in enumerate(whole) if self.check([v]))
             fault = Fault(
-                self.check.what, "forward", None, output=Statistics.of(wrong),
-                note=f"{self._result(whole, wrong)} is wrong; the operation is not known: it is within the function, and {why}",
+                self.check.what, "forward", None, output=Statistics.of(whole[wrong]),
+                note=f"{self._result_names(whole)[wrong]} is wrong; the operation is not known: it is within the function, and {why}",
             )  # fmt: skip
         return self.program.result(whole), fault
-
-    def _result(self, outs, wrong):
-        """The name of one of the results."""
-        return self._result_names(outs)[next(i for i, v in enumerate(outs) if v is wrong)]
 
     def _result_names(self, outs):
         leaves = jax.tree_util.tree_flatten_with_path(self.program.result(outs))[0]
@@ -116,7 +111,7 @@ class _ProgramSearch:
         walker = Walker(level, self.check, PlanRuns(self._is_wrong))
         wrong = [i for i, v in enumerate(outs) if self.check([v])]
         # The loss is computed before gradients and new weights.
-        wrong.sort(key=lambda i: plan.producer.get(plan.outputs[i], (-1,))[0] if not isinstance(plan.outputs[i], Literal) else -1)
+        wrong.sort(key=lambda i: moment(plan, plan.outputs[i]))
         fault = None
         for i in wrong[:_TRIED]:
             at = first_index(self.check.mask(outs[i]))

@@ -8,7 +8,7 @@ from msjax.core.base import jax_slots
 from msjax.core.tools.checking import Check
 from msjax.core.tools.search.causes import causes, first_index
 from msjax.core.tools.search.frames import PlanRun, PlanRuns
-from msjax.core.tools.search.levels import Level, Literal, PlannedEquation
+from msjax.core.tools.search.levels import Level, Literal, Plan, PlannedEquation
 
 Index = tuple[int, ...]
 # So many operations are gone back at most.
@@ -79,7 +79,7 @@ class Walker:
             if not found:
                 return Trail(links, None, why)
             # The one that was computed first.
-            value, index = min(found, key=lambda item: _moment(plan, item[0]))
+            value, index = min(found, key=lambda item: moment(plan, item[0]))
         return Trail(links, None, "the way back is too long")
 
     def _inside(self, frame, step, out, index):
@@ -121,9 +121,10 @@ class Walker:
             return None
         if not found:
             return None
-        value, index = min(found, key=lambda item: _moment(link.frame.level.plan, item[0]))
+        value, index = min(found, key=lambda item: moment(link.frame.level.plan, item[0]))
         return Walker(self.root.level, Check("inf", "find_nan"), self.frames).back(value, index, link.frame)
 
 
-def _moment(plan, value):
+def moment(plan: Plan, value: int | Literal) -> int:
+    """The number of the operation that computes a value, -1 for what is there before the first."""
     return plan.producer.get(value, (-1,))[0] if not isinstance(value, Literal) else -1

@@ -62,10 +62,8 @@ class WatchReport(Viewed, Printed):
         there = {name for row in rows for name in row.statistics} if rows else set(STATISTICS)
         there -= {name for name in _IF_THERE_ARE_SOME if not any(getattr(row, name) for row in rows)}
         there -= set(_OF_WIDE_TABLES) if options.max_width < _WIDE else set()
-        shown, title = (
-            [column for column in _COLUMNS if column[1] in there],
-            f"Step {rows[0].step}" if rows else "No statistics yet",
-        )
+        shown = [column for column in _COLUMNS if column[1] in there]
+        title = f"Step {rows[0].step}" if rows else "No statistics yet"
         table = Table("kind", box=box.SIMPLE, title=title, title_justify="left")
         table.columns[0].no_wrap = True
         table.add_column("name", overflow="fold")

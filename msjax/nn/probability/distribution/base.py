@@ -41,13 +41,8 @@ class Distribution(Cell):
         who = type(self).__name__
         self.name: str = check_type(name, str, "name", who)
         check_type(dtype, Type, "dtype", who)
-        check_kind(
-            dtype,
-            dtype.kind in ("iuf" if self._counts else "f"),
-            f"be a type of {'numbers' if self._counts else 'floats'}",
-            "dtype",
-            who,
-        )
+        fits = dtype.kind in ("iuf" if self._counts else "f")
+        check_kind(dtype, fits, f"be a type of {'numbers' if self._counts else 'floats'}", "dtype", who)
         if seed is not None:
             check_int(seed, "seed", who, low=0)
         self.seed: int = 0 if seed is None else seed

@@ -155,9 +155,6 @@ atleast_3d: Final = _atleast(
     "A Tensor, or each of several, with at least three axes: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).",
 )
 
-# ---- order of axes
-
-
 # ---- repetition
 
 
@@ -254,9 +251,6 @@ def repeat_elements(x: TensorLike, rep: int, axis: int = 0) -> Tensor:
     """Each slice along `axis` repeated `rep` times where it stands."""
     check_int(rep, "rep", "repeat_elements")
     return _repeat(x, (rep,), axis)
-
-
-# ---- reversal
 
 
 def shape_of(args: tuple[Any, ...]) -> Any:

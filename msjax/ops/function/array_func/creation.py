@@ -264,13 +264,9 @@ def linspace(start: Number | Tensor, end: Number | Tensor, steps: int | Tensor) 
 
 
 @operator(2, name="logspace")
-def _logspace(start, end, steps, base, dtype):
-    return jnp.logspace(as_operand(start), as_operand(end), steps, base=base, dtype=mstype.to_jax(dtype))
-
-
 def logspace(
     start: Number | Tensor, end: Number | Tensor, steps: int, base: float = 10, *, dtype: DTypeLike = mstype.float32
-) -> Tensor:
+) -> JaxArray:
     """`steps` powers of `base`, with exponents at equal distances from `start` to `end`.
 
     Args:
@@ -283,7 +279,7 @@ def logspace(
         >>> print(ops.logspace(Tensor(0.0), Tensor(2.0), 3))
         [  1.  10. 100.]
     """
-    return _logspace(start, end, freeze(steps), base, dtype)
+    return jnp.logspace(as_operand(start), as_operand(end), steps, base=base, dtype=mstype.to_jax(dtype))
 
 
 @operator(name="vander", int_grad=True)

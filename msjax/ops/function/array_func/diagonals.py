@@ -123,21 +123,17 @@ def triu_indices(row: TensorLike, col: TensorLike, offset: int = 0, *, dtype: DT
 
 
 @operator(int_grad=True)
-def _band(x, lower, upper):
-    rows, columns = np.arange(x.shape[-2])[:, None], np.arange(x.shape[-1])
-    keep = (lower < 0) | (rows - columns <= lower)
-    keep = keep & ((upper < 0) | (columns - rows <= upper))
-    return jnp.where(keep, x, jnp.zeros((), x.dtype))
-
-
-def matrix_band_part(x: Tensor, lower: int, upper: int) -> Tensor:
+def matrix_band_part(x: Tensor, lower: int, upper: int) -> JaxArray:
     """Matrices with zeros but for a band around the diagonal.
 
     Args:
         x (Tensor): of shape (*, m, n).
         lower, upper (int): how many diagonals below and above the main one to keep; all of them if negative.
     """
-    return _band(x, *(int(v) for v in (lower, upper)))
+    rows, columns = np.arange(x.shape[-2])[:, None], np.arange(x.shape[-1])
+    keep = (lower < 0) | (rows - columns <= lower)
+    keep = keep & ((upper < 0) | (columns - rows <= upper))
+    return jnp.where(keep, x, jnp.zeros((), x.dtype))
 
 
 def _diagonals(k):
@@ -192,10 +188,6 @@ def _get_diagonals(x, padding, k, align):
     return rows[0] if k[0] == k[1] else jnp.stack(rows, -2)
 
 
-def _size(value):
-    return value.item() if isinstance(value, Tensor) else value
-
-
 def matrix_diag(
     x: Tensor,
     k: int | Sequence[int] = 0,
@@ -215,14 +207,14 @@ def matrix_diag(
     """
     k = _diagonals(k)
     longest = x.shape[-1]
-    rows, columns = _size(num_rows), _size(num_cols)
+    rows, columns = freeze(num_rows), freeze(num_cols)
     least_rows, least_columns = longest - min(k[1], 0), longest + max(k[0], 0)
     if rows == -1 and columns == -1:
         rows = columns = max(least_rows, least_columns)
     else:
         rows, columns = (least_rows if rows == -1 else rows), (least_columns if columns == -1 else columns)
     batch = x.shape[:-1] if k[0] == k[1] else x.shape[:-2]
-    empty = wrap(jnp.full((*batch, rows, columns), _size(padding_value), x._value.dtype))
+    empty = wrap(jnp.full((*batch, rows, columns), freeze(padding_value), x._value.dtype))
     return _put_diagonals(empty, x, k, _checked_align(align))
 
 

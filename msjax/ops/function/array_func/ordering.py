@@ -12,7 +12,7 @@ from msjax.common.typing import Shape, TensorLike
 from msjax.core.base.checks import check_axis, check_value
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.engine.autograd.views import Rule
-from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 
 __all__ = [
@@ -85,9 +85,7 @@ def moveaxis(x: TensorLike, source: Axes, destination: Axes) -> JaxArray:
     return jnp.moveaxis(x, source, destination)
 
 
-def movedim(x: Tensor, source: Axes, destination: Axes) -> Tensor:
-    """Axes moved from the positions `source` (an int or tuple) to `destination`, the others in their order."""
-    return moveaxis(x, source, destination)
+movedim = moveaxis
 
 
 @operator(int_grad=True)
@@ -128,11 +126,7 @@ def rot90(input: TensorLike, k: int, dims: Sequence[int]) -> JaxArray:
 
 
 @operator(int_grad=True)
-def _roll(input, shifts, dims):
-    return jnp.roll(input, shifts, dims)
-
-
-def roll(input: Tensor, shifts: Axes, dims: Axes | None = None) -> Tensor:
+def roll(input: Tensor, shifts: Axes, dims: Axes | None = None) -> JaxArray:
     """Elements moved along axes, those that leave at the end coming in at the start.
 
     Args:
@@ -144,7 +138,7 @@ def roll(input: Tensor, shifts: Axes, dims: Axes | None = None) -> Tensor:
         >>> print(ops.roll(Tensor([1, 2, 3]), 1))
         [3 1 2]
     """
-    return _roll(input, freeze(shifts), freeze(dims))
+    return jnp.roll(input, shifts, dims)
 
 
 @operator(2, int_grad=(0,))

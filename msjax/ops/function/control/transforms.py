@@ -186,6 +186,3 @@ def _jacobian(transform, who, doc):
 
 jacrev: Final = _jacobian(jax.jacrev, "jacrev", "reverse mode: the better choice for fewer outputs than inputs")
 jacfwd: Final = _jacobian(jax.jacfwd, "jacfwd", "forward mode: the better choice for more outputs than inputs")
-
-
-# ---- directions

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_one_of
 from msjax.core.base.typing import JaxArray
-from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.operator import operator
 
 __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]
 
@@ -59,42 +59,27 @@ def _centre(box):
 
 
 @operator(2, differentiable=False)
-def _encode(anchor_box, groundtruth_box, means, stds):
-    at, size = _centre(anchor_box)
-    to, wanted = _centre(groundtruth_box)
-    deltas = jnp.concatenate([(to - at) / size, jnp.log(wanted / size)], 1)
-    return (deltas - jnp.asarray(means, deltas.dtype)) / jnp.asarray(stds, deltas.dtype)
-
-
 def bounding_box_encode(
     anchor_box: Tensor, groundtruth_box: Tensor, means: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
     stds: Sequence[float] = (1.0, 1.0, 1.0, 1.0),
-) -> Tensor:  # fmt: skip
+) -> JaxArray:  # fmt: skip
     """How boxes differ from anchors: the shift of the centre, relative to the size, and the logarithm of the sizes' ratio.
 
     Args:
         anchor_box, groundtruth_box (Tensor): of shape (N, 4): (x0, y0, x1, y1).
         means, stds (tuple): what the four numbers are normalized with.
     """
-    return _encode(anchor_box, groundtruth_box, freeze(means), freeze(stds))
+    at, size = _centre(anchor_box)
+    to, wanted = _centre(groundtruth_box)
+    deltas = jnp.concatenate([(to - at) / size, jnp.log(wanted / size)], 1)
+    return (deltas - jnp.asarray(means, deltas.dtype)) / jnp.asarray(stds, deltas.dtype)
 
 
 @operator(2, differentiable=False)
-def _decode(anchor_box, deltas, max_shape, means, stds, wh_ratio_clip):
-    deltas = deltas * jnp.asarray(stds, deltas.dtype) + jnp.asarray(means, deltas.dtype)
-    limit = abs(math.log(wh_ratio_clip))
-    at, size = _centre(anchor_box)
-    at = at + size * deltas[:, :2]
-    size = size * jnp.exp(jnp.clip(deltas[:, 2:], -limit, limit))
-    box = jnp.concatenate([at - size / 2 + 0.5, at + size / 2 - 0.5], 1)
-    height, width = max_shape[:2]
-    return jnp.clip(box, 0, jnp.asarray([width - 1, height - 1] * 2, box.dtype))
-
-
 def bounding_box_decode(
     anchor_box: Tensor, deltas: Tensor, max_shape: tuple[int, ...], means: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
     stds: Sequence[float] = (1.0, 1.0, 1.0, 1.0), wh_ratio_clip: float = 0.016,
-) -> Tensor:  # fmt: skip
+) -> JaxArray:  # fmt: skip
     """Boxes from anchors and deltas; the inverse of `bounding_box_encode`, within an image.
 
     Args:
@@ -103,7 +88,14 @@ def bounding_box_decode(
         means, stds (tuple): what the deltas were normalized with.
         wh_ratio_clip (float): the least ratio of sizes. Default: 0.016.
     """
-    return _decode(anchor_box, deltas, freeze(max_shape), freeze(means), freeze(stds), freeze(wh_ratio_clip))
+    deltas = deltas * jnp.asarray(stds, deltas.dtype) + jnp.asarray(means, deltas.dtype)
+    limit = abs(math.log(wh_ratio_clip))
+    at, size = _centre(anchor_box)
+    at = at + size * deltas[:, :2]
+    size = size * jnp.exp(jnp.clip(deltas[:, 2:], -limit, limit))
+    box = jnp.concatenate([at - size / 2 + 0.5, at + size / 2 - 0.5], 1)
+    height, width = max_shape[:2]
+    return jnp.clip(box, 0, jnp.asarray([width - 1, height - 1] * 2, box.dtype))
 
 
 @operator(2, differentiable=False)

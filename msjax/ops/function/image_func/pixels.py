@@ -12,10 +12,10 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
 from msjax.core.base.checks import check_positive_int, check_value
-from msjax.core.base.typing import Axes, PadWidths
+from msjax.core.base.typing import Axes, JaxArray, PadWidths
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.function.nn_func.sliding import n_ints, out_sizes, pad_spatial, steps
+from msjax.ops.function.nn_func.sliding import n_ints, out_sizes, same_pads, shifted
 
 __all__ = [
     "batch_to_space_nd", "channel_shuffle", "col2im", "fold", "pixel_shuffle", "pixel_unshuffle", "space_to_batch_nd", "unfold",
@@ -99,25 +99,35 @@ def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
     return _channel_shuffle(x, groups)
 
 
-def _depth_to_space(x, block):
+@operator(name="DepthToSpace", int_grad=True)
+def depth_to_space(x: TensorLike, block_size: int) -> JaxArray:
+    """Channels spread over space, by blocks: (N, C * b * b, H, W) to (N, C, H * b, W * b).
+
+    Args:
+        x (Tensor): of shape (N, C * b * b, H, W).
+        block_size (int): b.
+    """
     n, c, h, w = x.shape
-    if c % (block * block):
-        raise ValueError(f"{block} * {block} should divide the channels of the input, whose shape is {x.shape}.")
-    out = c // (block * block)
-    x = x.reshape(n, block, block, out, h, w).transpose(0, 3, 4, 1, 5, 2)
-    return x.reshape(n, out, h * block, w * block)
+    if c % (block_size * block_size):
+        raise ValueError(f"{block_size} * {block_size} should divide the channels of the input, whose shape is {x.shape}.")
+    out = c // (block_size * block_size)
+    x = x.reshape(n, block_size, block_size, out, h, w).transpose(0, 3, 4, 1, 5, 2)
+    return x.reshape(n, out, h * block_size, w * block_size)
 
 
-def _space_to_depth(x, block):
+@operator(name="SpaceToDepth", int_grad=True)
+def space_to_depth(x: TensorLike, block_size: int) -> JaxArray:
+    """The inverse of `DepthToSpace`: (N, C, H * b, W * b) to (N, C * b * b, H, W).
+
+    Args:
+        x (Tensor): of shape (N, C, H * b, W * b).
+        block_size (int): b.
+    """
     n, c, h, w = x.shape
-    if h % block or w % block:
-        raise ValueError(f"{block} should divide the last axes of the input, whose shape is {x.shape}.")
-    x = x.reshape(n, c, h // block, block, w // block, block).transpose(0, 3, 5, 1, 2, 4)
-    return x.reshape(n, c * block * block, h // block, w // block)
-
-
-DEPTH_TO_SPACE = Op("DepthToSpace", _depth_to_space, int_grad=True)
-SPACE_TO_DEPTH = Op("SpaceToDepth", _space_to_depth, int_grad=True)
+    if h % block_size or w % block_size:
+        raise ValueError(f"{block_size} should divide the last axes of the input, whose shape is {x.shape}.")
+    x = x.reshape(n, c, h // block_size, block_size, w // block_size, block_size).transpose(0, 3, 5, 1, 2, 4)
+    return x.reshape(n, c * block_size * block_size, h // block_size, w // block_size)
 
 
 @operator(name="SpaceToBatchND", int_grad=True)
@@ -188,9 +198,7 @@ def batch_to_space_nd(input_x: Tensor, block_shape: int | Sequence[int], crops: 
 
 def _im2col(x, kernel, dilation, pads, stride):
     """(N, C, H, W) to (N, C, elements of a window, windows)."""
-    taps = [pad_spatial(x, pads)]
-    for i, (k, d, s) in enumerate(zip(kernel, dilation, stride)):
-        taps = [piece for tap in taps for piece in steps(tap, 2 + i, k, s, d)]
+    taps = shifted(x, kernel, stride, pads, dilation, 2)
     return jnp.stack([tap.reshape(*x.shape[:2], -1) for tap in taps], 2)
 
 
@@ -292,3 +300,14 @@ def col2im(
     """Columns (N, C, elements of a window, windows) put back as the windows of an image; see `fold`."""
     window = window_sizes(kernel_size, dilation, padding_value, stride, "col2im")
     return apply(COL2IM, (input_x,), (n_ints(output_size, 2, "output_size", "col2im"), *window))
+
+
+@operator(name="ExtractImagePatches", int_grad=True)
+def extract_image_patches(
+    x: TensorLike, kernel: tuple[int, ...], stride: tuple[int, ...], rates: tuple[int, ...], same: bool
+) -> JaxArray:
+    """(N, C, H, W) to (N, elements of a window * C, H', W')."""
+    pads = same_pads(x.shape[2:], kernel, stride, rates) if same else ((0, 0), (0, 0))
+    if min(out_sizes(x.shape[2:], kernel, stride, pads, rates)) <= 0:
+        raise ValueError(f"the window {kernel} is larger than the image, whose shape is {x.shape}.")
+    return jnp.concatenate(shifted(x, kernel, stride, pads, rates, 2), 1)

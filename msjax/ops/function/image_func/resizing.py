@@ -203,13 +203,4 @@ def interpolate(
     return resize(input, sizes, kind, "corners" if align_corners else "half", None if align_corners else steps)
 
 
-def upsample(
-    input: TensorLike,
-    size: int | Sequence[int] | None = None,
-    scale_factor: float | Sequence[float] | None = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
-) -> Tensor:
-    """An image brought to another size; the same as `interpolate`."""
-    return interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor)
+upsample = interpolate

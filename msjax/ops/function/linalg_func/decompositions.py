@@ -303,20 +303,7 @@ def permutation_of(pivots: JaxArray, n: int) -> JaxArray:
 
 
 @operator(2, name="lu_unpack")
-def _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
-    m, n = LU_data.shape[-2:]
-    k = min(m, n)
-    parts = []
-    if unpack_pivots:
-        rows = permutation_of(LU_pivots, m)
-        parts.append(jnp.swapaxes(jax.nn.one_hot(rows, m, dtype=LU_data.dtype), -1, -2))
-    if unpack_data:
-        parts.append(jnp.tril(LU_data[..., :k], -1) + jnp.eye(m, k, dtype=LU_data.dtype))
-        parts.append(jnp.triu(LU_data[..., :k, :]))
-    return tuple(parts)
-
-
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[Tensor, ...]:
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[JaxArray, ...]:
     """The permutation matrix and the factors of an LU decomposition.
 
     Args:
@@ -333,7 +320,16 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
         [[1.  0. ]
          [0.5 1. ]]
     """
-    return _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
+    m, n = LU_data.shape[-2:]
+    k = min(m, n)
+    parts = []
+    if unpack_pivots:
+        rows = permutation_of(LU_pivots, m)
+        parts.append(jnp.swapaxes(jax.nn.one_hot(rows, m, dtype=LU_data.dtype), -1, -2))
+    if unpack_data:
+        parts.append(jnp.tril(LU_data[..., :k], -1) + jnp.eye(m, k, dtype=LU_data.dtype))
+        parts.append(jnp.triu(LU_data[..., :k, :]))
+    return tuple(parts)
 
 
 @operator(name="MatrixLogarithm")

@@ -50,10 +50,6 @@ def require_one_dtype(*operands: Any) -> tuple[Any, ...]:
     return operands
 
 
-def _axes(x, name, n):
-    check_rank(x, n, name)
-
-
 @operator(2, name="mm", int_grad=True)
 def mm(input: TensorLike, mat2: TensorLike) -> JaxArray:
     """The product of two matrices.
@@ -64,8 +60,8 @@ def mm(input: TensorLike, mat2: TensorLike) -> JaxArray:
          [15. 22.]]
     """
     x, y = require_one_dtype(input, mat2)
-    _axes(x, "input", 2)
-    _axes(y, "mat2", 2)
+    check_rank(x, 2, "input")
+    check_rank(y, 2, "mat2")
     return jnp.matmul(x, y)
 
 
@@ -102,8 +98,8 @@ def mv(mat: TensorLike, vec: TensorLike) -> JaxArray:
         [ 5. 11.]
     """
     x, y = promote(mat, vec)
-    _axes(x, "mat", 2)
-    _axes(y, "vec", 1)
+    check_rank(x, 2, "mat")
+    check_rank(y, 1, "vec")
     return jnp.matmul(x, y)
 
 
@@ -141,8 +137,8 @@ def outer(input: TensorLike, vec2: TensorLike) -> JaxArray:
          [6. 8.]]
     """
     x, y = promote(input, vec2)
-    _axes(x, "input", 1)
-    _axes(y, "vec2", 1)
+    check_rank(x, 1, "input")
+    check_rank(y, 1, "vec2")
     return x[:, None] * y[None, :]
 
 

@@ -121,16 +121,7 @@ def lstsq(input: TensorLike, A: TensorLike) -> JaxArray:
 
 
 @operator(numbers=("atol", "rtol"), name="pinv")
-def _pinv(x, atol, rtol, hermitian):
-    x = as_matrices(x)
-    largest = jnp.max(jnp.linalg.svd(jax.lax.stop_gradient(x), compute_uv=False), -1)
-    if atol is None and rtol is None:
-        return jnp.linalg.pinv(x, hermitian=hermitian)
-    least = jnp.maximum(0.0 if atol is None else atol, (0.0 if rtol is None else rtol) * largest)
-    return jnp.linalg.pinv(x, rtol=least / largest, hermitian=hermitian)
-
-
-def pinv(x: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
+def pinv(x: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> JaxArray:
     """The Moore-Penrose pseudoinverse of matrices.
 
     Args:
@@ -144,7 +135,12 @@ def pinv(x: Tensor, *, atol: float | None = None, rtol: float | None = None, her
         [[0.5  0.  ]
          [0.   0.25]]
     """
-    return _pinv(x, None if atol is None else float(atol), None if rtol is None else float(rtol), hermitian)
+    x = as_matrices(x)
+    largest = jnp.max(jnp.linalg.svd(jax.lax.stop_gradient(x), compute_uv=False), -1)
+    if atol is None and rtol is None:
+        return jnp.linalg.pinv(x, hermitian=hermitian)
+    least = jnp.maximum(0.0 if atol is None else atol, (0.0 if rtol is None else rtol) * largest)
+    return jnp.linalg.pinv(x, rtol=least / largest, hermitian=hermitian)
 
 
 @operator(3, name="lu_solve")

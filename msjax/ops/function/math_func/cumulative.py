@@ -211,12 +211,7 @@ def diff_ext(
 
 
 @operator(2, numbers=("dx",), name="trapz")
-def _trapz(y, x, dx, dim):
-    y = to_float(y)
-    return jnp.trapezoid(y, None if x is None else x.astype(y.dtype), dx, dim)
-
-
-def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> JaxArray:
     """The integral of `y` along an axis by the trapezoidal rule.
 
     Args:
@@ -229,4 +224,5 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
         >>> print(ops.trapz(Tensor([1.0, 2.0, 3.0])))
         4.0
     """
-    return _trapz(y, x, float(dx), dim)
+    y = to_float(y)
+    return jnp.trapezoid(y, None if x is None else x.astype(y.dtype), dx, dim)

@@ -259,6 +259,4 @@ def clip_by_value(x: TensorLike, clip_value_min: TensorLike | None = None, clip_
     return clamp(x, clip_value_min, clip_value_max)
 
 
-# ---- other names of the same functions
-
 arctan2 = atan2

@@ -146,9 +146,6 @@ def reduce_mean(x: TensorLike, axis: Axes = ()) -> Tensor:
     return mean(x, axis)
 
 
-# ---- extremes
-
-
 # ---- tests
 
 

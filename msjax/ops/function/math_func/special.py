@@ -108,13 +108,7 @@ def xdivy(x: TensorLike, y: TensorLike) -> JaxArray:
 
 
 @operator(2)
-def _polygamma(n, input):
-    x = to_float(input)
-    n = jnp.asarray(n).astype(x.dtype)
-    return jax.lax.polygamma(*jnp.broadcast_arrays(n, x))
-
-
-def polygamma(n: Tensor | int, input: Tensor) -> Tensor:
+def polygamma(n: Tensor | int, input: Tensor) -> JaxArray:
     """The n-th derivative of digamma.
 
     Args:
@@ -125,7 +119,9 @@ def polygamma(n: Tensor | int, input: Tensor) -> Tensor:
         >>> print(ops.polygamma(Tensor(1), Tensor([1.0])))
         [1.644934]
     """
-    return _polygamma(n, input)
+    x = to_float(input)
+    n = jnp.asarray(n).astype(x.dtype)
+    return jax.lax.polygamma(*jnp.broadcast_arrays(n, x))
 
 
 @operator()

@@ -303,9 +303,3 @@ def randperm(n: int | Tensor, seed: int = 0, offset: int = 0, dtype: DTypeLike =
         # MindSpore counts no calls here: each one gives the same order.
         return wrap_array(jnp.asarray(_mixed(n, offset or seed), mstype.to_jax(mstype.as_dtype(dtype))))
     return apply(_RANDPERM, (next_key(),), (n, mstype.as_dtype(dtype)))
-
-
-# ---- other distributions
-
-
-# ---- choices
