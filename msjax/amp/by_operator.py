@@ -17,13 +17,13 @@ _LOW = frozenset((
     "prelu", "Einsum", "Dense",
 ))  # fmt: skip
 _FULL = frozenset((
-    "_soft_margin_loss", "_triplet_margin_loss", "_nll_loss", "_cross_entropy", "pdist", "cdist", "renorm", "LayerNorm",
+    "soft_margin_loss", "triplet_margin_loss", "nll_loss", "cross_entropy", "pdist", "cdist", "renorm", "LayerNorm",
     "BatchNorm", "GroupNorm", "KLDivLoss", "SmoothL1Loss", "MultilabelMarginLoss", "MultiMarginLoss", "BCEWithLogitsLoss",
     "Pow", "acos", "asin", "arcsin", "cosh", "erfinv", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "reciprocal",
     "rsqrt", "sinh", "tan", "softplus", "softmax", "softmin", "log_softmax", "logsumexp", "cumprod", "cumsum", "ReduceProd",
     "prod", "sum",
 ))  # fmt: skip
-_WIDEST = frozenset(("addcdiv", "addcmul", "cross", "_grid_sample", "BiasAdd", "Concat"))
+_WIDEST = frozenset(("addcdiv", "addcmul", "cross", "grid_sample", "BiasAdd", "Concat"))
 
 
 class ByOperator(NamedTuple):

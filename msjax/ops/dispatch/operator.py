@@ -84,7 +84,7 @@ def operator(
         numbers: the names of further parameters that are numbers, or None: the kernel calculates with them, but takes no decision
             from their values. Other values need no other program: the kernel gets weakly typed scalars.
         check: called with the values of all parameters before the kernel is; raises for wrong ones.
-        name: as messages show it; by default the kernel's name.
+        name: as messages show it; by default the kernel's name, without underscores around it.
         int_grad, differentiable, shape_error: see `msjax.engine.autograd.op.Op`.
         view: of an operator whose results share the memory of its first operand, how they are written; see `msjax.engine.autograd.views`.
         tensors: whether the first operand has to be a Tensor or an array; a number or a list is a TypeError then.
@@ -104,7 +104,7 @@ def operator(
         fn = kernel if positional == total else _positional(kernel, positional, names)
         fn = fn if given == list(range(len(given))) else _reordered(fn, [*given, *rest])
         op = Op(
-            name or kernel.__name__.rstrip("_"), fn, int_grad=int_grad, differentiable=differentiable, shape_error=shape_error
+            name or kernel.__name__.strip("_"), fn, int_grad=int_grad, differentiable=differentiable, shape_error=shape_error
         )
         run = apply if view is None else _viewing(dataclasses.replace(view, read=fn))
         default_numbers = tuple([defaults[i] for i in given[operands:]])
