@@ -297,3 +297,52 @@ def test_what_only_hooks_store_is_no_hindrance():
         step(Tensor([[k, 1.0]]))
         assert found["out"].tolist() == [[k + 1]] and found["gradient"].tolist() == [[1.0, 1.0]]
     assert step.compilations() == 1
+
+
+class Penalized(nn.Cell):
+    """Adds what a hook has appended in the same run to its result."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc, self.penalties = nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), []
+        self.fc.register_forward_hook(self.penalize)
+
+    def penalize(self, cell, inputs, output):
+        self.penalties.append((output * output).sum())
+
+    def construct(self, x):
+        self.penalties.clear()
+        return self.fc(x).sum() + sum(self.penalties)
+
+
+def latest_of_closure():
+    fc, seen = nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), []
+    fc.register_forward_hook(lambda cell, inputs, output: seen.append((output * output).sum()))
+
+    def step(x):
+        return fc(x).sum() + seen[-1]
+
+    return step
+
+
+@pytest.mark.parametrize("way", [ms.jit, lambda fn: ms.jit(lambda x: ms.value_and_grad(fn)(x)[0])], ids=["forward", "gradient"])
+@pytest.mark.parametrize("make", [Penalized, latest_of_closure])
+def test_what_a_hook_appends_is_read_in_the_same_run(make, way):
+    step = way(make())
+    with pytest.warns(UserWarning, match="stores into what the code may read"):
+        assert [float(step(Tensor([[k, 1.0]]))) for k in (1.0, 2.0, 3.0)] == [6.0, 12.0, 20.0]
+
+
+def test_a_list_to_which_code_and_hooks_only_append_is_a_log():
+    net, log = nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), []
+    net.register_forward_hook(lambda cell, inputs, output: log.append(output.sum()))
+
+    @functools.partial(ms.jit, fullgraph=True)
+    def step(x):
+        with net.register_forward_hook(lambda cell, inputs, output: log.extend([output.shape])):
+            return net(x)
+
+    for k in (1.0, 2.0):
+        step(Tensor([[k, 1.0]]))
+    assert [float(log[0]), log[1], float(log[2]), log[3]] == [2.0, (1, 1), 3.0, (1, 1)]
+    assert step.compilations() == 1

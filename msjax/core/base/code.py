@@ -66,15 +66,19 @@ def names_in(code: types.CodeType) -> tuple[str, ...]:
 
 @functools.lru_cache(4096)
 def names_read_in(code: types.CodeType) -> tuple[str, ...]:
-    """Those of `names_in` that the code reads: attributes that it only assigns to are left out.
+    """The names of globals, attributes and variables of closures that the code reads: what it only assigns to, or appends to, is left out.
 
     Example:
         >>> from msjax.core.base.code import names_read_in
-        >>> names_read_in(compile("net.latest = x.shape", "", "exec"))
-        ('x', 'shape', 'net')
+        >>> names_read_in(compile("net.latest = x.shape; log.append(x)", "", "exec"))
+        ('x', 'shape', 'net', 'append')
     """
-    read = {i.argval for i in _instructions_in(code) if i.opcode in dis.hasname and i.opname != "STORE_ATTR"}
-    return tuple(name for name in names_in(code) if name in read)
+    found = []
+    for now, then in itertools.pairwise(i for i in _instructions_in(code) if i.opname not in _NO_CODE):
+        reads = (now.opcode in dis.hasname and now.opname != "STORE_ATTR") or now.opname in _FROM_CLOSURE
+        if reads and not (then.opname in ("LOAD_ATTR", "LOAD_METHOD") and then.argval in _LIST_METHODS):
+            found.append(now.argval)
+    return tuple(dict.fromkeys(found))
 
 
 @functools.lru_cache(4096)
@@ -83,6 +87,7 @@ def names_assigned_in(code: types.CodeType) -> frozenset[str]:
     return frozenset(i.argval for i in _instructions_in(code) if i.opname == "STORE_ATTR")
 
 
+_FROM_CLOSURE = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 # How code reads, assigns and deletes globals, that of the body of a class included.
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"))
 
@@ -164,14 +169,10 @@ def _writes(code, first):
     return False
 
 
-def stores(fn: Callable[..., Any]) -> Sequence[tuple[Any, str | None]]:
-    """What the code of a hook, and of the user's functions that it calls, stores into, as far as it tells:
-    (container, None) of items, (object, name) of attributes, (namespace, name) of globals, (cell, name) of variables of a closure.
+def stores(fn: Callable[..., Any], depth: int = 0) -> Sequence[tuple[Any, str | None]]:
+    """What the code of a hook, and of the user's functions that it calls, stores into, as far as it tells: (dict, None) of items, (list, its
+    name) of what it appends, (object, name) of attributes, (namespace, name) of globals, (cell, name) of variables of a closure.
     """
-    return _stores(fn, 0)
-
-
-def _stores(fn, depth):
     given, keywords = (), {}
     while isinstance(fn, functools.partial):
         given, keywords, fn = (*fn.args, *given), {**fn.keywords, **keywords}, fn.func
@@ -198,8 +199,11 @@ def _stores(fn, depth):
             if target is not _UNKNOWN:
                 found.append((target, now.argval if now.opname == "STORE_ATTR" else None))
         elif now.opname.startswith("CALL"):
-            callee, _ = _called(instructions[: n + 1], names)
-            found += [] if callee is _UNKNOWN or isinstance(callee, type) else _stores(callee, depth + 1)
+            callee, method = _called(instructions[: n + 1], names)
+            if method in _LIST_METHODS and isinstance(callee, types.BuiltinMethodType):
+                named = [i.argval for i in instructions[:n] if _start(i) == _start(now) and i.opname.startswith("LOAD_")]
+                found.append((callee.__self__, named[-2]))
+            found += [] if callee is _UNKNOWN or isinstance(callee, type) else stores(callee, depth + 1)
     return found
 
 

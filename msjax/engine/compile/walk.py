@@ -340,8 +340,8 @@ class Walk:
             referent = referent_of(value)
             if isinstance(getattr(referent, "__self__", referent), nnx.Module):
                 self._visit(referent, depth)
-            elif referent is not None and not isinstance(referent, VALUES):  # guards would keep it alive
-                self.refused = "it reads a weak reference to something else than a cell"
+            elif not isinstance(referent, (*VALUES, type(None))) and not type(referent).__module__.startswith("msjax."):
+                self.refused = "it reads a weak reference to something else than a cell"  # guards would keep it alive
         elif holds_user_data(type(value)):
             self._attributes(value, depth)
             self._name(getattr, object.__setattr__, value, "__class__", depth)

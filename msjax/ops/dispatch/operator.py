@@ -103,9 +103,7 @@ def operator(
         rest = [i for i in range(total) if i not in given]
         fn = kernel if positional == total else _positional(kernel, positional, names)
         fn = fn if given == list(range(len(given))) else _reordered(fn, [*given, *rest])
-        op = Op(
-            name or kernel.__name__.strip("_"), fn, int_grad=int_grad, differentiable=differentiable, shape_error=shape_error
-        )
+        op = Op(name or kernel.__name__.strip("_"), fn, int_grad=int_grad, differentiable=differentiable, shape_error=shape_error)
         run = apply if view is None else _viewing(dataclasses.replace(view, read=fn))
         default_numbers = tuple([defaults[i] for i in given[operands:]])
         frozen_defaults = tuple([None if defaults[i] is inspect.Parameter.empty else freeze(defaults[i]) for i in rest])
