@@ -44,7 +44,6 @@ _ITEM_METHODS = frozenset(("update", "setdefault", "__setitem__"))
 # Methods assumed to return None if their object is unknown, as in ``found[name].append(x)``.
 _LIST_METHODS = frozenset(("append", "extend", "appendleft", "extendleft"))
 
-
 # The Pythons whose bytecode is read here. Of another one, nothing is known of a hook before it has run.
 READ = ((3, 11), (3, 12), (3, 13), (3, 14))
 
@@ -66,18 +65,19 @@ def names_in(code: types.CodeType) -> tuple[str, ...]:
 
 @functools.lru_cache(4096)
 def names_read_in(code: types.CodeType) -> tuple[str, ...]:
-    """The names of globals, attributes and variables of closures that the code reads: what it only assigns to, or appends to, is left out.
+    """Those of `names_in` that the code reads: attributes that it only assigns to are left out. And, as ``name[:]``, those of them and of
+    variables of closures of which it reads what they hold: those to which it only appends are left out.
 
     Example:
         >>> from msjax.core.base.code import names_read_in
-        >>> names_read_in(compile("net.latest = x.shape; log.append(x)", "", "exec"))
-        ('x', 'shape', 'net', 'append')
+        >>> names_read_in(compile("net.latest = x; log.append(x)", "", "exec"))
+        ('x', 'x[:]', 'net', 'net[:]', 'log', 'append', 'append[:]')
     """
     found = []
     for now, then in itertools.pairwise(i for i in _instructions_in(code) if i.opname not in _NO_CODE):
-        reads = (now.opcode in dis.hasname and now.opname != "STORE_ATTR") or now.opname in _FROM_CLOSURE
-        if reads and not (then.opname in ("LOAD_ATTR", "LOAD_METHOD") and then.argval in _LIST_METHODS):
-            found.append(now.argval)
+        if (now.opcode in dis.hasname and now.opname != "STORE_ATTR") or now.opname in _FROM_CLOSURE:
+            appends = then.opname in ("LOAD_ATTR", "LOAD_METHOD") and then.argval in _LIST_METHODS
+            found += [now.argval] if appends else [now.argval, f"{now.argval}[:]"]
     return tuple(dict.fromkeys(found))
 
 
@@ -170,8 +170,8 @@ def _writes(code, first):
 
 
 def stores(fn: Callable[..., Any], depth: int = 0) -> Sequence[tuple[Any, str | None]]:
-    """What the code of a hook, and of the user's functions that it calls, stores into, as far as it tells: (dict, None) of items, (list, its
-    name) of what it appends, (object, name) of attributes, (namespace, name) of globals, (cell, name) of variables of a closure.
+    """What the code of a hook, and of the user's functions that it calls, stores into, as far as it tells: (dict, None) of items, (list,
+    ``its name[:]``) of what it appends, (object, name) of attributes, (namespace, name) of globals, (cell, name) of variables of a closure.
     """
     given, keywords = (), {}
     while isinstance(fn, functools.partial):
@@ -202,7 +202,7 @@ def stores(fn: Callable[..., Any], depth: int = 0) -> Sequence[tuple[Any, str | 
             callee, method = _called(instructions[: n + 1], names)
             if method in _LIST_METHODS and isinstance(callee, types.BuiltinMethodType):
                 named = [i.argval for i in instructions[:n] if _start(i) == _start(now) and i.opname.startswith("LOAD_")]
-                found.append((callee.__self__, named[-2]))
+                found.append((callee.__self__, f"{named[-2]}[:]"))
             found += [] if callee is _UNKNOWN or isinstance(callee, type) else stores(callee, depth + 1)
     return found
 

@@ -130,10 +130,10 @@ class Walk:
         return Guards([*self.found])
 
     def reads(self, owner: Any, name: str | None) -> bool:
-        """Whether the code may read the items of a container; with a name, an attribute, global or variable of an object, namespace or cell."""
+        """Whether the code may read a container's items (of a list, under a name), or what an object, namespace or cell has under a name."""
         if name is None:
             return id(owner) in self._visited
-        read = self._all_read or name in self._users_names
+        read = name in self._users_names or (self._all_read and not isinstance(owner, list))
         return (id(owner), name) in self._visited or (read and id(owner) in self._visited)
 
     def follow(self, roots: list[Any]) -> None:
