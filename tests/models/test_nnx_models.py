@@ -1,6 +1,7 @@
 """Hooks and captures on unedited nnx models of the usual kinds, under the transformations that such models meet."""
 
 import functools
+import threading
 
 import jax
 import jax.numpy as jnp
@@ -186,3 +187,22 @@ def test_a_linen_model_in_flax_s_bridge(compiled):
     inner.remove()
     hooks.remove_all(model)
     assert {"linen", "last"} <= set(hooks.capture(model, "*")(x)[1].activations)
+
+
+def test_path_waits_for_a_module_that_nnx_jit_has_emptied_for_a_moment():
+    model, found, begun = nnx.Sequential(nnx.Linear(1, 1, rngs=nnx.Rngs(0))), [], threading.Event()
+
+    def ask():
+        begun.set()
+        found.append(hooks.path(module))
+
+    module = model.layers[0]
+    with hooks.register_forward_hook(model, lambda *_: None, "layers.*"):
+        attributes = dict(vars(module))
+        vars(module).clear()
+        other = threading.Thread(target=ask)
+        other.start()
+        begun.wait()
+        vars(module).update(attributes)
+        other.join()
+    assert found == ["layers.0"]

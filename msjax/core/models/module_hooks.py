@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -170,7 +172,10 @@ def path(module: object) -> str:
         ...     _ = model(jnp.ones(2))
         layers.0
     """
-    site = vars(module).get(SITE)
+    # After each run, nnx.jit empties modules for a moment and fills them again. The thread that calls the hooks of this run may come in between.
+    end = None if threading.current_thread() is threading.main_thread() else time.monotonic() + 1
+    while (site := vars(module).get(SITE)) is None and end is not None and time.monotonic() < end:
+        time.sleep(0.001)
     if site is None:
         raise ValueError(f"For 'path', the module {type(module).__name__} has no hooks; hooks.paths(model) lists all modules.")
     return site.path
