@@ -101,7 +101,7 @@ def clone(input: TensorLike) -> Tensor:
 @operator(int_grad=True)
 def diag(input: TensorLike, diagonal: int = 0) -> JaxArray:
     """A matrix with a vector on its diagonal number `diagonal`, or that diagonal of a matrix."""
-    return jnp.diag(input, diagonal)
+    return jnp.diag(input, diagonal)  # pyright: ignore[reportArgumentType]
 
 
 def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:

@@ -203,7 +203,7 @@ def stores(fn: Callable[..., Any], depth: int = 0) -> Sequence[tuple[Any, str | 
             if method in _LIST_METHODS and isinstance(callee, types.BuiltinMethodType):
                 named = [i.argval for i in instructions[:n] if _start(i) == _start(now) and i.opname.startswith("LOAD_")]
                 found.append((callee.__self__, f"{named[-2]}[:]"))
-            found += [] if callee is _UNKNOWN or isinstance(callee, type) else stores(callee, depth + 1)
+            found += [] if not callable(callee) or isinstance(callee, type) else stores(callee, depth + 1)
     return found
 
 

@@ -118,7 +118,9 @@ class Momentum(Optimizer):
         self.add_shared("momentum", check_float(momentum, "momentum", "Momentum", low=0))
         self.add_state("moments")
 
-    begin = staticmethod(SGD.begin)
+    @staticmethod
+    def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
+        return shared["momentum"], {}
 
     @staticmethod
     def update(c: SimpleNamespace, u: Update) -> JaxArrays:

@@ -107,7 +107,7 @@ def depth_to_space(x: TensorLike, block_size: int) -> JaxArray:
         x (Tensor): of shape (N, C * b * b, H, W).
         block_size (int): b.
     """
-    n, c, h, w = x.shape
+    n, c, h, w = x.shape  # pyright: ignore[reportAssignmentType]
     if c % (block_size * block_size):
         raise ValueError(f"{block_size} * {block_size} should divide the channels of the input, whose shape is {x.shape}.")
     out = c // (block_size * block_size)
@@ -123,7 +123,7 @@ def space_to_depth(x: TensorLike, block_size: int) -> JaxArray:
         x (Tensor): of shape (N, C, H * b, W * b).
         block_size (int): b.
     """
-    n, c, h, w = x.shape
+    n, c, h, w = x.shape  # pyright: ignore[reportAssignmentType]
     if h % block_size or w % block_size:
         raise ValueError(f"{block_size} should divide the last axes of the input, whose shape is {x.shape}.")
     x = x.reshape(n, c, h // block_size, block_size, w // block_size, block_size).transpose(0, 3, 5, 1, 2, 4)

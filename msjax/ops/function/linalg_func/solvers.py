@@ -135,12 +135,12 @@ def pinv(x: Tensor, *, atol: float | None = None, rtol: float | None = None, her
         [[0.5  0.  ]
          [0.   0.25]]
     """
-    x = as_matrices(x)
-    largest = jnp.max(jnp.linalg.svd(jax.lax.stop_gradient(x), compute_uv=False), -1)
+    matrices = as_matrices(x)
+    largest = jnp.max(jnp.linalg.svd(jax.lax.stop_gradient(matrices), compute_uv=False), -1)
     if atol is None and rtol is None:
-        return jnp.linalg.pinv(x, hermitian=hermitian)
+        return jnp.linalg.pinv(matrices, hermitian=hermitian)
     least = jnp.maximum(0.0 if atol is None else atol, (0.0 if rtol is None else rtol) * largest)
-    return jnp.linalg.pinv(x, rtol=least / largest, hermitian=hermitian)
+    return jnp.linalg.pinv(matrices, rtol=least / largest, hermitian=hermitian)
 
 
 @operator(3, name="lu_solve")

@@ -224,5 +224,5 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
         >>> print(ops.trapz(Tensor([1.0, 2.0, 3.0])))
         4.0
     """
-    y = to_float(y)
-    return jnp.trapezoid(y, None if x is None else x.astype(y.dtype), dx, dim)
+    values = to_float(y)
+    return jnp.trapezoid(values, None if x is None else x.astype(values.dtype), dx, dim)

@@ -120,8 +120,7 @@ def polygamma(n: Tensor | int, input: Tensor) -> JaxArray:
         [1.644934]
     """
     x = to_float(input)
-    n = jnp.asarray(n).astype(x.dtype)
-    return jax.lax.polygamma(*jnp.broadcast_arrays(n, x))
+    return jax.lax.polygamma(*jnp.broadcast_arrays(jnp.asarray(n).astype(x.dtype), x))
 
 
 @operator()
