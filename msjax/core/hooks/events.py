@@ -138,25 +138,24 @@ class HookCall(Event):
         return self.place.text(self.hook().fn)
 
     def __call__(self, arrays: Sequence[Any]) -> None:
-        self._call(self.hook().fn, arrays)
+        self.call(self.hook().fn, self.args.fill(arrays))
 
-    def _call(self, fn, arrays):
-        given = self.args.fill(arrays)
+    def call(self, fn: Callable[..., Any], given: Sequence[Any]) -> None:
+        """Call a hook that stands there with its arguments; an exception of a user's hook gets a note that names it."""
         try:
             result = fn(*given)
         except Exception as error:
-            self.note(error, fn)
+            if self.observes:
+                self.place.note(error, fn)
             raise
         if result is not None:
             check_observer_result(result, self.place, fn)
 
-    def note(self, error: Exception, fn: Callable[..., Any]) -> None:
-        """Name the user's hook in a note of an exception that it has raised."""
-        if self.observes:
-            self.place.note(error, fn)
-
     def present(self) -> Callable[[Sequence[Any]], None]:
-        return self if self.slot is None else functools.partial(self._call, self.slot.hook().fn)
+        if self.slot is None:
+            return self
+        fn = self.slot.hook().fn
+        return lambda arrays: self.call(fn, self.args.fill(arrays))
 
 
 class OwnCall(HookCall):

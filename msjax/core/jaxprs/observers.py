@@ -17,7 +17,6 @@ from msjax.core.base.state import VERSION
 from msjax.core.base.typing import JaxArray
 from msjax.core.hooks.batching import COLLECTED, CallsAsOutputs, hook_p
 from msjax.core.hooks.events import NOBODY, Event, HookCall, Template, each_lane
-from msjax.core.hooks.kinds import check_observer_result
 from msjax.core.hooks.places import Measure
 from msjax.core.jaxprs.control_flow import FINAL_RULES, Once, devices, scan_steps
 from msjax.core.jaxprs.evaluate import Plain
@@ -96,24 +95,14 @@ class AfterRun:
         if self._waits_for is not None:
             jax.block_until_ready(outputs)
             jax.effects_barrier()
-        version, hooks = self._hooks
-        if version != VERSION.n:  # otherwise they are those of the latest run, which a program doesn't keep
-            version = VERSION.n
-            self._hooks = version, hooks = version, [weakref.ref(call.hook()) for call in self._calls]
-        fns = iter([(hook() or NOBODY).fn for hook in hooks])
+        if self._hooks[0] != VERSION.n:  # otherwise they are those of the latest run, which a program doesn't keep
+            self._hooks = VERSION.n, [weakref.ref(call.hook()) for call in self._calls]
+        fns = iter([(hook() or NOBODY).fn for hook in self._hooks[1]])
         present, numbers = {event: event.present() for event in self._changing}, self._numbers
         try:
             for entry, fill in self._entries:
                 if fill is not None:
-                    fn = next(fns)
-                    given = fill(outputs)
-                    try:
-                        found = fn(*given)
-                    except Exception as error:
-                        entry.note(error, fn)
-                        raise
-                    if found is not None:
-                        check_observer_result(found, entry.place, fn)
+                    entry.call(next(fns), fill(outputs))
                 else:
                     _happen([entry], _Rows(outputs if numbers is None else [outputs[n] for n in numbers]), (), present)
             if self._waits_for is not None:

@@ -173,9 +173,10 @@ def path(module: object) -> str:
         layers.0
     """
     # After each run, nnx.jit empties modules for a moment and fills them again. The thread that calls the hooks of this run may come in between.
-    end = None if threading.current_thread() is threading.main_thread() else time.monotonic() + 1
-    while (site := vars(module).get(SITE)) is None and end is not None and time.monotonic() < end:
+    site, end = vars(module).get(SITE), time.monotonic() + 1
+    while site is None and threading.current_thread() is not threading.main_thread() and time.monotonic() < end:
         time.sleep(0.001)
+        site = vars(module).get(SITE)
     if site is None:
         raise ValueError(f"For 'path', the module {type(module).__name__} has no hooks; hooks.paths(model) lists all modules.")
     return site.path
