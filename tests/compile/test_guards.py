@@ -366,7 +366,7 @@ def test_guards_say_what_was_read_and_what_was_seen():
 
 def test_what_cells_tell_of_is_not_checked():
     guards = found(nn.SequentialCell(nn.Dense(2, 3), nn.ReLU()))
-    modules = [guard for guard in guards.found if guard.seen[:1] == ("module",)]
+    modules = [guard for guard in guards.found if (guard.seen or ())[:1] == ("module",)]
     assert guards.checks == [] and len(modules) == 3 and len(of_kind(guards, kinds.Variable)) == 2
 
 
