@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, tensors_in, wrap
-from msjax.core.models.capture import capture
+from msjax.core.models.capture import capture, sum_of_floats
 from msjax.core.tools.model_tools import as_arrays
-from msjax.core.tools.recording import Record, keep_captured, sum_of_floats
+from msjax.core.tools.recording import Record, keep_captured
 from msjax.engine.autograd.grad import value_and_grad
 from msjax.engine.autograd.memory import Held
 from msjax.engine.settings.current import GRAPH_MODE, PYNATIVE_MODE, SETTINGS

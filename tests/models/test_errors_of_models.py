@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 from flax import nnx
 
-from msjax import hooks
+from msjax import hooks, tools
 
 X = jnp.ones((1, 2), "float32")
 
@@ -54,9 +54,37 @@ def test_an_operation_by_its_name_alone(model):
     assert list(hooks.capture(model, "*/softmax")(X)[1].activations) == ["/softmax"]
 
 
-def test_a_metric_that_is_no_number(model):
-    with pytest.raises(ValueError, match=r"For 'attribute', what is differentiated should be a number, but .*shape=\[2\]"):
-        hooks.attribute(model, X, at="layers.0", metric=lambda out: out.sum(0))
+@pytest.mark.parametrize(
+    "metric, kind",
+    [
+        (lambda out: out.sum(0), r"shape=\[2\]"),
+        (lambda out: out.argmax(), "dtype=int"),
+        (lambda out: (out * 1j).sum(), "dtype=complex"),
+    ],
+)
+def test_a_metric_that_is_no_number(model, metric, kind):
+    words = rf"For 'attribute', what is differentiated should be a real floating-point number, but .*{kind}"
+    with pytest.raises(ValueError, match=words):
+        hooks.attribute(model, X, at="layers.0", metric=metric)
+
+
+@pytest.mark.parametrize(
+    "ending, words",
+    [
+        (lambda out: out.argmax(), "the result has no floating-point values to differentiate: give a loss="),
+        (lambda out: out * 1j, "what is differentiated should be a real floating-point number, but .*complex"),
+    ],
+)
+def test_gradients_of_a_result_that_is_no_real_number(model, ending, words):
+    """jax's error spoke of `grad`, and of no function of the user's."""
+    model = nnx.Sequential(*model.layers, ending)
+    for name, call in (
+        ("capture", lambda: hooks.capture(model, "*", gradients=True)(X)),
+        ("record", lambda: tools.record(model, X)),
+    ):
+        with pytest.raises(ValueError, match=f"For '{name}', {words}"):
+            call()
+    assert "activation/layers.0" in tools.record(model, X, gradients=False).arrays
 
 
 def test_a_forward_hook_whose_result_would_broadcast(model):

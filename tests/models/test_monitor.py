@@ -192,3 +192,20 @@ def test_a_monitor_that_sees_nothing_warns():
     beside = hooks.monitor(lambda x: loss(other, x), model=model)
     with pytest.warns(UserWarning, match="monitor: in step 0, no selected module was called"):
         beside(CLEAN)
+
+
+@pytest.mark.parametrize(
+    "values, size",
+    [
+        (np.array([3 + 4j, 0], "complex64"), np.sqrt(12.5)),
+        (np.array([3, 4], "bfloat16"), np.sqrt(12.5)),
+        (np.array([3, 4], "float8_e5m2"), np.sqrt(12.5)),
+        (np.array([-8, 6], "int4"), np.sqrt(50)),
+        (np.array([3e30, 4e30], "float64"), np.sqrt(12.5) * 1e30),
+    ],
+)
+def test_the_root_of_the_mean_square_of_each_dtype(values, size):
+    """Imaginary parts were left out, with a warning of numpy's at most, and large numbers of float64 were infinite."""
+    if values.dtype == np.float64 and not jax.config.jax_enable_x64:
+        return
+    np.testing.assert_allclose(hooks.rms(jnp.asarray(values)), size, rtol=1e-6)

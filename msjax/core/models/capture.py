@@ -139,7 +139,9 @@ def capture_options(
     if statistic is not None:
         # jax keeps it in a table: a partial is hashable, whatever it calls.
         statistic = functools.partial(statistic)
-    options = CaptureOptions(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps, _stop(stop_after))
+    options = CaptureOptions(
+        Patterns(select), _edits(edit), gradients, statistic, loss or sum_of_floats, max_steps, _stop(stop_after)
+    )
     if gradients and stop_after is not None:
         raise ValueError(
             f"For '{called('capture')}', there are no gradients with 'stop_after': nothing is computed from which they could come."
@@ -247,9 +249,10 @@ def _capturing(fn, options):
             outs, got = interpreter.run(block, program.inputs, (), probes)
             result, written = program.result(outs)
             total = options.total(result)
-            if jnp.shape(total):
+            if jnp.shape(total) or not jnp.issubdtype(jnp.result_type(total), jnp.floating):
                 raise ValueError(
-                    f"For '{called('capture')}', what is differentiated should be a number, but the loss or metric returned {describe(total)}."
+                    f"For '{called('capture')}', what is differentiated should be a real floating-point number, but the loss or metric (by "
+                    f"default the result's sum) returned {describe(total)}."
                 )
             return total, (result, written, got)
 
@@ -325,7 +328,8 @@ def _joined(found, values, sizes):
     return jax.tree.unflatten(found.tree, leaves)
 
 
-def _summed(result):
+def sum_of_floats(result: Any) -> Any:
+    """The sum of a result's floating-point values, which is differentiated where no loss is given."""
     leaves = [leaf for leaf in jax.tree.leaves(result) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)]
     if not leaves:
         raise ValueError(f"For '{called('capture')}', the result has no floating-point values to differentiate: give a loss=.")

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from msjax.core.base.errors import describe
-from msjax.core.models.capture import capture
+from msjax.core.base.errors import describe, on_behalf_of
+from msjax.core.models.capture import capture, sum_of_floats
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.hooked import as_function, hooked, paths, unhooked
@@ -67,6 +66,7 @@ class Record(foreign.Recorder):
         return f"<record of {len(self.order)} calls and {len(self.arrays)} arrays, {self.framework}>"
 
 
+@on_behalf_of("record")
 def record(
     model: Any, *inputs: Any, gradients: bool = True, loss: Callable[[Any], Any] | None = None, mode: str | None = None,
     path: Any = None,
@@ -132,11 +132,6 @@ def _capture(found, model, inputs, gradients, loss):
         found.values("parameter_gradient", jax.grad(of_params)(params))
     # The modules of a linen or haiku model are known when it has run.
     keep_captured(found, captured, {name: type(m).__name__ for name, m in paths(model).items()} if framework_of(model) else {})
-
-
-def sum_of_floats(out: Any) -> Any:
-    """The number of which gradients are recorded by default."""
-    return sum(v.sum() for v in jax.tree.leaves(out) if jnp.issubdtype(v.dtype, jnp.inexact))
 
 
 def keep_captured(found: Record, captured: Any, classes: dict[str, str]) -> None:
