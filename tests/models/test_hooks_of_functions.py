@@ -32,8 +32,9 @@ def test_hook_gradient_of_pytrees_and_its_errors():
     assert float(g["a"]) == 5 and float(g["b"]) == 2
     with pytest.raises(TypeError, match="callable"):
         ms.hooks.hook_gradient(3)
-    with pytest.raises(TypeError, match="should return"):
-        jax.grad(lambda x: ms.hooks.hook_gradient(lambda g: (g, g))(x) * 2)(1.0)
+    for wrong, name in ((lambda g: (g, g), r"\(array"), (lambda g: "x", "str 'x'"), (lambda g: object(), "object")):
+        with pytest.raises(TypeError, match=rf"<lambda> \(.*\) should return None or array\(.*\), but returned {name}"):
+            jax.grad(lambda x: ms.hooks.hook_gradient(wrong)(x) * 2)(1.0)  # noqa: B023
     with pytest.raises(ValueError, match="expected"):
         jax.grad(lambda x: ms.hooks.hook_gradient(lambda g: jnp.ones(3))(x) * 2)(1.0)
 
@@ -73,6 +74,13 @@ def test_with_hooks_modifiers():
     # The pre hook's factor lies outside of the backward hooks.
     np.testing.assert_allclose(jax.jit(jax.grad(f))(1.0), 2 * 3 * 5 * np.cos(2.0), rtol=1e-6)
     assert f.__name__ == "sin"
+
+
+def test_a_post_hook_whose_result_would_broadcast():
+    """It was taken as it is, as a module's forward hook's is not."""
+    f = ms.hooks.with_hooks(jnp.sin, post=lambda args, output: output[:1])
+    with pytest.raises(ValueError, match=r"<lambda> .* returned array\(shape=\[1\].* would broadcast in silence"):
+        f(X)
 
 
 def test_with_hooks_under_vmap_and_scan():

@@ -26,6 +26,7 @@ from msjax.core.base import jax_slots
 from msjax.core.base.errors import called, describe
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
+from msjax.core.hooks.kinds import HookPlace
 
 _PART = re.compile(r":(in|out)((?:\[[^\[\]]*\])*)(#\d+)?$")
 
@@ -305,7 +306,7 @@ def site(name: str, value: _T) -> _T:
         finally:
             STATE.capture = capture
     leaves, treedef = jax.tree.flatten(value)
-    at = [i for i, leaf in enumerate(leaves) if is_array(leaf) or isinstance(leaf, (bool, int, float, complex))]
+    at = [i for i, leaf in enumerate(leaves) if is_array_or_number(leaf)]
     if not at:
         return value
     arrays = [jnp.asarray(leaves[i]) for i in at]
@@ -322,20 +323,31 @@ def is_array(leaf: Any) -> bool:
     return hasattr(leaf, "shape") and hasattr(leaf, "dtype") and leaf.dtype != jax.dtypes.float0
 
 
+def is_array_or_number(leaf: Any) -> bool:
+    """Whether a leaf of a pytree is an array or a number of Python's."""
+    return is_array(leaf) or isinstance(leaf, (bool, int, float, complex))
+
+
 def edited(name: str, value: PyTree, edits: Sequence[Callable[..., Any]], index: LoopIndex) -> PyTree:
     """A value after its edits, each of which returns a new one of the same structure, shapes and dtypes, or None."""
+    place = HookPlace(f"edit of the place {name!r},")
     for fn in edits:
-        new = fn(value, index)
+        try:
+            new = fn(value, index)
+        except Exception as error:
+            place.note(error, fn)
+            raise
         if new is None:
             continue
         leaves, treedef = jax.tree.flatten(value)
         given, other = jax.tree.flatten(new)
-        label = f"The edit {getattr(fn, '__qualname__', fn)} of the place {name!r}"
-        if other != treedef:
-            raise TypeError(f"{label} should return {treedef} or None, but returned {other}.")
+        if other != treedef or not all(is_array_or_number(leaf) for old, leaf in zip(leaves, given) if is_array(old)):
+            raise TypeError(f"{place.sentence(fn)} should return None or {describe(value)}, but returned {describe(new)}.")
         for old, leaf in zip(leaves, given):
             if is_array(old) and (jnp.shape(leaf), jnp.result_type(leaf)) != (old.shape, old.dtype):
-                raise ValueError(f"{label} returned {describe(jnp.asarray(leaf))}, but expected is {describe(jnp.asarray(old))}.")
+                raise ValueError(
+                    f"{place.sentence(fn)} returned {describe(jnp.asarray(leaf))}, but expected is {describe(jnp.asarray(old))}."
+                )
         value = new
     return value
 

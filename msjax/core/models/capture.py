@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import called, check_arity, check_function, describe, near, number_among
-from msjax.core.hooks.places import Edits, Tracing, split_part
+from msjax.core.hooks.places import Edits, Tracing, is_array_or_number, split_part
 from msjax.core.jaxprs.control_flow import RULES
 from msjax.core.jaxprs.interpreter import Interpreter, Program
 from msjax.core.jaxprs.plan import Patterns, Planner
@@ -249,7 +249,7 @@ def _capturing(fn, options):
             outs, got = interpreter.run(block, program.inputs, (), probes)
             result, written = program.result(outs)
             total = options.total(result)
-            if jnp.shape(total) or not jnp.issubdtype(jnp.result_type(total), jnp.floating):
+            if not is_array_or_number(total) or jnp.shape(total) or not jnp.issubdtype(jnp.result_type(total), jnp.floating):
                 raise ValueError(
                     f"For '{called('capture')}', what is differentiated should be a real floating-point number, but the loss or metric (by "
                     f"default the result's sum) returned {describe(total)}."

@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import check_function, check_hook
+from msjax.core.base.errors import check_function, check_hook, describe
 from msjax.core.hooks.hook import EMPTY, Adapter, Hook, HookTable
-from msjax.core.hooks.kinds import HookKind
-from msjax.core.hooks.places import Measure, tap_p
+from msjax.core.hooks.kinds import HookKind, HookPlace, check_forward_result
+from msjax.core.hooks.places import Measure, is_array_or_number, tap_p
 from msjax.core.hooks.protocol import CallFrame, Frame
 from msjax.core.hooks.values import ARRAYS, ModuleSubject
 from msjax.core.models.frameworks.framework import framework_of
@@ -48,7 +48,7 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
         leaves, treedef = jax.tree.flatten(value)
         arrays = [jnp.asarray(leaf) for leaf in leaves]
         avals = [(a.shape, a.dtype) for a in arrays]
-        hook = Hook.new(_OnLeaves(fn, (treedef,), treedef), observe=observe, traced=traced)
+        hook = Hook.new(_OnLeaves(fn, (treedef,)), observe=observe, traced=traced)
 
         def back(grads):
             # jax has no gradient where none arrives; the function sees zeros there.
@@ -65,25 +65,25 @@ class _OnLeaves(Adapter):
 
     Args:
         fn: the hook.
-        treedefs: of each argument, how the gradients of its tuple fit together.
-        answer: the structure of what it may return.
+        treedefs: of each argument, how the gradients of its tuple fit together; the first is that of what it may return.
         skip: so many arguments that come first are left out.
     """
 
-    def __init__(self, fn: Callable[..., Any], treedefs: tuple[Any, ...], answer: Any, skip: int = 0):
+    def __init__(self, fn: Callable[..., Any], treedefs: tuple[Any, ...], skip: int = 0):
         self.fn = fn
         self.treedefs = treedefs
-        self.answer = answer
         self.skip = skip
         self.__wrapped__ = fn
 
     def __call__(self, *args: Any) -> Any:
-        result = self.fn(*[_joined(a, t) for a, t in zip(args[self.skip :], self.treedefs)])
+        given = [_joined(a, t) for a, t in zip(args[self.skip :], self.treedefs)]
+        result = self.fn(*given)
         if ARRAYS.is_nothing(result):
             return None
         leaves, treedef = jax.tree.flatten(result)
-        if treedef != self.answer:
-            raise TypeError(f"A hook of gradients should return {self.answer} or None, but returned {treedef}.")
+        if treedef != self.treedefs[0] or not all(map(is_array_or_number, leaves)):
+            who = HookPlace.within("hook of gradients").sentence(self.fn)
+            raise TypeError(f"{who} should return None or {describe(given[0])}, but returned {describe(result)}.")
         return tuple(jnp.asarray(leaf) for leaf in leaves)
 
 
@@ -150,9 +150,7 @@ def with_hooks(
             out = _forward(post, _POST, (args,), out)
         leaves, out_tree = jax.tree.flatten(out)
         outputs = tuple(jnp.asarray(v) for v in leaves)
-        tables[0] = HookTable(
-            backward_pre=_hooks(backward_pre, (out_tree,), out_tree), backward=_hooks(backward, (treedef, out_tree), treedef)
-        )
+        tables[0] = HookTable(backward_pre=_hooks(backward_pre, (out_tree,)), backward=_hooks(backward, (treedef, out_tree)))
         if backward is not None:
             outputs = ARRAYS.on_outputs(taps, outputs, pre=False)
         if backward_pre is not None:
@@ -162,17 +160,21 @@ def with_hooks(
     return hooked
 
 
-def _hooks(fn, treedefs, answer):
+def _hooks(fn, treedefs):
     if fn is None:
         return ()
-    return (Hook.new(_OnLeaves(fn, treedefs, answer, skip=1)),)
+    return (Hook.new(_OnLeaves(fn, treedefs, skip=1)),)
 
 
 def _forward(fn, kind, before, value):
     """`value` after a forward hook, which gets it as its last argument."""
     frame, given = Frame(ARRAYS), (*before, value)
     result, value = frame.delivery(given).run(frame, kind, Hook(0, fn), given, value)
-    return value if ARRAYS.is_nothing(result) else result
+    if ARRAYS.is_nothing(result):
+        return value
+    if kind is _POST:
+        check_forward_result(fn, result, value, ())
+    return result
 
 
 def _as_it_is(_values, _fn, _text, result, _given, _owners):
