@@ -13,7 +13,7 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_value
 from msjax.core.base.errors import called, describe, on_behalf_of
 from msjax.core.models.capture import capture_options
-from msjax.core.models.kept_programs import pure_of
+from msjax.core.models.kept_programs import derived
 from msjax.core.models.leaves import on_leaf
 
 
@@ -182,10 +182,4 @@ def edited(who: str, model: Any, edit: dict[str, Callable[[Any, Any], Any]]) -> 
     """A model with edits: a function, called like the model, that returns what the model would. `who` is what the user has called."""
     with on_behalf_of(who):
         options = capture_options([], edit=edit)._replace(writes=True)
-
-    def run(*args, **kwargs):
-        with on_behalf_of(who):
-            pure = pure_of(model)
-            return pure.run(pure.state, options, args, kwargs)[0]
-
-    return run
+    return derived(who, model, lambda pure, args, kwargs: pure.run(pure.state, options, args, kwargs)[0])

@@ -10,9 +10,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import called, check_function, describe, on_behalf_of
+from msjax.core.base.errors import called, check_function, describe
 from msjax.core.models.inputs import inputs_of
-from msjax.core.models.kept_programs import pure_of
+from msjax.core.models.kept_programs import derived
 from msjax.core.models.verbs import axis_of, selected_along, spoilt
 from msjax.core.study.programs import matching, on_tape
 from msjax.core.study.tape import Tape
@@ -64,7 +64,7 @@ def splice(
     for fn in (*(fn for both in coders.values() for fn in both), *edit.values()):
         check_function(fn, "splice")
 
-    def run(*args, **kwargs):
+    def call(pure, args, kwargs):
         def changed(target, name, value, tape):
             for key, (source, replaced) in pairs.items():
                 if replaced == target:
@@ -72,15 +72,14 @@ def splice(
                     value = _through(name, value, given, coders[key], edit.get(key), error)
             return value
 
-        with on_behalf_of("splice"):
-            targets = [target for _, target in pairs.values()]
-            read = [source for source, _ in pairs.values()]
-            return _with_values(model, (args, kwargs), targets, read, changed, _is_step_of)
+        targets = [target for _, target in pairs.values()]
+        read = [source for source, _ in pairs.values()]
+        return _with_values(pure, (args, kwargs), targets, read, changed, _is_step_of)
 
-    return run
+    return derived("splice", model, call)
 
 
-def _with_values(model, call, targets, read, changed, matches):
+def _with_values(pure, call, targets, read, changed, matches):
     """What a model returns where ``changed(target, name, value, tape)`` stands for the values of some places.
 
     Args:
@@ -110,7 +109,6 @@ def _with_values(model, call, targets, read, changed, matches):
                 )
         return result
 
-    pure = pure_of(model)
     return on_tape(pure, pure.state, [place for place in (*targets, *read) if ":" in place], call, work, writes=True)
 
 
@@ -171,23 +169,21 @@ def transplant(
         [2. 1.]
     """
 
-    def run(*args, **kwargs):
+    def call(pure, args, kwargs):
         def values_of(program):
             tape = Tape()
             program.run(tape)
             return {name: tape.places[matching(tape, [name], "transplant")[0]].value for name in dict.fromkeys(places.values())}
 
-        with on_behalf_of("transplant"):
-            pure = pure_of(model)
-            wanted = [place for place in places.values() if ":" in place]
-            values = on_tape(pure, pure.state, wanted, inputs_of(source), values_of)
+        wanted = [place for place in places.values() if ":" in place]
+        values = on_tape(pure, pure.state, wanted, inputs_of(source), values_of)
 
-            def changed(target, name, value, _tape):
-                return _moved(name, value, values[places[target]], positions, axis)
+        def changed(target, name, value, _tape):
+            return _moved(name, value, values[places[target]], positions, axis)
 
-            return _with_values(model, (args, kwargs), list(places), (), changed, operator.eq)
+        return _with_values(pure, (args, kwargs), list(places), (), changed, operator.eq)
 
-    return run
+    return derived("transplant", model, call)
 
 
 def _moved(name, value, other, positions, axis):
