@@ -184,5 +184,6 @@ def origin(node: Node, through: set[str] = LIGHT) -> Node:
         inputs = [each for each in ins if each.made != "input"] or list(ins)
         if not inputs:
             return node
-        node = next((each for each in inputs if origin(each, through).made == "place"), inputs[0])
+        first = [(each, origin(each, through)) for each in inputs]
+        node = next((each for each, of in first if of.made == "place" or of.place is not None), inputs[0])
     return node
