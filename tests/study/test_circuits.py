@@ -232,7 +232,7 @@ def test_a_circuit_in_compiled_code(stream, patched):
     for wrong in (lambda: hooks.Circuit(["embed"], *[()] * 2), lambda: circuit.compare(3)):
         with pytest.raises(TypeError, match=r"should be a (pair|Circuit)"):
             wrong()
-    with pytest.raises(ValueError, match=r"reference\['embed'\]' should be of shape \(2, 3, 4\), or 1.*\[1, 2, 4\]"):
+    with pytest.raises(ValueError, match=r"reference\['embed'\]' should be of shape \(2, 3, 4\), or 1 .*\(1, 2, 4\)"):
         circuit.run(stream, TOKENS, {**PARTS, "embed": jnp.zeros((1, 2, 4))})
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from jax.interpreters import ad, batching, mlir
 
 from msjax.core.base import jax_slots
-from msjax.core.base.errors import called, describe
+from msjax.core.base.errors import called, describe, noting
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
 
@@ -325,17 +325,20 @@ def is_array(leaf: Any) -> bool:
 def edited(name: str, value: PyTree, edits: Sequence[Callable[..., Any]], index: LoopIndex) -> PyTree:
     """A value after its edits, each of which returns a new one of the same structure, shapes and dtypes, or None."""
     for fn in edits:
-        new = fn(value, index)
+        label = f"the edit {getattr(fn, '__qualname__', fn)} of the place {name!r}"
+        with noting(label):
+            new = fn(value, index)
         if new is None:
             continue
         leaves, treedef = jax.tree.flatten(value)
         given, other = jax.tree.flatten(new)
-        label = f"The edit {getattr(fn, '__qualname__', fn)} of the place {name!r}"
         if other != treedef:
-            raise TypeError(f"{label} should return {treedef} or None, but returned {other}.")
+            raise TypeError(f"T{label[1:]} should return {treedef} or None, but returned {other}.")
         for old, leaf in zip(leaves, given):
             if is_array(old) and (jnp.shape(leaf), jnp.result_type(leaf)) != (old.shape, old.dtype):
-                raise ValueError(f"{label} returned {describe(jnp.asarray(leaf))}, but expected is {describe(jnp.asarray(old))}.")
+                raise ValueError(
+                    f"T{label[1:]} returned {describe(jnp.asarray(leaf))}, but expected is {describe(jnp.asarray(old))}."
+                )
         value = new
     return value
 

@@ -66,7 +66,7 @@ def patch_sweep(
     at: str | Iterable[str],
     *,
     metric: Callable[[Any], jax.Array],
-    over: Sequence[str] = ("layer", "position"),
+    over: str | Sequence[str] = ("layer", "position"),
     position_axis: int = 1,
     head_axis: int = -2,
     neuron_axis: int = -1,
@@ -83,7 +83,7 @@ def patch_sweep(
         clean, corrupt: the inputs of the two runs: an array, a tuple of the arguments (for a linen model, ``(params, x)``), or an `Inputs`.
         at (str or list of str): the places that are patched, such as ``"blocks.*"``. Their values are arrays.
         metric (callable): from the model's result to an array, for most a number.
-        over (tuple of str): what is patched one at a time: "layer" (a place, or a step of a place in a scan), "position", "head", "neuron".
+        over (str or tuple of str): what is patched one at a time: "layer" (a place, or a step of a place in a scan), "position", "head", "neuron".
             What isn't named is patched as a whole. Default: ("layer", "position").
         position_axis, head_axis, neuron_axis (int): the axes of positions, heads and neurons in the values. Default: 1, -2, -1.
         chunk (int): at most so many runs at a time are vectorized. Default: 32.
@@ -108,7 +108,7 @@ def patch_sweep(
          [1. 2.]]
     """
     check_function(metric, "patch_sweep")
-    over, at = tuple(over), (at,) if isinstance(at, str) else tuple(at)
+    over, at = (over,) if isinstance(over, str) else tuple(over), (at,) if isinstance(at, str) else tuple(at)
     unknown = [name for name in over if name not in _AXES]
     if unknown or not over:
         raise ValueError(f"For 'patch_sweep', 'over' should be some of {', '.join(map(repr, _AXES))}, but got {describe(over)}.")

@@ -57,7 +57,7 @@ def ablate(
     """
 
     def of_array(v):
-        if n_heads is not None and v.shape[-1] % n_heads:
+        if n_heads is not None and (n_heads < 1 or v.shape[-1] % n_heads):
             raise ValueError(f"For 'ablate', 'n_heads' should divide the value's last axis, of {v.shape[-1]}, but got {n_heads}.")
         if heads is None:
             return jnp.broadcast_to(_mean(v, 1) if _is_mean(value) else jnp.asarray(value), v.shape).astype(v.dtype)

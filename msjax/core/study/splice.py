@@ -10,7 +10,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import called, check_function, describe
+from msjax.core.base.checks import check_kind
+from msjax.core.base.errors import called, check_arity, check_function, describe, noting
 from msjax.core.models.inputs import inputs_of
 from msjax.core.models.kept_programs import derived
 from msjax.core.models.verbs import axis_of, selected_along, spoilt
@@ -54,6 +55,7 @@ def splice(
         [4. 0.]
     """
     edit = dict(edit or {})
+    check_kind(coders, isinstance(coders, dict) and coders, "be a dict of at least one place", "coders", "splice")
     for key, coder in coders.items():
         if not isinstance(coder, (tuple, list)) or len(coder) != 2:
             raise TypeError(f"For 'splice', the coder of {key!r} should be a pair (encode, decode), but got {describe(coder)}.")
@@ -61,8 +63,9 @@ def splice(
     for key in edit:
         if key not in pairs:
             raise ValueError(f"For 'splice', 'edit' has {key!r}, but there are coders for {', '.join(map(repr, pairs))}.")
-    for fn in (*(fn for both in coders.values() for fn in both), *edit.values()):
-        check_function(fn, "splice")
+    for fn, what in (*((fn, "coder") for both in coders.values() for fn in both), *((fn, "edit") for fn in edit.values())):
+        check_function(fn, "splice", what)
+        check_arity(fn, "splice", ("value" if what == "coder" else "features",), what)
 
     def call(pure, args, kwargs):
         def changed(target, name, value, tape):
@@ -132,13 +135,15 @@ def _read(tape, source, target):
 
 def _through(name, value, given, coder, edit, error):
     encode, decode = coder
-    features = encode(given)
-    plain = decode(features)
+    with noting(f"the coder at {name!r}"):
+        features = encode(given)
+        plain = decode(features)
     if jnp.shape(plain) != jnp.shape(value):
         raise ValueError(
             f"For 'splice', what is decoded at {name!r} should be of shape {jnp.shape(value)}, but is of {jnp.shape(plain)}."
         )
-    new = plain if edit is None else decode(edit(features))
+    with noting(f"the edit at {name!r}"):
+        new = plain if edit is None else decode(edit(features))
     return (new + jax.lax.stop_gradient(value - plain) if error else new).astype(value.dtype)
 
 
@@ -168,6 +173,8 @@ def transplant(
         >>> print(ms.hooks.transplant(model, jnp.ones((2, 1)), {"b": "a"}, positions=(0, 1))(jnp.zeros((2, 1))).ravel())
         [2. 1.]
     """
+
+    check_kind(places, isinstance(places, dict) and places, "be a dict of at least one place", "places", "transplant")
 
     def call(pure, args, kwargs):
         def values_of(program):
