@@ -23,7 +23,8 @@ from msjax.core.models.where import where_key
 
 # So many programs are kept, those that were used last.
 _MOST = 64
-# A program that is compiled for few runs is compiled anew when it runs for so many times: what optimizing takes is paid by 21 to 112 quicker runs.
+# A program that is compiled for few runs is compiled anew when it runs for so many times: what optimizing takes is paid by 21 to 112 quicker runs; of
+# programs of four layers of 64 features, which run for 10 ms, by 200 to 2,000.
 _FEW = 32
 _KEPT: Recent[Any, Callable[..., Any]] = Recent()
 
