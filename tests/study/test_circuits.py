@@ -244,10 +244,16 @@ class Adds(nnx.Module):
         return x + jnp.tanh(self.layer(x))
 
 
-def test_attribution_of_edges_where_the_batch_lies_on_devices():
-    stream = hooks.stream(nnx.Sequential(Adds(), Adds()), "layers.*")
+def test_attribution_and_patching_where_the_batch_lies_on_devices():
+    model = nnx.Sequential(Adds(), Adds())
+    stream = hooks.stream(model, "layers.*")
     clean, corrupt = jnp.ones((2, 3, 2)), jnp.linspace(-1.0, 1.0, 12).reshape(2, 3, 2)
     mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Explicit,))
     laid = [jax.device_put(x, jax.NamedSharding(mesh, jax.P("d"))) for x in (clean, corrupt)]
     found = [stream.edges(*given, metric=jnp.mean).values for given in ((clean, corrupt), laid)]
     np.testing.assert_allclose(found[1], found[0], rtol=5e-4, atol=5e-5)
+    swept = hooks.patch_sweep(model, clean, corrupt, "layers.?", metric=jnp.mean).values
+    moved = hooks.transplant(model, clean, {"layers.1": "layers.0"}, positions=(0, 1))(corrupt)
+    with jax.set_mesh(mesh):
+        close(hooks.patch_sweep(model, *laid, "layers.?", metric=jnp.mean).values, swept)
+        close(hooks.transplant(model, laid[0], {"layers.1": "layers.0"}, positions=(0, 1))(laid[1]), moved)

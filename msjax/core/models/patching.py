@@ -195,15 +195,15 @@ def _patch(name, values, depths, rows, chosen, axes):
     """The edit of one place: its clean value, where that is chosen."""
 
     def edit(value, index):
-        other, here = values[name], jnp.array(True)
+        # Of the value's own sharding, where axes of devices are explicit.
+        other, mask = values[name], jnp.ones_like(value, dtype=bool)
         numbers = [number for number, (place, _) in enumerate(rows) if place == name]
         step = jnp.int32(0)
         if depths[name]:
             step = index[0]
             other = jax.lax.dynamic_index_in_dim(other, step, keepdims=False)
         if "layer" in chosen:
-            here = chosen["layer"] == numbers[0] + step
-        mask = jnp.broadcast_to(here, value.shape)
+            mask = mask & (chosen["layer"] == numbers[0] + step)
         for what, axis in axes.items():
             if what in chosen:
                 at_axis = axis % value.ndim

@@ -201,8 +201,8 @@ def _moved(name, value, other, positions, axis):
             )
         return other.astype(value.dtype)
     to, there = axis_of(value.shape, axis, "axis"), axis_of(other.shape, axis, "axis")
-    mask, missed = selected_along(value.shape, to, positions[0], "positions")
-    there_mask, missed_too = selected_along(other.shape, there, positions[1], "positions")
+    mask, missed = selected_along(value, to, positions[0], "positions")
+    there_mask, missed_too = selected_along(other, there, positions[1], "positions")
     row = jnp.where(there_mask, other, 0).sum(there, keepdims=True)
     missed = missed if missed_too is False else missed_too if missed is False else missed | missed_too
     return spoilt(missed, jnp.where(mask, row.astype(value.dtype), value))
