@@ -137,7 +137,7 @@ def _capture(found, model, call, gradients, loss):
 
 def sum_of_floats(out: Any) -> Any:
     """The number of which gradients are recorded by default."""
-    return sum(v.sum() for v in jax.tree.leaves(out) if jnp.issubdtype(v.dtype, jnp.inexact))
+    return sum(jnp.sum(v) for v in jax.tree.leaves(out) if jnp.issubdtype(jnp.result_type(v), jnp.inexact))
 
 
 def keep_captured(found: Record, captured: Any, classes: dict[str, str]) -> None:
