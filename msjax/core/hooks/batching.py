@@ -25,7 +25,7 @@ from msjax.core.base.arrays import is_tracer, staged
 from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks.delivery import NOW, TracedDelivery
-from msjax.core.hooks.events import BoundEvent, Event, each_lane
+from msjax.core.hooks.events import BoundEvent, Event, Standing, each_lane
 from msjax.core.hooks.worker import IN_HOOK, WORKER, barrier
 
 if TYPE_CHECKING:
@@ -44,8 +44,9 @@ hook_p = jax.extend.core.Primitive("msjax_hook")
 def _now(*values, bound, kept):
     if ACTIVITY.callbacks:
         barrier()  # hooks of a loop before this one
+    standing = Standing([one.event for one in bound])
     for one in bound:
-        one(values)
+        one(values, standing)
     return jnp.zeros((), bool)
 
 
@@ -287,8 +288,8 @@ class CallbackBatch(Callbacks):
         if self.is_elsewhere():
             self.flush()
             return False
-        # The observers of one list stay together: the worker looks them up before it calls the first.
-        if self.bytes > LARGE and not event.follows(self.events[-1].event):
+        # The observers of one list stay together: the worker looks all of a callback up before it calls the first.
+        if self.bytes > LARGE and not (event.slot is not None and event.slot.follows):
             self.flush()
         self.events.append(BoundEvent(event, tuple(map(self._number, values))))
         return True

@@ -21,7 +21,7 @@ from msjax.core.base.arrays import TracedValueError, is_tracer, known_value, sta
 from msjax.core.base.state import ACTIVITY, STATE, State
 from msjax.core.base.trial_run import TrialRun
 from msjax.core.base.typing import PyTree
-from msjax.core.hooks.events import Event, HookCall, Template
+from msjax.core.hooks.events import Event, Template
 from msjax.core.hooks.hook import computes, users_hook
 from msjax.core.hooks.kinds import HookKind, HookPlace, check_observer_result, gradients_result
 from msjax.core.hooks.worker import barrier
@@ -188,7 +188,7 @@ class TracedDelivery(Delivery):
         if STATE.trace is not None:
             STATE.trace.observed(fn, [first() for first in frame.head()], place)
         template = Template(given, values, head=frame.head())
-        event = HookCall(fn, template, place, slot)
+        event = Event(fn, template, place, slot)
         ACTIVITY.late_slots = ACTIVITY.late_slots or (slot is not None and not self.outputs)
         return self.put(values, event, template.taken(), carried)
 
