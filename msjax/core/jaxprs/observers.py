@@ -100,7 +100,7 @@ class AfterRun:
             self._hooks = VERSION.n, [weakref.ref(call.hook()) for call, _ in self._calls]
         version, hooks = self._hooks
         fns, at = [(hook() or NOBODY).fn for hook in hooks], 0
-        standing, numbers = Standing(self._others), self._numbers
+        standing, numbers = self._others and Standing(self._others), self._numbers
         try:
             for entry, fill in self._entries:
                 if fill is None:

@@ -25,7 +25,7 @@ from msjax.common.run_state import LOCK, STATE, Scope
 from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.code import goes_to_print, stores
+from msjax.core.base.code import effects, goes_to_print
 from msjax.core.base.reversible import OwnOutput
 from msjax.core.door import ACTIVITY, CallsAsOutputs, Event, ProgramUnderWay
 
@@ -218,7 +218,7 @@ class Trace(ProgramUnderWay):
 
     def observed(self, fn: Callable[..., Any], head: Sequence[Any], place: Any) -> None:
         """Refuse an observer that stores into what the code may read in the same run, such as a dict of features that `construct` returns."""
-        if any(self.reads(owner, name) for owner, name in stores(functools.partial(fn, *head))):
+        if any(self.reads(owner, name) for owner, name in effects(functools.partial(fn, *head))[1]):
             self.refuse(
                 f"{place.text(fn)} stores into what the code may read, which would find there what the run before has stored"
             )
