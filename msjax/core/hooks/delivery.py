@@ -126,6 +126,10 @@ class Delivery:
         check_observer_result(result, place, fn)
         return carried
 
+    def begins_batch(self) -> bool:
+        """Whether a call of a module here is to collect the calls of hooks within, if jax records it."""
+        return False
+
     def before_loop(self, values: ValueKind, tree: PyTree) -> PyTree:
         """Nested containers for a loop or transformation of jax, such that the calls within it come after those before it."""
         return tree
@@ -147,6 +151,9 @@ class _Now(Delivery):
         except Exception as error:
             HookPlace.within(kind.text, frame.owners).note(error, hook.fn)
             raise
+
+    def begins_batch(self) -> bool:
+        return True
 
     def settle(self) -> None:
         if ACTIVITY.callbacks:
