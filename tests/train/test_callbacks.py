@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import train
+from msjax import nn, train
 from msjax.train.callback.callback import Parameters
 from tests.train.regression import Net, batches, make
 
@@ -103,6 +103,40 @@ def test_early_stopping(capsys):
     assert len(weights) == 6
     with pytest.warns(UserWarning, match="looks at 'foo'"):
         model.fit(1, batches(), batches(), callbacks=[train.EarlyStopping("foo")])
+
+
+class Rising(nn.Metric):
+    """1 at the first look, 2 at the second, and so on."""
+
+    looks = 0
+
+    def clear(self):
+        pass
+
+    def update(self, *inputs):
+        pass
+
+    def eval(self):
+        self.looks += 1
+        return self.looks
+
+
+@pytest.mark.parametrize(
+    "name, patience, epochs", [("f1", 1, 4), ("top_1_accuracy", 1, 4), ("perplexity", 1, 2), ("eval_loss", 0, 1)]
+)
+def test_the_metric_s_name_decides_whether_more_is_better_and_without_patience_the_first_epoch_is_the_last(
+    name, patience, epochs
+):
+    """As in MindSpore: "f1" and its like counted as losses, and runs without patience went on as long as the measure became better."""
+    net = Net()
+    optimizer = nn.SGD(net.trainable_params(), 0.01)
+    model = train.Model(net, nn.MSELoss(), optimizer, metrics={name: Rising()})
+    count = []
+    each = train.LambdaCallback(on_train_epoch_end=count.append)
+    reduce = train.ReduceLROnPlateau(name, factor=0.5, patience=1)
+    model.fit(4, batches(), batches(), callbacks=[train.EarlyStopping(name, patience=patience), each, reduce])
+    assert len(count) == epochs
+    assert float(optimizer.learning_rate.asnumpy()) == np.float32(0.005 if name == "perplexity" else 0.01)
 
 
 def test_learning_rates_are_changed(capsys):

@@ -15,6 +15,18 @@ from msjax.core.base.checks import check_bool, check_in_range, check_kind, check
 from msjax.core.base.errors import describe
 from msjax.train.callback.callback import Callback, RunContext, loss_of
 
+# The names by which mode "auto" tells measures of which less is better.
+_LESS_IS_BETTER = (
+    "eval_loss",
+    "hausdorff_distance",
+    "loss",
+    "mae",
+    "mean_surface_distance",
+    "mse",
+    "perplexity",
+    "root_mean_square_distance",
+)
+
 
 class _Watching(Callback):
     """Tracks a metric from epoch to epoch."""
@@ -29,8 +41,7 @@ class _Watching(Callback):
         check_in_range(patience, "patience", who, low=0)
         check_bool(verbose, "verbose", who)
         self.monitor, self.min_delta, self.patience, self.verbose, self.mode = monitor, abs(min_delta), patience, verbose, mode
-        more = mode == "max" or (mode == "auto" and "acc" in monitor)
-        self._sign = 1 if more else -1
+        self._sign = -1 if mode == "min" or (mode == "auto" and monitor in _LESS_IS_BETTER) else 1
         self.wait = 0
         self.best: float = -self._sign * np.inf
 
@@ -56,9 +67,10 @@ class EarlyStopping(_Watching):
     Args:
         monitor (str): "loss"; with `Model.fit` also "eval_loss" or the name of a metric. Default: "eval_loss".
         min_delta (float): how much better counts. Default: 0.
-        patience (int): Default: 0.
+        patience (int): with 0, as in MindSpore, the first epoch is the last. Default: 0.
         verbose (bool): whether it tells of it. Default: False.
-        mode (str): "min" if less is better, "max" if more is; "auto" for the latter where "acc" is in the name. Default: "auto".
+        mode (str): "min" if less is better, "max" if more is; "auto" for the former of losses, "mae", "mse", "perplexity"
+            and distances by their metrics' names, else for the latter. Default: "auto".
         baseline (float, optional): what the measure has to be better than.
         restore_best_weights (bool): whether the best epoch's Parameters are set again. Default: False.
     """
@@ -100,7 +112,7 @@ class EarlyStopping(_Watching):
                 self.best_weights = _values(network)
             if self.baseline is None or self._improved(value, self.baseline):
                 self.wait: int = 0
-        if self.wait >= self.patience and (self.wait > 0 or self.patience > 0):
+        if self.wait >= self.patience:
             self.stopped_epoch = params.cur_epoch_num
             run_context.request_stop()
             if self.restore_best_weights:
@@ -137,7 +149,8 @@ class ReduceLROnPlateau(_Watching):
         factor (float): from 0 to 1. Default: 0.1.
         patience (int): Default: 10.
         verbose (bool): whether it tells of it. Default: False.
-        mode (str): "min" if less is better, "max" if more is; "auto" for the latter where "acc" is in the name. Default: "auto".
+        mode (str): "min" if less is better, "max" if more is; "auto" for the former of losses, "mae", "mse", "perplexity"
+            and distances by their metrics' names, else for the latter. Default: "auto".
         min_delta (float): how much better counts. Default: 1e-4.
         cooldown (int): how many epochs to wait after a change. Default: 0.
         min_lr (float): the smallest learning rate. Default: 0.

@@ -36,6 +36,48 @@ def test_gradients_flow_through_vmap_to_all_that_the_function_reaches():
     assert by_x.tolist() == [3, 3]
 
 
+def _size(x):
+    return (NET(x.expand_dims(0)) ** 2).sum()
+
+
+NET = nn.Dense(2, 2, weight_init="ones", bias_init="zeros")
+
+
+class _Size:
+    own = staticmethod(_size)
+
+    def __call__(self, x):
+        return _size(x)
+
+
+class _Gradient(nn.Cell):
+    def construct(self, x):
+        return ms.grad(_size)(x)
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+@pytest.mark.parametrize(
+    "function",
+    [
+        ms.grad(_size),
+        ms.grad(ms.jit(_size)),
+        ops.GradOperation()(_size),
+        ms.grad(lambda x: ops.vmap(_size)(x.expand_dims(0)).sum()),
+        ms.grad(_Size()),
+        ms.grad(_Size.own),
+        _Gradient(),
+    ],
+)
+def test_functions_for_each_example_reach_weights_through_what_msjax_made_of_them_and_through_classes(function, mode):
+    """Such functions were not looked into, and the weights' gradients, which are recorded, made an error of each call."""
+    ms.set_context(mode=mode)
+    try:
+        each = ops.vmap(function)(Tensor(ONES * A))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert each.tolist() == [[12, 12]] * 3
+
+
 def test_vmap_of_several_cells():
     cells = nn.CellList([nn.Dense(2, 1, weight_init=w, bias_init="zeros") for w in ("ones", "zeros")])
     out = ops.vmap(cells)(Tensor(np.stack([ONES, ONES])))

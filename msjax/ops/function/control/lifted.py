@@ -16,7 +16,7 @@ from msjax.common.bases import is_cell
 from msjax.common.run_state import STATE, Scope
 from msjax.common.tensor import Tensor, is_tensor, root_of, wrap
 from msjax.core.base.errors import callable_name
-from msjax.core.base.held_state import values_named
+from msjax.core.base.held_state import cell_contents, values_named
 from msjax.core.base.libraries import of_library
 from msjax.core.base.typing import JaxArray
 from msjax.core.base.weak import identity
@@ -45,8 +45,8 @@ def _visit(value, depth, found, seen):
         _visit(value.func, depth, found, seen)
         _visit_all([*value.args, *value.keywords.values()], depth + 1, found, seen)
         return
-    if hasattr(value, "__func__"):  # a method, made anew each time that it is asked for
-        _visit(value.__self__, depth + 1, found, seen)
+    if hasattr(value, "__func__"):  # a method, made anew each time that it is asked for, or one in its class
+        _visit(getattr(value, "__self__", None), depth + 1, found, seen)
         _visit(value.__func__, depth, found, seen)
         return
     seen.add(id(value))
@@ -62,13 +62,21 @@ def _visit(value, depth, found, seen):
     elif is_cell(value):
         for _, cell in value.cells_and_names():
             seen.add(id(cell))
-            _visit_all(vars(cell).values(), depth, found, seen)
-    elif isinstance(value, (types.ModuleType, type)) or of_library(value):
-        return
+            _visit_all([*vars(cell).values(), *_own_classes(cell)], depth, found, seen)
     elif hasattr(value, "__code__") and hasattr(value, "__globals__"):
-        _visit_all([*values_named(value), *(value.__defaults__ or ())], depth, found, seen)
-    elif not of_library(type(value)) and isinstance(getattr(value, "__dict__", None), dict):
+        # Of a library's function, such as `ms.grad(f)`, only what it was made for is the user's.
+        named = map(cell_contents, value.__closure__ or ()) if of_library(value) else values_named(value)
+        _visit_all([*named, *(value.__defaults__ or ())], depth, found, seen)
+    elif isinstance(value, types.ModuleType) or of_library(value):
+        return
+    elif isinstance(value, type):
         _visit_all(vars(value).values(), depth + 1, found, seen)
+    elif not of_library(type(value)):
+        _visit_all([*getattr(value, "__dict__", {}).values(), *_own_classes(value)], depth + 1, found, seen)
+
+
+def _own_classes(value):
+    return [owner for owner in type(value).__mro__ if not of_library(owner)]
 
 
 class Reached:
