@@ -201,8 +201,10 @@ def _record(op, operands, values, static, traced):
         pull = TracedVJP(op.bind(static), values, slots, op.int_grad)
         out, residuals, spec = pull.out, None, None
     else:
-        out, residuals, token = op.forwards[static, slots](*values)
-        spec = token.spec()
+        spec = None
+        while spec is None:  # another thread has compiled it, too, and its program took the place of this one's
+            out, residuals, token = op.forwards[static, slots](*values)
+            spec = token.spec()
         pull = spec.pull
         # Python's garbage collector visits every container that the tape keeps, so there is one for all residuals, and none for no residuals.
         residuals = list(map((*residuals, *values, *out).__getitem__, spec.places)) if spec.places else residuals or ()
@@ -317,7 +319,7 @@ class OpNode(Node):
         except ValueError as error:
             if not is_nested(error):
                 raise
-            grads = spec.backward_fn(key)(*kept, *given)
+            grads = spec.backwards.function(key)(*kept, *given)
         if False not in need:
             return grads
         found = iter(grads)
@@ -371,7 +373,7 @@ class OpNode(Node):
             grads = apply(gradient, [*self._inputs(cts, given, need, gradient.fn), *cts])
         elif (spec := self.spec) is not None:
             key = ("back", spec, given, need)
-            gradient = self.op.derived(key, lambda: self._gradient_op(spec.backward_fn((given, need)), True))
+            gradient = self.op.derived(key, lambda: self._gradient_op(spec.backwards.function((given, need)), True))
             kept = self.residuals if self.saved is None else self.saved("residuals")
             grads = apply(gradient, [*kept, *cts])
         else:
