@@ -20,7 +20,7 @@ from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import shorten
-from msjax.core.door import VERSION, CallsAsOutputs, OwnCall, Template, Values
+from msjax.core.door import VERSION, CallsAsOutputs, Event
 from msjax.core.tools.checking import Check
 from msjax.core.tools.checks.finding import find_in, not_again
 from msjax.core.tools.checks.flow import Checks
@@ -303,10 +303,8 @@ class CellChecks:
 
         def program(*inputs):
             outs, (record,) = checks.run(inputs)
-            values = Template((record, list(inputs)), Values.of_arrays)
-            CallsAsOutputs.put_event(
-                OwnCall(functools.partial(self._look, closed), values, "guard", _BEFORE_FLAGS), values.taken()
-            )
+            look = functools.partial(self._look, closed)
+            CallsAsOutputs.put_event(*Event.own(look, (record, list(inputs)), "guard", _BEFORE_FLAGS))
             return outs
 
         inputs = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.in_avals]

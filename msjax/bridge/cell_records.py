@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, tensors_in, wrap
 from msjax.core.models.capture import capture, sum_of_floats
+from msjax.core.models.inputs import Call
 from msjax.core.tools.model_tools import as_arrays
 from msjax.core.tools.recording import Record, keep_captured
 from msjax.engine.autograd.grad import value_and_grad
@@ -21,17 +22,20 @@ from msjax.nn.cell.base import Cell
 
 
 def record_cell(
-    found: Record, net: Cell, inputs: Sequence[Any], gradients: bool, loss: Callable[[Any], Any] | None, mode: str | None
+    found: Record, net: Cell, call: Call, gradients: bool, loss: Callable[[Any], Any] | None, mode: str | None
 ) -> None:
     """Fill the record of one run."""
     if mode == "functional":
-        _capture(found, net, as_arrays(inputs), gradients, loss or sum_of_floats)
+        _capture(found, net, as_arrays(call), gradients, loss or sum_of_floats)
     else:
-        _run(found, net, inputs, gradients, loss, mode)
+        _run(found, net, call, gradients, loss, mode)
 
 
-def _run(found, net, inputs, gradients, loss, mode):
-    inputs = [wrap(jnp.asarray(x)) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x for x in inputs]
+def _run(found, net, call, gradients, loss, mode):
+    is_tensor = lambda x: isinstance(x, Tensor)  # noqa: E731
+    inputs, kwargs = jax.tree.map(
+        lambda x: wrap(jnp.asarray(x)) if hasattr(x, "dtype") and not is_tensor(x) else x, call, is_leaf=is_tensor
+    )
     before = SETTINGS.mode
     weights, rest = state_of(net)
 
@@ -48,25 +52,27 @@ def _run(found, net, inputs, gradients, loss, mode):
             SETTINGS.mode = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}.get(mode, before)
             if gradients:
                 floats = tuple(i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.is_floating_point())
-                run = net if loss is None else lambda *inputs: loss(net(*inputs))
+                total = loss or (lambda out: out)
+                run = net if loss is None and not kwargs else lambda *inputs: total(net(*inputs, **kwargs))
                 _, grads = value_and_grad(run, floats or None, list(weights.values()) or None)(*inputs)
                 if weights:
                     grads = grads[1] if floats else grads
                     grads = grads if isinstance(grads, (tuple, list)) else [grads]
                     found.values("parameter_gradient", dict(zip(weights, grads)))
             else:
-                net(*inputs)
+                net(*inputs, **kwargs)
             found.values("buffer", {name: t for name, t in rest.items() if name != RANDOM and t.is_floating_point()})
         finally:
             SETTINGS.mode = before
     found.values("parameter", weights)
 
 
-def _capture(found, net, inputs, gradients, total):
+def _capture(found, net, call, gradients, total):
+    args, kwargs = call
     apply, params, buffers = functionalize(net)
-    (_, after), captured = capture(net, "*", gradients=gradients, loss=total)(params, buffers, *inputs)
+    (_, after), captured = capture(net, "*", gradients=gradients, loss=total)(params, buffers, *args, **kwargs)
     found.values("buffer", {n: b for n, b in after.items() if n != RANDOM and jnp.issubdtype(b.dtype, jnp.inexact)})
     found.values("parameter", params)
     if gradients and params:
-        found.values("parameter_gradient", jax.grad(lambda params: total(apply(params, buffers, *inputs)[0]))(params))
+        found.values("parameter_gradient", jax.grad(lambda params: total(apply(params, buffers, *args, **kwargs)[0]))(params))
     keep_captured(found, captured, {name: type(cell).__name__ for name, cell in net.cells_and_names()})

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from msjax.bridge.cell_hooks import CellHookSet, structure_of
 from msjax.common.tensor import Tensor
@@ -99,10 +98,7 @@ class CellCollector(Collector):
             program.values += [("update", name, new - old) for name, (old, new) in parameters.items()]
         if program.values:
             names = [(kind, name) for kind, name, _ in program.values]
-            # The output of a cell is often that of the last cell in it, too.
-            distinct = {id(value): value for _, _, value in program.values}
-            rows = dict(zip(distinct, self._compute([*distinct.values()])))
-            table = jnp.stack([rows[id(value)] for _, _, value in program.values])
+            table = self._compute([value for _, _, value in program.values])
             trace().after_run(functools.partial(self._arrived_from_program, names, self._known(names)), (table,), "watch")
         if program.counts:
             trace().after_run(functools.partial(self._ran, bool(parameters)), (), "watch")

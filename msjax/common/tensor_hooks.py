@@ -49,7 +49,7 @@ class HookList:
 
     def add(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
         """Register `hook(grad)`; it runs after the hooks registered before."""
-        added = Hook.registered(hook, writes=Hook.may_write(hook))
+        added = Hook.registered(hook, of_tensors=True)
         # The second run of a recomputed call comes by again.
         if STATE.saving is None or not STATE.saving.again:
             self.put(added)

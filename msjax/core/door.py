@@ -2,7 +2,7 @@
 
 The state of a thread and counters of the process; tables of hooks and handles; the values that hooks get, frames and kinds of hooks; how
 calls are delivered: events as outputs of programs, callbacks in batches, the worker that calls hooks; and, for ``ms.jit``, programs whose
-events have become outputs. Beside these 25 names, `msjax.core.base` is free to use but for its state: checks of arguments, messages, lazy
+events have become outputs. Beside these 23 names, `msjax.core.base` is free to use but for its state: checks of arguments, messages, lazy
 names, types, and what jax and flax do not promise.
 """
 
@@ -14,8 +14,8 @@ from msjax.core.base.state import (
     State as State,
 )
 from msjax.core.hooks.batching import CallbackBatch as CallbackBatch, CallsAsOutputs as CallsAsOutputs
-from msjax.core.hooks.delivery import GradientNeedsValue as GradientNeedsValue, HookNeedsValue as HookNeedsValue
-from msjax.core.hooks.events import Event as Event, OwnCall as OwnCall, Slot as Slot, Template as Template
+from msjax.core.hooks.delivery import HookNeedsValue as HookNeedsValue
+from msjax.core.hooks.events import Event as Event, Slot as Slot, Template as Template
 from msjax.core.hooks.hook import Hook as Hook, HookSite as HookSite, HookTable as HookTable, RemovableHandle as RemovableHandle
 from msjax.core.hooks.kinds import HOOK_SETTINGS as HOOK_SETTINGS, HookKind as HookKind
 from msjax.core.hooks.protocol import CallFrame as CallFrame, Frame as Frame

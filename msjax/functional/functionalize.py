@@ -32,7 +32,7 @@ from msjax.core.base.checks import check_kind
 from msjax.core.base.code import globals_in, names_in
 from msjax.core.base.errors import describe
 from msjax.core.base.libraries import is_library
-from msjax.core.base.typing import PyTreeDef
+from msjax.core.base.split import Split
 from msjax.core.door import ACTIVITY, VERSION, WORKER, CallbackBatch, ProgramUnderWay
 from msjax.engine.autograd.memory import Held
 from msjax.engine.autograd.recording import GradientScope, TracedTape
@@ -318,31 +318,20 @@ class _Call:
         self.net = net
         self.forward = forward
         self.state = state
-        self.leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_leaf)
-        self.places = [i for i, leaf in enumerate(self.leaves) if _is_array(leaf)]
-        self.arrays = [_raw(self.leaves[i]) for i in self.places]
-        # How the result fits together, and its leaves, with _PLACE for those that are arrays.
-        self.made: tuple[PyTreeDef, list[Any]] = None, []
+        self._given = Split.of((args, kwargs), _is_array, is_leaf)
+        self.arrays = [*map(_raw, self._given.arrays)]
 
     def __call__(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         """(Tensors of the result, Tensors of the state), for `run_taped`."""
-        leaves = list(self.leaves)
-        for i, tensor in zip(self.places, tensors):
-            leaves[i] = tensor
-        args, kwargs = jax.tree.unflatten(self.treedef, leaves)
-        found, treedef = jax.tree.flatten(self.forward(*args, **kwargs), is_leaf=is_leaf)
-        outputs = [leaf if isinstance(leaf, Tensor) else wrap(leaf) for leaf in found if _is_array(leaf)]
-        self.made = treedef, [_PLACE if _is_array(leaf) else leaf for leaf in found]
-        return outputs, self.state
+        args, kwargs = Split(tensors, self._given.rest).joined()
+        result = Split.of(self.forward(*args, **kwargs), _is_array, is_leaf)
+        self._rest_of_result = result.rest
+        return [leaf if isinstance(leaf, Tensor) else wrap(leaf) for leaf in result.arrays], self.state
 
     def output(self, arrays):
         """The result of the network, with arrays in the places of its Tensors."""
-        treedef, leaves = self.made
-        rest = iter(arrays)
-        return jax.tree.unflatten(treedef, [next(rest) if leaf is _PLACE else leaf for leaf in leaves])
+        return Split(arrays, self._rest_of_result).joined()
 
-
-_PLACE = object()
 
 # Networks whose own code puts hooks on gradients, found when they ran.
 _HOOKED_WITHIN: weakref.WeakSet[Any] = weakref.WeakSet()

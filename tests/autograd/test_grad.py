@@ -1,5 +1,7 @@
 """grad, value_and_grad, get_grad: what they return and refuse, in which type and order."""
 
+import gc
+
 import pytest
 
 import msjax as ms
@@ -389,3 +391,31 @@ def test_lists_among_tensors_have_no_gradient():
     a, b = Tensor(2.0), Tensor(7.0)
     found = ms.grad(lambda a, several, b: a * several[0] * several[1] * b, (0, 1, 2))(a, [Tensor(3.0), Tensor(4.0)], b)
     assert [float(g) for g in found] == [84, 24]
+
+
+def test_the_collector_of_circles_comes_less_often_while_a_gradient_is_computed_and_as_before_afterwards():
+    before = gc.get_threshold()
+    seen = []
+
+    def note(cell, grad_input, grad_output):
+        seen.append(gc.get_threshold())
+
+    net = nn.SequentialCell(nn.ReLU(), nn.ReLU())
+    net[1].register_backward_hook(note)
+    gradient = ms.grad(net)
+    try:
+        gc.set_threshold(700, 10, 10)
+        gradient(ms.Tensor([1.0, -1.0]))
+        assert len(seen) == 1 and seen[0][0] > 10_000 and seen[0][1:] == (10, 10) and gc.get_threshold() == (700, 10, 10)
+        with pytest.raises(ZeroDivisionError):
+            ms.grad(lambda x: x * (1 / 0))(ms.Tensor(1.0))
+        assert gc.get_threshold() == (700, 10, 10)
+        for own in ((0, 10, 10), (1_000_000, 10, 10)):  # switched off, and rarer than that
+            gc.set_threshold(*own)
+            gradient(ms.Tensor([1.0, -1.0]))
+            assert seen[-1] == gc.get_threshold() == own
+        gc.set_threshold(700, 10, 10)
+        ms.grad(lambda x: gc.set_threshold(900, 9, 9) or x * 2)(ms.Tensor(1.0))
+        assert gc.get_threshold() == (900, 9, 9)  # what the function itself has set stays
+    finally:
+        gc.set_threshold(*before)

@@ -1,6 +1,7 @@
 """requires_grad, backward() and grad, as far as they are msjax's own: errors, modes, Parameters, threads, memory."""
 
 import gc
+import sys
 import threading
 import warnings
 import weakref
@@ -325,6 +326,30 @@ def test_threads_have_modes_and_tapes_of_their_own():
         for thread in threads:
             thread.join()
     assert results == {n: (40.0 * n, True) for n in range(4)}
+
+
+def test_threads_that_record_an_operator_for_the_first_time_at_once():
+    """Each compiles it, and the program of one takes the place of the others', which go with what describes their residuals."""
+    barrier, results = threading.Barrier(4), []
+
+    def work():
+        x = leaf(*range(23))
+        barrier.wait()
+        for operator in (ops.tanh, ops.sin, ops.exp):
+            operator(x).sum().backward()
+        results.append(x.grad.shape)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert results == [(23,)] * 4
 
 
 # ---- memory

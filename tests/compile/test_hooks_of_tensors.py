@@ -48,8 +48,8 @@ def test_modifiers_get_the_tensors_themselves():
 
 
 @pytest.mark.parametrize("compiled", [ms.jit, in_graph_mode])
-@pytest.mark.parametrize("kept", [False, True])
-def test_a_forward_hook_without_a_result_that_registers_a_hook_on_the_output(compiled, kept):
+@pytest.mark.parametrize("kept, by_a_helper", [(False, False), (True, False), (False, True)])
+def test_a_forward_hook_without_a_result_that_registers_a_hook_on_the_output(compiled, kept, by_a_helper):
     """As it is written for class activation maps in PyTorch."""
     found = types.SimpleNamespace(output=None, gradients=[])
 
@@ -57,13 +57,19 @@ def test_a_forward_hook_without_a_result_that_registers_a_hook_on_the_output(com
         found.gradients.append(grad.tolist())
         return grad / 2
 
+    def register(output):
+        output.register_hook(halve)
+
     def forward(cell, inputs, output):
         if kept:
             found.output = output
         output.register_hook(halve)
 
+    def forward_by_a_helper(cell, inputs, output):
+        register(output)
+
     net = nn.SequentialCell(Calls(lambda self, x: x * x), nn.ReLU())
-    net[0].register_forward_hook(forward)
+    net[0].register_forward_hook(forward_by_a_helper if by_a_helper else forward)
     step = compiled(ms.grad(net)) if compiled is in_graph_mode else ms.jit(lambda x: ms.grad(net)(x))
     results, _ = warned(lambda: [step(f32(n)).tolist() for n in (1, 2)])
     assert results == [[1.0], [2.0]] and found.gradients == [[1.0], [1.0]]

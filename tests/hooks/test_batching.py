@@ -95,6 +95,19 @@ def test_the_forward_hooks_of_a_chain_share_one_callback_and_so_do_the_backward_
     assert log == [*range(10), *range(-9, 1)] * 3
 
 
+def test_a_value_that_several_hooks_get_goes_to_the_host_once():
+    net, log = nn.SequentialCell(nn.Tanh(), nn.ReLU()), []
+    for cell in net:
+        for _ in range(2):
+            cell.register_forward_hook(lambda cell, inputs, output: log.append(output.tolist()))
+    call = jax.jit(lambda x: net(ms.Tensor(x))._value)
+    (equation,) = [e for e in jax.make_jaxpr(call)(jnp.ones(2)).jaxpr.eqns[0].params["jaxpr"].eqns if e.primitive is hook_p]
+    assert len(equation.invars) == 3  # the input, and both outputs
+    call(jnp.zeros(2))
+    ms.hooks.barrier()
+    assert log == [[0.0, 0.0]] * 4
+
+
 def test_large_values_have_callbacks_of_their_own(monkeypatch):
     monkeypatch.setattr("msjax.core.hooks.batching.LARGE", 100)
     log = []

@@ -63,7 +63,29 @@ def undeclared(log):
     return hook
 
 
-HOOKS = [halve, assign, set_an_item, set_in_place, read_values, halve_and_count, undeclared]
+def by_a_helper(log):
+    def change(cell):
+        cell.weight.set_data(cell.weight * 0.5)
+
+    def hook(cell, *_):
+        change(cell)
+
+    return hook
+
+
+def by_an_item_of_a_helper(log):
+    def change(weight):
+        weight[0] = 0.5
+
+    def hook(cell, *_):
+        change(cell.weight)
+
+    return hook
+
+
+HOOKS = [
+    halve, assign, set_an_item, set_in_place, read_values, halve_and_count, undeclared, by_a_helper, by_an_item_of_a_helper,
+]  # fmt: skip
 
 
 # Ways to write that the code of a hook doesn't name.
@@ -229,6 +251,23 @@ def into_global(cell, inputs, output):
     LATEST = output
 
 
+def put(found, value):
+    found["fc"] = value
+
+
+class Keep:
+    def __init__(self, net):
+        self.net = net
+
+    def save(self, value):
+        self.net.latest = value
+
+
+class KeepLatest(Keep):
+    def save(self, cell, inputs, output):
+        super().save(output)
+
+
 class Features(nn.Cell):
     """Returns what a hook of its layer has stored in the same run."""
 
@@ -272,6 +311,9 @@ STORING = {
     "object": lambda net: Store(net.found),
     "partial": lambda net: functools.partial(in_partial, net.found),
     "global": lambda net: into_global,
+    "given to a function": lambda net: lambda cell, inputs, output: put(net.found, output),
+    "setattr": lambda net: lambda cell, inputs, output: setattr(net, "latest", output),
+    "super": lambda net: KeepLatest(net).save,
 }
 
 

@@ -307,18 +307,16 @@ def test_errors():
         ms.hooks.capture(f, [])(X)
     with pytest.raises(TypeError, match="'edit' should be a dict of functions"):
         ms.hooks.capture(f, edit=lambda v, i: v)
-    with pytest.raises(ValueError, match=r"The edit of the place 'a', .*shape .* returned .* but expected is"):
+    with pytest.raises(ValueError, match=r"The edit .*shape of the place 'a' returned .* but expected is"):
         ms.hooks.capture(f, edit={"a": shape})(X)
     with pytest.raises(ValueError, match="float16"):
         ms.hooks.capture(f, edit={"a": lambda v, i: v.astype("float16")})(X)
     for wrong, name in (([X], r"\[array"), ("x", "str 'x'"), (object(), "object")):
-        with pytest.raises(
-            TypeError, match=rf"The edit of the place 'a', .*:\d+\) should return None or array.*, but returned {name}"
-        ):
+        with pytest.raises(TypeError, match=rf"The edit .* of the place 'a' should return None or array.*, but returned {name}"):
             ms.hooks.capture(f, edit={"a": lambda v, i, wrong=wrong: wrong})(X)
     with pytest.raises(ZeroDivisionError) as raised:
         ms.hooks.capture(f, edit={"a": lambda v, i: 1 / 0})(X)
-    assert any(note.startswith("raised by the edit of the place 'a', ") for note in raised.value.__notes__)
+    assert any(note.startswith("raised by the edit ") for note in raised.value.__notes__)
     with pytest.raises(ValueError, match=r"asks for index\[1\], but 0 loops"):
         ms.hooks.capture(f, edit={"a": lambda v, i: v + i[1]})(X)
     with pytest.raises(TypeError, match="write index\\[0\\]"):

@@ -38,6 +38,9 @@ def test_the_arguments_of_a_hook(model):
 def test_the_arguments_of_an_edit(model):
     with pytest.raises(TypeError, match=r"'capture', the edit is called as edit\(value, index\), but .* takes \(value\)"):
         hooks.capture(model, [], edit={"layers.0": lambda value: value})
+    with pytest.raises(ZeroDivisionError) as caught:
+        hooks.capture(model, [], edit={"layers.0": lambda value, index: value / (1 // 0)})(X)
+    assert caught.value.__notes__[0].startswith("raised by the edit") and "of the place 'layers.0'" in caught.value.__notes__[0]
 
 
 def test_a_hook_at_a_place_that_is_no_module(model):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import jax
 import jax.numpy as jnp
@@ -40,10 +41,10 @@ WAYS = [
     ((2, 6, 7, 8), (4, 6, 3, 2), (2, 1), ((1, 2), (0, 1)), (1, 2), 1, "_rows"),
     ((2, 20, 2, 2), (4, 20, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, "_columns"),
     ((2, 20, 4, 4), (4, 20, 3, 3), (2, 2), ((0, 1), (0, 1)), (1, 1), 1, "_columns"),
-    ((2, 5, 6, 7), (4, 5, 1, 1), (2, 3), ((0, 0), (0, 0)), (1, 1), 1, "_tiles"),
-    ((2, 5, 6, 7), (4, 5, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, "_tiles"),
-    ((2, 3, 7, 9), (4, 3, 3, 4), (3, 4), ((0, 1), (0, 0)), (1, 1), 1, "_tiles"),
-    ((2, 3, 5, 5), (4, 3, 5, 5), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, "_tiles"),
+    ((2, 5, 6, 7), (4, 5, 1, 1), (2, 3), ((0, 0), (0, 0)), (1, 1), 1, "tiles"),
+    ((2, 5, 6, 7), (4, 5, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, "tiles"),
+    ((2, 3, 7, 9), (4, 3, 3, 4), (3, 4), ((0, 1), (0, 0)), (1, 1), 1, "tiles"),
+    ((2, 3, 5, 5), (4, 3, 5, 5), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, "tiles"),
     ((2, 4, 6, 6), (8, 1, 3, 3), (2, 1), ((1, 1), (1, 1)), (1, 1), 4, "_shifted_sums"),
     ((2, 4, 6, 6), (6, 2, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 2, "_split_groups"),
     ((1, 20, 5, 5), (30, 2, 3, 3), (1, 2), ((1, 1), (1, 1)), (1, 1), 10, "_grouped_columns"),
@@ -76,6 +77,23 @@ def test_every_way_agrees_with_xla(way):
     values, own, written = jax.jit(every)(x, w)
     for found, expected in zip((*values, *own, *written), (want, want, want, *gradients, *gradients), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_gradients_of_windows_that_do_not_overlap_are_products_of_matrices():
+    x, w, static = jnp.ones((2, 6, 3, 4)), jnp.ones((6, 4, 2, 3)), ((2, 3), ((0, 0), (0, 0)), (1, 1), 1)
+
+    def transposed(x, w, ct):
+        out, pull = jax.vjp(lambda x, w: convolution_kernels.deconvolve(x, w, *static, (6, 12)), x, w)
+        return out, pull(ct)
+
+    def convolved(x, w, image):
+        return convolution_kernels._gradients(image, w, x, (True, True), *static)
+
+    # XLA for CPUs copies, for each product anew, an operand that is contracted over several axes.
+    for function, products in ((transposed, 3), (convolved, 2)):
+        text = str(jax.make_jaxpr(function)(x, w, jnp.ones((2, 4, 6, 12))))
+        contracted = re.findall(r"dimension_numbers=\(\(\[(.*?)\], \[(.*?)\]\)", text)
+        assert len(contracted) == products and not any("," in axes for pair in contracted for axes in pair), contracted
 
 
 @pytest.mark.long

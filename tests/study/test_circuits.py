@@ -222,3 +222,38 @@ def test_errors_of_edges(stream, patched):
         hooks.Circuit.strongest(patched, 6).run(stream, TOKENS, {"embed": OTHER["embed"]})
     with pytest.raises(ValueError, match="'count' should not be negative, but got -3"):
         hooks.Circuit.strongest(patched, -3)
+
+
+def test_a_circuit_in_compiled_code(stream, patched):
+    circuit = hooks.Circuit.strongest(patched, 3)
+    share = jax.jit(lambda tokens: circuit.faithfulness(stream, tokens, CORRUPT, metric))(TOKENS)
+    close(share, circuit.faithfulness(stream, TOKENS, CORRUPT, metric))
+    assert hooks.Circuit.of_senders("embed", patched).edges == {("embed", reader) for reader in READERS}
+    for wrong in (lambda: hooks.Circuit(["embed"], *[()] * 2), lambda: circuit.compare(3)):
+        with pytest.raises(TypeError, match=r"should be a (pair|Circuit)"):
+            wrong()
+    with pytest.raises(ValueError, match=r"reference\['embed'\]' should be of shape \(2, 3, 4\), or 1 .*\(1, 2, 4\)"):
+        circuit.run(stream, TOKENS, {**PARTS, "embed": jnp.zeros((1, 2, 4))})
+
+
+class Adds(nnx.Module):
+    def __init__(self):
+        self.layer = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+
+    def __call__(self, x):
+        return x + jnp.tanh(self.layer(x))
+
+
+def test_attribution_and_patching_where_the_batch_lies_on_devices():
+    model = nnx.Sequential(Adds(), Adds())
+    stream = hooks.stream(model, "layers.*")
+    clean, corrupt = jnp.ones((2, 3, 2)), jnp.linspace(-1.0, 1.0, 12).reshape(2, 3, 2)
+    mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Explicit,))
+    laid = [jax.device_put(x, jax.NamedSharding(mesh, jax.P("d"))) for x in (clean, corrupt)]
+    found = [stream.edges(*given, metric=jnp.mean).values for given in ((clean, corrupt), laid)]
+    np.testing.assert_allclose(found[1], found[0], rtol=5e-4, atol=5e-5)
+    swept = hooks.patch_sweep(model, clean, corrupt, "layers.?", metric=jnp.mean).values
+    moved = hooks.transplant(model, clean, {"layers.1": "layers.0"}, positions=(0, 1))(corrupt)
+    with jax.set_mesh(mesh):
+        close(hooks.patch_sweep(model, *laid, "layers.?", metric=jnp.mean).values, swept)
+        close(hooks.transplant(model, laid[0], {"layers.1": "layers.0"}, positions=(0, 1))(laid[1]), moved)

@@ -1,5 +1,7 @@
 """Activations in files, splices, transplants and probes, against the same by hand."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import ml_dtypes
@@ -34,6 +36,7 @@ def test_collect_goes_on_where_it_stopped(tmp_path):
     values = np.concatenate([by_hand(t)[0]["1.mlp"].reshape(-1, 4) for t in (TOKENS, OTHER)] * 2)
     close(shards[np.arange(24)]["blocks.1.mlp"], values)
     close(shards[-1]["blocks.1.mlp"], values[-1])
+    close(shards[3:9:2]["blocks.1.mlp"], values[3:9:2])
     shuffled = np.concatenate([batch["blocks.1.mlp"] for batch in shards.batches(5, seed=0)])
     close(np.sort(shuffled, 0), np.sort(values, 0))
     assert not np.allclose(shuffled, values)
@@ -88,6 +91,20 @@ def test_splice_an_autoencoder(framework):
         close(jax.jit(hooks.splice(model, {place: CODER}, error=False))(*before, TOKENS), coded(lambda f: f, False))
     steered = hooks.splice(model, {place: CODER}, edit={place: lambda f: f.at[..., 2].add(3)})
     close(jax.jit(steered)(*before, TOKENS), coded(lambda f: f + 3 * (np.arange(9) == 2), True))
+
+
+@pytest.mark.parametrize(
+    "coders, match",
+    [
+        ({}, "'coders' should be a dict of at least one place"),
+        ({"blocks.0": (lambda: 1, lambda f: f)}, r"the coder is called as coder\(value\), but .* takes \(\)"),
+        ({"blocks.0": (lambda v: v @ jnp.ones((7, 7)), lambda f: f)}, "raised by the coder at 'blocks.0'"),
+    ],
+)
+def test_errors_of_coders(coders, match):
+    with pytest.raises(TypeError) as caught:
+        hooks.splice(NET, coders)(TOKENS)
+    assert re.search(match, "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())]))
 
 
 def test_splice_a_transcoder_and_its_gradient():

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from flax import nnx
+from flax import linen, nnx
 
 from msjax import hooks
 from tests.study.transformers import HEAD, LAYER, MODELS, TOKENS, by_hand, frozen_norm, norm
@@ -274,3 +274,46 @@ def test_dropout_that_is_off_has_added_nothing():
     assert found.names == ("tokens", "positions", "blocks.0/sin")
     close(found["tokens"], model.tokens(tokens))
     close(found["positions"], model.positions())
+
+
+class AddsWeight(nnx.Module):
+    def __init__(self):
+        self.at, self.blocks = nnx.Param(jnp.array([[3.0, 4.0], [5.0, 6.0]])), nnx.List([AddsSine()])
+
+    def __call__(self, x):
+        return self.blocks[0](2 * x + self.at[...])
+
+
+class EquinoxSine(equinox.Module):
+    def __call__(self, x):
+        return x + jnp.sin(x)
+
+
+class AddsWeightInEquinox(equinox.Module):
+    at: jax.Array
+    blocks: tuple = (EquinoxSine(),)
+
+    def __call__(self, x):
+        return self.blocks[0](2 * x + self.at)
+
+
+class LinenSine(linen.Module):
+    def __call__(self, x):
+        return x + jnp.sin(x)
+
+
+class AddsWeightInLinen(linen.Module):
+    @linen.compact
+    def __call__(self, x):
+        return LinenSine(name="block_0")(2 * x + self.param("at", lambda _: jnp.array([[3.0, 4.0], [5.0, 6.0]])))
+
+
+@pytest.mark.parametrize("model", [AddsWeight, AddsWeightInEquinox, AddsWeightInLinen])
+def test_a_weight_that_is_added_is_no_input(model):
+    x, at = jnp.ones((2, 2)), jnp.array([[3.0, 4.0], [5.0, 6.0]])
+    made = model(at) if model is AddsWeightInEquinox else model()
+    given = (made.init(jax.random.key(0), x),) if model is AddsWeightInLinen else ()
+    found = hooks.stream(made, "block_*" if given else "blocks.*").decompose(*given, x)
+    assert found.names[:2] == ("input", "/parameter")
+    close(found["input"], 2 * x)
+    close(found["/parameter"], at)

@@ -326,3 +326,34 @@ def test_live_torch_module(tmp_path):
 def test_recorder_of_other_frameworks_needs_no_msjax():
     source = Path(sys.modules["msjax.core.tools.foreign"].__file__).read_text()
     assert "import msjax" not in source and "from msjax" not in source and "import jax" not in source
+
+
+class Scaled(nnx.Module):
+    def __init__(self):
+        self.dense = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+
+    def __call__(self, x, *, scale):
+        return self.dense(x) * scale, 0.0  # such as a loss of experts, where there are none
+
+
+class ScaledCell(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(2, 2)
+
+    def construct(self, x, scale=None):
+        return self.dense(x) * scale
+
+
+@pytest.mark.parametrize("mode", [None, "graph", "functional"])
+@pytest.mark.parametrize("net", [Scaled, ScaledCell])
+def test_models_with_keywords(net, mode, tmp_path):
+    if net is Scaled and mode is not None:
+        return
+    model, x, scale = net(), jnp.ones((1, 2), "float32"), jnp.array([2.0, 0.0], "float32")
+    found = record(model, x, scale=scale, mode=mode, path=tmp_path / "run.safetensors")
+    weight = "dense.kernel" if net is Scaled else "dense.weight"
+    gradient = found.arrays[f"parameter_gradient/{weight}"]
+    assert (gradient if net is Scaled else gradient.T).tolist() == [[2, 0], [2, 0]]
+    assert compare(tmp_path / "run.safetensors", model) and compare(model, model, hooks.Inputs(x, scale=scale))
+    assert not compare(found, model, x, scale=scale + 1)

@@ -458,3 +458,39 @@ def test_wrong_values_in_the_table():
     assert (row.nan, row.inf, row.min, row.max, row.histogram.counts.sum()) == (1, 1, 1, 2.5, 3)
     text = str(watched)
     assert "NaN" in text and "inf" in text and max(map(len, text.splitlines())) <= 80 and "NaN" in watched._repr_html_()
+
+
+def test_few_operations():
+    x, y = jnp.ones(3), jnp.ones((2, 3))
+    alone = str(jax.make_jaxpr(lambda x: statistics([x], 4, ("mean", "norm")))(x))
+    assert "dot_general" not in alone  # nothing is laid beside it
+    twice = str(jax.make_jaxpr(lambda x, y: statistics([y, x, y], 4, ("mean", "norm")))(x, y))
+    once = str(jax.make_jaxpr(lambda x, y: statistics([y, x], 4, ("mean", "norm")))(x, y))
+    assert twice.count("concatenate") == once.count("concatenate")
+    assert np.asarray(statistics([y, x, y], 4, ("mean", "norm"))).tolist() == [[1, np.sqrt(np.float32(n))] for n in (6, 3, 6)]
+
+
+def test_parameters_are_copied_only_for_steps_that_write_over_them(monkeypatch):
+    copied, copy = [], handle._copied
+    monkeypatch.setattr(handle, "_copied", lambda values: copied.append(1) or copy(values))
+    model = nnx.Linear(1, 1, use_bias=False, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0))
+
+    def halve(model):
+        model.kernel[...] /= 2
+
+    keeps, writes_over = nnx.jit(halve), nnx.jit(halve, donate_argnums=0)
+    with ms.tools.watch(model, every=1, what=("parameter", "update"), statistics="mean") as watched:
+        for step in (keeps, keeps, keeps):
+            step(model)
+            watched.next_step()
+        assert len(copied) == 1
+        writes_over(model)
+        with pytest.warns(UserWarning, match="step 4 has no statistics of parameters and updates"):
+            watched.next_step()
+        for step in (writes_over, keeps):
+            step(model)
+            watched.next_step()
+    assert len(copied) == 4  # for steps 1, 5, 6, and a seventh that might come
+    found = {(row.step, row.kind): row.mean for row in watched.rows}
+    steps = {1: 1, 2: 1 / 2, 3: 1 / 4, 5: 1 / 16, 6: 1 / 32}
+    assert found == {(n, kind): sign * v for n, v in steps.items() for kind, sign in (("parameter", 1), ("update", -0.5))}

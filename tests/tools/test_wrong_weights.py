@@ -149,3 +149,32 @@ def test_a_weight_of_a_layer_that_is_not_called():
     model.layer.kernel[...] *= jnp.nan
     fault = find_nan(model, X, show=False)
     assert (fault.path, fault.cls) == ("layer", "Linear")
+
+
+class Opaque(nnx.Module, pytree=False):
+    def __init__(self):
+        self.norm, self.layers = nnx.BatchNorm(2, rngs=nnx.Rngs(0)), [nnx.Linear(2, 2, rngs=nnx.Rngs(0))]
+
+    def __call__(self, x):
+        return self.layers[0](self.norm(x))
+
+
+@pytest.mark.parametrize("how", ["model", "argument", "closure"])
+def test_weights_that_a_program_has_as_constants(how):
+    model = Opaque()
+    model.layers[0].kernel[...] = spoiled(model.layers[0].kernel[...])
+    if how == "model":
+        fault = find_nan(model, X, show=False)
+    else:
+        model.eval()
+        given = (model, X) if how == "argument" else (X,)
+        fault = find_nan(lambda *given: (model if how == "closure" else given[0])(given[-1]).sum(), *given, show=False)
+    assert fault.note == "the Param layers.0.kernel was wrong before anything was computed"
+    assert (fault.path, fault.cls) == ("layers.0", "Linear")
+    assert any(passed.path == "layers.0" for passed in fault.chain)
+
+
+def test_an_argument_of_linen_has_the_name_that_the_module_gives_it():
+    model = linen.Dense(2)
+    fault = find_nan(model, model.init(jax.random.key(0), X), X * jnp.nan, show=False)
+    assert fault.note == "argument inputs was wrong before anything was computed"

@@ -17,7 +17,7 @@ import itertools
 import re
 import sys
 import types
-from collections import ChainMap
+from collections import ChainMap, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -81,12 +81,6 @@ def names_read_in(code: types.CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-@functools.lru_cache(4096)
-def names_assigned_in(code: types.CodeType) -> frozenset[str]:
-    """The names of attributes that a piece of code and the functions that it defines assign to."""
-    return frozenset(i.argval for i in _instructions_in(code) if i.opname == "STORE_ATTR")
-
-
 _FROM_CLOSURE = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 # How code reads, assigns and deletes globals, that of the body of a class included.
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"))
@@ -117,76 +111,55 @@ def _instructions_in(code):
 
 
 @functools.lru_cache(4096)
-def imported_modules(code: types.CodeType) -> tuple[str, ...]:
-    """The full names of the modules that a piece of code and the functions that it defines import when they run."""
-    return tuple(dict.fromkeys(i.argval for i in _instructions_in(code) if i.opname == "IMPORT_NAME" and i.argval))
-
-
-def imports_from(frame: types.FrameType) -> bool:
-    """Whether a frame runs a from-import."""
-    code = frame.f_code.co_code
-    return 0 <= frame.f_lasti < len(code) and code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
+def names_with(code: types.CodeType, operation: str) -> tuple[str, ...]:
+    """The names with which a piece of code and the functions that it defines do something: "STORE_ATTR" of the attributes that they assign to,
+    "IMPORT_NAME" of the modules that they import, by their full names."""
+    return tuple(dict.fromkeys(i.argval for i in _instructions_in(code) if i.opname == operation and i.argval))
 
 
 # ---- what functions return
 
 
-def only_returns_none(fn: Callable[..., Any]) -> bool:
-    """True if a call of `fn` can only return None, as far as its code tells."""
-    return sys.version_info[:2] in READ and _returns_none(fn, 0)
+def effects(fn: Callable[..., Any], depth: int = 0, around: Sequence[Any] = ()) -> tuple[bool, list[tuple[Any, str | None]]]:
+    """What the code of a hook changes, and that of the user's functions that it calls, as far as it tells.
 
+    Args:
+        depth: how many calls within the code of a hook it is.
+        around: the values that the code around these calls names.
 
-def writes(fn: Callable[..., Any]) -> bool:
-    """True if the code of a hook names something that writes to a Tensor or registers a hook on it, or assigns to items of its arguments (``grads[0][1] = 0``), or to what is
-    inside of the first one (``cell.weight[0] = 0``)."""
-    function, bound = _readable(fn)
-    return function is not None and _writes(function.__code__, int(bound))
-
-
-@functools.lru_cache(4096)
-def _writes(code, first):
-    if any(map(_WRITERS.fullmatch, names_in(code))):
-        return True
-    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
-    arguments = code.co_varnames[first:count]
-    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
-    read = {i.argval for i in instructions if i.opname == "LOAD_ATTR"}
-    for n, store in enumerate(instructions):
-        if store.opname not in ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE"):
-            continue
-        before = [i for i in instructions[:n] if _start(i) == _start(store)]
-        names = {i.argval[0] if isinstance(i.argval, tuple) else i.argval for i in before if i.opname.startswith("LOAD_FAST")}
-        # The value may be loaded by one instruction with what it is assigned to.
-        begin = next((k + 1 for k in range(n - 1, -1, -1) if instructions[k].opname.startswith(("STORE", "POP"))), 0)
-        pairs = [i for i in instructions[begin:n] if isinstance(i.argval, tuple) and i not in before]
-        names.update(i.argval[-1] for i in pairs if i.opname.startswith("LOAD_FAST"))
-        if store.opname != "STORE_ATTR":
-            if not names.isdisjoint(arguments):
-                return True
-        # An attribute alone may be the cell's own record, unless it is computed from what it was.
-        elif not names.isdisjoint(arguments[:1]) and (store.argval in read or any(i.opname == "LOAD_ATTR" for i in before)):
-            return True
-    return False
-
-
-def stores(fn: Callable[..., Any], depth: int = 0) -> Sequence[tuple[Any, str | None]]:
-    """What the code of a hook, and of the user's functions that it calls, stores into, as far as it tells: (dict, None) of items, (list,
-    ``its name[:]``) of what it appends, (object, name) of attributes, (namespace, name) of globals, (cell, name) of variables of a closure.
+    Returns:
+        (whether it names something that writes to a Tensor or registers a hook on it, or assigns to items of its arguments
+        (``grads[0][1] = 0``), or to what is inside of the first one (``cell.weight[0] = 0``); what it stores into). That is (dict, None) of
+        items, (list, ``its name[:]``) of what it appends, (object, name) of attributes, (namespace, name) of globals, (cell, name) of
+        variables of a closure. Of a function that stores into what it is given, and of `setattr`, it is each value that is named around it.
     """
     given, keywords = (), {}
     while isinstance(fn, functools.partial):
         given, keywords, fn = (*fn.args, *given), {**fn.keywords, **keywords}, fn.func
     if isinstance(fn, (types.BuiltinMethodType, types.MethodWrapperType)):
         owner = fn.__self__
-        return [(owner, None)] if isinstance(owner, dict) and fn.__name__ in _ITEM_METHODS else []
-    function, bound = _readable(fn)
+        return False, [(owner, None)] if isinstance(owner, dict) and fn.__name__ in _ITEM_METHODS else []
+    function, owner = _readable(fn)
     if depth > 3 or function is None or of_library(function):
-        return []
-    owner = (fn.__self__ if isinstance(fn, types.MethodType) else fn) if bound else None
+        return False, []
     code, names = function.__code__, _names_in_function(function, owner)
-    names = names._replace(local={**names.local, **dict(zip(code.co_varnames[bound:], given)), **keywords})
-    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
-    found, pair = [], _UNKNOWN
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
+    own = code.co_varnames[owner is not _UNKNOWN : count]
+    # What functions within are given may be the cell.
+    arguments = dict.fromkeys(own, _Given(depth > 0)) | dict.fromkeys(own[:1], _Given(True))
+    names = names._replace(local={**arguments, **names.local, **dict(zip(own, given)), **keywords})
+    instructions, read = _read(code)
+
+    def named(kinds):
+        """What the code names, of these kinds, and attributes of that; and what the code around it names."""
+        known = [*names.local.values(), *names.closed.values(), *map(names.globals.get, globals_in(code))]
+        inside = [vars(value).get(name) for value in known if hasattr(value, "__dict__") for name in code.co_names]
+        return [v for v in (*known, *inside, *around) if isinstance(v, kinds) and not isinstance(v, _NO_OBJECTS)]
+
+    writes, found, pair = any(map(_WRITERS.fullmatch, names_in(code))), [], _UNKNOWN
+    behind = type(owner).__mro__[1:] if "super" in code.co_names else ()
+    methods: list[Any] = [vars(each)[name] for each in behind for name in code.co_names if name in vars(each)]
+    called: list[Any] = [types.MethodType(each, owner) for each in methods if isinstance(each, types.FunctionType)]
     for n, now in enumerate(instructions):
         if isinstance(now.argval, tuple):  # what is assigned may be loaded by one instruction with what it is assigned to
             pair = names.local.get(now.argval[-1], _UNKNOWN)
@@ -196,35 +169,71 @@ def stores(fn: Callable[..., Any], depth: int = 0) -> Sequence[tuple[Any, str | 
             found.append(((function.__closure__ or ())[code.co_freevars.index(now.argval)], now.argval))
         elif now.opname in ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE"):
             target, _ = _called(instructions[: n + 1], names, pair)
-            if target is not _UNKNOWN:
-                found.append((target, now.argval if now.opname == "STORE_ATTR" else None))
+            name = now.argval if now.opname == "STORE_ATTR" else None
+            if not isinstance(target, _Given):
+                found += [] if target is _UNKNOWN else [(target, name)]
+            else:
+                # An attribute alone may be the cell's own record, unless it is computed from what it was.
+                writes = writes or name is None or (target.first and (target.inside or name in read))
+                found += [(v, name) for v in named(_CONTAINERS if name is None else object)] if depth else []
         elif now.opname.startswith("CALL"):
             callee, method = _called(instructions[: n + 1], names)
             if method in _LIST_METHODS and isinstance(callee, types.BuiltinMethodType):
-                named = [i.argval for i in instructions[:n] if _start(i) == _start(now) and i.opname.startswith("LOAD_")]
-                found.append((callee.__self__, f"{named[-2]}[:]"))
-            found += [] if not callable(callee) or isinstance(callee, type) else stores(callee, depth + 1)
-    return found
+                loaded = [i.argval for i in instructions[:n] if _start(i) == _start(now) and i.opname.startswith("LOAD_")]
+                found.append((callee.__self__, f"{loaded[-2]}[:]"))
+            if depth and isinstance(callee, _Given) and method in (*_LIST_METHODS, *_ITEM_METHODS):
+                found += [(v, None) for v in named(_CONTAINERS)]
+            if callee is setattr:
+                found += [(v, None) for v in named(object) if hasattr(v, "__dict__")]
+            if isinstance(callee, types.BuiltinMethodType):
+                found += effects(callee)[1]
+            elif callable(callee) and not (isinstance(callee, type) or of_library(callee)):
+                called.append(callee)
+    for each in called:
+        inner, more = effects(each, depth + 1, named(object))
+        writes, found = writes or inner, [*found, *more]
+    return writes, found
+
+
+_CONTAINERS = (dict, list, set, deque)
+
+
+class _Given(NamedTuple):
+    """An argument that nobody knows yet: whether it may be the cell, and whether it is something inside of that."""
+
+    first: bool
+    inside: bool = False
+
+
+# What nobody stores into.
+_NO_OBJECTS = (_Given, type, types.ModuleType, types.FunctionType)
+
+
+@functools.lru_cache(4096)
+def _read(code):
+    """(the instructions of a piece of code, the attributes that it reads)."""
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
+    return instructions, frozenset(i.argval for i in instructions if i.opname == "LOAD_ATTR")
 
 
 def computes(fn: Callable[..., Any]) -> bool:
     """True if the code of `fn` says that it may return a value that it has computed or made: then it is no mere observer."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
     function, _ = _readable(fn)
     if function is None:
         return False
-    instructions = [i for i in dis.get_instructions(function.__code__) if i.opname not in _NO_CODE]
+    instructions, _ = _read(function.__code__)
     ends = [end for n in range(len(instructions)) for end in _return_ends(instructions, n) if end]
     return any(instructions[end - 1].opname.startswith(_MAKES) for end in ends)
 
 
 def _readable(fn):
-    """(the Python function that a call of `fn` runs, None where its code can't be read; whether its first argument is an object of its own)."""
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    function, bound = getattr(fn, "__func__", fn), isinstance(fn, types.MethodType)
+    """(the Python function that a call of `fn` runs, None where its code can't be read; the object that is its first argument, or _UNKNOWN)."""
+    function, owner = getattr(fn, "__func__", fn), fn.__self__ if isinstance(fn, types.MethodType) else _UNKNOWN
     if not isinstance(function, types.FunctionType):
-        function, bound = inspect.getattr_static(type(fn), "__call__", None), True
-    return (function if isinstance(function, types.FunctionType) and sys.version_info[:2] in READ else None), bound
+        function, owner = inspect.getattr_static(type(fn), "__call__", None), fn
+    return (function if isinstance(function, types.FunctionType) and sys.version_info[:2] in READ else None), owner
 
 
 _NO_CODE = ("CACHE", "EXTENDED_ARG")
@@ -232,42 +241,39 @@ _NO_CODE = ("CACHE", "EXTENDED_ARG")
 _MAKES = ("BINARY_OP", "UNARY", "COMPARE", "BUILD", "LOAD_FAST", "LOAD_DEREF")
 
 
-def _returns_none(fn, depth) -> bool:
+_RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def only_returns_none(fn: Callable[..., Any], depth: int = 0) -> bool:
+    """True if a call of `fn`, which may be one in the code of another function, can only return None, as far as its code tells."""
     while isinstance(fn, functools.partial):
         fn = fn.func
     if isinstance(fn, (types.BuiltinFunctionType, types.MethodWrapperType)):
-        return _builtin_returns_none(fn)
-    if isinstance(fn, types.MethodType):
-        return _code_returns_none(fn.__func__, fn.__self__, depth)
-    if isinstance(fn, types.FunctionType):
-        return _code_returns_none(fn, None, depth)
-    call = inspect.getattr_static(type(fn), "__call__", None)
-    if isinstance(fn, type) or not isinstance(call, types.FunctionType):
+        owner = getattr(fn, "__self__", None)
+        of_container = owner is not None and not isinstance(owner, types.ModuleType) and fn.__name__ in _NONE_METHODS
+        return of_container or any(fn is known for known in _NONE_BUILTINS)
+    function, owner = _readable(fn)
+    if function is None or isinstance(fn, type) or function.__code__.co_flags & _RUNS_LATER or depth > 3:
         return False
-    return _code_returns_none(call, fn, depth)
-
-
-def _builtin_returns_none(fn) -> bool:
-    if any(fn is known for known in _NONE_BUILTINS):
-        return True
-    owner = getattr(fn, "__self__", None)
-    return owner is not None and not isinstance(owner, types.ModuleType) and fn.__name__ in _NONE_METHODS
-
-
-def _code_returns_none(function, owner, depth) -> bool:
-    code = getattr(function, "__code__", None)
-    if code is None or code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
-        return False
-    if depth > 3:
-        return False
-    returns = _returns(code)
-    return False not in returns and all(r is True or _calls_for_nothing(r, function, owner, depth) for r in returns)
+    for returned in _returns(function.__code__):
+        if isinstance(returned, bool):
+            if not returned:
+                return False
+            continue
+        callee, attribute = _called(returned, _names_in_function(function, owner))
+        if (
+            attribute not in _LIST_METHODS
+            if callee is _UNKNOWN
+            else not (callable(callee) and only_returns_none(callee, depth + 1))
+        ):
+            return False
+    return True
 
 
 @functools.lru_cache(512)
 def _returns(code) -> list[Any]:
     """For each value that may be returned: True (None), False (another one), or the instructions up to the call that gives it."""
-    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
+    instructions, _ = _read(code)
     found = []
     for n, instruction in enumerate(instructions):
         if instruction.opname == "RETURN_CONST":
@@ -300,14 +306,6 @@ def _jumps_with_value(instructions, n):
             carries = end < i or instruction.opname.endswith("OR_POP") or instruction.opname == "JUMP_FORWARD"
             ends.append(end if carries else 0)
     return ends
-
-
-def _calls_for_nothing(instructions, function, owner, depth) -> bool:
-    """True if the call that the instructions end with is one that returns None."""
-    callee, attribute = _called(instructions, _names_in_function(function, owner))
-    if callee is _UNKNOWN:
-        return attribute in _LIST_METHODS
-    return callable(callee) and _returns_none(callee, depth + 1)
 
 
 def _called(instructions, names, callee=_UNKNOWN):
@@ -345,7 +343,7 @@ def _called(instructions, names, callee=_UNKNOWN):
             callee = arg
         elif name in ("LOAD_ATTR", "LOAD_METHOD"):
             callee, attribute = _attribute(callee, arg), arg
-        else:
+        elif not isinstance(callee, _Given):
             callee = _UNKNOWN
     return callee, attribute
 
@@ -363,6 +361,8 @@ def _attribute(value, name):
     """value.name, or _UNKNOWN if looking it up would run user code."""
     if value is _UNKNOWN:
         return _UNKNOWN
+    if isinstance(value, _Given):
+        return value._replace(inside=True)
     try:
         found = inspect.getattr_static(value, name)
     except AttributeError:
@@ -393,7 +393,7 @@ def _names_in_function(function, owner):
     # Loops bind a name by a default such as log=log; hooks are called without it.
     defaults, count = function.__defaults__ or (), code.co_argcount
     local = dict(zip(code.co_varnames[count - len(defaults) : count], defaults))
-    if owner is not None:
+    if owner is not _UNKNOWN:
         local |= dict.fromkeys(code.co_varnames[:1], owner)
     return _Names(ChainMap(function.__globals__, builtins.__dict__), closed, local)
 

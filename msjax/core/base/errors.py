@@ -117,6 +117,17 @@ def on_behalf_of(name: str) -> Iterator[None]:
         STATE.called = before
 
 
+@contextlib.contextmanager
+def noting(what: str) -> Iterator[None]:
+    """A context for code of the user's: its exceptions say that they were raised by `what`; messages of msjax itself name it anyway."""
+    try:
+        yield
+    except Exception as error:
+        if not has_note(error, "raised by ") and not str(error).startswith("For '"):
+            error.add_note(f"raised by {what}")
+        raise
+
+
 def called(default: str) -> str:
     """The name of the function that the user has called; `default` if that is the one that asks."""
     return STATE.called or default

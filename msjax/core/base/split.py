@@ -23,9 +23,9 @@ class Split:
         self.rest = rest
 
     @classmethod
-    def of(cls, tree: PyTree, is_array: Callable[[Any], bool] = _is_array) -> Split:
-        """That of a pytree; `is_array` says which of its leaves count as arrays."""
-        leaves, treedef = jax.tree.flatten(tree)
+    def of(cls, tree: PyTree, is_array: Callable[[Any], bool] = _is_array, is_leaf: Callable[[Any], bool] | None = None) -> Split:
+        """That of a pytree; `is_array` says which of its leaves count as arrays, `is_leaf` what is not taken apart."""
+        leaves, treedef = jax.tree.flatten(tree, is_leaf)
         at = tuple(i for i, leaf in enumerate(leaves) if is_array(leaf))
         arrays = set(at)
         others = tuple(leaf for i, leaf in enumerate(leaves) if i not in arrays)

@@ -25,7 +25,7 @@ from msjax.core.base.arrays import is_tracer, staged
 from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks.delivery import NOW, TracedDelivery
-from msjax.core.hooks.events import BoundEvent, Event, each_lane
+from msjax.core.hooks.events import BoundEvent, Event, Standing, each_lane
 from msjax.core.hooks.worker import IN_HOOK, WORKER, barrier
 
 if TYPE_CHECKING:
@@ -44,8 +44,9 @@ hook_p = jax.extend.core.Primitive("msjax_hook")
 def _now(*values, bound, kept):
     if ACTIVITY.callbacks:
         barrier()  # hooks of a loop before this one
+    standing = Standing([one.event for one in bound])
     for one in bound:
-        one(values)
+        one(values, standing)
     return jnp.zeros((), bool)
 
 
@@ -196,11 +197,11 @@ class Callbacks(TracedDelivery):
     batch: Any = None
 
     def put(self, values: ValueKind, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
-        arrays = [jax.lax.stop_gradient(array) for array in arrays]
         STATE.comes_to_callback()
         batch = self.batch
         if batch is not None and batch.add(event, arrays):
             return carried
+        arrays = [jax.lax.stop_gradient(array) for array in arrays]
         leaves, _, at = values.find(carried)
         uses = any(is_tracer(values.raw(leaves[i])) for i in at)
         before = STATE.latest_call
@@ -240,19 +241,22 @@ class CallbackBatch(Callbacks):
 
     def _clear(self):
         self.values = []
-        self.numbers = {}
+        self.numbers = {}  # {id: (number, the value itself)}
         self.events = []
         self.bytes: int = 0
 
-    @staticmethod
-    def of_call(values: ValueKind, call: Callable[[], PyTree]) -> PyTree:
+    @classmethod
+    def of_call(cls, values: ValueKind, call: Callable[[], PyTree]) -> PyTree:
         """The result of the outermost call of a Cell where jax traces a program, or a loop or transformation within, which depends on the
         calls of hooks within, also of those that saw what no result depends on. Where the values are known, hooks are called at once."""
+        # In this order: to ask whether jax records is a step of the program.
+        return cls.around(values, call) if STATE.delivery.begins_batch() and staged() else call()
+
+    @classmethod
+    def around(cls, values: ValueKind, call: Callable[[], PyTree]) -> PyTree:
+        """The same where it is known that a batch begins."""
         outer = STATE.delivery.batch
-        begins = STATE.delivery is NOW if outer is None else outer.is_elsewhere()
-        if not begins or not staged():  # in this order: to ask whether jax records is a step of the program
-            return call()
-        with CallbackBatch() as calls:
+        with cls() as calls:
             if outer is not None:
                 outer.flush()
                 calls.done = outer.done
@@ -264,6 +268,8 @@ class CallbackBatch(Callbacks):
     def is_elsewhere(self) -> bool:
         """Whether jax traces a loop or transformation within the region now."""
         return jax_slots.trace_state() != self.world
+
+    begins_batch = is_elsewhere
 
     @property
     def batch(self) -> CallbackBatch:
@@ -287,19 +293,19 @@ class CallbackBatch(Callbacks):
         if self.is_elsewhere():
             self.flush()
             return False
-        # The observers of one list stay together: the worker looks them up before it calls the first.
-        if self.bytes > LARGE and not event.follows(self.events[-1].event):
+        # The observers of one list stay together: the worker looks all of a callback up before it calls the first.
+        if self.bytes > LARGE and not (event.slot is not None and event.slot.follows):
             self.flush()
         self.events.append(BoundEvent(event, tuple(map(self._number, values))))
         return True
 
     def _number(self, value):
-        # The output of one cell is the input of the next.
-        if id(value) not in self.numbers:
-            self.numbers[id(value)] = len(self.values)
-            self.values.append(value)
+        # The output of one cell is the input of the next, and several hooks get the same values.
+        number, _ = self.numbers.setdefault(id(value), (len(self.values), value))
+        if number == len(self.values):
+            self.values.append(jax.lax.stop_gradient(value))
             self.bytes += value.size * value.dtype.itemsize
-        return self.numbers[id(value)]
+        return number
 
     def flush(self, kept: bool = False) -> None:
         """Put the callback of the calls that were taken into the program; if `kept`, also where no result depends on them."""

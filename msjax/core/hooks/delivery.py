@@ -21,7 +21,7 @@ from msjax.core.base.arrays import TracedValueError, is_tracer, known_value, sta
 from msjax.core.base.state import ACTIVITY, STATE, State
 from msjax.core.base.trial_run import TrialRun
 from msjax.core.base.typing import PyTree
-from msjax.core.hooks.events import Event, HookCall, Template
+from msjax.core.hooks.events import Event, Template
 from msjax.core.hooks.hook import computes, users_hook
 from msjax.core.hooks.kinds import HookKind, HookPlace, check_observer_result, gradients_result
 from msjax.core.hooks.worker import barrier
@@ -38,18 +38,6 @@ _NEEDS_VALUE = (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors
 
 class HookNeedsValue(TypeError):
     """A hook that is part of a compiled program needs values that the program has yet to compute."""
-
-
-class GradientNeedsValue(Exception):
-    """A backward hook that returns a value needs concrete values to compute it, in a function that can run in PyNative mode instead.
-
-    Attributes:
-        why: a sentence.
-    """
-
-    def __init__(self, hook: str, error: Exception):
-        self.why: str = f"{hook} returns a value, for which it needs concrete values ({str(error).splitlines()[0]})"
-        super().__init__(self.why)
 
 
 FORWARD_PRE = HookKind("forward_pre", "forward pre hook")
@@ -126,6 +114,10 @@ class Delivery:
         check_observer_result(result, place, fn)
         return carried
 
+    def begins_batch(self) -> bool:
+        """Whether a call of a module here is to collect the calls of hooks within, if jax records it."""
+        return False
+
     def before_loop(self, values: ValueKind, tree: PyTree) -> PyTree:
         """Nested containers for a loop or transformation of jax, such that the calls within it come after those before it."""
         return tree
@@ -147,6 +139,9 @@ class _Now(Delivery):
         except Exception as error:
             HookPlace.within(kind.text, frame.owners).note(error, hook.fn)
             raise
+
+    def begins_batch(self) -> bool:
+        return True
 
     def settle(self) -> None:
         if ACTIVITY.callbacks:
@@ -188,7 +183,7 @@ class TracedDelivery(Delivery):
         if STATE.trace is not None:
             STATE.trace.observed(fn, [first() for first in frame.head()], place)
         template = Template(given, values, head=frame.head())
-        event = HookCall(fn, template, place, slot)
+        event = Event(fn, template, place, slot)
         ACTIVITY.late_slots = ACTIVITY.late_slots or (slot is not None and not self.outputs)
         return self.put(values, event, template.taken(), carried)
 
@@ -213,13 +208,12 @@ class TracedDelivery(Delivery):
             if kind.check is None and attempt is not None and not computes(fn):
                 # It reads the values, and as far as its code tells returns none.
                 if hook.writes:
-                    self._refuse(place, fn)
+                    _refuse(place, fn, _WRITES)
                 return None, self.observe(frame, fn, given, place, carried)
-            if kind.check is not None and trace is not None and trace.falls_back:
-                raise GradientNeedsValue(place.text(fn), error) from error
-            raise HookNeedsValue(
-                _SPLIT.format(what=place.sentence(fn), error=str(error).split("\n", 1)[0], values=values)
-            ) from error
+            missing = str(error).split("\n", 1)[0]
+            if kind.check is not None:
+                _refuse(place, fn, f"returns a value, for which it needs concrete values ({missing})")
+            raise HookNeedsValue(_SPLIT.format(what=place.sentence(fn), error=missing, values=values)) from error
         except Exception as error:
             place.note(error, fn)
             raise
@@ -229,7 +223,7 @@ class TracedDelivery(Delivery):
             # Text that msjax's own programs print is part of them already.
             if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
                 if tried is not None and (tried.writes > writes or any(map(is_not, before, values.arrays(given)))):
-                    self._refuse(place, fn)
+                    _refuse(place, fn, _WRITES)
 
                 def ignored(*args):  # what ``found.setdefault("x", output)`` returns replaces nothing either
                     fn(*args)
@@ -245,11 +239,15 @@ class TracedDelivery(Delivery):
             attempt.keep()
         return result, carried
 
-    @staticmethod
-    def _refuse(place, fn):
-        """Refuse a program whose hook has to be called after the run, but writes to Tensors, which the program may read."""
-        if STATE.trace is not None and STATE.trace.falls_back:
-            STATE.trace.refuse(f"{place.text(fn)} writes to Tensors, and does what a program can't do at each run")
+
+def _refuse(place, fn, why):
+    """Have the program's code run in PyNative mode, if it is one that can: a hook does what the program can't do at each run."""
+    if STATE.trace is not None:
+        STATE.trace.refuse(f"{place.text(fn)} {why}")
+
+
+# It has to be called after the run, but the program may read what it writes.
+_WRITES = "writes to Tensors, and does what a program can't do at each run"
 
 
 _SPLIT = """{what} returns a value, and so is part of the compiled program; but it needs values that are known only when

@@ -9,48 +9,15 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.state import ACTIVITY
-from msjax.core.hooks.kinds import HookPlace, check_observer_result
-
-if TYPE_CHECKING:
-    from msjax.core.hooks.kinds import ValueKind
-
-
-class Event:
-    """One side effect of a program, such as a hook call, at one place of it.
-
-    Attributes:
-        what: how messages name it.
-        slot: the `Slot` of the hook that it calls, or None.
-        first: whether it runs before all other events of the program; of several such, those with the larger number come first.
-        observes: whether it is a call of user code, which may change what programs are compiled for.
-        collected: whether a callback keeps its values for the code that runs after the program; otherwise the callback runs it.
-    """
-
-    what: Any = ""
-    slot: Any = None
-    first: int = False
-    observes = False
-    collected = False
-
-    def __call__(self, arrays: Sequence[Any]) -> None:
-        """Run the event with the values that a run of the program has computed."""
-        raise NotImplementedError
-
-    def present(self) -> Callable[[Sequence[Any]], None]:
-        """The event with its current hook, whichever hook stands there later."""
-        return self
-
-    def follows(self, other: Event) -> bool:
-        """Whether both are hook calls in slots of one list of hooks, and this one comes later in it."""
-        return None not in (self.slot, other.slot) and self.slot.follows(other.slot)
+from msjax.core.hooks.kinds import HookPlace, ValueKind, check_observer_result
 
 
 def each_lane(run: Callable[[Sequence[Any]], Any], arrays: Sequence[Any], lanes: int) -> None:
@@ -72,24 +39,20 @@ class Slot:
         kind: "forward" and the like.
         number: the index in the list of hooks of this kind.
         key: of the hook at this index while the program is traced.
+
+    Attributes:
+        follows: whether there is another one before it in the list.
     """
 
-    __slots__ = ("_key", "_kind", "_number", "_present")
+    __slots__ = ("_key", "_kind", "_number", "_present", "follows")
 
     def __init__(self, present: Callable[[], Any], kind: str, number: int, key: Hashable):
         self._present, self._kind, self._number, self._key = present, kind, number, key
-
-    def follows(self, other: Slot) -> bool:
-        """Whether this slot comes later in the same list of hooks."""
-        return self._kind == other._kind and self._number > other._number and self._hooks() == other._hooks()
-
-    def _hooks(self):
-        # Where there are hooks of all cells, each look makes another table of the same hooks.
-        return getattr(self._present(), self._kind, ())
+        self.follows: bool = number > 0 and any(hook.in_slot for hook in getattr(present(), kind, ())[:number])
 
     def hook(self) -> HasFunction:
         """The hook that is there now; one that does nothing if there is none."""
-        hooks = self._hooks()
+        hooks = getattr(self._present(), self._kind, ())
         if self._number < len(hooks) and hooks[self._number].key == self._key:
             return hooks[self._number]
         return NOBODY
@@ -105,40 +68,52 @@ class HasFunction:
 NOBODY = HasFunction(lambda *_args: None)
 
 
-class HookCall(Event):
-    """A call of an observer: of one hook, or of the hook that is in a slot.
+class Event:
+    """One call at one place of a program: of an observer, of the hook that is in a slot, or of a function of msjax's own, as for printed text.
 
     Args:
-        fn: the hook, which returns None; of a slot, the one that was there when the program was traced.
+        fn: the function, which returns None; of a slot, the hook that was there when the program was traced.
         args: a Template of its arguments.
-        place: where the hook stands, for messages.
-        slot: the slot, if it is in one.
+        place: where it stands, for messages.
+        slot: the slot, if it is a hook that is in one.
+
+    Attributes:
+        observes: whether it is a call of user code, which may change what programs are compiled for.
+        first: whether it runs before all other events of the program; of several such, those with the larger number come first.
+        collected: whether a callback keeps its values for the code that runs after the program; otherwise the callback runs it.
     """
 
     observes = True
+    first: int = False
+    collected = False
 
-    def __init__(
-        self,
-        fn: Callable[..., Any],
-        args: Template,
-        place: HookPlace,
-        slot: Slot | None = None,
-    ):
+    def __init__(self, fn: Callable[..., Any], args: Template, place: HookPlace, slot: Slot | None = None):
         self._hook = HasFunction(fn) if slot is None else None  # a program keeps no hook that comes and goes
         self.args = args
         self.place = place
         self.slot = slot
 
+    @classmethod
+    def own(cls, fn: Callable[..., Any], values: Sequence[Any], what: str, first: int = False) -> tuple[Event, list[Any]]:
+        """(a call of a function of msjax's own, which changes nothing that programs are compiled for, the arrays that it needs).
+
+        Args:
+            fn: called with what `values` are in a run: nested lists and tuples of arrays of the program.
+            what: its name, for messages.
+            first: see there.
+        """
+        event = cls(fn, Template(tuple(values), ValueKind()), HookPlace(what))
+        event.observes, event.first = False, first
+        return event, event.args.taken()
+
     def hook(self) -> HasFunction:
         """The present hook."""
-        return self.slot.hook() if self._hook is None else self._hook
+        return self.slot.hook() if self._hook is None else self._hook  # pyright: ignore[reportOptionalMemberAccess]
 
     @property
     def what(self) -> str:
-        return self.place.text(self.hook().fn)
-
-    def __call__(self, arrays: Sequence[Any]) -> None:
-        self.call(self.hook().fn, self.args.fill(arrays))
+        """How messages name it."""
+        return self.place.text(self.hook().fn) if self.observes else self.place.kind
 
     def call(self, fn: Callable[..., Any], given: Sequence[Any]) -> None:
         """Call a hook that stands there with its arguments; an exception of a user's hook gets a note that names it."""
@@ -151,29 +126,36 @@ class HookCall(Event):
         if result is not None:
             check_observer_result(result, self.place, fn)
 
-    def present(self) -> Callable[[Sequence[Any]], None]:
-        if self.slot is None:
-            return self
-        fn = self.slot.hook().fn
-        return lambda arrays: self.call(fn, self.args.fill(arrays))
 
-
-class OwnCall(HookCall):
-    """A call of a function of msjax, which changes nothing that programs are compiled for.
+class Standing:
+    """Calls the events of one run, each with the hook that is there by then: all observers of one call of a module are looked up when the first of
+    them comes, since one may remove itself.
 
     Args:
-        first: see `Event.first`.
+        events: in the order in which they come.
     """
 
-    observes = False
+    def __init__(self, events: Iterable[Event]):
+        self._together: dict[Event, list[Event]] = {together[0]: together for together in in_lists(events)}
+        self._fns: dict[Event, Callable[..., Any]] = {}
 
-    def __init__(self, fn: Callable[..., Any], args: Template, what: str, first: int = False):
-        super().__init__(fn, args, HookPlace(what))
-        self.first = first
+    def __call__(self, event: Event, arrays: Sequence[Any], lanes: int = 0) -> None:
+        """Run an event with the values that the run has computed; `lanes` vmaps are around it."""
+        for each in self._together.get(event, ()):
+            self._fns[each] = each.hook().fn
+        fn = self._fns[event]
+        each_lane(lambda row: event.call(fn, event.args.fill(row)), arrays, lanes)
 
-    @property
-    def what(self) -> str:
-        return self.place.kind
+
+def in_lists(events: Iterable[Event]) -> list[list[Event]]:
+    """The events, in which observers of one call of a module stand together."""
+    lists: list[list[Event]] = []
+    for event in events:
+        if lists and event.slot is not None and event.slot.follows:
+            lists[-1].append(event)
+        else:
+            lists.append([event])
+    return lists
 
 
 @dataclass(frozen=True)
@@ -190,13 +172,8 @@ class BoundEvent:
     at: tuple[int, ...]
     lanes: int = 0
 
-    def __call__(self, operands: Sequence[Any]) -> None:
-        each_lane(self.event, [operands[i] for i in self.at], self.lanes)
-
-    def present(self) -> Callable[[Sequence[Any]], None]:
-        """A function of the operands: the event with its current hook."""
-        happens = self.event.present()
-        return lambda operands: each_lane(happens, [operands[i] for i in self.at], self.lanes)
+    def __call__(self, operands: Sequence[Any], standing: Standing) -> None:
+        standing(self.event, [operands[i] for i in self.at], self.lanes)
 
 
 # ---- what an event, or the call of a program, is given: made anew of the values of each run

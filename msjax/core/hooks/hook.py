@@ -74,7 +74,7 @@ class Hook:
         always_call: a forward hook that runs even if the call fails.
         observe, traced: whether the user declared the hook an observer, or part of compiled programs; None if not declared.
         removed: whether `remove()` was called: no program that runs the hook is used again.
-        writes: whether its code says that it may write to Tensors, which the network may read: then a program has it at its place.
+        of_tensors: whether it gets Tensors, to which it may write.
         fixed: whether it belongs to the program that is traced when it is registered, so that it is no observer in a slot.
     """
 
@@ -85,7 +85,7 @@ class Hook:
     observe: bool | None = None
     traced: bool | None = None
     removed: bool = False
-    writes: bool = False
+    of_tensors: bool = False
     fixed: bool = False
 
     @classmethod
@@ -98,10 +98,11 @@ class Hook:
         """One that the user registers now: what jax traces registers hooks of that program alone."""
         return cls(new_number(), fn, fixed=jax_slots.trace_state() != jax_slots.NO_TRACE, **options)
 
-    @staticmethod
-    def may_write(fn: Any, observe: bool | None = None, traced: bool | None = None) -> bool:
-        """Whether a hook that gets Tensors, of which the user has not said what it is, may write to some, as far as its code tells."""
-        return observe is None and traced is None and code.writes(users_hook(fn))
+    @functools.cached_property
+    def writes(self) -> bool:
+        """Whether its code says that it may write to Tensors, which the network may read: then a program has it at its place. What the user said
+        of it counts first."""
+        return self.of_tensors and self.observe is None and self.traced is None and code.effects(users_hook(self.fn))[0]
 
     @property
     def name(self) -> str:
@@ -250,8 +251,7 @@ class HookTable:
         who = who or f"register_{kind}_hook"
         for each in fn if kind == "saved_tensors" else (fn,):
             check_hook(each, who, options.get("observe"), options.get("traced"))
-        writes = Hook.may_write(fn, options.get("observe"), options.get("traced"))
-        hook = Hook.registered(fn, writes=writes, **options)
+        hook = Hook.registered(fn, of_tensors=True, **options)
         owner._set_hooks(owner._hooks.add(kind, hook, prepend))
         return RemovableHandle(owner, _remove, hook.id)
 

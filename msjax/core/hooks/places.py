@@ -23,10 +23,9 @@ import numpy as np
 from jax.interpreters import ad, batching, mlir
 
 from msjax.core.base import jax_slots
-from msjax.core.base.errors import called, describe
+from msjax.core.base.errors import called, describe, noting
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
-from msjax.core.hooks.kinds import HookPlace
 
 _PART = re.compile(r":(in|out)((?:\[[^\[\]]*\])*)(#\d+)?$")
 
@@ -330,23 +329,20 @@ def is_array_or_number(leaf: Any) -> bool:
 
 def edited(name: str, value: PyTree, edits: Sequence[Callable[..., Any]], index: LoopIndex) -> PyTree:
     """A value after its edits, each of which returns a new one of the same structure, shapes and dtypes, or None."""
-    place = HookPlace(f"edit of the place {name!r},")
     for fn in edits:
-        try:
+        label = f"the edit {getattr(fn, '__qualname__', fn)} of the place {name!r}"
+        with noting(label):
             new = fn(value, index)
-        except Exception as error:
-            place.note(error, fn)
-            raise
         if new is None:
             continue
         leaves, treedef = jax.tree.flatten(value)
         given, other = jax.tree.flatten(new)
         if other != treedef or not all(is_array_or_number(leaf) for old, leaf in zip(leaves, given) if is_array(old)):
-            raise TypeError(f"{place.sentence(fn)} should return None or {describe(value)}, but returned {describe(new)}.")
+            raise TypeError(f"T{label[1:]} should return None or {describe(value)}, but returned {describe(new)}.")
         for old, leaf in zip(leaves, given):
             if is_array(old) and (jnp.shape(leaf), jnp.result_type(leaf)) != (old.shape, old.dtype):
                 raise ValueError(
-                    f"{place.sentence(fn)} returned {describe(jnp.asarray(leaf))}, but expected is {describe(jnp.asarray(old))}."
+                    f"T{label[1:]} returned {describe(jnp.asarray(leaf))}, but expected is {describe(jnp.asarray(old))}."
                 )
         value = new
     return value

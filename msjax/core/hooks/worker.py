@@ -26,6 +26,7 @@ import numpy as np
 
 from msjax.core.base import jax_slots
 from msjax.core.base.state import ACTIVITY, STATE, without_lock
+from msjax.core.hooks.events import Standing
 from msjax.core.hooks.failures import Failures
 from msjax.core.hooks.kinds import HOOK_SETTINGS
 
@@ -272,9 +273,10 @@ class _Worker:
         start, drops = time.monotonic(), ACTIVITY.drops
         try:
             with IN_HOOK(True):
-                for call, run in _standing(item.calls):
+                standing = Standing([call.event for call in item.calls])
+                for call in item.calls:
                     if ACTIVITY.drops == drops:
-                        self._call(call, run, item.values, report)
+                        self._call(call, standing, item.values, report)
                 if self.nested:
                     with self.unlimited() if self._one_queue() else contextlib.nullcontext():
                         _wait_for_own_programs()
@@ -291,11 +293,11 @@ class _Worker:
         """Whether programs of other threads may stand before a hook's own, as in a GPU's queue: on one CPU device they don't."""
         return self.sharded or self.platforms != {"cpu"}
 
-    def _call(self, call, run, values, report):
+    def _call(self, call, standing, values, report):
         if self.failures.stopped:
             return
         try:
-            run(values)
+            call(values, standing)
         except BaseException as error:
             self.failures.add(error, call.event.what, report)
             if self.failures.stopped:
@@ -366,17 +368,6 @@ class _Worker:
             barrier()
         except BaseException as error:
             traceback.print_exception(error)
-
-
-def _standing(calls):
-    """Pairs (event, function that runs it): all observers of one call are looked up when the first of them is called."""
-    i = 0
-    while i < len(calls):
-        group = [calls[i]]
-        while i + len(group) < len(calls) and calls[i + len(group)].event.follows(group[-1].event):
-            group.append(calls[i + len(group)])
-        yield from zip(group, [call.present() for call in group] if len(group) > 1 else group)
-        i += len(group)
 
 
 WORKER = _Worker()

@@ -16,7 +16,7 @@ from msjax.core.base.arrays import is_float
 from msjax.core.base.state import VERSION
 from msjax.core.base.typing import JaxArray
 from msjax.core.hooks.batching import COLLECTED, CallsAsOutputs, hook_p
-from msjax.core.hooks.events import NOBODY, Event, HookCall, Template, each_lane
+from msjax.core.hooks.events import NOBODY, Event, Standing, Template, in_lists
 from msjax.core.hooks.places import Measure
 from msjax.core.jaxprs.control_flow import FINAL_RULES, Once, devices, scan_steps
 from msjax.core.jaxprs.evaluate import Plain
@@ -51,7 +51,7 @@ class Loop(NamedTuple):
 class FromCallbacks(NamedTuple):
     """Here some events happen, with the values that callbacks brought."""
 
-    events: set[Event]
+    events: dict[Event, None]
 
 
 class AfterRun:
@@ -78,35 +78,41 @@ class AfterRun:
         self.observes = True in {event.observes for event in everything}
         self._waits_for = frozenset(everything) if FromCallbacks in map(type, _leaves(events)) else None
         self._make, self._numbers = None if result is None else result.filled_from(holes), numbers
-        # Hook calls that happen once in each run, as nearly all do, with a function of the outputs that makes their arguments; all else.
+        # Events that happen once in each run, as nearly all do, with a function of the outputs that makes their arguments; all else.
         self._entries: list[tuple[Any, Any]] = []
         for entry in sorted(events, key=lambda e: -e.event.first if isinstance(e, Happens) else 0):
-            if isinstance(entry, Happens) and isinstance(entry.event, HookCall) and entry.count is None and not entry.lanes:
+            if isinstance(entry, Happens) and entry.count is None and not entry.lanes:
                 at = [n if numbers is None else numbers[n] for n in entry.values]
                 self._entries.append((entry.event, entry.event.args.filled_from(at)))
             else:
                 self._entries.append((entry, None))
-        self._calls = [entry for entry, fill in self._entries if fill is not None]
+        calls = [entry for entry, fill in self._entries if fill is not None]
+        # Of each call, how many observers are looked up with it: none behind the first of a list.
+        self._calls = [(call, len(together) if call is together[0] else 0) for together in in_lists(calls) for call in together]
         self._hooks: tuple[int, list[Any]] = -1, []
-        others = [entry for entry, fill in self._entries if fill is None]
-        self._changing = [event for event in dict.fromkeys(_events_of(others)) if event.slot is not None]
+        self._others = dict.fromkeys(_events_of([entry for entry, fill in self._entries if fill is None]))
 
     def __call__(self, outputs: Sequence[JaxArray]) -> Any:
         if self._waits_for is not None:
             jax.block_until_ready(outputs)
             jax.effects_barrier()
         if self._hooks[0] != VERSION.n:  # otherwise they are those of the latest run, which a program doesn't keep
-            self._hooks = VERSION.n, [weakref.ref(call.hook()) for call in self._calls]
-        fns = iter([(hook() or NOBODY).fn for hook in self._hooks[1]])
-        present, numbers = {event: event.present() for event in self._changing}, self._numbers
+            self._hooks = VERSION.n, [weakref.ref(call.hook()) for call, _ in self._calls]
+        version, hooks = self._hooks
+        fns, at = [(hook() or NOBODY).fn for hook in hooks], 0
+        standing, numbers = self._others and Standing(self._others), self._numbers
         try:
             for entry, fill in self._entries:
-                if fill is not None:
-                    entry.call(next(fns), fill(outputs))
-                else:
-                    _happen([entry], _Rows(outputs if numbers is None else [outputs[n] for n in numbers]), (), present)
+                if fill is None:
+                    _happen([entry], _Rows(outputs if numbers is None else [outputs[n] for n in numbers]), (), standing)
+                    continue
+                if VERSION.n != version:  # an observer has removed itself, or others
+                    together = self._calls[at : at + self._calls[at][1]]
+                    fns[at : at + len(together)] = [call.hook().fn for call, _ in together]
+                entry.call(fns[at], fill(outputs))
+                at += 1
             if self._waits_for is not None:
-                _rest_from_callbacks(self._waits_for, present)
+                _rest_from_callbacks(self._waits_for, standing)
         finally:
             if self._waits_for is not None:
                 COLLECTED.clear()  # of an event that failed
@@ -125,30 +131,25 @@ def _events_of(entries):
     return [e for leaf in _leaves(entries) for e in ((leaf.event,) if isinstance(leaf, Happens) else leaf.events)]
 
 
-def _happen(events, outputs, index, present):
+def _happen(events, outputs, index, standing):
     for event in events:
         if isinstance(event, Loop):
             for i in event.steps:
-                _happen(event.events, outputs, (*index, i), present)
+                _happen(event.events, outputs, (*index, i), standing)
         elif isinstance(event, FromCallbacks):
-            _from_callbacks(event.events, present)
+            # An event that comes again later, in another loop, waits for its turn.
+            while COLLECTED and COLLECTED[0][0] in event.events:
+                standing(*COLLECTED.popleft())
         elif event.count is None or outputs.count(event.count, index):
-            each_lane(present.get(event.event, event.event), [outputs.at(n, index) for n in event.values], event.lanes)
+            standing(event.event, [outputs.at(n, index) for n in event.values], event.lanes)
 
 
-def _from_callbacks(events, present):
-    # An event that comes again later, in another loop, waits for its turn.
-    while COLLECTED and COLLECTED[0][0] in events:
-        event, values = COLLECTED.popleft()
-        present.get(event, event)(values)
-
-
-def _rest_from_callbacks(own, present):
+def _rest_from_callbacks(own, standing):
     # What a run of another program has left that was given up is dropped.
     while COLLECTED:
         event, values = COLLECTED.popleft()
         if event in own:
-            present.get(event, event)(values)
+            standing(event, values)
 
 
 class _Rows:
@@ -273,7 +274,7 @@ def _inside(step, numbers):
 
 
 def _callbacks_in(eqns):
-    events = set(_events_in(eqns))
+    events = dict.fromkeys(_events_in(eqns))
     return [FromCallbacks(events)] if events else []
 
 

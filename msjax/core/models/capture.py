@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import called, check_arity, check_function, describe, near, number_among
+from msjax.core.base.state import STATE
 from msjax.core.hooks.places import Edits, Tracing, is_array_or_number, split_part
 from msjax.core.jaxprs.control_flow import RULES
 from msjax.core.jaxprs.interpreter import Interpreter, Program
@@ -175,7 +176,9 @@ class CaptureOptions(NamedTuple):
 
     def looks_at(self, path: str) -> bool:
         """Whether something of the module of this path may be a place."""
-        return self.listing or any(pattern.looks_at(path) for pattern in self.patterns)
+        # A captured function that calls what this captures, such as an ablated model, finds all modules, too.
+        within = STATE.capture is not None and STATE.capture.before is not None
+        return self.listing or within or any(pattern.looks_at(path) for pattern in self.patterns)
 
     def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
         """The capturing function of a function of arrays."""

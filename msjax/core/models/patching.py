@@ -66,7 +66,7 @@ def patch_sweep(
     at: str | Iterable[str],
     *,
     metric: Callable[[Any], jax.Array],
-    over: Sequence[str] = ("layer", "position"),
+    over: str | Sequence[str] = ("layer", "position"),
     position_axis: int = 1,
     head_axis: int = -2,
     neuron_axis: int = -1,
@@ -83,7 +83,7 @@ def patch_sweep(
         clean, corrupt: the inputs of the two runs: an array, a tuple of the arguments (for a linen model, ``(params, x)``), or an `Inputs`.
         at (str or list of str): the places that are patched, such as ``"blocks.*"``. Their values are arrays.
         metric (callable): from the model's result to an array, for most a number.
-        over (tuple of str): what is patched one at a time: "layer" (a place, or a step of a place in a scan), "position", "head", "neuron".
+        over (str or tuple of str): what is patched one at a time: "layer" (a place, or a step of a place in a scan), "position", "head", "neuron".
             What isn't named is patched as a whole. Default: ("layer", "position").
         position_axis, head_axis, neuron_axis (int): the axes of positions, heads and neurons in the values. Default: 1, -2, -1.
         chunk (int): at most so many runs at a time are vectorized. Default: 32.
@@ -108,7 +108,7 @@ def patch_sweep(
          [1. 2.]]
     """
     check_function(metric, "patch_sweep")
-    over, at = tuple(over), (at,) if isinstance(at, str) else tuple(at)
+    over, at = (over,) if isinstance(over, str) else tuple(over), (at,) if isinstance(at, str) else tuple(at)
     unknown = [name for name in over if name not in _AXES]
     if unknown or not over:
         raise ValueError(f"For 'patch_sweep', 'over' should be some of {', '.join(map(repr, _AXES))}, but got {describe(over)}.")
@@ -195,15 +195,15 @@ def _patch(name, values, depths, rows, chosen, axes):
     """The edit of one place: its clean value, where that is chosen."""
 
     def edit(value, index):
-        other, here = values[name], jnp.array(True)
+        # Of the value's own sharding, where axes of devices are explicit.
+        other, mask = values[name], jnp.ones_like(value, dtype=bool)
         numbers = [number for number, (place, _) in enumerate(rows) if place == name]
         step = jnp.int32(0)
         if depths[name]:
             step = index[0]
             other = jax.lax.dynamic_index_in_dim(other, step, keepdims=False)
         if "layer" in chosen:
-            here = chosen["layer"] == numbers[0] + step
-        mask = jnp.broadcast_to(here, value.shape)
+            mask = mask & (chosen["layer"] == numbers[0] + step)
         for what, axis in axes.items():
             if what in chosen:
                 at_axis = axis % value.ndim

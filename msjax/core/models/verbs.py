@@ -13,7 +13,7 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_value
 from msjax.core.base.errors import called, describe, on_behalf_of
 from msjax.core.models.capture import capture_options
-from msjax.core.models.kept_programs import pure_of
+from msjax.core.models.kept_programs import derived
 from msjax.core.models.leaves import on_leaf
 
 
@@ -57,13 +57,13 @@ def ablate(
     """
 
     def of_array(v):
-        if n_heads is not None and v.shape[-1] % n_heads:
+        if n_heads is not None and (n_heads < 1 or v.shape[-1] % n_heads):
             raise ValueError(f"For 'ablate', 'n_heads' should divide the value's last axis, of {v.shape[-1]}, but got {n_heads}.")
         if heads is None:
             return jnp.broadcast_to(_mean(v, 1) if _is_mean(value) else jnp.asarray(value), v.shape).astype(v.dtype)
         split = v.reshape(*v.shape[:-1], n_heads, -1) if n_heads is not None else v
         at_axis = axis_of(split.shape, -2 if n_heads is not None else axis, "axis")
-        mask, missed = selected_along(split.shape, at_axis, heads, "heads")
+        mask, missed = selected_along(split, at_axis, heads, "heads")
         other = _mean(split, split.ndim - at_axis) if _is_mean(value) else jnp.asarray(value)
         return spoilt(missed, jnp.where(mask, other.astype(v.dtype), split).reshape(v.shape))
 
@@ -119,7 +119,7 @@ def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: A
                 )
             if positions is None:
                 return value + jnp.broadcast_to(more, value.shape)
-            mask, missed = selected_along(value.shape, axis_of(value.shape, axis, "axis"), positions, "positions")
+            mask, missed = selected_along(value, axis_of(value.shape, axis, "axis"), positions, "positions")
             return spoilt(missed, value + jnp.broadcast_to(more * mask, value.shape))
 
         return edit
@@ -134,23 +134,23 @@ def axis_of(shape: tuple[int, ...], axis: int, name: str) -> int:
     return axis % len(shape)
 
 
-def selected_along(shape: tuple[int, ...], axis: int, numbers: Any, name: str) -> tuple[jax.Array, Any]:
+def selected_along(value: jax.Array, axis: int, numbers: Any, name: str) -> tuple[jax.Array, Any]:
     """Which elements of an axis are selected.
 
     Args:
-        shape: of the value.
+        value: the array.
         axis: counted from 0.
         numbers: one or several, from the end if negative; they may be traced.
         name: the argument that gives them.
 
     Returns:
-        (a mask that broadcasts to the value, whether a traced number is out of range).
+        (a mask of the value's shape and sharding, whether a traced number is out of range).
 
     Raises:
         ValueError: there are none, or one that isn't traced is out of range.
         TypeError: they are no integers.
     """
-    size, who = shape[axis], f"For '{called('ablate')}', {name!r} should be"
+    shape, size, who = value.shape, value.shape[axis], f"For '{called('ablate')}', {name!r} should be"
     known = not any(map(is_tracer, jax.tree.leaves(numbers)))
     given = (np if known else jnp).atleast_1d((np if known else jnp).asarray(numbers))
     if given.size == 0:
@@ -163,7 +163,8 @@ def selected_along(shape: tuple[int, ...], axis: int, numbers: Any, name: str) -
             f"{who} from {-size} to {size - 1}, since axis {axis} of a value of shape {shape} is that long, but got {numbers}."
         )
     mask = jnp.isin(jnp.arange(size), jnp.where(given < 0, given + size, given))
-    return mask.reshape([-1 if i == axis else 1 for i in range(len(shape))]), False if known else outside
+    mask = mask.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    return jnp.ones_like(value, dtype=bool) & mask, False if known else outside
 
 
 def spoilt(missed: Any, value: jax.Array) -> jax.Array:
@@ -182,10 +183,4 @@ def edited(who: str, model: Any, edit: dict[str, Callable[[Any, Any], Any]]) -> 
     """A model with edits: a function, called like the model, that returns what the model would. `who` is what the user has called."""
     with on_behalf_of(who):
         options = capture_options([], edit=edit)._replace(writes=True)
-
-    def run(*args, **kwargs):
-        with on_behalf_of(who):
-            pure = pure_of(model)
-            return pure.run(pure.state, options, args, kwargs)[0]
-
-    return run
+    return derived(who, model, lambda pure, args, kwargs: pure.run(pure.state, options, args, kwargs)[0])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
-from msjax.core.base.checks import check_int
+from msjax.core.base.checks import check_int, check_kind
 from msjax.core.base.errors import near
 from msjax.core.study.heads import is_head
 
@@ -49,7 +49,12 @@ class Circuit:
     def __init__(
         self, edges: Iterable[tuple[str, str]], senders: Iterable[str], readers: Iterable[str], *, heads: bool | None = None
     ):
-        self.edges = frozenset((str(a), str(b)) for a, b in edges)
+        pairs = list(edges)
+        for pair in pairs:
+            check_kind(
+                pair, isinstance(pair, (tuple, list)) and len(pair) == 2, "be a pair (sender, reader)", "an edge", "Circuit"
+            )
+        self.edges = frozenset((str(a), str(b)) for a, b in pairs)
         self.senders, self.readers = tuple(senders), tuple(readers)
         self.heads = any(map(is_head, self.senders)) if heads is None else heads
         for ends, names, what in ((0, self.senders, "sender"), (1, self.readers, "reader")):
@@ -75,6 +80,7 @@ class Circuit:
     @classmethod
     def of_senders(cls, kept: Iterable[str], scores: Edges, *, heads: bool | None = None) -> Circuit:
         """The circuit of some modules or heads, with all edges from them."""
+        kept = [kept] if isinstance(kept, str) else kept
         return cls(
             [(sender, reader) for sender in kept for reader in scores.readers], scores.senders, scores.readers, heads=heads
         )
@@ -112,6 +118,7 @@ class Circuit:
 
     def compare(self, other: Circuit) -> Overlap:
         """How the edges of two circuits overlap."""
+        check_kind(other, isinstance(other, Circuit), "be a Circuit", "other", "compare")
         both, every = self.edges & other.edges, self.edges | other.edges
         return Overlap(both, self.edges - both, other.edges - both, len(both) / len(every) if every else 1.0)
 
@@ -122,6 +129,7 @@ class Circuit:
 
     @classmethod
     def load(cls, path: str | Path) -> Circuit:
-        """Read what `save` has written."""
+        """Read what `save` has written; TypeError if it is something else."""
         data = json.loads(Path(path).read_text())
+        check_kind(data, isinstance(data, dict) and "senders" in data, f"be that of a Circuit, in {path}", "the content", "load")
         return cls([(a, b) for a, b in data["edges"]], data["senders"], data["readers"], heads=data["heads"])

@@ -185,8 +185,8 @@ class Shards:
         return f"Shards({str(self.folder)!r}, {len(self)} rows of {', '.join(self.names)})"
 
     def __getitem__(self, number: Any) -> dict[str, np.ndarray]:
-        """{place: a row}, or for a list or array of numbers rows."""
-        numbers = np.asarray(number)
+        """{place: a row}, or for a slice, list or array of numbers rows."""
+        numbers = np.arange(len(self))[number] if isinstance(number, slice) else np.asarray(number)
         if numbers.size and not (-len(self) <= numbers.min() and numbers.max() < len(self)):
             raise IndexError(f"There are {len(self)} rows, but asked for is {number}.")
         flat = np.atleast_1d(numbers) % len(self)

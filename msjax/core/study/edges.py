@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from msjax.core.base.arrays import on_auto_axes
+from msjax.core.base.checks import check_value
 from msjax.core.base.errors import called, number_among
 from msjax.core.models.integral import integral
 from msjax.core.page.studies import maps_view
@@ -207,8 +209,10 @@ def scores(
 
         found = slopes(None) if method == "attribution" else integral(slopes, steps, start.dtype)
         # One product: a sum for each edge took XLA most of the time to compile.
-        values = jnp.stack([found[reader].ravel() for reader in readers])
-        values = changes.reshape(len(senders), -1) @ values.T
+        slope = jnp.stack([found[reader] for reader in readers])
+        values = on_auto_axes(
+            lambda both: both[0].reshape(len(senders), -1) @ both[1].reshape(len(readers), -1).T, [changes, slope]
+        )
     return jnp.where(there, values, jnp.nan)
 
 
@@ -227,6 +231,11 @@ def kept_only(
                 )
         column = kept[:, readers.index(reader)]
         for name, part in found.items():
+            shape = jnp.shape(reference[name])
+            fits = len(shape) == part.ndim and all(one in (1, size) for one, size in zip(shape, part.shape))
+            check_value(
+                reference[name], fits, f"be of shape {part.shape}, or 1 along an axis", f"reference[{name!r}]", called("circuit")
+            )
             value = value + jnp.where(column[senders.index(name)], 0, reference[name] - part).astype(value.dtype)
         return value
 

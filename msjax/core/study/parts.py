@@ -205,5 +205,5 @@ def _name(node):
         return first.place
     if first.made == "input":
         looked_up = origin(node, LIGHT - {"gather"}).made == "gather"
-        return "input" if node.made == "input" else f"{node.module}/{'embedding' if looked_up else 'parameter'}"
+        return f"{node.module}/{'embedding' if looked_up else 'parameter'}"
     return f"{node.module}/{first.made}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -24,9 +24,11 @@ class TapeOptions(CaptureOptions):
 
     Attributes:
         work: ``work(program)``, whose result is that of the run.
+        inputs: the arrays that the model is called with, but for its weights.
     """
 
     work: Callable[[OnTape], Any]
+    inputs: Sequence[Any]
 
     def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
         return self._run(fn, lambda result: result)
@@ -37,7 +39,7 @@ class TapeOptions(CaptureOptions):
     def _run(self, fn, chosen):
         def run(*args, **kwargs):
             program = Program(with_written(fn) if self.writes else fn, args, kwargs, Tracing(Edits(), self.parts, scopes=True))
-            return None, self.work(OnTape(program, chosen, (args, kwargs) if self.writes else None))
+            return None, self.work(OnTape(program, chosen, self.inputs, (args, kwargs) if self.writes else None))
 
         return run
 
@@ -45,14 +47,15 @@ class TapeOptions(CaptureOptions):
 class OnTape:
     """A model's program with its arguments, which runs on tapes; `given` are the arguments that change as by a plain call, if they do."""
 
-    def __init__(self, program: Program, chosen: Callable[[Any], Any], given: Any):
+    def __init__(self, program: Program, chosen: Callable[[Any], Any], inputs: Sequence[Any], given: Any):
         self._program = program
         self._chosen = chosen
+        self._inputs = inputs
         self._given = given
 
     def run(self, tape: Tape) -> tuple[list[Node], Any]:
         """(the nodes of the program's results, what the model returns)."""
-        nodes = tape.run(self._program.closed, self._program.inputs)
+        nodes = tape.run(self._program.closed, self._program.inputs, self._inputs)
         result = self._program.result([node.value for node in nodes])
         if self._given is not None:
             result, written = result
@@ -93,6 +96,9 @@ def on_tape(
     """
     options = TapeOptions(Patterns(["*", *patterns]), Edits(), False, None, jnp.sum, None, writes=writes)
     options.work = work
+    # Without a state, weights are in a dict that comes first, as those of linen and haiku are.
+    first = int(isinstance(state, tuple) and not state and bool(call[0]) and isinstance(call[0][0], Mapping))
+    options.inputs = jax.tree.leaves((call[0][first:], call[1]))
     return pure.run(state, options, *call)[1]
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import called, check_function, describe, on_behalf_of
+from msjax.core.base.checks import check_kind
+from msjax.core.base.errors import called, check_arity, check_function, describe, noting
 from msjax.core.models.inputs import inputs_of
-from msjax.core.models.kept_programs import pure_of
+from msjax.core.models.kept_programs import derived
 from msjax.core.models.verbs import axis_of, selected_along, spoilt
 from msjax.core.study.programs import matching, on_tape
 from msjax.core.study.tape import Tape
@@ -54,6 +55,7 @@ def splice(
         [4. 0.]
     """
     edit = dict(edit or {})
+    check_kind(coders, isinstance(coders, dict) and coders, "be a dict of at least one place", "coders", "splice")
     for key, coder in coders.items():
         if not isinstance(coder, (tuple, list)) or len(coder) != 2:
             raise TypeError(f"For 'splice', the coder of {key!r} should be a pair (encode, decode), but got {describe(coder)}.")
@@ -61,10 +63,11 @@ def splice(
     for key in edit:
         if key not in pairs:
             raise ValueError(f"For 'splice', 'edit' has {key!r}, but there are coders for {', '.join(map(repr, pairs))}.")
-    for fn in (*(fn for both in coders.values() for fn in both), *edit.values()):
-        check_function(fn, "splice")
+    for fn, what in (*((fn, "coder") for both in coders.values() for fn in both), *((fn, "edit") for fn in edit.values())):
+        check_function(fn, "splice", what)
+        check_arity(fn, "splice", ("value" if what == "coder" else "features",), what)
 
-    def run(*args, **kwargs):
+    def call(pure, args, kwargs):
         def changed(target, name, value, tape):
             for key, (source, replaced) in pairs.items():
                 if replaced == target:
@@ -72,15 +75,14 @@ def splice(
                     value = _through(name, value, given, coders[key], edit.get(key), error)
             return value
 
-        with on_behalf_of("splice"):
-            targets = [target for _, target in pairs.values()]
-            read = [source for source, _ in pairs.values()]
-            return _with_values(model, (args, kwargs), targets, read, changed, _is_step_of)
+        targets = [target for _, target in pairs.values()]
+        read = [source for source, _ in pairs.values()]
+        return _with_values(pure, (args, kwargs), targets, read, changed, _is_step_of)
 
-    return run
+    return derived("splice", model, call)
 
 
-def _with_values(model, call, targets, read, changed, matches):
+def _with_values(pure, call, targets, read, changed, matches):
     """What a model returns where ``changed(target, name, value, tape)`` stands for the values of some places.
 
     Args:
@@ -110,7 +112,6 @@ def _with_values(model, call, targets, read, changed, matches):
                 )
         return result
 
-    pure = pure_of(model)
     return on_tape(pure, pure.state, [place for place in (*targets, *read) if ":" in place], call, work, writes=True)
 
 
@@ -134,13 +135,15 @@ def _read(tape, source, target):
 
 def _through(name, value, given, coder, edit, error):
     encode, decode = coder
-    features = encode(given)
-    plain = decode(features)
+    with noting(f"the coder at {name!r}"):
+        features = encode(given)
+        plain = decode(features)
     if jnp.shape(plain) != jnp.shape(value):
         raise ValueError(
             f"For 'splice', what is decoded at {name!r} should be of shape {jnp.shape(value)}, but is of {jnp.shape(plain)}."
         )
-    new = plain if edit is None else decode(edit(features))
+    with noting(f"the edit at {name!r}"):
+        new = plain if edit is None else decode(edit(features))
     return (new + jax.lax.stop_gradient(value - plain) if error else new).astype(value.dtype)
 
 
@@ -171,23 +174,23 @@ def transplant(
         [2. 1.]
     """
 
-    def run(*args, **kwargs):
+    check_kind(places, isinstance(places, dict) and places, "be a dict of at least one place", "places", "transplant")
+
+    def call(pure, args, kwargs):
         def values_of(program):
             tape = Tape()
             program.run(tape)
             return {name: tape.places[matching(tape, [name], "transplant")[0]].value for name in dict.fromkeys(places.values())}
 
-        with on_behalf_of("transplant"):
-            pure = pure_of(model)
-            wanted = [place for place in places.values() if ":" in place]
-            values = on_tape(pure, pure.state, wanted, inputs_of(source), values_of)
+        wanted = [place for place in places.values() if ":" in place]
+        values = on_tape(pure, pure.state, wanted, inputs_of(source), values_of)
 
-            def changed(target, name, value, _tape):
-                return _moved(name, value, values[places[target]], positions, axis)
+        def changed(target, name, value, _tape):
+            return _moved(name, value, values[places[target]], positions, axis)
 
-            return _with_values(model, (args, kwargs), list(places), (), changed, operator.eq)
+        return _with_values(pure, (args, kwargs), list(places), (), changed, operator.eq)
 
-    return run
+    return derived("transplant", model, call)
 
 
 def _moved(name, value, other, positions, axis):
@@ -198,8 +201,8 @@ def _moved(name, value, other, positions, axis):
             )
         return other.astype(value.dtype)
     to, there = axis_of(value.shape, axis, "axis"), axis_of(other.shape, axis, "axis")
-    mask, missed = selected_along(value.shape, to, positions[0], "positions")
-    there_mask, missed_too = selected_along(other.shape, there, positions[1], "positions")
+    mask, missed = selected_along(value, to, positions[0], "positions")
+    there_mask, missed_too = selected_along(other, there, positions[1], "positions")
     row = jnp.where(there_mask, other, 0).sum(there, keepdims=True)
     missed = missed if missed_too is False else missed_too if missed is False else missed | missed_too
     return spoilt(missed, jnp.where(mask, row.astype(value.dtype), value))

@@ -13,7 +13,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from msjax.core.base import jax_slots
-from msjax.core.hooks.places import place_p
+from msjax.core.hooks.places import is_tracing, place_p
 from msjax.core.jaxprs.control_flow import body_in_place_of, scan_parts, scan_steps
 from msjax.core.jaxprs.evaluate import bind
 from msjax.core.jaxprs.plan import close, inner_equations
@@ -29,7 +29,7 @@ class Node:
         eqn: the equation; None of an input.
         ins: the nodes of its inputs.
         module: the path of the module that computes it.
-        place: of a place, its name.
+        place: of a place, its name; "input" of an argument that is no weight.
         inside: whether it is computed within a block of the residual stream.
     """
 
@@ -76,9 +76,12 @@ class Tape:
         self._module = ""
         self._counts: dict[str, int] = {}
 
-    def run(self, closed: jex.ClosedJaxpr, args: Sequence[Any]) -> list[Node]:
-        """The nodes of a program's results, for the values of its inputs."""
-        return self._run(closed, [self._new(value, "input") for value in args])
+    def run(self, closed: jex.ClosedJaxpr, args: Sequence[Any], given: Sequence[Any] = ()) -> list[Node]:
+        """The nodes of a program's results, for the values of its inputs, of which `given` are those that are no weights."""
+        nodes, numbers = [self._new(value, "input") for value in args], set(map(id, given))
+        for node in nodes:
+            node.place = "input" if id(node.value) in numbers else None
+        return self._run(closed, nodes)
 
     def _new(self, value, made, eqn=None, ins=()):
         node = Node(len(self.nodes), value, made, eqn, ins, self._module)
@@ -124,14 +127,19 @@ class Tape:
         begins, ends = self.entrance(base), not mark and self.leaves(base)
         self._depth -= ends
         (self.entered if begins else self.left if ends else []).append(name)
-        outs = []
-        for node in ins:
-            value, own = node.value, name not in self.places and jnp.issubdtype(jnp.result_type(node.value), jnp.inexact)
-            if own and self.edit is not None:
-                value = self.edit(name, node, self)
-            outs.append(self._new(value, "place", eqn, [node] if value is node.value else []))
-            if own:
-                outs[-1].place, self.places[name], self.bases[name] = name, outs[-1], base
+        floats = [i for i, node in enumerate(ins) if jnp.issubdtype(jnp.result_type(node.value), jnp.inexact)]
+        own = floats[0] if floats and name not in self.places else None
+        values, kept = [node.value for node in ins], list(ins)
+        if self.edit is not None:
+            if own is not None:
+                values[own] = self.edit(name, ins[own], self)
+                kept[own] = ins[own] if values[own] is ins[own].value else None
+            if is_tracing():
+                # A captured function calls this one, such as a spliced model: it finds the place, too.
+                values = place_p.bind(*values, **eqn.params)
+        outs = [self._new(value, "place", eqn, [] if node is None else [node]) for value, node in zip(values, kept)]
+        if own is not None:
+            outs[own].place, self.places[name], self.bases[name] = name, outs[own], base
         self._depth += begins
         return outs
 
@@ -176,5 +184,6 @@ def origin(node: Node, through: set[str] = LIGHT) -> Node:
         inputs = [each for each in ins if each.made != "input"] or list(ins)
         if not inputs:
             return node
-        node = next((each for each in inputs if origin(each, through).made == "place"), inputs[0])
+        first = [(each, origin(each, through)) for each in inputs]
+        node = next((each for each, of in first if of.made == "place" or of.place is not None), inputs[0])
     return node

@@ -11,6 +11,7 @@ import numpy as np
 from msjax.core.base.errors import describe
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.hooked import unhooked
+from msjax.core.models.inputs import Inputs, call_of
 from msjax.core.tools.comparison import Comparison, Row
 from msjax.core.tools.feeding import outputs_when_fed
 from msjax.core.tools.recording import Record, record
@@ -29,7 +30,13 @@ _TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-
 
 
 def compare(
-    a: Any, b: Any, *inputs: Any, rtol: float | None = None, atol: float | None = None, names: dict[str, str] | None = None
+    a: Any,
+    b: Any,
+    *inputs: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    names: dict[str, str] | None = None,
+    **kwargs: Any,
 ) -> Comparison:
     """Compare what two networks compute, and find where they begin to differ.
 
@@ -39,7 +46,7 @@ def compare(
     Args:
         a, b: records, paths of their files, or models, which are then run with `inputs`: two networks, or records of one in two modes
             or precisions.
-        inputs: for models. By default, those of the record that they are compared with.
+        inputs, kwargs: for models: what they are called with, or one `hooks.Inputs`. By default, those of the record that they are compared with.
         rtol (float, optional): arrays agree if they differ by at most `rtol` times the largest value of `b`'s. By default 1e-9, 1e-4, 1e-2
             or 5e-2 for Float64, Float32, Float16 and BFloat16: of all types that went into what a network computed, the coarsest.
         atol (float, optional): arrays also agree if they differ by at most this much. By default a hundredth of that part of the
@@ -68,10 +75,15 @@ def compare(
     recorded = [
         one if isinstance(one, Record) else Record.read(one) for one in (a, b) if isinstance(one, (Record, str, os.PathLike))
     ]
-    if not inputs and recorded:
-        inputs = tuple(recorded[0].of("input").values())
+    call = call_of(inputs, kwargs)
+    if not any(call) and recorded:
+        given = recorded[0].of("input")
+        call = (
+            tuple(x for name, x in given.items() if name.isdigit()),
+            {name: x for name, x in given.items() if not name.isdigit()},
+        )
     model = None if isinstance(b, (Record, str, os.PathLike)) else b
-    a, b = _as_record(a, inputs), _as_record(b, inputs)
+    a, b = _as_record(a, call), _as_record(b, call)
     given = dict(names or {})
     rows = []
     calls = _matched(a, b, "activation", given)
@@ -97,14 +109,14 @@ def compare(
     found = Comparison(rows, (a.framework, b.framework))
     if found.first_forward is not None and model is not None and (framework_of(model) or unhooked(model)):
         tolerance = rtol, 0.0 if atol is None else atol, max(map(_precision, (a, b)))
-        found.first_own_error = _first_own_error(model, inputs, a.of("activation"), calls, tolerance)
+        found.first_own_error = _first_own_error(model, call, a.of("activation"), calls, tolerance)
     return found
 
 
-def _first_own_error(model, inputs, in_a, calls, tolerance):
+def _first_own_error(model, call, in_a, calls, tolerance):
     """The first cell of a model whose output differs from a's when it is fed with what a's cells have computed; None if none does."""
     other = {m: n for n, m in calls if n is not None and m is not None}
-    for m, own in outputs_when_fed(model, inputs, {m: in_a[n] for m, n in other.items()}).items():
+    for m, own in outputs_when_fed(model, call, {m: in_a[n] for m, n in other.items()}).items():
         if m in other:
             row = _row("activation", other[m], m, in_a[other[m]], own, tolerance)
             if not row.same:
@@ -133,13 +145,13 @@ def _held(name, kind, classes):
     return classes.get(name.rpartition(".")[0])
 
 
-def _as_record(value, inputs):
+def _as_record(value, call):
     if isinstance(value, Record):
         return value
     if isinstance(value, (str, os.PathLike)):
         return Record.read(value)
     if callable(value) or unhooked(value) is not None:
-        return record(value, *inputs)
+        return record(value, Inputs(*call[0], **call[1]))
     raise TypeError(f"For 'compare', a record, a file or a model is expected, but got {describe(value)}.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -13,17 +13,18 @@ from flax import nnx
 from msjax.core.base.arrays import is_tracer
 from msjax.core.hooks.values import ARRAYS
 from msjax.core.models.hooked import as_function, hooked
+from msjax.core.models.inputs import Call
 from msjax.core.models.module_hooks import register_forward_hook
 from msjax.core.tools.hook_set import names_in
 from msjax.core.tools.model_tools import tools_of
 
 
-def outputs_when_fed(model: Any, inputs: Sequence[Any], values: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray]:
+def outputs_when_fed(model: Any, call: Call, values: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray]:
     """Run a model; the output of each cell is looked at, and then replaced by the other network's.
 
     Args:
         model: a Cell, an nnx module, or a model of linen, equinox or haiku.
-        inputs: what it is called with.
+        call: what it is called with: (positional arguments, keywords).
         values: {name of a call, as records have it: the other network's output}.
 
     Returns:
@@ -49,10 +50,14 @@ def outputs_when_fed(model: Any, inputs: Sequence[Any], values: Mapping[str, np.
         return jax.tree.unflatten(treedef, leaves)
 
     if tools is not None:
-        inputs = [kind.made(jnp.asarray(x)) if hasattr(x, "dtype") and not kind.is_value(x) else x for x in inputs]
+        call = jax.tree.map(
+            lambda x: kind.made(jnp.asarray(x)) if hasattr(x, "dtype") and not kind.is_value(x) else x,
+            call,
+            is_leaf=kind.is_value,
+        )
     else:
         model = hooked(model)
     name_of = names_in(model)
     with register_forward_hook(model, lambda module, args, out: replaced(name_of(module), out), "*", observe=False):
-        (model if isinstance(model, nnx.Module) else as_function(model))(*inputs)
+        (model if isinstance(model, nnx.Module) else as_function(model))(*call[0], **call[1])
     return found

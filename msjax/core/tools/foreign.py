@@ -57,9 +57,10 @@ class Recorder:
             if value is not None:
                 self._put(f"{kind}/{name}", value)
 
-    def inputs(self, inputs: Any) -> None:
-        """Keep the inputs that are arrays, by their numbers."""
-        self.values("input", {str(i): x for i, x in enumerate(inputs) if hasattr(x, "dtype")})
+    def inputs(self, inputs: Any, kwargs: Any) -> None:
+        """Keep the inputs that are arrays, by their numbers or names."""
+        named = {**{str(i): x for i, x in enumerate(inputs)}, **kwargs}
+        self.values("input", {name: x for name, x in named.items() if hasattr(x, "dtype")})
 
     def _keep(self, kind, name, arrays):
         for i, array in enumerate(arrays):
@@ -89,12 +90,12 @@ def as_numpy(value: Any) -> np.ndarray:
     return np.array(value.asnumpy() if hasattr(value, "asnumpy") else value)
 
 
-def record_torch(model: Any, *inputs: Any, gradients: bool = True, loss: Any = None, path: Any = None) -> Recorder:
+def record_torch(model: Any, *inputs: Any, gradients: bool = True, loss: Any = None, path: Any = None, **kwargs: Any) -> Recorder:
     """Record a run of a PyTorch module; see `msjax.tools.record`.
 
     Args:
         model: a torch.nn.Module.
-        inputs: its inputs: torch tensors or numpy arrays.
+        inputs, kwargs: its inputs: torch tensors or numpy arrays.
         gradients (bool): whether gradients are recorded. Default: True.
         loss (callable, optional): from the result to the number that is differentiated; by default the sum of its values.
         path (optional): the file that is written.
@@ -102,7 +103,7 @@ def record_torch(model: Any, *inputs: Any, gradients: bool = True, loss: Any = N
     torch = importlib.import_module("torch")
 
     found = Recorder("torch")
-    found.inputs(inputs)
+    found.inputs(inputs, kwargs)
 
     def keep(name, module, output):
         tensors = [t for t in _leaves(output) if isinstance(t, torch.Tensor)]
@@ -113,7 +114,8 @@ def record_torch(model: Any, *inputs: Any, gradients: bool = True, loss: Any = N
     with contextlib.ExitStack() as hooks, torch.set_grad_enabled(gradients):
         for name, module in model.named_modules():
             hooks.callback(module.register_forward_hook(lambda module, _, output, name=name: keep(name, module, output)).remove)
-        out = model(*[torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in inputs])
+        tensors = {k: torch.from_numpy(x) if isinstance(x, np.ndarray) else x for k, x in (*enumerate(inputs), *kwargs.items())}
+        out = model(*[tensors[i] for i in range(len(inputs))], **{k: tensors[k] for k in kwargs})
         if gradients:
             total = sum(t.sum() for t in _leaves(out) if t.is_floating_point()) if loss is None else loss(out)
             parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -124,27 +126,30 @@ def record_torch(model: Any, *inputs: Any, gradients: bool = True, loss: Any = N
     return _written(found, path)
 
 
-def record_mindspore(model: Any, *inputs: Any, gradients: bool = True, loss: Any = None, path: Any = None) -> Recorder:
+def record_mindspore(
+    model: Any, *inputs: Any, gradients: bool = True, loss: Any = None, path: Any = None, **kwargs: Any
+) -> Recorder:
     """Record a run of a MindSpore Cell, in PyNative mode; see `record_torch`, whose arguments it takes.
 
     Args:
         model: a mindspore.nn.Cell.
-        inputs: its inputs: MindSpore Tensors or numpy arrays.
+        inputs, kwargs: its inputs: MindSpore Tensors or numpy arrays.
         gradients, loss, path: see `record_torch`.
     """
     ms = importlib.import_module("mindspore")
 
     found = Recorder("mindspore")
-    found.inputs(inputs)
+    found.inputs(inputs, kwargs)
 
     def keep(name, cell, output):
         found.call(name, type(cell).__name__, [t for t in _leaves(output) if isinstance(t, ms.Tensor)])
 
     def total(*args):
-        out = model(*args)
+        out = model(*args, **named)
         return sum(t.sum() for t in _leaves(out)) if loss is None else loss(out)
 
     tensors = [ms.Tensor(x) if isinstance(x, np.ndarray) else x for x in inputs]
+    named = {name: ms.Tensor(x) if isinstance(x, np.ndarray) else x for name, x in kwargs.items()}
     weights = {p.name: p for p in model.trainable_params()}
     with contextlib.ExitStack() as hooks:
         for name, cell in model.cells_and_names():
@@ -156,7 +161,7 @@ def record_mindspore(model: Any, *inputs: Any, gradients: bool = True, loss: Any
             _, grads = ms.value_and_grad(total, None, list(weights.values()))(*tensors)
             found.values("parameter_gradient", dict(zip(weights, grads)))
         else:
-            model(*tensors)
+            model(*tensors, **named)
     found.values("parameter", weights)
     found.values("buffer", {p.name: p for p in model.get_parameters() if p.name not in weights})
     return _written(found, path)

@@ -47,8 +47,8 @@ class ModelTools:
         """What treescope shows of a model."""
         raise NotImplementedError
 
-    def record(self, found: Any, model: Any, inputs: Sequence[Any], gradients: bool, loss: Any, mode: str | None) -> None:
-        """Fill a `Record`."""
+    def record(self, found: Any, model: Any, call: Any, gradients: bool, loss: Any, mode: str | None) -> None:
+        """Fill a `Record`; `call` are (positional arguments, keywords)."""
         raise NotImplementedError
 
     def find_nan(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], check: Any, gradients: bool | None) -> Any:

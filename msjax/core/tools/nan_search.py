@@ -82,7 +82,8 @@ def _in_program(fn, args, kwargs, check, gradients):
     models, is_model = [*models_of(fn, args, kwargs)], framework_of(fn) is not None
     given, call = _as_function(fn, args, kwargs)
     of_params = registry_of(fn) is not None and len(given) == 2
-    names = argument_names(args, kwargs, fn.apply if of_params else fn, None if len(given) == 2 else fn)
+    model = None if len(given) == 2 else given[0] if isinstance(given[0], nnx.State) else fn
+    names = argument_names(args, kwargs, *((fn.apply, fn) if of_params else (fn,)), model=model)
 
     if not is_model or (not gradients and gradients is not None):
         (out, _), fault = search_call(call, given, {}, check, models, names)
@@ -107,6 +108,10 @@ def _in_program(fn, args, kwargs, check, gradients):
 def _as_function(fn, args, kwargs):
     """(arguments, function of them), in which the arrays of a model are arguments."""
     if isinstance(fn, nnx.Module):
+        if any(isinstance(leaf, nnx.Module) for leaf in jax.tree.leaves(fn)):  # one with pytree=False
+            return (nnx.state(fn), args, kwargs), lambda state, args, kwargs: nnx.merge(nnx.graphdef(fn), state, copy=True)(
+                *args, **kwargs
+            )
         return (fn, args, kwargs), lambda module, args, kwargs: module(*args, **kwargs)
     registry = registry_of(fn)
     function = fn if registry is None else registry.function(fn)

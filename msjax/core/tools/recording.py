@@ -16,6 +16,7 @@ from msjax.core.models.capture import capture, sum_of_floats
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.hooked import as_function, hooked, paths, unhooked
+from msjax.core.models.inputs import call_of
 from msjax.core.tools import foreign
 from msjax.core.tools.model_tools import as_arrays, tools_of
 
@@ -69,7 +70,7 @@ class Record(foreign.Recorder):
 @on_behalf_of("record")
 def record(
     model: Any, *inputs: Any, gradients: bool = True, loss: Callable[[Any], Any] | None = None, mode: str | None = None,
-    path: Any = None,
+    path: Any = None, **kwargs: Any,
 ) -> Record:  # fmt: skip
     """Record what a network computes: activations, gradients with respect to them, Parameters and their gradients, buffers.
 
@@ -77,7 +78,7 @@ def record(
         model: a Cell, a flax nnx module, a model of linen, equinox or haiku (called as by `hooks.capture`), or a function of jax arrays
             (whose places are those that `hooks.site` names); or a torch.nn.Module, or a Cell of MindSpore itself, whose package has
             to be installed.
-        inputs: what it is called with; jax and numpy arrays serve all of them.
+        inputs, kwargs: what it is called with; jax and numpy arrays serve all of them. An `hooks.Inputs` stands for all.
         gradients (bool): whether gradients are recorded. Default: True.
         loss (callable, optional): from the result to the number that is differentiated. By default the sum of the result's values.
         mode (str, optional): how a Cell runs: "pynative", "graph" or "functional" (as a pure function). By default the current mode.
@@ -99,22 +100,22 @@ def record(
         >>> print(found.arrays["activation/0"], found.arrays["gradient/0"], found.arrays["parameter_gradient/0.weight"])
         [[3.]] [[1.]] [[1. 2.]]
     """
-    tools = tools_of(model)
+    tools, (args, kwargs) = tools_of(model), call_of(inputs, kwargs)
     framework = None if tools is not None else foreign.framework_of(model)
     if framework is not None:
-        made = getattr(foreign, f"record_{framework}")(model, *inputs, gradients=gradients, loss=loss, path=path)
+        made = getattr(foreign, f"record_{framework}")(model, *args, gradients=gradients, loss=loss, path=path, **kwargs)
         found = Record(framework)
         found.order, found.arrays, found.types = made.order, made.arrays, made.types
         return found
     found = Record("msjax")
-    found.inputs(inputs)
+    found.inputs(args, kwargs)
     modes = ("pynative", "graph", "functional")
     if mode is not None and (mode not in modes or tools is None):
         raise ValueError(f"For 'record', 'mode' should be one of {', '.join(modes)}, for a Cell, but got {mode!r}.")
     if tools is not None:
-        tools.record(found, model, inputs, gradients, loss, mode)
+        tools.record(found, model, (args, kwargs), gradients, loss, mode)
     elif callable(model) or unhooked(model) is not None:
-        _capture(found, model, inputs, gradients, loss)
+        _capture(found, model, as_arrays((args, kwargs)), gradients, loss)
     else:
         raise TypeError(f"For 'record', the model should be a Cell, a module or a function, but got {describe(model)}.")
     if path is not None:
@@ -122,11 +123,11 @@ def record(
     return found
 
 
-def _capture(found, model, inputs, gradients, loss):
-    inputs, total = as_arrays(inputs), loss or sum_of_floats
+def _capture(found, model, call, gradients, loss):
+    (args, kwargs), total = call, loss or sum_of_floats
     model = hooked(model) if unhooked(model) is not None else model
-    _, captured = capture(model, "*", gradients=gradients, loss=total)(*inputs)
-    params, of_params = _weights(model, inputs, total)
+    _, captured = capture(model, "*", gradients=gradients, loss=total)(*args, **kwargs)
+    params, of_params = _weights(model, args, kwargs, total)
     found.values("parameter", params)
     if gradients and params and of_params is not None:
         found.values("parameter_gradient", jax.grad(of_params)(params))
@@ -143,7 +144,7 @@ def keep_captured(found: Record, captured: Any, classes: dict[str, str]) -> None
         found._keep("gradient", name, jax.tree.leaves(value))
 
 
-def _weights(model, inputs, total):
+def _weights(model, inputs, kwargs, total):
     """({name: array} of what a model trains, the result as a function of it)."""
     if isinstance(model, nnx.Module):
         graph, state, rest = nnx.split(model, nnx.Param, ...)
@@ -151,7 +152,7 @@ def _weights(model, inputs, total):
 
         def of_params(params):
             new = nnx.from_flat_state([(path, v.replace(params[".".join(map(str, path))])) for path, v in flat])
-            return total(nnx.merge(graph, new, rest)(*inputs))
+            return total(nnx.merge(graph, new, rest)(*inputs, **kwargs))
 
         return {".".join(map(str, path)): v[...] for path, v in flat}, of_params
     registry = registry_of(model)
@@ -163,6 +164,6 @@ def _weights(model, inputs, total):
 
     def of_weights(params):
         given = jax.tree.unflatten(treedef, [params.get(names.get(id(leaf)), leaf) for leaf in leaves])
-        return total(given[0](*given[1]) if call is model else call(*given))
+        return total(given[0](*given[1], **kwargs) if call is model else call(*given, **kwargs))
 
     return {names[id(leaf)]: leaf for leaf in leaves if id(leaf) in names}, of_weights

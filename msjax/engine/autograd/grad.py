@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
@@ -22,6 +23,9 @@ from msjax.engine.settings.current import GRAPH_MODE, SETTINGS
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _G = TypeVar("_G")
+
+# So many more objects than before have Python look for circles of garbage while a gradient is computed; Python's own figure is 700 or 2,000.
+_HELD = 70_000
 
 
 @overload
@@ -312,19 +316,29 @@ def _run(request, fn, args, kwargs):
 
 def _differentiate(fn, args, kwargs, positions, weights, who, has_aux=False, sens=None):
     """(the result of one call, its gradients for the positions, those of the weights, the auxiliary outputs)."""
-    with GradientScope() as recording:
-        for p in positions:
-            if p >= (n := len(args) + len(kwargs)):
-                raise RuntimeError(
-                    f"For '{who}', 'grad_position' {p} is out of range: the function was called with {n} arguments."
-                )
-        args, kwargs, places = recording.inputs(args, kwargs, positions)
-        leaves = weights.leaves(recording) if weights else []
-        out = fn(*args, **kwargs)
-    main, aux = main_and_aux(out, who) if has_aux else (out, ())
-    outputs = flatten_tensors(main, fn)
-    start = [filled_like(t._value, 1) for t in outputs] if sens is None else _sens(sens, outputs)
-    found = recording.backward(outputs, start, also=aux)
+    # Python's collector would visit the tape again and again: it has 12 objects for an operator, and no circles of its own.
+    thresholds = gc.get_threshold()
+    held = 0 < thresholds[0] < _HELD
+    if held:
+        gc.set_threshold(_HELD, *thresholds[1:])
+    try:
+        with GradientScope() as recording:
+            n = len(args) + len(kwargs)
+            for p in positions:
+                if p >= n:
+                    raise RuntimeError(
+                        f"For '{who}', 'grad_position' {p} is out of range: the function was called with {n} arguments."
+                    )
+            args, kwargs, places = recording.inputs(args, kwargs, positions)
+            leaves = weights.leaves(recording) if weights else []
+            out = fn(*args, **kwargs)
+        main, aux = main_and_aux(out, who) if has_aux else (out, ())
+        outputs = flatten_tensors(main, fn)
+        start = [filled_like(t._value, 1) for t in outputs] if sens is None else _sens(sens, outputs)
+        found = recording.backward(outputs, start, also=aux)
+    finally:
+        if held and gc.get_threshold()[0] == _HELD:
+            gc.set_threshold(*thresholds)
     results = (main, *aux) if has_aux else out, [*map(found.gradient, places)], [*map(found.of, leaves)], aux
     if STATE.stops_jax():  # within it, the function was recorded
         return jax.tree.map(lambda t: wrap(jax.lax.stop_gradient(t._value)) if is_tensor(t) else t, results, is_leaf=is_tensor)

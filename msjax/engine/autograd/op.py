@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import jax
@@ -29,6 +30,7 @@ from msjax.engine.programs.compiler_options import is_nested
 from msjax.engine.programs.signature import NUMBERS
 
 
+@dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
 class Op:
     """A function of jax arrays as an operator on Tensors.
 
@@ -51,47 +53,24 @@ class Op:
             from the first operand to the last.
     """
 
-    __slots__ = (
-        "name",
-        "fn",
-        "int_grad",
-        "differentiable",
-        "shape_error",
-        "runs_cells",
-        "made_of",
-        "jit",
-        "accumulation_order",
-        "programs",
-        "forwards",
-        "_derived",
-        "__weakref__",
-    )
+    name: str
+    fn: Callable[..., Any]
+    _: KW_ONLY
+    int_grad: bool | tuple[int, ...] = False
+    differentiable: bool = True
+    shape_error: type[Exception] = ValueError
+    jit: Callable[..., Any] | None = None
+    runs_cells: bool = False
+    made_of: Hashable = None
+    accumulation_order: tuple[int, ...] | None = field(default=None, init=False)
+    programs: ProgramCache = field(init=False)
+    forwards: ProgramCache = field(init=False)
+    _derived: dict[Hashable, Op] = field(default_factory=dict, init=False)
 
-    def __init__(
-        self,
-        name: str,
-        fn: Callable[..., Any],
-        *,
-        int_grad: bool | tuple[int, ...] = False,
-        differentiable: bool = True,
-        shape_error: type[Exception] = ValueError,
-        jit: Callable[..., Any] | None = None,
-        runs_cells: bool = False,
-        made_of: Hashable = None,
-    ):
-        self.name: str = name
-        self.fn: Callable[..., Any] = fn
-        self.int_grad: bool | tuple[int, ...] = int_grad
-        self.differentiable: bool = differentiable
-        self.shape_error: type[Exception] = shape_error
-        self.runs_cells: bool = runs_cells
-        self.made_of: Hashable = made_of
-        self.jit: Callable[..., Any] | None = jit
-        self.accumulation_order: tuple[int, ...] | None = None
+    def __post_init__(self):
         own = weakref.proxy(self)  # so that an operator that is made for one call goes with it, and what it holds
-        self.programs: ProgramCache = ProgramCache(lambda static: own.bind(static), jit, name)
-        self.forwards: ProgramCache = ProgramCache(lambda key: own.forward_fn(key), jit, name)
-        self._derived: dict[Hashable, Op] = {}
+        self.programs = ProgramCache(lambda static: own.bind(static), self.jit, self.name)
+        self.forwards = ProgramCache(lambda key: own.forward_fn(key), self.jit, self.name)
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
@@ -222,8 +201,10 @@ def _record(op, operands, values, static, traced):
         pull = TracedVJP(op.bind(static), values, slots, op.int_grad)
         out, residuals, spec = pull.out, None, None
     else:
-        out, residuals, token = op.forwards[static, slots](*values)
-        spec = token.spec()
+        spec = None
+        while spec is None:  # another thread has compiled it, too, and its program took the place of this one's
+            out, residuals, token = op.forwards[static, slots](*values)
+            spec = token.spec()
         pull = spec.pull
         # Python's garbage collector visits every container that the tape keeps, so there is one for all residuals, and none for no residuals.
         residuals = list(map((*residuals, *values, *out).__getitem__, spec.places)) if spec.places else residuals or ()
@@ -338,7 +319,7 @@ class OpNode(Node):
         except ValueError as error:
             if not is_nested(error):
                 raise
-            grads = spec.backward_fn(key)(*kept, *given)
+            grads = spec.backwards.function(key)(*kept, *given)
         if False not in need:
             return grads
         found = iter(grads)
@@ -392,7 +373,7 @@ class OpNode(Node):
             grads = apply(gradient, [*self._inputs(cts, given, need, gradient.fn), *cts])
         elif (spec := self.spec) is not None:
             key = ("back", spec, given, need)
-            gradient = self.op.derived(key, lambda: self._gradient_op(spec.backward_fn((given, need)), True))
+            gradient = self.op.derived(key, lambda: self._gradient_op(spec.backwards.function((given, need)), True))
             kept = self.residuals if self.saved is None else self.saved("residuals")
             grads = apply(gradient, [*kept, *cts])
         else:

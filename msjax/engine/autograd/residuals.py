@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -269,8 +270,7 @@ class ResidualSpec:
         sources: see below.
         forward: the function that was traced.
         shapes: of its operands.
-        treedef: the structure of the vjp function whose leaves are the residuals; None if the compiled forward comes from
-            disk: then it is found when it is needed.
+        treedef: see `Backward`.
 
     Attributes:
         sources: where each residual comes from: ("in", operand), ("out", output) or ("kept", number). Inputs and
@@ -284,7 +284,7 @@ class ResidualSpec:
     """
 
     __slots__ = (
-        "pull", "sources", "places", "forward", "shapes", "backwards", "fresh", "used", "token", "_treedef", "__weakref__",
+        "pull", "sources", "treedef", "places", "backwards", "fresh", "used", "token", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -297,32 +297,15 @@ class ResidualSpec:
     ):
         self.pull = pull
         self.sources: tuple[tuple[str, int], ...] = sources
-        self.forward = forward
-        self.shapes: tuple[Any, ...] = shapes
-        self._treedef = treedef
+        self.treedef = treedef
         n_kept = sum(kind == "kept" for kind, _ in sources)
         begin = {"kept": 0, "in": n_kept, "out": n_kept + len(shapes)}
         self.places: tuple[int, ...] = tuple([begin[kind] + i for kind, i in sources]) if n_kept < len(sources) else ()
-        self.backwards = ProgramCache(self.backward_fn, forward.jit)
+        # jax keeps what it compiles for long: that refers to no spec, and so not to what was compiled beside it.
+        self.backwards = ProgramCache(lambda key: Backward(pull, sources, forward, shapes, treedef, *key), forward.jit)
         self.fresh: bool = treedef is not None
         self.used: dict[tuple[tuple[bool, ...], Need], tuple[bool, ...]] = {}
         self.token = SpecToken(self)
-
-    @property
-    def treedef(self) -> PyTreeDef:
-        """The structure of the vjp function whose leaves are the residuals."""
-        if self._treedef is None:
-            found = []
-            jax.eval_shape(lambda *values: found.append(self.forward.with_metadata(*values)[1]), *self.shapes)
-            if found[0].sources != self.sources:
-                raise RuntimeError(f"The gradient of {self.forward.fn} is traced otherwise than when its program was stored.")
-            self._treedef = found[0].treedef
-        return self._treedef
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """The values that the backward programs depend on; see `programs.description`."""
-        return self.forward, [None if s is None else (s.shape, s.dtype, s.weak_type) for s in self.shapes]
 
     def compile_ahead(self, residuals: Sequence[Any], out: Sequence[JaxArray]) -> None:
         """Compile the backward in a thread while the forward pass goes on, as it will most probably be needed.
@@ -335,31 +318,46 @@ class ResidualSpec:
             given = (True,) + (False,) * (len(out) - 1)
             self.backwards.compile_ahead((given, (True,) * len(self.pull.slots)), operands)
 
-    def backward_fn(self, given_and_need: tuple[tuple[bool, ...], Need]) -> Callable[..., Any]:
-        """The function of arrays that `backwards` keeps compiled."""
-        return Backward(self, *given_and_need)
 
-
+@dataclass(eq=False)
 class Backward:
-    """The function of residuals and gradients that a `ResidualSpec` keeps compiled."""
+    """The function of residuals and gradients that a `ResidualSpec` keeps compiled.
+
+    Attributes:
+        pull, sources, forward, shapes: see `ResidualSpec`.
+        treedef: the structure of the vjp function whose leaves are the residuals; None if the compiled forward comes from
+            disk: then it is found when it is needed.
+        given: for each output, whether it has a gradient.
+        need: for each of the vjp's slots, whether its gradient is needed.
+    """
+
+    pull: VJP
+    sources: tuple[tuple[str, int], ...]
+    forward: Forward
+    shapes: tuple[Any, ...]
+    treedef: PyTreeDef | None
+    given: tuple[bool, ...]
+    need: Need
 
     __name__ = "backward"  # jax names programs after it
-
-    def __init__(self, spec: ResidualSpec, given: tuple[bool, ...], need: Need):
-        self.spec = spec
-        self.given: tuple[bool, ...] = given
-        self.need: Need = need
 
     @property
     def identity(self) -> tuple[Any, ...]:
         """The values that the program depends on; see `programs.description`."""
-        return self.spec.identity, self.given, self.need
+        types = [None if s is None else (s.shape, s.dtype, s.weak_type) for s in self.shapes]
+        return self.forward, types, self.given, self.need
 
     def __call__(self, *args: Any) -> Any:
-        n = len(self.spec.sources)
+        if self.treedef is None:
+            found = []
+            jax.eval_shape(lambda *values: found.append(self.forward.with_metadata(*values)[1]), *self.shapes)
+            if found[0].sources != self.sources:
+                raise RuntimeError(f"The gradient of {self.forward.fn} is traced otherwise than when its program was stored.")
+            self.treedef = found[0].treedef
+        n = len(self.sources)
         rest = iter(args[n:])
         cts = [next(rest) if there else None for there in self.given]
-        grads = self.spec.pull.gradients(cts, self.need, jax.tree.unflatten(self.spec.treedef, args[:n]))
+        grads = self.pull.gradients(cts, self.need, jax.tree.unflatten(self.treedef, args[:n]))
         return tuple(g for g in grads if g is not None)
 
 

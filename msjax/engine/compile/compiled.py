@@ -23,7 +23,7 @@ from msjax.common.run_state import LOCK, ROOT, SEQUENCE, STATE, Edge, Grads, Nee
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.arrays import TracedValueError
 from msjax.core.base.typing import JaxArray
-from msjax.core.door import GradientNeedsValue, HookNeedsValue
+from msjax.core.door import HookNeedsValue
 from msjax.engine.autograd.imperative import BackwardError
 from msjax.engine.autograd.memory import Held
 from msjax.engine.compile.attempt import Body, FailedInBody, build
@@ -54,9 +54,7 @@ KEPT = 256
 _PATIENCE = 3
 
 # What is raised where code can't be traced, but may run.
-_CANT_BE_TRACED = (
-    NeedsPyNative, GradientNeedsValue, TracedValueError, NotImplementedError, jax.errors.JAXTypeError, jax.errors.JAXIndexError,
-)  # fmt: skip
+_CANT_BE_TRACED = (NeedsPyNative, TracedValueError, NotImplementedError, jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 
 
 class Compiled:

@@ -25,9 +25,9 @@ from msjax.common.run_state import LOCK, STATE, Scope
 from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.code import goes_to_print, stores
+from msjax.core.base.code import effects, goes_to_print
 from msjax.core.base.reversible import OwnOutput
-from msjax.core.door import ACTIVITY, CallsAsOutputs, Event, OwnCall, ProgramUnderWay, Template, Values
+from msjax.core.door import ACTIVITY, CallsAsOutputs, Event, ProgramUnderWay
 
 if TYPE_CHECKING:
     from flax import nnx
@@ -51,33 +51,10 @@ class Placeholder(str):
         return str.__format__(self, spec)
 
 
-class Text(Event):
-    """Text that is written at each run.
-
-    Args:
-        text: the text, with marks.
-        marked: the Tensors that the marks name by their numbers.
-    """
-
-    what = "print"
-
-    def __init__(self, text: str, marked: Sequence[Tensor]):
-        # Strings, and (number of the value, kind, format) where the text of a Tensor belongs.
-        self._parts: list[Any] = []
-        self._arrays, end = [], 0
-        for found in MARK.finditer(text):
-            self._parts += [text[end : found.start()], (len(self._arrays), found[2], found[3])]
-            self._arrays.append(marked[int(found[1])]._value)
-            end = found.end()
-        self._parts.append(text[end:])
-
-    def taken(self) -> list[Any]:
-        """The values of the Tensors, while the program is traced; they are no longer kept."""
-        arrays, self._arrays = self._arrays, []
-        return arrays
-
-    def __call__(self, arrays: Sequence[Any]) -> None:
-        sys.stdout.write("".join(p if isinstance(p, str) else value_text(arrays[p[0]], p[1], p[2]) for p in self._parts))
+def _write(text, *values):
+    """Write a text, at each run, with the values of the Tensors that its marks stand for."""
+    rest = iter(values)
+    sys.stdout.write(MARK.sub(lambda mark: value_text(next(rest), mark[2], mark[3]), text))
 
 
 @contextlib.contextmanager
@@ -241,7 +218,7 @@ class Trace(ProgramUnderWay):
 
     def observed(self, fn: Callable[..., Any], head: Sequence[Any], place: Any) -> None:
         """Refuse an observer that stores into what the code may read in the same run, such as a dict of features that `construct` returns."""
-        if any(self.reads(owner, name) for owner, name in stores(functools.partial(fn, *head))):
+        if any(self.reads(owner, name) for owner, name in effects(functools.partial(fn, *head))[1]):
             self.refuse(
                 f"{place.text(fn)} stores into what the code may read, which would find there what the run before has stored"
             )
@@ -258,15 +235,10 @@ class Trace(ProgramUnderWay):
 
     # ---- events
 
-    def put(self, event: Event, arrays: Sequence[Any] = ()) -> None:
-        """Let an event happen when a run has come to this place, after the text that was printed so far."""
-        self.comes_to_event()
-        self._put(event, arrays)
-
-    def _put(self, event, arrays):
+    def _put(self, fn, values, what, first=False):
         # At the program's own level, whatever loop or transformation of jax is being traced now.
         with jax_slots.within_trace(self._level):
-            CallsAsOutputs.put_event(event, arrays)
+            CallsAsOutputs.put_event(*Event.own(fn, values, what, first))
 
     def after_run(
         self, fn: Callable[..., Any], values: Sequence[Any] = (), what: str = "", *, first: bool = False, may_reject: bool = False
@@ -281,8 +253,8 @@ class Trace(ProgramUnderWay):
             may_reject: whether it may raise `RunRejected`.
         """
         self.may_be_rejected = self.may_be_rejected or may_reject
-        args = Template(tuple(values), Values.of_arrays)
-        self.put(OwnCall(fn, args, what, first), args.taken())
+        self.comes_to_event()
+        self._put(fn, values, what, first)
 
     def mark(self, tensor: Tensor, kind: str, spec: str) -> str:
         """The placeholder for a Tensor's text, which each run fills in; text that is not printed at once is refused."""
@@ -299,9 +271,9 @@ class Trace(ProgramUnderWay):
         if self._text:
             text = "".join(self._text)
             self._text.clear()
-            self._printed.update(int(found[1]) for found in MARK.finditer(text))
-            printed = Text(text, self._marks)
-            self._put(printed, printed.taken())
+            numbers = [int(found[1]) for found in MARK.finditer(text)]
+            self._printed.update(numbers)
+            self._put(functools.partial(_write, text), [self._marks[n]._value for n in numbers], "print")
 
     def forget(self) -> None:
         """Let go of the cells and values that the code worked on."""

@@ -23,7 +23,7 @@ from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import GLOBAL
 from msjax.common.tensor import Tensor, root_of
-from msjax.core.base.code import globals_in, imported_modules, names_assigned_in, names_in, names_read_in
+from msjax.core.base.code import globals_in, names_in, names_read_in, names_with
 from msjax.core.base.held_state import values_named
 from msjax.core.base.libraries import is_library, of_library
 from msjax.core.base.weak import identity
@@ -439,12 +439,12 @@ class Walk:
         for name in globals_in(function.__code__):
             if name in namespace or not hasattr(builtins, name):
                 self._name(dict.get, dict.__setitem__ if name in namespace else take_out, namespace, name, depth)
-        assigned = names_assigned_in(function.__code__)
+        assigned = set(names_with(function.__code__, "STORE_ATTR"))
         for value in values_named(function) if assigned else ():
             if isinstance(value, (types.FunctionType, types.ModuleType)) and not of_library(value):
                 for name in sorted(assigned.difference(vars(value))):  # made when the code runs
                     self._name(dict.get, take_out, vars(value), name, depth)
-        for name in imported_modules(function.__code__):
+        for name in names_with(function.__code__, "IMPORT_NAME"):
             module = sys.modules.get(name)
             if module is not None and not is_library(name):
                 self._namespaces.append((vars(module), depth))

@@ -70,7 +70,7 @@ class _ModuleLooks(Looks):
             module, given = args
             self.hooks.off()
             try:
-                names = argument_names(given, {}, module, module)
+                names = argument_names(given, {}, module, model=module)
                 _, fault = search(lambda m, *a: m(*a), (module, *given), {}, self.check, [module], names)
             finally:
                 self.hooks.on(model)

@@ -25,17 +25,16 @@ class LeafName(str):
     owned: bool = False
 
 
-def argument_names(
-    args: tuple[Any, ...], kwargs: dict[str, Any], fn: Callable[..., Any] | None = None, model: Any = None
-) -> list[LeafName]:
+def argument_names(args: tuple[Any, ...], kwargs: dict[str, Any], *fns: Callable[..., Any], model: Any = None) -> list[LeafName]:
     """The names of the arrays among the arguments of a function, such as "argument params['w']" and "the Param layers.scale".
 
     Args:
         args, kwargs: the arguments.
-        fn: the function, whose signature names them; without a name there, they are numbered from 0.
+        fns: the function, whose signature names them; without a name there, they are numbered from 0. Of the `apply` of a linen module, which
+            names its first one, and the module, which names the others.
         model: a model whose arrays come before those of the arguments: an nnx module or a pytree.
     """
-    called = _parameters(fn)
+    called = [name for fn in fns for name in _parameters(fn)]
     return [
         *([] if model is None else _names(model, "the model", True)),
         *(name for i, arg in enumerate(args) for name in _names(arg, f"argument {called[i] if i < len(called) else i}")),
@@ -43,10 +42,16 @@ def argument_names(
     ]
 
 
+def weight_names(model: Any) -> list[tuple[LeafName, Any]]:
+    """(name, array) of the arrays of a model that a program has as constants: one that is no pytree, or that a function closes over."""
+    tree = nnx.state(model) if isinstance(model, nnx.Module) else model
+    return [*zip(_names(tree, "the model", True), filter(is_array, jax.tree.leaves(tree)))]
+
+
 def _parameters(fn):
     """The names of the positional parameters of a function."""
     try:
-        found = () if fn is None else inspect.signature(fn).parameters.values()
+        found = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError):  # of some builtins, it isn't known
         found = ()
     return [each.name for each in found if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]

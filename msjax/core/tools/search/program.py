@@ -19,7 +19,7 @@ from msjax.core.tools.search.causes import first_index
 from msjax.core.tools.search.frames import PlanRuns
 from msjax.core.tools.search.levels import Level, Plan
 from msjax.core.tools.search.lines import Derivatives, lines_of, lines_of_backward_rules
-from msjax.core.tools.search.names import LeafName, argument_names, became, changed
+from msjax.core.tools.search.names import LeafName, argument_names, became, changed, weight_names
 from msjax.core.tools.search.walk import Link, Trail, Walker, moment
 
 # From so many wrong results one goes back, to find a fault of the forward pass rather than what it has done to a gradient.
@@ -48,7 +48,7 @@ def search(
     with Scopes(models) as scopes, lines_of_backward_rules():
         program = Program(fn, args, kwargs, Tracing(Edits()))
     names = argument_names(args, kwargs, fn) if names is None else names
-    return _ProgramSearch(program, check, scopes, names, result_name or _result_name).run()
+    return _ProgramSearch(program, check, scopes, names, result_name or _result_name, models).run()
 
 
 def search_call(
@@ -74,7 +74,8 @@ def _result_name(path):
 
 
 class _ProgramSearch:
-    def __init__(self, program, check, scopes, names, result_name):
+    def __init__(self, program, check, scopes, names, result_name, models):
+        self.models = models
         self.program, self.check, self.scopes, self.names, self.result_name = program, check, scopes, names, result_name
         self._derivatives = Derivatives(program.closed)
 
@@ -141,13 +142,15 @@ class _ProgramSearch:
     def _cause(self, trail):
         infinite = Check("inf", "find_nan")
         if trail.source is not None or not trail.links:
-            return Fault(infinite.what, "forward", None, note=f"{self._source(trail)} was infinite before anything was computed")
+            return Fault(
+                infinite.what, "forward", None, note=f"{self._source(trail, None)} was infinite before anything was computed"
+            )
         return Fault(infinite.what, **self._told(trail.links[-1]))
 
     def _from_outside(self, walker, trail, chain):
         value, _ = trail.source
-        what = self._source(trail)
         value = walker.root.level.read(value) if isinstance(value, int) else value
+        what = self._source(trail, value)
         told = {"phase": "forward", "path": None}
         if isinstance(what, LeafName):
             path, cls = self.scopes.around(what.keys, what.owned)
@@ -163,10 +166,12 @@ class _ProgramSearch:
             note=f"{what} was wrong before anything was computed",
         )
 
-    def _source(self, trail):
+    def _source(self, trail, array):
         value = trail.source[0]
         inputs = self.program.closed.jaxpr.invars
-        return self.names[value] if isinstance(value, int) and value < len(inputs) == len(self.names) else "a constant"
+        if isinstance(value, int) and value < len(inputs) == len(self.names):
+            return self.names[value]
+        return next((name for model in self.models for name, leaf in weight_names(model) if leaf is array), "a constant")
 
     def _told(self, link: Link):
         """What a Fault tells of an operation."""

@@ -140,6 +140,10 @@ class Watch(WatchReport):
         # Whether next_step() was called; whether the network was called since the step began.
         self._counted, self._called, self._armed, self._on = False, False, False, False
         self._old, self._waiting, self._settled = None, None, False
+        # Whether Parameters are copied before a step, as a program may write the new values in their place: Cells' programs do, and for others
+        # the first step with statistics tells.
+        self._copies = None if self._places.counting is None else True
+        self._given: dict[str, jax.Array] = {}
         self._rows: list[WatchRow] = []
         self.numbers: list[tuple[int, str, Any]] = []
         self.broken: list[Broken] = []
@@ -267,7 +271,7 @@ class Watch(WatchReport):
             if self.step == 2:
                 # The update comes after the program, and its statistics with the next step: they are compiled now.
                 _, found, old = self._waiting
-                self._settle(self._late(found, old or {}))
+                self._settle(self._late(found, old))
         self.step += 1
         self._arm()
         self._write(wait=False)
@@ -317,22 +321,39 @@ class Watch(WatchReport):
         self._collector.parameters = frozenset()
 
     def _keep_old(self):
-        """Copy the Parameters before a step: a program may write the new values in their place."""
+        """Keep the Parameters as they are before a step."""
         if self._armed and self._old is None and not {"parameter", "update"}.isdisjoint(self.what):
-            self._old = _copied(self._places.parameters(self.model))
+            self._given = self._places.parameters(self.model)
+            # An array of numpy may change without a new one in its place.
+            stay = self._copies is False and all(hasattr(value, "is_deleted") for value in self._given.values())
+            self._old = self._given if stay else _copied(self._given)
 
     # ---- what has come
 
     def _wait_for_update(self):
-        self._waiting = self.step, self._collector.emptied(), self._old
-        self._old = None
+        self._waiting = self.step, self._collector.emptied(), self._kept()
+        self._old, self._given = None, {}
+
+    def _kept(self):
+        """The Parameters as they were before the step; None if they were not copied and it has written over one."""
+        gone = any(hasattr(value, "is_deleted") and value.is_deleted() for value in self._given.values())
+        lost = gone and self._old is self._given
+        if self._given and not self._copies:
+            self._copies = gone
+        if lost:
+            warnings.warn(
+                f"watch: step {self.step} has no statistics of parameters and updates: it has written the new values into the memory of the "
+                "old ones (donate_argnums), which earlier steps have not. They are copied before each step from now on.",
+                stacklevel=2,
+            )
+        return None if lost else self._old or {}
 
     def _end_wait(self):
         """Compute what is still missing of the statistics of a step: those of Parameters that no program has changed."""
         if self._waiting is None:
             return
         (step, found, old), self._waiting = self._waiting, None
-        found += self._late(found, old or {})
+        found += [] if old is None else self._late(found, old)
         if step % self.every == 0:
             self._unwritten += [(step, found)] * bool(found)
         else:

@@ -82,7 +82,7 @@ class HookBackward(Primitive):
         check_hook(hook_fn, "HookBackward", observe, traced)
         self.hook_fn = hook_fn
         self.cell_id = cell_id
-        self._hook = Hook.new(hook_fn, writes=Hook.may_write(hook_fn, observe, traced), observe=observe, traced=traced)
+        self._hook = Hook.new(hook_fn, of_tensors=True, observe=observe, traced=traced)
 
     def __call__(self, *inputs: Any) -> Any:
         for value in inputs:

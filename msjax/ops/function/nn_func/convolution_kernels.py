@@ -21,6 +21,7 @@ from msjax.ops.function.nn_func.depthwise import (
     gradient_of_weight,
     tangent_of_each_channel,
 )
+from msjax.ops.function.nn_func.separate_windows import rows_of_tiles, tiles
 from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_and_sizes, shifted
 from msjax.ops.function.nn_func.weight_gradients import elements_of_windows, examples_in_a_piece, gradient_by_pieces
 from msjax.ops.function.nn_func.wide_windows import narrow, wide_windows
@@ -93,10 +94,10 @@ def _gradients_on_cpu(rewrite, x, weight, ct, need, stride, padding, dilation, g
         d_x = gradient_of_image(ct, weight, windows) if need[0] else None
         return d_x, gradient_of_weight(x, ct, windows) if need[1] else None
     pixels = math.prod(weight.shape[2:]) == 1 < math.prod(x.shape[2:])
-    if rewrite is _tiles and pixels and set(stride) == {1} and not any(map(any, padding)):
+    if rewrite is tiles and pixels and set(stride) == {1} and not any(map(any, padding)):
         d_x, d_weight = _gradients_of_pixels(x, weight, ct)
         return d_x if need[0] else None, d_weight if need[1] else None
-    of_image, of_weight = _TANGENTS.get(rewrite, (_convolve_on_cpu,) * 3)[1:]
+    of_image, of_weight = _tangents(rewrite)
     settings = stride, padding, dilation, group
     count = examples_in_a_piece(x, weight, *settings) if need[1] and rewrite in (None, _wide_windows, _rows, _few_columns) else 0
     turned = need[0] and rewrite is _wide_windows
@@ -161,7 +162,7 @@ def _convolve_on_cpu(x, weight, *settings):
         return _plain(x, weight, *settings)
     if rewrite in _TANGENTS:
         return _with_tangents(rewrite, lambda kernel, x, weight: kernel(x, weight, *settings))(x, weight)
-    if rewrite in (_tiles, _split_groups):
+    if rewrite in (tiles, _split_groups):
         return rewrite(x, weight, *settings)
 
     # The intermediate copies are several times as large as the input: recompute them in the backward pass.
@@ -231,7 +232,7 @@ def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
         return _grouped_columns if taps <= _MAX_TAPS else _split_groups
     # Windows that don't overlap, or only one window.
     if all((k == 1 or s == k or o == 1) and (d == 1 or k == 1) for k, s, o, d in zip(kernel, stride, out, dilation)):
-        return _tiles
+        return tiles
     if taps > _MAX_TAPS:
         return None
     # Images smaller than the window miss XLA's fast convolution altogether.
@@ -247,24 +248,6 @@ def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
     if 4 <= channels <= 8 and channels * taps <= 256:
         return _rows
     return _wide_windows if narrow(x_shape, weight_shape, stride, dilation) else None
-
-
-def _tiles(x, weight, stride, padding, dilation, group):
-    """Windows that don't overlap: the image cut in tiles, and one product."""
-    n, kernel = x.ndim - 2, weight.shape[2:]
-    out = out_sizes(x.shape[2:], kernel, stride, padding, (1,) * n)
-    x = pad_spatial(x, padding)
-    limits = [(o - 1) * s + 1 if k == 1 else o * k for o, s, k in zip(out, stride, kernel)]
-    strides = [s if k == 1 else 1 for s, k in zip(stride, kernel)]
-    x = jax.lax.slice(x, [0] * x.ndim, [*x.shape[:2], *limits], [1, 1, *strides])
-    # Axes: batch, channels, then for each axis of the image the output's and the position in the window.
-    shape = list(x.shape[:2])
-    for each in zip(out, kernel):
-        shape += each
-    axes = (1, *range(2, 2 + n)), (1, *range(3, 3 + 2 * n, 2))
-    # What `jnp.einsum` makes of it, in a third of the time.
-    product = jax.lax.dot_general(weight, jax.lax.reshape(x, shape), (axes, ((), ())), preferred_element_type=x.dtype)
-    return jax.lax.transpose(product, (1, 0, *range(2, 2 + n)))
 
 
 def _split_groups(x, weight, stride, padding, dilation, group):
@@ -432,6 +415,13 @@ _TANGENTS = {
 }
 
 
+def _tangents(rewrite):
+    """Of what the gradients of the image and of the weight are the transposes."""
+    if rewrite is tiles:  # whose own derivatives are those that jax finds
+        return rows_of_tiles, rows_of_tiles
+    return _TANGENTS.get(rewrite, (_convolve_on_cpu,) * 3)[1:]
+
+
 @_in_single_precision
 def _grouped_columns(x, weight, stride, padding, dilation, group):
     """As `_rows`, with a product for each group."""
@@ -482,7 +472,7 @@ def deconvolve(
         windows = Windows(sizes, weight.shape[2:], stride, padding, dilation)
         own = lambda x, weight: _shifted_sums_of_output(x, weight, windows, group)  # noqa: E731
     else:
-        own = transposed(_TANGENTS[rewrite][1] if rewrite in _TANGENTS else _convolve_on_cpu)
+        own = transposed(_tangents(rewrite)[0])
     return on_cpu(own, transposed(_plain), x, weight)
 
 
