@@ -438,7 +438,7 @@ def test_nobody_waits_for_callbacks_that_are_not_there():
 def test_what_a_run_that_was_given_up_has_left_is_dropped():
     model, log = Net(nnx.Rngs(0)), []
     run = hooks.jit(lambda model, x: jax.lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, model(c[1])), (0, x))[1])
-    COLLECTED.append((Event(), []))
+    COLLECTED.append((Event.own(print, (), "text")[0], []))
     with hooks.register_forward_hook(model, lambda module, args, output: log.append(output), "b"):
         run(model, X)
     assert len(log) == 2 and not COLLECTED

@@ -209,7 +209,7 @@ class _Given(NamedTuple):
 _NO_OBJECTS = (_Given, type, types.ModuleType, types.FunctionType)
 
 
-@functools.lru_cache(4096)
+@functools.lru_cache(512)
 def _read(code):
     """(the instructions of a piece of code, the attributes that it reads)."""
     instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
