@@ -9,10 +9,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.common.tensor import Tensor, tensors_in, wrap
+from msjax.common.tensor import Tensor, tensors_in
+from msjax.common.tensor_values import TENSORS
 from msjax.core.models.capture import capture, sum_of_floats
 from msjax.core.models.inputs import Call
-from msjax.core.tools.model_tools import as_arrays
+from msjax.core.tools.model_tools import as_arrays, as_values
 from msjax.core.tools.recording import Record, keep_captured
 from msjax.engine.autograd.grad import value_and_grad
 from msjax.engine.autograd.memory import Held
@@ -32,10 +33,7 @@ def record_cell(
 
 
 def _run(found, net, call, gradients, loss, mode):
-    is_tensor = lambda x: isinstance(x, Tensor)  # noqa: E731
-    inputs, kwargs = jax.tree.map(
-        lambda x: wrap(jnp.asarray(x)) if hasattr(x, "dtype") and not is_tensor(x) else x, call, is_leaf=is_tensor
-    )
+    inputs, kwargs = as_values(call, TENSORS)
     before = SETTINGS.mode
     weights, rest = state_of(net)
 

@@ -117,6 +117,12 @@ def names_with(code: types.CodeType, operation: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(i.argval for i in _instructions_in(code) if i.opname == operation and i.argval))
 
 
+def imports_from(frame: types.FrameType) -> bool:
+    """Whether a frame runs a from-import."""
+    code = frame.f_code.co_code
+    return 0 <= frame.f_lasti < len(code) and code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
+
+
 # ---- what functions return
 
 
@@ -239,8 +245,6 @@ def _readable(fn):
 _NO_CODE = ("CACHE", "EXTENDED_ARG")
 # The operations by which Python computes or makes a value, or takes that of a variable; what a call or an item is, nobody knows.
 _MAKES = ("BINARY_OP", "UNARY", "COMPARE", "BUILD", "LOAD_FAST", "LOAD_DEREF")
-
-
 _RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -256,16 +260,12 @@ def only_returns_none(fn: Callable[..., Any], depth: int = 0) -> bool:
     if function is None or isinstance(fn, type) or function.__code__.co_flags & _RUNS_LATER or depth > 3:
         return False
     for returned in _returns(function.__code__):
-        if isinstance(returned, bool):
-            if not returned:
-                return False
-            continue
-        callee, attribute = _called(returned, _names_in_function(function, owner))
-        if (
-            attribute not in _LIST_METHODS
-            if callee is _UNKNOWN
-            else not (callable(callee) and only_returns_none(callee, depth + 1))
-        ):
+        nothing = returned
+        if not isinstance(returned, bool):
+            callee, attribute = _called(returned, _names_in_function(function, owner))
+            known = callee is not _UNKNOWN
+            nothing = callable(callee) and only_returns_none(callee, depth + 1) if known else attribute in _LIST_METHODS
+        if not nothing:
             return False
     return True
 

@@ -57,6 +57,12 @@ def has_note(error: BaseException, begins: str | tuple[str, ...]) -> bool:
     return any(note.startswith(begins) for note in getattr(error, "__notes__", ()))
 
 
+def raised_by(error: BaseException, what: str) -> None:
+    """Add a note that says what has raised an exception, unless it has one."""
+    if not has_note(error, "raised by "):
+        error.add_note(f"raised by {what}")
+
+
 def where() -> str:
     """`` in cell Net.fc1 (Dense)``, ready to be put into a message; empty outside of cells and modules."""
     owner = owner_named()
@@ -123,8 +129,8 @@ def noting(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not has_note(error, "raised by ") and not str(error).startswith("For '"):
-            error.add_note(f"raised by {what}")
+        if not str(error).startswith("For '"):
+            raised_by(error, what)
         raise
 
 

@@ -165,10 +165,10 @@ def is_placeholder(value: object) -> bool:
 
 def missing_name_error(shown: str, caller: FrameType) -> Exception:
     """The exception for a missing name: ImportError if `caller` (a frame) runs a from-import, else AttributeError."""
-    from opcode import opmap  # needed for errors only
+    from msjax.core.base.code import imports_from  # needed for errors only
 
-    message, code, at = f"msjax doesn't offer {shown}.", caller.f_code.co_code, caller.f_lasti
+    message = f"msjax doesn't offer {shown}."
     # In a from-import, Python replaces the message of an AttributeError by "cannot import name".
-    if 0 <= at < len(code) and code[at] == opmap["IMPORT_FROM"]:
+    if imports_from(caller):
         return ImportError(message, name=shown.rpartition(".")[2])
     return AttributeError(message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
-from msjax.core.base.errors import has_note
+from msjax.core.base.errors import raised_by
 
 # How many failures are reported on stderr, and kept as text, until the first one is raised.
 _REPORTED = 10
@@ -28,8 +28,7 @@ class Failures:
 
     def add(self, error: BaseException, what: str, report: bool) -> None:
         """Keep an exception of a hook, whose name is `what`; `report` also prints the first ones."""
-        if not has_note(error, "raised by "):
-            error.add_note(f"raised by {what}, run by a compiled program")
+        raised_by(error, f"{what}, run by a compiled program")
         line = f"{what} raised {type(error).__name__}: {str(error).partition(chr(10))[0]}"
         self.stopped = self.stopped or _is_interrupt(error)
         self._count += 1

@@ -16,7 +16,7 @@ import numpy as np
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.errors import callable_name, describe, has_note, owner_named
+from msjax.core.base.errors import callable_name, describe, owner_named, raised_by
 from msjax.core.base.state import STATE
 
 
@@ -164,8 +164,8 @@ class HookPlace(NamedTuple):
 
     def note(self, error: Exception, fn: Callable[..., Any]) -> None:
         """Add a note with the hook that stands there to an exception that it has raised, unless a hook within it was the one."""
-        if not has_note(error, "raised by ") and not getattr(error, "brief_traceback", False):
-            error.add_note(f"raised by {self.text(fn)}")
+        if not getattr(error, "brief_traceback", False):
+            raised_by(error, self.text(fn))
 
 
 def forward_pre_result(

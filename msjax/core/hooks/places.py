@@ -330,19 +330,19 @@ def is_array_or_number(leaf: Any) -> bool:
 def edited(name: str, value: PyTree, edits: Sequence[Callable[..., Any]], index: LoopIndex) -> PyTree:
     """A value after its edits, each of which returns a new one of the same structure, shapes and dtypes, or None."""
     for fn in edits:
-        label = f"the edit {getattr(fn, '__qualname__', fn)} of the place {name!r}"
-        with noting(label):
+        label = f"edit {getattr(fn, '__qualname__', fn)} of the place {name!r}"
+        with noting(f"the {label}"):
             new = fn(value, index)
         if new is None:
             continue
         leaves, treedef = jax.tree.flatten(value)
         given, other = jax.tree.flatten(new)
         if other != treedef or not all(is_array_or_number(leaf) for old, leaf in zip(leaves, given) if is_array(old)):
-            raise TypeError(f"T{label[1:]} should return None or {describe(value)}, but returned {describe(new)}.")
+            raise TypeError(f"The {label} should return None or {describe(value)}, but returned {describe(new)}.")
         for old, leaf in zip(leaves, given):
             if is_array(old) and (jnp.shape(leaf), jnp.result_type(leaf)) != (old.shape, old.dtype):
                 raise ValueError(
-                    f"T{label[1:]} returned {describe(jnp.asarray(leaf))}, but expected is {describe(jnp.asarray(old))}."
+                    f"The {label} returned {describe(jnp.asarray(leaf))}, but expected is {describe(jnp.asarray(old))}."
                 )
         value = new
     return value

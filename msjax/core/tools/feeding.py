@@ -16,7 +16,7 @@ from msjax.core.models.hooked import as_function, hooked
 from msjax.core.models.inputs import Call
 from msjax.core.models.module_hooks import register_forward_hook
 from msjax.core.tools.hook_set import names_in
-from msjax.core.tools.model_tools import tools_of
+from msjax.core.tools.model_tools import as_values, tools_of
 
 
 def outputs_when_fed(model: Any, call: Call, values: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray]:
@@ -50,11 +50,7 @@ def outputs_when_fed(model: Any, call: Call, values: Mapping[str, np.ndarray | N
         return jax.tree.unflatten(treedef, leaves)
 
     if tools is not None:
-        call = jax.tree.map(
-            lambda x: kind.made(jnp.asarray(x)) if hasattr(x, "dtype") and not kind.is_value(x) else x,
-            call,
-            is_leaf=kind.is_value,
-        )
+        call = as_values(call, kind)
     else:
         model = hooked(model)
     name_of = names_in(model)

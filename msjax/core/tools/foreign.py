@@ -114,8 +114,8 @@ def record_torch(model: Any, *inputs: Any, gradients: bool = True, loss: Any = N
     with contextlib.ExitStack() as hooks, torch.set_grad_enabled(gradients):
         for name, module in model.named_modules():
             hooks.callback(module.register_forward_hook(lambda module, _, output, name=name: keep(name, module, output)).remove)
-        tensors = {k: torch.from_numpy(x) if isinstance(x, np.ndarray) else x for k, x in (*enumerate(inputs), *kwargs.items())}
-        out = model(*[tensors[i] for i in range(len(inputs))], **{k: tensors[k] for k in kwargs})
+        args, named = _made(torch.from_numpy, inputs, kwargs)
+        out = model(*args, **named)
         if gradients:
             total = sum(t.sum() for t in _leaves(out) if t.is_floating_point()) if loss is None else loss(out)
             parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -148,8 +148,7 @@ def record_mindspore(
         out = model(*args, **named)
         return sum(t.sum() for t in _leaves(out)) if loss is None else loss(out)
 
-    tensors = [ms.Tensor(x) if isinstance(x, np.ndarray) else x for x in inputs]
-    named = {name: ms.Tensor(x) if isinstance(x, np.ndarray) else x for name, x in kwargs.items()}
+    tensors, named = _made(ms.Tensor, inputs, kwargs)
     weights = {p.name: p for p in model.trainable_params()}
     with contextlib.ExitStack() as hooks:
         for name, cell in model.cells_and_names():
@@ -165,6 +164,12 @@ def record_mindspore(
     found.values("parameter", weights)
     found.values("buffer", {p.name: p for p in model.get_parameters() if p.name not in weights})
     return _written(found, path)
+
+
+def _made(make, inputs, kwargs):
+    """The inputs, and those by name, with tensors in the places of numpy arrays."""
+    tensors = {k: make(x) if isinstance(x, np.ndarray) else x for k, x in (*enumerate(inputs), *kwargs.items())}
+    return [tensors[i] for i in range(len(inputs))], {name: tensors[name] for name in kwargs}
 
 
 def _leaves(value):

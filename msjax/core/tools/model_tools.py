@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 
 from msjax.core.hooks.values import ARRAYS, Values
 
@@ -109,6 +110,12 @@ def as_arrays(given: T) -> T:
         values = tools.values
         given = jax.tree.map(lambda v: values.raw(v) if values.is_value(v) else v, given, is_leaf=values.is_value)  # noqa: B023
     return given
+
+
+def as_values(given: T, kind: Values) -> T:
+    """Nested containers in which arrays, those of numpy included, are values of a kind, such as Tensors."""
+    is_array = lambda v: hasattr(v, "dtype") and not kind.is_value(v)  # noqa: E731
+    return jax.tree.map(lambda v: kind.made(jnp.asarray(v)) if is_array(v) else v, given, is_leaf=kind.is_value)
 
 
 def values_of(value: Any) -> Values:
