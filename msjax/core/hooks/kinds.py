@@ -279,10 +279,7 @@ class HookKind(NamedTuple):
     text: str
     check: Callable[..., Any] | None = None
 
-    @staticmethod
-    def check_gradients(*given: Any) -> tuple[Any, ...]:
-        """The check of hooks that may replace a tuple of gradients; see `gradients_result`."""
-        return gradients_result(*given)
+    check_gradients = staticmethod(gradients_result)  # of hooks that may replace a tuple of gradients
 
 
 @dataclass(frozen=True)
