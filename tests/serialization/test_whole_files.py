@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import dataset as ds
-from msjax import hooks, nn
+from msjax import dataset as ds, hooks, nn
 from msjax.core.base.whole_files import whole_file
 from msjax.mindrecord import FileReader, FileWriter
 from tests.serialization import killed_writers
