@@ -133,5 +133,11 @@ class Circuit:
     def load(cls, path: str | Path) -> Circuit:
         """Read what `save` has written; TypeError if it is something else."""
         data = json.loads(Path(path).read_text())
-        check_kind(data, isinstance(data, dict) and {"senders", "readers", "heads", "edges"} <= {*data}, f"be that of a Circuit, in {path}", "the content", "load")
+        check_kind(
+            data,
+            isinstance(data, dict) and {"senders", "readers", "heads", "edges"} <= {*data},
+            f"be that of a Circuit, in {path}",
+            "the content",
+            "load",
+        )
         return cls([(a, b) for a, b in data["edges"]], data["senders"], data["readers"], heads=data["heads"])
