@@ -189,18 +189,3 @@ def test_a_forward_hook_that_returns_another_structure(jit, where, returned, err
 def test_the_post_hook_of_a_function_that_returns_another_structure():
     with pytest.raises(TypeError, match=r"returned \(array.* in the place of array\(shape=\[1, 2\].*another structure"):
         hooks.with_hooks(lambda x: x * 2, post=lambda args, output: (output, output))(X)
-
-
-def test_a_forward_pre_hook_whose_arguments_fail(model):
-    """The module's own error spoke of no hook."""
-
-    def wrong(module, args):
-        return args[0], args[0]
-
-    with hooks.register_forward_pre_hook(model, wrong, "layers.0"), pytest.raises(TypeError) as caught:
-        model(X)
-    (note,) = caught.value.__notes__
-    assert (
-        note.startswith("raised by the call with what the forward pre hook")
-        and "of module layers.0 (Linear) returned, (array" in note
-    )

@@ -162,10 +162,10 @@ class HookPlace(NamedTuple):
         """The same at the beginning of a sentence."""
         return f"T{self.text(fn)[1:]}"
 
-    def note(self, error: Exception, fn: Callable[..., Any], what: str = "{}") -> None:
-        """Add a note with the hook that stands there to an exception that it has raised, or `what` of it, unless a hook within was the one."""
+    def note(self, error: Exception, fn: Callable[..., Any]) -> None:
+        """Add a note with the hook that stands there to an exception that it has raised, unless a hook within it was the one."""
         if not getattr(error, "brief_traceback", False):
-            raised_by(error, what.replace("{}", self.text(fn)))
+            raised_by(error, self.text(fn))
 
 
 def forward_pre_result(
@@ -286,10 +286,7 @@ class HookKind(NamedTuple):
     text: str
     check: Callable[..., Any] | None = None
 
-    @staticmethod
-    def check_gradients(*given: Any) -> tuple[Any, ...]:
-        """The check of hooks that may replace a tuple of gradients; see `gradients_result`."""
-        return gradients_result(*given)
+    check_gradients = staticmethod(gradients_result)  # of hooks that may replace a tuple of gradients
 
 
 @dataclass(frozen=True)

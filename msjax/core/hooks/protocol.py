@@ -143,7 +143,7 @@ class CallFrame(Frame):
                         new = forward_pre_result(values, hook.fn, hook.with_kwargs, result, args, kwargs)
                         # The new arguments may not be computed from those that an observer has seen.
                         args, kwargs = new if new[0] is args else delivery.after(values, new)
-                        replaced = hook.fn
+                        replaced = hook
                 table = table_of(subject)
             pending = list(table.forward)
             inputs = values.on_inputs(self, args) if table.backward else args
@@ -168,9 +168,8 @@ class CallFrame(Frame):
                 out = values.on_outputs(self, out, pre=False)
         except Exception as error:
             if replaced is not None and out is None:
-                HookPlace.within(FORWARD_PRE.text, self.owners).note(
-                    error, replaced, f"the call with what {{}} returned, {describe(args)}"
-                )
+                what = HookPlace.within(FORWARD_PRE.text, self.owners).text(replaced.fn)
+                error.add_note(f"called with what {what} returned: {describe((*args, *kwargs.values()))}")
             if not (delivery.outputs and STATE.in_program()):  # code that fails while msjax compiles it runs in PyNative mode
                 for hook in table_of(subject).forward if pending is None else pending:
                     if hook.always_call:
