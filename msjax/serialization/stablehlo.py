@@ -13,6 +13,7 @@ import jax
 
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.checks import check_kind, check_options, check_value
+from msjax.core.base.whole_files import whole_file
 from msjax.functional.functionalize import functionalize
 from msjax.nn.cell.base import Cell
 from msjax.serialization.formats import no_encryption
@@ -68,7 +69,7 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", 
 
     shapes = [jax.ShapeDtypeStruct(value.shape, value._value.dtype) for value in inputs]
     exported = _exported(jax.jit(program), shapes)
-    with open(_with_ending(file_name, _ENDINGS[file_format]), "wb") as file:
+    with whole_file(_with_ending(file_name, _ENDINGS[file_format])) as file:
         file.write(exported.serialize())
 
 

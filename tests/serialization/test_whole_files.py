@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import dataset as ds
+from msjax import dataset as ds, hooks, nn
 from msjax.core.base.whole_files import whole_file
 from msjax.mindrecord import FileReader, FileWriter
 from tests.serialization import killed_writers
@@ -133,3 +134,32 @@ def test_an_index_of_fewer_rows_is_no_dataset_of_fewer_rows(tmp_path):
         RuntimeError, match=r"r0' is no MindRecord file, or damaged: .* its header tells of 2 rows, and its index of 1"
     ):
         FileReader(f"{tmp_path}/r0")
+
+
+def save_pieces(path):
+    vocab = ds.text.SentencePieceVocab()
+    vocab.model = bytes(100)
+    ds.text.SentencePieceVocab.save_model(vocab, str(path.parent), path.name)
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        hooks.Circuit([("embed", "head")], ["embed"], ["head"]).save,
+        lambda path: ms.export(nn.ReLU(), ms.Tensor([1.0]), file_name=str(path), file_format="STABLEHLO"),
+        save_pieces,
+    ],
+    ids=["circuit", "export", "pieces"],
+)
+def test_a_file_that_grows_too_large_leaves_the_old_one(save, tmp_path):
+    path = tmp_path / "it.stablehlo"
+    save(path)
+    old = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == old and [*tmp_path.iterdir()] == [path]

@@ -3,6 +3,7 @@
 import functools
 
 import equinox
+import haiku
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +16,7 @@ from tests.study.transformers import HEAD, LAYER, MODELS, TOKENS, by_hand, froze
 
 HEADS = []
 ADDED, STREAM, LOGITS = by_hand(edit=lambda name, value: (HEADS.append(value) if name.endswith("z") else None) or value)
+AT = jnp.array([[3.0, 4.0], [5.0, 6.0]])
 every = pytest.mark.parametrize("framework", MODELS)
 
 
@@ -317,3 +319,58 @@ def test_a_weight_that_is_added_is_no_input(model):
     assert found.names[:2] == ("input", "/parameter")
     close(found["input"], 2 * x)
     close(found["/parameter"], at)
+
+
+class AddsDict(AddsWeight):
+    def __call__(self, given):
+        return self.blocks[0](given["x"] + given["more"] + self.at[...])
+
+
+class AddsDictInEquinox(AddsWeightInEquinox):
+    def __call__(self, given):
+        return self.blocks[0](given["x"] + given["more"] + self.at)
+
+
+class AddsDictInLinen(linen.Module):
+    @linen.compact
+    def __call__(self, given):
+        return LinenSine(name="block_0")(given["x"] + given["more"] + self.param("at", lambda _: AT))
+
+
+class HaikuSine(haiku.Module):
+    def __call__(self, x):
+        return x + jnp.sin(x)
+
+
+@haiku.without_apply_rng
+@haiku.transform
+def adds_dict_in_haiku(given):
+    at = haiku.get_parameter("at", (2, 2), init=lambda *_: AT)
+    return HaikuSine(name="block_0")(given["x"] + given["more"] + at)
+
+
+ADDS_DICT = {
+    "nnx": AddsDict, "linen": AddsDictInLinen, "equinox": lambda: AddsDictInEquinox(AT), "haiku": lambda: adds_dict_in_haiku,
+    "hooked haiku": lambda: hooks.hooked(adds_dict_in_haiku),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("framework", ADDS_DICT)
+def test_a_dict_that_comes_first_is_an_input_where_it_holds_no_weights(framework):
+    given, model = {"x": jnp.ones((2, 2)), "more": jnp.full((2, 2), 2.0)}, ADDS_DICT[framework]()
+    before = (model.init(jax.random.key(0), given),) if hasattr(model, "init") else ()
+    found = hooks.stream(model, "block_*" if before else "blocks.*").decompose(*before, given)
+    assert found.names[:2] == ("input", "/parameter")
+    close(found["input"], given["x"] + given["more"])
+    close(found["/parameter"], AT)
+
+
+def test_all_that_a_plain_function_is_called_with_is_an_input():
+    def model(given, at):
+        x = hooks.site("start", given["x"])
+        return hooks.site("blocks.0", x + given["more"] + at + jnp.array([5.0, 7.0]))
+
+    given = {"x": jnp.ones((2, 2)), "more": jnp.full((2, 2), 2.0)}
+    found = hooks.stream(model, "blocks.*", start="start").decompose(given, AT)
+    assert found.names == ("start", "input", "/parameter")
+    close(found["input"], 2 + AT)

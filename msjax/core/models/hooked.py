@@ -103,13 +103,22 @@ def _told(value):
     )
 
 
+def as_model(fn: Any) -> Any:
+    """What `capture` takes for `fn`: of a linen module, a haiku transform or an equinox model, one that takes hooks."""
+    name = unhooked(fn)
+    if name is None or framework_of(fn) is not None:
+        return fn
+    return importlib.import_module(f"msjax.core.models.frameworks.{name}").captured(fn)
+
+
 def as_function(fn: Any) -> Any:
     """What `capture` calls: of a linen module or a haiku transform its `apply`, of an equinox model a hooked copy."""
-    name = unhooked(fn)
-    if name is None:
-        return fn
-    model = fn if framework_of(fn) is not None else importlib.import_module(f"msjax.core.models.frameworks.{name}").captured(fn)
-    return model.msjax_registry.function(model)
+    return fn if unhooked(fn) is None else called_as(as_model(fn))
+
+
+def called_as(model: Any) -> Any:
+    """What is called to run what `as_model` returns."""
+    return model if unhooked(model) is None else model.msjax_registry.function(model)
 
 
 def paths(model: object) -> dict[str, Any]:

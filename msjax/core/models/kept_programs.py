@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,9 +16,10 @@ from msjax.core.base.recent import Recent
 from msjax.core.base.split import Split
 from msjax.core.base.weak import Same, identity
 from msjax.core.models.capture import capture_options
-from msjax.core.models.frameworks.framework import Pure, framework_of_function, keep_state
+from msjax.core.models.frameworks.framework import Pure, framework_of_function, keep_state, no_weights
+from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.given import objects_among, with_written, write_to
-from msjax.core.models.hooked import as_function
+from msjax.core.models.hooked import as_model, called_as
 from msjax.core.models.same_program import run_same_program
 from msjax.core.models.where import where_key
 
@@ -93,7 +95,8 @@ def compile(
 
 def pure_of(model: Any) -> Pure:
     """A model, or a function, with its state as an argument."""
-    fn = as_function(model)
+    hooked = as_model(model)
+    fn = called_as(hooked)
     check_function(fn, "hooks")
     framework = framework_of_function(fn)
     if framework is not None:
@@ -108,14 +111,18 @@ def pure_of(model: Any) -> Pure:
 
             return (*options.of_function(with_state)(*args, **kwargs), None)
 
-        return Pure(Same(fn), pure.state, run, owner=pure.owner, changes=pure.changes)
+        return Pure(Same(fn), pure.state, run, owner=pure.owner, changes=pure.changes, weights=pure.weights)
     owner = getattr(model, "__self__", None)
     if owner is not None:
         anchor = Same(owner), model.__name__
     else:
         # A haiku transform is a tuple of functions.
         anchor = Same(getattr(model, "apply", model) if isinstance(model, tuple) else model)
-    return Pure(anchor, (), lambda state, options, args, kwargs: (*options.of_function(fn)(*args, **kwargs), None))
+    registry = registry_of(hooked) or registry_of(owner)
+    weights = no_weights if registry is None else functools.partial(registry.weights, hooked)
+    return Pure(
+        anchor, (), lambda state, options, args, kwargs: (*options.of_function(fn)(*args, **kwargs), None), weights=weights
+    )
 
 
 def derived(who: str, model: Any, call: Callable[[Pure, tuple[Any, ...], dict[str, Any]], Any]) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind
 from msjax.core.base.errors import near
+from msjax.core.base.whole_files import whole_file
 from msjax.core.study.heads import is_head
 
 if TYPE_CHECKING:
@@ -123,13 +124,20 @@ class Circuit:
         return Overlap(both, self.edges - both, other.edges - both, len(both) / len(every) if every else 1.0)
 
     def save(self, path: str | Path) -> None:
-        """Write the circuit as JSON."""
+        """Write the circuit as JSON. If the writing fails, the file that was there stays."""
         data = {"senders": self.senders, "readers": self.readers, "heads": self.heads, "edges": sorted(self.edges)}
-        Path(path).write_text(json.dumps(data, indent=1))
+        with whole_file(path) as file:
+            file.write(json.dumps(data, indent=1).encode())
 
     @classmethod
     def load(cls, path: str | Path) -> Circuit:
         """Read what `save` has written; TypeError if it is something else."""
         data = json.loads(Path(path).read_text())
-        check_kind(data, isinstance(data, dict) and "senders" in data, f"be that of a Circuit, in {path}", "the content", "load")
+        check_kind(
+            data,
+            isinstance(data, dict) and {"senders", "readers", "heads", "edges"} <= {*data},
+            f"be that of a Circuit, in {path}",
+            "the content",
+            "load",
+        )
         return cls([(a, b) for a, b in data["edges"]], data["senders"], data["readers"], heads=data["heads"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
@@ -96,9 +96,8 @@ def on_tape(
     """
     options = TapeOptions(Patterns(["*", *patterns]), Edits(), False, None, jnp.sum, None, writes=writes)
     options.work = work
-    # Without a state, weights are in a dict that comes first, as those of linen and haiku are.
-    first = int(isinstance(state, tuple) and not state and bool(call[0]) and isinstance(call[0][0], Mapping))
-    options.inputs = jax.tree.leaves((call[0][first:], call[1]))
+    weights = {id(array) for _, array, _ in pure.weights(call[0])}
+    options.inputs = [leaf for leaf in jax.tree.leaves(call) if id(leaf) not in weights]
     return pure.run(state, options, *call)[1]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind, check_number, check_type
+from msjax.core.base.whole_files import whole_file
 from msjax.dataset.checks import check_columns, check_enum, check_list
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.text.base import TextTransform
@@ -134,7 +135,7 @@ class SentencePieceVocab:
             filename (str): the file's name.
         """
         check_type(vocab, SentencePieceVocab, "vocab", "save_model")
-        with open(os.path.join(path, filename), "wb") as file:
+        with whole_file(os.path.join(path, filename)) as file:
             file.write(vocab.model)
 
 

@@ -19,6 +19,11 @@ def keep_state(_new: Any) -> None:
     """The `done` of what has no state."""
 
 
+def no_weights(_inputs: Any) -> list[tuple[str, Any, bool]]:
+    """The `weights` of what has none among its arguments."""
+    return []
+
+
 class Pure(NamedTuple):
     """What is called as a model, with its state as an argument.
 
@@ -30,6 +35,7 @@ class Pure(NamedTuple):
         done: takes the new state, which becomes the model's.
         owner: what lives as long as the hooks that a program of it would have; None where programs don't depend on the model.
         changes: whether a program may depend on what is neither in the anchor nor in the state, such as attributes of a Cell.
+        weights: ``weights(args)`` gives (name, array, whether it is trained) of those among its positional arguments.
     """
 
     anchor: Any
@@ -38,6 +44,7 @@ class Pure(NamedTuple):
     done: Callable[[Any], None] = keep_state
     owner: Any = None
     changes: bool = False
+    weights: Callable[[Any], list[tuple[str, Any, bool]]] = no_weights
 
     def once(self, options: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """(the result, Captured) of a call like the model's, whose state, and that of nnx modules among the arguments, changes."""
