@@ -1,5 +1,7 @@
 """Errors of hooks and captures on models say what came, what was expected, and what else to do."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -110,6 +112,12 @@ def test_a_forward_hook_that_returns_another_dtype(model):
         pytest.warns(UserWarning, match="returned bfloat16 in the place of float32"),
     ):
         assert model(X).dtype == jnp.bfloat16
+    with warnings.catch_warnings(), hooks.register_forward_hook(model, halved, "layers.0", cast=True):
+        warnings.simplefilter("error")
+        assert model(X).dtype == jnp.float32
+        assert hooks.jit(lambda model, x: model(x))(model, X).dtype == jnp.float32
+    with pytest.raises(TypeError, match="'cast' should be a bool"):
+        hooks.register_forward_hook(model, halved, cast="yes")
 
 
 def test_a_hook_that_is_part_of_a_program_and_counts(model):
@@ -135,3 +143,49 @@ def test_a_linen_module_without_variables():
 def test_an_axis_that_is_no_number(model):
     with pytest.raises(ValueError, match=r"'position_axis' should be an axis of a value of shape .*, but got 'token'"):
         hooks.patch_sweep(model, X, 2 * X, "layers.0", metric=jnp.sum, position_axis="token")
+
+
+class Pair(nnx.Module):
+    def __call__(self, x):
+        return x, 2 * x
+
+
+class WithPair(nnx.Module):
+    def __init__(self):
+        self.linear, self.pair = nnx.Linear(2, 2, rngs=nnx.Rngs(0)), Pair()
+
+    def __call__(self, x):
+        one, other = self.pair(self.linear(x))
+        return one + other
+
+
+@pytest.mark.parametrize("jit", [lambda call: call, hooks.jit, nnx.jit], ids=["eager", "hooks.jit", "nnx.jit"])
+@pytest.mark.parametrize(
+    "where, returned, error, words",
+    [
+        ("linear", lambda output: (output, output), TypeError, "which has another structure"),
+        ("linear", lambda output: "text", TypeError, r"returned str 'text' in the place of array\(shape=\[1, 2\]"),
+        ("linear", lambda output: 0.0, ValueError, r"returned float 0.0 in the place of array\(shape=\[1, 2\].* broadcast"),
+        ("pair", lambda output: output[0], TypeError, r"returned array\(shape=\[1, 2\].* in the place of \(array"),
+        ("pair", lambda output: list(output), TypeError, "another structure"),
+        ("pair", lambda output: (None, output[0]), TypeError, r"returned NoneType None in the place of array"),
+    ],
+)
+def test_a_forward_hook_that_returns_another_structure(jit, where, returned, error, words):
+    """The model failed by itself, at another place, or by chance went on."""
+    model = WithPair()
+
+    def wrong(module, args, output):
+        return returned(output)
+
+    with (
+        hooks.register_forward_hook(model, wrong, where),
+        pytest.raises(error, match=rf"^The forward hook .*wrong .* of module {where} .*{words}"),
+    ):
+        jit(lambda model, x: model(x))(model, X)
+    assert model(X).shape == (1, 2)
+
+
+def test_the_post_hook_of_a_function_that_returns_another_structure():
+    with pytest.raises(TypeError, match=r"returned \(array.* in the place of array\(shape=\[1, 2\].*another structure"):
+        hooks.with_hooks(lambda x: x * 2, post=lambda args, output: (output, output))(X)

@@ -194,24 +194,31 @@ def check_forward_result(fn: Callable[..., Any], result: Any, output: Any, owner
     """Check what a forward hook of a module puts in the place of its output; an array of another dtype is warned of.
 
     Raises:
+        TypeError: it is of another structure, or neither an array nor a number stands for an array.
         ValueError: an array has another shape, which broadcasts to the output's or from it, so that nothing behind would notice.
     """
-    (new, structure), (old, expected) = jax.tree.flatten(result), jax.tree.flatten(output)
+
+    def came(new, old):
+        return f"{HookPlace.within('forward hook', owners).sentence(fn)} returned {describe(new)} in the place of {describe(old)}"
+
+    (new, structure), (old, expected) = (jax.tree.flatten(each, is_leaf=lambda leaf: leaf is None) for each in (result, output))
     if structure != expected:
-        return
+        if type(result) is type(output) and not isinstance(result, (tuple, list, dict)):
+            return  # of a class of one's own, whose static data, such as names of axes, may be others
+        raise TypeError(f"{came(result, output)}, which has another structure.")
     for one, other in zip(new, old):
-        if not hasattr(one, "dtype") or not hasattr(other, "dtype"):
+        if not isinstance(other, (jax.Array, np.ndarray)):
             continue
-        who = HookPlace.within("forward hook", owners).sentence(fn)
-        if one.shape != other.shape and all(1 in (a, b) or a == b for a, b in zip(one.shape[::-1], other.shape[::-1])):
+        if not isinstance(one, (jax.Array, np.ndarray, np.generic, int, float, complex)):
+            raise TypeError(f"{came(one, other)}.")
+        if (shape := np.shape(one)) != other.shape and all(1 in (a, b) or a == b for a, b in zip(shape[::-1], other.shape[::-1])):
             raise ValueError(
-                f"{who} returned {describe(one)} in the place of {describe(other)}, to which it would "
-                "broadcast in silence. If that is meant, return jnp.broadcast_to(value, output.shape)."
+                f"{came(one, other)}, to which it would broadcast in silence. If that is meant, return jnp.broadcast_to(value, output.shape)."
             )
-        if one.dtype != other.dtype:
+        if (dtype := getattr(one, "dtype", other.dtype)) != other.dtype:
             warnings.warn(
-                f"{who} returned {one.dtype} in the place of {other.dtype}, with which the model goes on; "
-                "value.astype(output.dtype) has the output's dtype.",
+                f"{HookPlace.within('forward hook', owners).sentence(fn)} returned {dtype} in the place of {other.dtype}, with which the model "
+                "goes on; value.astype(output.dtype) has the output's dtype, and so does what is registered with cast=True.",
                 stacklevel=2,
             )
 
