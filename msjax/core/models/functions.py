@@ -207,5 +207,7 @@ def probe(x: Any, p: Any, statistic: Callable[..., Any] | None = None) -> Any:
         >>> print(jax.jit(jax.grad(loss, 1))(jax.numpy.array([1.0, 2.0]), 0.0))
         80.0
     """
-    measure = Measure(statistic or (lambda gradient: jnp.sum(gradient * gradient)))
+    if statistic is not None:
+        check_function(statistic, "probe", "statistic", ("gradient",))
+    measure = Measure((lambda gradient: jnp.sum(gradient * gradient)) if statistic is None else statistic)
     return tap_p.bind(jnp.asarray(x), jnp.asarray(p), measure=measure)

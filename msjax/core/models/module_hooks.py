@@ -195,7 +195,7 @@ def path(module: object) -> str:
         layers.0
     """
     # After each run, nnx.jit empties modules for a moment and fills them again. The thread that calls the hooks of this run may come in between.
-    site, end = vars(module).get(SITE), time.monotonic() + 1
+    site, end = getattr(module, "__dict__", {}).get(SITE), time.monotonic() + 1
     while site is None and threading.current_thread() is not threading.main_thread() and time.monotonic() < end:
         time.sleep(0.001)
         site = vars(module).get(SITE)

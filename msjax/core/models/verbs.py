@@ -71,7 +71,7 @@ def ablate(
     if n_heads is not None:
         check_positive_int(n_heads, "n_heads", "ablate")
     check_axis(axis, "axis", "ablate")
-    check_kind(value, _is_mean(value) or _is_numeric(value), "be a number, an array or 'mean'", "value", "ablate")
+    check_kind(value, _is_mean(value) or is_numeric(value), "be a number, an array or 'mean'", "value", "ablate")
     return edited("ablate", model, {place: lambda v, index: jax.tree.map(of_array, v) for place in names_of(at, "at", "ablate")})
 
 
@@ -85,7 +85,8 @@ def _mean(value, kept):
     return value.mean(tuple(range(value.ndim - kept)), keepdims=True)
 
 
-def _is_numeric(value):
+def is_numeric(value: Any) -> bool:
+    """Whether a value is a number or an array, traced or not."""
     return isinstance(value, (int, float, complex)) or isinstance(getattr(value, "shape", None), tuple)
 
 
@@ -130,7 +131,7 @@ def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: A
         return edit
 
     check_kind(vectors, isinstance(vectors, dict), "be a dict of places", "vectors", "steer")
-    check_kind(scale, _is_numeric(scale), "be a number", "scale", "steer")
+    check_kind(scale, is_numeric(scale), "be a number", "scale", "steer")
     check_axis(axis, "axis", "steer")
     return edited("steer", model, {place: on_leaf(place, added(place, vector)) for place, vector in vectors.items()})
 

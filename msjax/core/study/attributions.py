@@ -18,6 +18,7 @@ from msjax.core.models.capture import capture_options
 from msjax.core.models.inputs import call_of
 from msjax.core.models.integral import integral
 from msjax.core.models.kept_programs import run_kept
+from msjax.core.models.verbs import is_numeric
 from msjax.core.models.where import names_of
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
@@ -83,6 +84,7 @@ def _checked(who, call, wrt, metric, baseline=0.0, **counts):
             "to their embeddings: hooks.attribute(model, tokens, at='embed', ...)."
         )
     shape = jnp.shape(found.of(call))
+    check_kind(baseline, is_numeric(baseline), "be a number or an array", "baseline", who)
     try:
         fits = np.broadcast_shapes(jnp.shape(baseline), shape) == shape
     except ValueError:
@@ -189,6 +191,7 @@ def noise_tunnel(
     Returns:
         An array of the input's shape.
     """
+    check_kind(noise, is_numeric(noise), "be a number", "noise", "noise_tunnel")
     kinds = {"smoothgrad": lambda v: v.mean(0), "smoothgrad_sq": lambda v: (v**2).mean(0), "vargrad": lambda v: v.var(0)}
     check_one_of(kind, kinds, "kind", "noise_tunnel")
     check_one_of(method, ("gradient", "integrated gradients"), "method", "noise_tunnel")
@@ -228,6 +231,7 @@ def gradient_shap(
     Returns:
         An `Attribution`; `delta` compares with the mean over all baselines.
     """
+    check_kind(noise, is_numeric(noise), "be a number", "noise", "gradient_shap")
     baselines, call = jnp.asarray(baselines), call_of(args, kwargs)
     at = _checked("gradient_shap", call, wrt, metric, samples=samples)
     shape, noisy = jnp.shape(at.of(call))[1:], not (isinstance(noise, (int, float)) and noise == 0)

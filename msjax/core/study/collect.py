@@ -75,12 +75,13 @@ def collect(
     if callable(progress):
         check_function(progress, "collect", "progress", ("done", "total"))
     batches_of(batches, "collect")
+    dtype = _named(dtype)
     check_kind(to, isinstance(to, (str, Path)), "be the path of a folder", "to", "collect")
     folder = Path(to)
     folder.mkdir(parents=True, exist_ok=True)
     asked = {
         "places": list(names_of(places, "places", "collect")),
-        "dtype": None if dtype is None else jnp.dtype(dtype).name,
+        "dtype": dtype,
     }
     asked["row_axes"] = row_axes
     index = _read(folder) or {**asked, "arrays": {}, "rows": [], "batches": 0}
@@ -106,6 +107,16 @@ def collect(
     if not index["rows"]:
         raise ValueError("For 'collect', there should be at least one batch, but there is none.")
     return Shards(folder)
+
+
+def _named(dtype):
+    """The name of a dtype, or None."""
+    try:
+        known = jnp.dtype(float if dtype is None else dtype)
+    except TypeError:
+        known = jnp.dtype(object)
+    check_kind(dtype, jnp.issubdtype(known, jnp.number) or known.kind == "b", "be a dtype of arrays", "dtype", "collect")
+    return None if dtype is None else known.name
 
 
 def _rows(name, value, dtype, row_axes):

@@ -176,6 +176,8 @@ def transplant(
     """
 
     check_kind(places, isinstance(places, dict) and places, "be a dict of at least one place", "places", "transplant")
+    fits = positions is None or (isinstance(positions, (tuple, list)) and len(positions) == 2)
+    check_kind(positions, fits, "be a pair (where it is replaced, where it is read)", "positions", "transplant")
 
     def call(pure, args, kwargs):
         def values_of(program):
