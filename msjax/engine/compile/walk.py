@@ -23,7 +23,7 @@ from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import GLOBAL
 from msjax.common.tensor import Tensor, root_of
-from msjax.core.base.code import globals_in, names_in, names_read_in, names_with
+from msjax.core.base.code import assigned_and_imported_in, globals_in, names_in, names_read_in
 from msjax.core.base.held_state import values_named
 from msjax.core.base.libraries import is_library, of_library
 from msjax.core.base.weak import identity
@@ -59,6 +59,7 @@ from msjax.engine.compile.guards import (
     Variable,
     bytes_of,
     entries_of,
+    is_gone,
     log_key,
     outline,
     put_in_cell,
@@ -256,11 +257,9 @@ class Walk:
 
     def _hooks(self, table):
         # Observers stand in slots: which functions they are makes no difference.
-        hooks = table.of_programs
-        self.found.append(Hooks(table.key, self._within, hooks))
-        for hook in hooks:
-            if not isinstance(hook.fn, tuple):
-                self._hook(hook)
+        self.found.append(Hooks(table.key, self._within, table.of_programs))
+        for hook in table.of_programs:
+            self._hook(hook)
 
     def _hook(self, hook):
         """Look into a hook that becomes part of a program. An observer is called after each run, whatever it reads then; the tools' own
@@ -330,17 +329,17 @@ class Walk:
                 self._namespaces.append((vars(value), depth))
         elif isinstance(value, types.FunctionType):
             self._function(value, depth)
-        elif hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial and its like
-            self._visit((value.func, *value.args, *value.keywords.values()), depth)
-            if isinstance(value.keywords, dict) and value.keywords:
-                self._container(value.keywords, depth)
+        elif isinstance(value, functools.partial):
+            self._visit((value.func, *value.args), depth)
+            self._container(value.keywords, depth)
         elif isinstance(value, (contextvars.ContextVar, threading.local)):
             self.refused = "it reads a context variable, or attributes that each thread has for itself"
         elif isinstance(value, WEAK):
+            self._name(is_gone, put_nothing_back, value, "", depth)
             referent = referent_of(value)
             if isinstance(getattr(referent, "__self__", referent), nnx.Module):
                 self._visit(referent, depth)
-            elif not isinstance(referent, (*VALUES, type(None))) and not type(referent).__module__.startswith("msjax."):
+            elif not isinstance(referent, (*VALUES, type(None))):
                 self.refused = "it reads a weak reference to something else than a cell"  # guards would keep it alive
         elif holds_user_data(type(value)):
             self._attributes(value, depth)
@@ -422,7 +421,8 @@ class Walk:
         # What a library wraps is no step: a function that is compiled, differentiated or lifted lies as deep as it lay before.
         inside = depth - 1 if library else depth
         for name, variable in zip(function.__code__.co_freevars, function.__closure__ or ()):
-            self._name(read_cell, put_in_cell, variable, name, inside)
+            if not (library and isinstance(read_cell(variable, name), WEAK)):  # caches, as of functions for several types
+                self._name(read_cell, put_in_cell, variable, name, inside)
         for name in ("__defaults__", "__kwdefaults__"):
             if getattr(function, name):
                 self._name(getattr, setattr, function, name, depth)
@@ -439,12 +439,12 @@ class Walk:
         for name in globals_in(function.__code__):
             if name in namespace or not hasattr(builtins, name):
                 self._name(dict.get, dict.__setitem__ if name in namespace else take_out, namespace, name, depth)
-        assigned = set(names_with(function.__code__, "STORE_ATTR"))
+        assigned, imported = assigned_and_imported_in(function.__code__)
         for value in values_named(function) if assigned else ():
             if isinstance(value, (types.FunctionType, types.ModuleType)) and not of_library(value):
                 for name in sorted(assigned.difference(vars(value))):  # made when the code runs
                     self._name(dict.get, take_out, vars(value), name, depth)
-        for name in names_with(function.__code__, "IMPORT_NAME"):
+        for name in imported:
             module = sys.modules.get(name)
             if module is not None and not is_library(name):
                 self._namespaces.append((vars(module), depth))
