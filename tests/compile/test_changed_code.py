@@ -252,6 +252,17 @@ CHANGES = {
     "a byte": (lambda x: x * BYTES[0], *item(BYTES, 0, 5)),
     "an item of an array of Python's": (lambda x: x * NUMBERS[0], *item(NUMBERS, 0, 5.0)),
     "an item in an array of objects": (lambda x: x * ITEMS[0][0], *item(ITEMS[0], 0, 5.0)),
+    "an attribute of a function that isn't there": (
+        lambda x: x * getattr(helper, "by", 1.0),
+        lambda: setattr(helper, "by", 5.0),
+        lambda: delattr(helper, "by"),
+    ),
+    "a name of a module that isn't there": (
+        lambda x: x * vars(MODULE).get("by", 1.0),
+        lambda: setattr(MODULE, "by", 5.0),
+        lambda: delattr(MODULE, "by"),
+    ),
+    "a name of a module by its text": (lambda x: x * getattr(MODULE, "scale", 1.0), *replaced(MODULE, "scale", 5.0)),
     "a module that the code imports": (imports, *replaced(MODULE, "scale", 5.0)),
     "a name that the code imports": (imports_from, *replaced(MODULE, "scale", 5.0)),
 }

@@ -244,16 +244,13 @@ class Walk:
         key, modifiers = (hooks.key, hooks.of_programs) if hooks else ((), [])
         requires_grad = tensor.requires_grad if isinstance(tensor, Parameter) else None
         self.found.append(Variable(("tensor", id(tensor), requires_grad, key), self._within, tensor, key, modifiers))
-        root = root_of(tensor)  # a part is read from the whole
+        known, root = id(tensor) in self._visited, root_of(tensor)  # a part is read from the whole
         if id(root) not in self._visited:
             self._visited[id(root)] = None
             self.variables.append(root)
-        elif root is tensor:
-            return
-        if root is tensor or id(tensor) not in self._visited:
-            self._visited[id(tensor)] = None
-            for hook in modifiers:
-                self._hook(hook)
+        self._visited[id(tensor)] = None
+        for hook in () if known else modifiers:
+            self._hook(hook)
 
     def _hooks(self, table):
         # Observers stand in slots: which functions they are makes no difference.
@@ -417,7 +414,6 @@ class Walk:
         library = is_library(function.__globals__.get("__name__") or "")
         if not library:
             self._users_names.update(names_read_in(function.__code__))
-            self._all_read = self._all_read or not BY_COMPUTED_NAMES.isdisjoint(names)
         # What a library wraps is no step: a function that is compiled, differentiated or lifted lies as deep as it lay before.
         inside = depth - 1 if library else depth
         for name, variable in zip(function.__code__.co_freevars, function.__closure__ or ()):
@@ -439,10 +435,14 @@ class Walk:
         for name in globals_in(function.__code__):
             if name in namespace or not hasattr(builtins, name):
                 self._name(dict.get, dict.__setitem__ if name in namespace else take_out, namespace, name, depth)
-        assigned, imported = assigned_and_imported_in(function.__code__)
-        for value in values_named(function) if assigned else ():
+        asked, imported = assigned_and_imported_in(function.__code__)
+        if not BY_COMPUTED_NAMES.isdisjoint(names):
+            self._all_read = True
+            asked |= {text for text in function.__code__.co_consts if isinstance(text, str)}  # getattr(function, "text", None)
+            self._names |= asked
+        for value in values_named(function) if asked else ():
             if isinstance(value, (types.FunctionType, types.ModuleType)) and not of_library(value):
-                for name in sorted(assigned.difference(vars(value))):  # made when the code runs
+                for name in sorted(asked.difference(vars(value))):  # made when the code runs, or later
                     self._name(dict.get, take_out, vars(value), name, depth)
         for name in imported:
             module = sys.modules.get(name)
@@ -491,8 +491,7 @@ class Walk:
             return
         self._visited[place] = None
         value = read(owner, name)
-        module = value.__name__ if isinstance(value, types.ModuleType) else value.__module__ if isinstance(value, type) else None
-        if module is not None and is_library(module):
+        if isinstance(value, (types.ModuleType, type)) and of_library(value):
             return
         known = static_key(value) if type(value) in STATIC else None
         self.found.append(Name((name, known), self._within, read, write, owner, name, value))
