@@ -1,6 +1,9 @@
 """The networks as MindSpore programs write them: the same source for msjax and for MindSpore."""
 
-from tests.bench.data import MOBILENET, MOBILENET_SHORT, RESNET18, RESNET_SHORT, squeezed
+import functools
+import itertools
+
+from tests.bench.data import MOBILENET, MOBILENET_SHORT, RESNET18, RESNET_SHORT, UNET, UNET_SHORT, squeezed
 
 
 def networks(ms):
@@ -151,6 +154,57 @@ def networks(ms):
         def construct(self, tokens):
             return self.head(self.norm(self.layers(self.embedding(tokens))).mean(1))
 
+    class Recurrent(nn.Cell):
+        """Layers of LSTM, whose output is that of all steps."""
+
+        is_leaf = True
+
+        def __init__(self, width, layers):
+            super().__init__()
+            self.lstm = nn.LSTM(width, width, layers, batch_first=True)
+
+        def construct(self, x):
+            return self.lstm(x)[0]
+
+    class LSTM(nn.Cell):
+        def __init__(self, width, layers=2):
+            super().__init__()
+            self.embedding, self.recurrent = nn.Embedding(1000, width), Recurrent(width, layers)
+            self.head = nn.Dense(width, 10)
+
+        def construct(self, tokens):
+            return self.head(self.recurrent(self.embedding(tokens))[:, -1])
+
+    class Twice(nn.Cell):
+        """Two convolutions of a level of U-Net."""
+
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            self.conv1, self.norm1, self.relu1 = conv(inputs, outputs, 3, 1), nn.BatchNorm2d(outputs), nn.ReLU()
+            self.conv2, self.norm2, self.relu2 = conv(outputs, outputs, 3, 1), nn.BatchNorm2d(outputs), nn.ReLU()
+
+        def construct(self, x):
+            return self.relu2(self.norm2(self.conv2(self.relu1(self.norm1(self.conv1(x))))))
+
+    class UNet(nn.Cell):
+        def __init__(self, widths=UNET):
+            super().__init__()
+            pairs = list(itertools.pairwise(widths))
+            self.down = nn.CellList([Twice(*pair) for pair in zip((3, *widths), widths)])
+            self.pool = nn.CellList([nn.MaxPool2d(2, 2) for _ in pairs])
+            self.up = nn.CellList([nn.Conv2dTranspose(wide, narrow, 2, 2, pad_mode="valid") for narrow, wide in pairs])
+            self.join = nn.CellList([Twice(2 * narrow, narrow) for narrow, _ in pairs])
+            self.head = nn.Conv2d(widths[0], 10, 1)
+
+        def construct(self, x):
+            levels = [self.down[0](x)]
+            for pool, down in zip(self.pool, list(self.down)[1:]):
+                levels.append(down(pool(levels[-1])))
+            x = levels.pop()
+            for up, join in reversed(list(zip(self.up, self.join))):
+                x = join(ops.concat((levels.pop(), up(x)), 1))
+            return self.head(x).mean((2, 3))
+
     return {
         "lenet": LeNet5,
         "resnet18": ResNet18,
@@ -160,6 +214,10 @@ def networks(ms):
         "resnet of one block": lambda: ResNet18(RESNET_SHORT),
         "mobilenet of one block": lambda: MobileNetV3(MOBILENET_SHORT),
         "transformer of one layer": lambda: Transformer(1),
+        **{f"lstm of {width}": functools.partial(LSTM, width) for width in (64, 256)},
+        "lstm of one layer": lambda: LSTM(16, 1),
+        "unet": UNet,
+        "unet of one level": lambda: UNet(UNET_SHORT),
     }
 
 
@@ -174,8 +232,13 @@ def hook(cell):
 
 
 def leaves(net):
-    """The cells that have no cells in them."""
-    return [(name, cell) for name, cell in net.cells_and_names() if name and not list(cell.cells())]
+    """The cells that have no cells in them, or are leaves by their own word."""
+    found = []
+    for name, cell in net.cells_and_names():
+        within = any(name.startswith(f"{leaf}.") for leaf, _ in found)
+        if name and not within and (getattr(cell, "is_leaf", False) or not list(cell.cells())):
+            found.append((name, cell))
+    return found
 
 
 def training_step(ms, net):

@@ -11,10 +11,12 @@ CASES = {
 }
 # Other sizes, which are run where `--cases` names them.
 NAMED = {
-    "LeNet-5, batch 256": ("lenet", (256, 1, 32, 32)),
-    "ResNet-18, 1x3x64x64": ("resnet18", (1, 3, 64, 64)),
-    "ResNet-18, 32x3x64x64": ("resnet18", (32, 3, 64, 64)),
-    **{f"MobileNetV3-small, {n}x3x64x64": ("mobilenet", (n, 3, 64, 64)) for n in (1, 4, 32)},
+    **{f"LeNet-5, batch {n}": ("lenet", (n, 1, 32, 32)) for n in (8, 256)},
+    **{f"ResNet-18, {n}x3x64x64": ("resnet18", (n, 3, 64, 64)) for n in (1, 32, 256)},
+    **{f"MobileNetV3-small, {n}x3x64x64": ("mobilenet", (n, 3, 64, 64)) for n in (1, 4, 8, 32, 256)},
+    **{f"Transformer, {n}x128 tokens": ("transformer", (n, 128)) for n in (1, 8, 32)},
+    **{f"LSTM of {width}, {n}x64 tokens": (f"lstm of {width}", (n, 64)) for width in (64, 256) for n in (1, 8, 32, 256)},
+    **{f"U-Net, {n}x3x64x64": ("unet", (n, 3, 64, 64)) for n in (1, 8, 32)},
 }
 # Those that tests/accelerators compiles only.
 COMPILED = {
@@ -27,8 +29,11 @@ SHORT = {
     "ResNet of one block, 2x3x32x32": ("resnet of one block", (2, 3, 32, 32)),
     "MobileNetV3 of one block, 2x3x32x32": ("mobilenet of one block", (2, 3, 32, 32)),
     "Transformer of one layer, 2x8 tokens": ("transformer of one layer", (2, 8)),
+    "LSTM of one layer, 2x8 tokens": ("lstm of one layer", (2, 8)),
 }
-EVERY = {**CASES, **NAMED, **COMPILED, **SHORT}
+# Its blocks are those of the others, so that one row, which a test runs, says what all of them would.
+TESTED = {"U-Net of one level, 2x3x16x16": ("unet of one level", (2, 3, 16, 16))}
+EVERY = {**CASES, **NAMED, **COMPILED, **SHORT, **TESTED}
 
 # The blocks of ResNet-18: (input channels, output channels, stride).
 RESNET18 = tuple(
@@ -45,6 +50,10 @@ MOBILENET = (
 )  # fmt: skip
 MOBILENET_SHORT = ((3, 24, 16, True, True, 1),)
 
+# The channels of U-Net on its levels, of which the last has the smallest images.
+UNET = (16, 32, 64)
+UNET_SHORT = (8, 16)
+
 
 def squeezed(width):
     """How many channels a block of MobileNetV3 squeezes so many to."""
@@ -57,7 +66,7 @@ def batch(case):
     rng = np.random.default_rng(1)
     inputs = (
         rng.integers(0, 1000, shape).astype(np.int32)
-        if network.startswith("transformer")
+        if network.startswith(("transformer", "lstm"))
         else rng.normal(size=shape).astype(np.float32)
     )
     return inputs, rng.integers(0, 10, shape[0]).astype(np.int32)
@@ -68,7 +77,7 @@ def weight(name, shape):
     kind = name.rpartition(".")[2]
     if kind in ("gamma", "moving_variance"):
         return np.ones(shape, np.float32)
-    if kind in ("beta", "moving_mean", "bias"):
+    if kind in ("beta", "moving_mean") or kind.startswith("bias"):
         return np.zeros(shape, np.float32)
     rng = np.random.default_rng(list(name.encode()))
     fan_in = 1 if kind == "embedding_table" else int(np.prod(shape[1:]))

@@ -10,10 +10,11 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from msjax.ops.function.nn_func.convolution_kernels import convolve
+from msjax.nn.layer.rnn_cells import _layer, _layer_gradient
+from msjax.ops.function.nn_func.convolution_kernels import convolve, deconvolve
 from msjax.ops.function.nn_func.normalization import _batch_norm_train, _layer_norm
 from msjax.ops.function.nn_func.pooling_kernels import _max_pool
-from tests.bench.data import MOBILENET, MOBILENET_SHORT, RESNET18, RESNET_SHORT
+from tests.bench.data import MOBILENET, MOBILENET_SHORT, RESNET18, RESNET_SHORT, UNET, UNET_SHORT
 
 
 def nothing(name, value):
@@ -52,6 +53,34 @@ class Plain:
         variance = jnp.square(x - mean).mean(-1, keepdims=True)
         return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * gamma + beta
 
+    @staticmethod
+    def up(x, weight):
+        n, _, h, w = x.shape
+        return jnp.einsum("nchw,coij->nohiwj", x, weight).reshape(n, -1, 2 * h, 2 * w)
+
+    @staticmethod
+    def lstm(x, w_ih, w_hh, b_ih, b_hh):
+        turned = w_hh.T
+
+        def step(states, projected):
+            i, f, g, o = jnp.split(projected + states[0] @ turned, 4, -1)
+            c = jax.nn.sigmoid(f) * states[1] + jax.nn.sigmoid(i) * jnp.tanh(g)
+            h = jax.nn.sigmoid(o) * jnp.tanh(c)
+            return (h, c), h
+
+        zeros = jnp.zeros((x.shape[1], w_hh.shape[1]), x.dtype)
+        return jax.lax.scan(step, (zeros, zeros), x @ w_ih.T + (b_ih + b_hh))[1]
+
+
+@jax.custom_vjp
+def _lstm(*operands):
+    return _layer(*operands, "lstm", False)
+
+
+_lstm.defvjp(
+    lambda *operands: _layer_gradient(tuple(range(len(operands))), *operands, "lstm", False), lambda pull, cts: pull(cts)
+)
+
 
 class Shared:
     """The functions of jax arrays that msjax's layers have inside."""
@@ -71,6 +100,15 @@ class Shared:
     @staticmethod
     def layer_norm(x, gamma, beta):
         return _layer_norm(x, gamma, beta, eps=1e-5, axis=-1, params_axis=-1)
+
+    @staticmethod
+    def up(x, weight):
+        sizes = tuple(2 * n for n in x.shape[2:])
+        return deconvolve(x, weight, (2, 2), ((0, 0), (0, 0)), (1, 1), 1, sizes)
+
+    @staticmethod
+    def lstm(x, w_ih, w_hh, b_ih, b_hh):
+        return _lstm(x, None, None, None, w_ih, w_hh, b_ih, b_hh)[0]
 
 
 def _dense(p, name, x):
@@ -178,6 +216,31 @@ def transformer(p, tokens, at, kernels, layers=6):
     return at("head", _dense(p, "head", x.mean(1))), {}
 
 
+def lstm(p, tokens, at, kernels, layers=2):
+    x = at("embedding", p["embedding.embedding_table"][tokens]).swapaxes(0, 1)
+    for i in range(layers):
+        x = kernels.lstm(x, *(p[f"recurrent.lstm.{name}_l{i}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")))
+    return at("head", _dense(p, "head", at("recurrent", x.swapaxes(0, 1))[:, -1])), {}
+
+
+def unet(p, x, at, kernels, widths=UNET):
+    conv_norm, new = _conv_norm_of(p, at, kernels)
+
+    def twice(name, x):
+        for i in ("1", "2"):
+            x = at(f"{name}.relu{i}", jax.nn.relu(conv_norm(f"{name}.conv{i}", f"{name}.norm{i}", x, 1)))
+        return x
+
+    levels = [twice("down.0", x)]
+    for i in range(len(widths) - 1):
+        levels.append(twice(f"down.{i + 1}", at(f"pool.{i}", kernels.pool(levels[-1], 2, 2, 0))))
+    x = levels.pop()
+    for i in reversed(range(len(levels))):
+        x = at(f"up.{i}", kernels.up(x, p[f"up.{i}.weight"]))
+        x = twice(f"join.{i}", jnp.concatenate((levels.pop(), x), 1))
+    return at("head", kernels.conv(x, p["head.weight"], 1, 0)).mean((2, 3)), new
+
+
 NETWORKS = {
     "lenet": lenet,
     "resnet18": resnet18,
@@ -187,6 +250,11 @@ NETWORKS = {
     "resnet of one block": functools.partial(resnet18, blocks=RESNET_SHORT),
     "mobilenet of one block": functools.partial(mobilenet, blocks=MOBILENET_SHORT),
     "transformer of one layer": functools.partial(transformer, layers=1),
+    "lstm of 64": lstm,
+    "lstm of 256": lstm,
+    "lstm of one layer": functools.partial(lstm, layers=1),
+    "unet": unet,
+    "unet of one level": functools.partial(unet, widths=UNET_SHORT),
 }
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.bench import __main__ as bench, growth, kernels
+from tests.bench.data import TESTED
 from tests.bench.rows import ROWS, Row
 
 # One row for each way to run a step; all rows of all networks run in `python -m tests.commands`.
@@ -24,6 +25,14 @@ def test_quick_run_compares_losses(capsys, monkeypatch):
     for row in CHOSEN[:-1]:
         assert re.search(rf"^{row} +the same losses$", printed, re.M)
     assert "left out: torch: MSJAX_BENCH_TORCH is not set" in printed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("row", ["compiled / jax.jit by hand", "compiled / jax.jit by hand, plain kernels"])
+def test_networks_that_a_quick_run_leaves_out_are_the_same_by_hand(capsys, row):
+    (case,) = TESTED
+    bench.losses(case, [r for r in ROWS if r.name == row], None)
+    assert re.search(rf"^{row} +the same losses$", capsys.readouterr().out, re.M)
 
 
 def test_pages_have_a_column_for_each_case_and_say_where_a_target_is_missed(capsys):

@@ -1,9 +1,23 @@
 """The same networks in PyTorch; only the process that has PyTorch imports this file."""
 
+import functools
+import itertools
+
 import torch
 from torch import nn
 
-from tests.bench.data import EVERY, MOBILENET, MOBILENET_SHORT, RESNET18, RESNET_SHORT, batch, squeezed, weight
+from tests.bench.data import (
+    EVERY,
+    MOBILENET,
+    MOBILENET_SHORT,
+    RESNET18,
+    RESNET_SHORT,
+    UNET,
+    UNET_SHORT,
+    batch,
+    squeezed,
+    weight,
+)  # fmt: skip
 
 
 class LeNet5(nn.Module):
@@ -126,6 +140,56 @@ class Transformer(nn.Module):
         return self.head(self.norm(self.layers(self.embedding(tokens))).mean(1))
 
 
+class Recurrent(nn.Module):
+    def __init__(self, width, layers):
+        super().__init__()
+        self.lstm = nn.LSTM(width, width, layers, batch_first=True)
+
+    def forward(self, x):
+        return self.lstm(x)[0]
+
+
+class LSTM(nn.Module):
+    def __init__(self, width, layers=2):
+        super().__init__()
+        self.embedding, self.recurrent, self.head = nn.Embedding(1000, width), Recurrent(width, layers), nn.Linear(width, 10)
+
+    def forward(self, tokens):
+        return self.head(self.recurrent(self.embedding(tokens))[:, -1])
+
+
+class Twice(nn.Module):
+    """Two convolutions of a level of U-Net."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.conv1, self.norm1, self.relu1 = conv(inputs, outputs, 3, 1), nn.BatchNorm2d(outputs), nn.ReLU()
+        self.conv2, self.norm2, self.relu2 = conv(outputs, outputs, 3, 1), nn.BatchNorm2d(outputs), nn.ReLU()
+
+    def forward(self, x):
+        return self.relu2(self.norm2(self.conv2(self.relu1(self.norm1(self.conv1(x))))))
+
+
+class UNet(nn.Module):
+    def __init__(self, widths=UNET):
+        super().__init__()
+        pairs = list(itertools.pairwise(widths))
+        self.down = nn.ModuleList(Twice(*pair) for pair in zip((3, *widths), widths))
+        self.pool = nn.ModuleList(nn.MaxPool2d(2, 2) for _ in pairs)
+        self.up = nn.ModuleList(nn.ConvTranspose2d(wide, narrow, 2, 2, bias=False) for narrow, wide in pairs)
+        self.join = nn.ModuleList(Twice(2 * narrow, narrow) for narrow, _ in pairs)
+        self.head = nn.Conv2d(widths[0], 10, 1, bias=False)
+
+    def forward(self, x):
+        levels = [self.down[0](x)]
+        for pool, down in zip(self.pool, self.down[1:]):
+            levels.append(down(pool(levels[-1])))
+        x = levels.pop()
+        for up, join in reversed(list(zip(self.up, self.join))):
+            x = join(torch.cat((levels.pop(), up(x)), 1))
+        return self.head(x).mean((2, 3))
+
+
 NETWORKS = {
     "lenet": LeNet5,
     "resnet18": ResNet18,
@@ -134,6 +198,10 @@ NETWORKS = {
     "resnet of one block": lambda: ResNet18(RESNET_SHORT),
     "mobilenet of one block": lambda: MobileNetV3(MOBILENET_SHORT),
     "transformer of one layer": lambda: Transformer(1),
+    **{f"lstm of {width}": functools.partial(LSTM, width) for width in (64, 256)},
+    "lstm of one layer": lambda: LSTM(16, 1),
+    "unet": UNet,
+    "unet of one level": lambda: UNet(UNET_SHORT),
 }
 
 

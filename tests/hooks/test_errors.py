@@ -132,6 +132,23 @@ def test_backward_hooks_of_two(kind, returned, error):
     assert ms.grad(net)(X).tolist() == CLEAN
 
 
+@pytest.mark.parametrize(
+    "returned, came", [("text", "(str 'text')"), ((), "()"), ((X, X), "(Tensor(shape=[2]"), ([X], "([Tensor")]
+)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_fails_with_a_forward_pre_hooks_arguments_names_the_hook(compiled, returned, came):
+    net = Net()
+    net.block.register_forward_pre_hook(lambda cell, inputs: None)
+    with net.block.register_forward_pre_hook(lambda cell, inputs: returned):
+        run = ms.jit(net) if compiled else net
+        raises_named(
+            Exception,
+            ["the forward pre hook", "<lambda>", "of cell Net.block (SequentialCell) returned: " + came],
+            lambda: run(X),
+        )
+    assert net(X).tolist() == [7.0, 26.0]
+
+
 NOT_TENSORS = [(X,), [X], 1.0, "text", False, {}, (), np.ones(2, np.float32)]
 
 

@@ -421,3 +421,17 @@ def test_a_list_to_which_code_and_hooks_only_append_is_a_log():
         step(Tensor([[k, 1.0]]))
     assert [float(log[0]), log[1], float(log[2]), log[3]] == [2.0, (1, 1), 3.0, (1, 1)]
     assert step.compilations() == 1
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        lambda cell, inputs: (inputs[0] * ops.ones(()),),
+        lambda cell, inputs: (inputs[0].reshape(()).reshape((1,)),),
+        lambda cell, inputs, empty=(): (*inputs, *empty, *()),
+    ],
+)
+def test_hooks_with_constant_tuples(hook):
+    net = nn.ReLU()
+    net.register_forward_pre_hook(hook)
+    assert ms.jit(net)(Tensor([2.0])).tolist() == net(Tensor([2.0])).tolist() == [2.0]

@@ -169,7 +169,7 @@ def effects(fn: Callable[..., Any], depth: int = 0, around: Sequence[Any] = ()) 
     methods: list[Any] = [vars(each)[name] for each in behind for name in code.co_names if name in vars(each)]
     called: list[Any] = [types.MethodType(each, owner) for each in methods if isinstance(each, types.FunctionType)]
     for n, now in enumerate(instructions):
-        if isinstance(now.argval, tuple):  # what is assigned may be loaded by one instruction with what it is assigned to
+        if isinstance(now.argval, tuple) and "FAST" in now.opname:  # what is assigned, and what it is assigned to
             pair = names.local.get(now.argval[-1], _UNKNOWN)
         if now.opname == "STORE_GLOBAL":
             found.append((function.__globals__, now.argval))

@@ -349,7 +349,7 @@ class HookSite:
         path: of the module in its model.
         cls_name: the name of its class.
         tables: {name of a method: its present hooks}.
-        models_with_hooks: the models that have hooks now whose modules are made anew for each run.
+        models_with_hooks: the `Registry` of each model that has hooks now, and whose modules are made anew for each run.
     """
 
     __slots__ = ()
@@ -357,7 +357,7 @@ class HookSite:
     path: Any
     cls_name: Any
     tables: Any
-    models_with_hooks: ClassVar[LiveSet[HookedModel]] = LiveSet()
+    models_with_hooks: ClassVar[LiveSet[Any]] = LiveSet()
     _owner_noun = "module"
 
     def _named_in(self, around: Sequence[Any]) -> tuple[str, str]:
@@ -366,20 +366,3 @@ class HookSite:
     def cells_and_names(self) -> Sequence[tuple[str, Any]]:
         """The modules in the module, among them Cells, by their paths; none if they aren't known."""
         return ()
-
-
-class HookedModel(Protocol):
-    """The hooks of a model whose modules are made anew for each run.
-
-    Attributes:
-        number: no other such model has it.
-        key: equal as long as programs with the hooks are the same.
-        hooks: all of them.
-    """
-
-    number: int
-
-    @property
-    def key(self) -> tuple[Any, ...] | None: ...
-    @property
-    def hooks(self) -> list[Hook]: ...

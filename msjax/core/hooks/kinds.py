@@ -191,27 +191,35 @@ def forward_pre_result(
 
 
 def check_forward_result(fn: Callable[..., Any], result: Any, output: Any, owners: Sequence[Any] | None) -> None:
-    """Check what a forward hook of a module puts in the place of its output; an array of another dtype is warned of.
+    """Check what a forward hook of a module puts in the place of its output; another structure or dtype is warned of.
 
     Raises:
+        TypeError: neither an array nor a number stands for an array.
         ValueError: an array has another shape, which broadcasts to the output's or from it, so that nothing behind would notice.
     """
+
+    def came(new, old):
+        return f"{HookPlace.within('forward hook', owners).sentence(fn)} returned {describe(new)} in the place of {describe(old)}"
+
     (new, structure), (old, expected) = jax.tree.flatten(result), jax.tree.flatten(output)
     if structure != expected:
+        # The static data of a class of one's own, such as names of axes, may be others.
+        if type(result) is not type(output) or isinstance(result, (tuple, list, dict)):
+            warnings.warn(f"{came(result, output)}: it has another structure, with which the model goes on.", stacklevel=2)
         return
     for one, other in zip(new, old):
-        if not hasattr(one, "dtype") or not hasattr(other, "dtype"):
+        if not isinstance(other, (jax.Array, np.ndarray)):
             continue
-        who = HookPlace.within("forward hook", owners).sentence(fn)
-        if one.shape != other.shape and all(1 in (a, b) or a == b for a, b in zip(one.shape[::-1], other.shape[::-1])):
+        if not isinstance(one, (jax.Array, np.ndarray, np.generic, int, float, complex)):
+            raise TypeError(f"{came(one, other)}.")
+        if (shape := np.shape(one)) != other.shape and all(1 in (a, b) or a == b for a, b in zip(shape[::-1], other.shape[::-1])):
             raise ValueError(
-                f"{who} returned {describe(one)} in the place of {describe(other)}, to which it would "
-                "broadcast in silence. If that is meant, return jnp.broadcast_to(value, output.shape)."
+                f"{came(one, other)}, to which it would broadcast in silence. If that is meant, return jnp.broadcast_to(value, output.shape)."
             )
-        if one.dtype != other.dtype:
+        if (dtype := getattr(one, "dtype", other.dtype)) != other.dtype:
             warnings.warn(
-                f"{who} returned {one.dtype} in the place of {other.dtype}, with which the model goes on; "
-                "value.astype(output.dtype) has the output's dtype.",
+                f"{HookPlace.within('forward hook', owners).sentence(fn)} returned {dtype} in the place of {other.dtype}, with which the model "
+                "goes on; value.astype(output.dtype) has the output's dtype, and so does what is registered with cast=True.",
                 stacklevel=2,
             )
 
@@ -279,10 +287,7 @@ class HookKind(NamedTuple):
     text: str
     check: Callable[..., Any] | None = None
 
-    @staticmethod
-    def check_gradients(*given: Any) -> tuple[Any, ...]:
-        """The check of hooks that may replace a tuple of gradients; see `gradients_result`."""
-        return gradients_result(*given)
+    check_gradients = staticmethod(gradients_result)  # of hooks that may replace a tuple of gradients
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msjax.core.base.arrays import staged
-from msjax.core.base.errors import where
+from msjax.core.base.errors import describe, where
 from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import CALLBACKS, CallbackBatch, tie_calls_to
 from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery
@@ -133,7 +133,7 @@ class CallFrame(Frame):
                 return CallbackBatch.around(values, functools.partial(self.run, function, args, kwargs))
             if delivery is NOW:
                 delivery = CALLBACKS
-        table, out, pending = table_of(subject), None, None
+        table, out, pending, replaced = table_of(subject), None, None, None
         try:
             if table.forward_pre:
                 for number, hook in enumerate(table.forward_pre):
@@ -143,6 +143,7 @@ class CallFrame(Frame):
                         new = forward_pre_result(values, hook.fn, hook.with_kwargs, result, args, kwargs)
                         # The new arguments may not be computed from those that an observer has seen.
                         args, kwargs = new if new[0] is args else delivery.after(values, new)
+                        replaced = hook
                 table = table_of(subject)
             pending = list(table.forward)
             inputs = values.on_inputs(self, args) if table.backward else args
@@ -165,7 +166,10 @@ class CallFrame(Frame):
                     out = delivery.after(values, result)
             if table.backward and around:
                 out = values.on_outputs(self, out, pre=False)
-        except Exception:
+        except Exception as error:
+            if replaced is not None and out is None:
+                what = HookPlace.within(FORWARD_PRE.text, self.owners).text(replaced.fn)
+                error.add_note(f"called with what {what} returned: {describe((*args, *kwargs.values()))}")
             if not (delivery.outputs and STATE.in_program()):  # code that fails while msjax compiles it runs in PyNative mode
                 for hook in table_of(subject).forward if pending is None else pending:
                     if hook.always_call:

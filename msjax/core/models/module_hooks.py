@@ -7,8 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import jax
+
+from msjax.core.base.checks import check_bool
 from msjax.core.base.errors import check_arity, check_hook
-from msjax.core.hooks.hook import Hook, RemovableHandle
+from msjax.core.hooks.hook import Adapter, Hook, RemovableHandle
+from msjax.core.hooks.kinds import replaces_nothing
 from msjax.core.models.array_hooks import SITE
 from msjax.core.models.hooked import framework_with_hooks
 from msjax.core.models.where import Where
@@ -55,22 +59,24 @@ def register_forward_pre_hook(
 
 def register_forward_hook(
     model: Any, hook: Callable[..., Any], where: Where = "", *, prepend: bool = False, with_kwargs: bool = False,
-    always_call: bool = False, observe: bool | None = None, traced: bool | None = None,
+    always_call: bool = False, cast: bool = False, observe: bool | None = None, traced: bool | None = None,
 ) -> RemovableHandle:  # fmt: skip
     """Register a hook that runs after modules of a model, selected by their paths.
 
     Args:
         model: see `register_forward_pre_hook`.
-        hook (callable): ``hook(module, args, output)``; None keeps the output, anything else replaces it (what is of another
-            dtype is warned of, and a shape that would broadcast is a ValueError). With `with_kwargs`, ``hook(module, args, kwargs, output)``.
+        hook (callable): ``hook(module, args, output)``; None keeps the output, anything else replaces it (another structure or
+            dtype is warned of). With `with_kwargs`, ``hook(module, args, kwargs, output)``.
         where, prepend, with_kwargs, observe, traced: see `register_forward_pre_hook`.
         always_call (bool): True runs the hook even if the call raised; it then gets the output so far, or None.
+        cast (bool): True gives what the hook returns the dtypes of the output.
 
     Returns:
         A handle; see `register_forward_pre_hook`.
 
     Raises:
-        ValueError, TypeError: see `register_forward_pre_hook`.
+        ValueError, TypeError: see `register_forward_pre_hook`. The module's call raises TypeError where the hook returns, say, text for an
+            array, and ValueError for a shape that would broadcast.
 
     Example:
         >>> import jax.numpy as jnp
@@ -89,7 +95,23 @@ def register_forward_hook(
         "observe": observe,
         "traced": traced,
     }
-    return _register(model, "forward", hook, where, prepend, options)
+    check_hook(hook, "register_forward_hook")
+    return _register(
+        model, "forward", _Cast(hook) if check_bool(cast, "cast", "register_forward_hook") else hook, where, prepend, options
+    )
+
+
+class _Cast(Adapter):
+    """A forward hook, and what it returns with the dtypes of the output."""
+
+    def __init__(self, fn: Callable[..., Any]):
+        self.fn = self.__wrapped__ = fn
+
+    def __call__(self, *given: Any) -> Any:
+        result, output = self.fn(*given), given[-1]
+        if replaces_nothing(result) or jax.tree.structure(result) != jax.tree.structure(output):
+            return result
+        return jax.tree.map(lambda new, old: new.astype(old.dtype) if isinstance(new, jax.Array) else new, result, output)
 
 
 def register_backward_pre_hook(

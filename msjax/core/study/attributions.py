@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_one_of
+from msjax.core.base.checks import check_int, check_kind, check_one_of, is_int
 from msjax.core.base.compiler_options import options_of_few_runs
 from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
@@ -18,6 +18,7 @@ from msjax.core.models.capture import capture_options
 from msjax.core.models.inputs import call_of
 from msjax.core.models.integral import integral
 from msjax.core.models.kept_programs import run_kept
+from msjax.core.models.where import names_of
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.programs import result_of
@@ -69,9 +70,10 @@ class _Input(NamedTuple):
 
 def _checked(who, call, wrt, metric, baseline=0.0, **counts):
     """The `_Input` that `wrt` says."""
-    check_function(metric, who, "metric")
+    check_function(metric, who, "metric", ("result",))
     for name, count in counts.items():
         check_int(count, name, who, low=1)
+    check_kind(wrt, isinstance(wrt, (int, str)), "be the number or the keyword of an argument", "wrt", who)
     args, kwargs = call
     there = wrt in kwargs if isinstance(wrt, str) else -len(args) <= wrt < len(args)
     found = _Input(wrt if isinstance(wrt, str) else wrt % max(len(args), 1))
@@ -271,6 +273,9 @@ def occlusion(
     Returns:
         An array of the input's shape.
     """
+    for name, sizes in (("window", window), ("strides", strides)):
+        fits = isinstance(sizes, (tuple, list)) and all(map(is_int, sizes))
+        check_kind(sizes, fits or (name == "strides" and sizes is None), "be a tuple of ints", name, "occlusion")
     call, window = call_of(args, kwargs), tuple(window)
     at = _checked("occlusion", call, wrt, metric, baseline, chunk=chunk)
     strides = window if strides is None else tuple(strides)
@@ -323,7 +328,7 @@ def conductance(
     Returns:
         {place: array of the value's shape}. All values of a layer through which everything flows add up to the difference of the metric.
     """
-    at, call = (at,) if isinstance(at, str) else tuple(at), call_of(args, kwargs)
+    at, call = names_of(at, "at", "conductance"), call_of(args, kwargs)
     of_input = _checked("conductance", call, wrt, metric, baseline, steps=steps)
 
     def program(pure, state, call, baseline):
