@@ -111,12 +111,10 @@ def _instructions_in(code):
 
 
 @functools.lru_cache(4096)
-def assigned_and_imported_in(code: types.CodeType) -> tuple[frozenset[str], frozenset[str]]:
+def assigned_and_imported_in(code: types.CodeType) -> tuple[frozenset[str], ...]:
     """(the attributes that a piece of code and the functions that it defines assign to, the modules that they import, by their full names)."""
     found = [(i.opname, i.argval) for i in _instructions_in(code)]
-    return frozenset(name for op, name in found if op == "STORE_ATTR"), frozenset(
-        name for op, name in found if op == "IMPORT_NAME"
-    )
+    return tuple(frozenset(name for op, name in found if op == each) for each in ("STORE_ATTR", "IMPORT_NAME"))
 
 
 def imports_from(frame: types.FrameType) -> bool:
