@@ -66,14 +66,12 @@ class _OnLeaves(Adapter):
     Args:
         fn: the hook.
         treedefs: of each argument, how the gradients of its tuple fit together; the first is that of what it may return.
-        skip: so many arguments that come first are left out.
+        skip: see `Adapter`.
     """
 
     def __init__(self, fn: Callable[..., Any], treedefs: tuple[Any, ...], skip: int = 0):
-        self.fn = fn
+        super().__init__(fn, skip)
         self.treedefs = treedefs
-        self.skip = skip
-        self.__wrapped__ = fn
 
     def __call__(self, *args: Any) -> Any:
         given = [_joined(a, t) for a, t in zip(args[self.skip :], self.treedefs)]
