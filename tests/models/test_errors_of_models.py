@@ -58,6 +58,8 @@ def test_an_operation_by_its_name_alone(model):
     ):
         hooks.capture(model, "softmax")(X)
     assert list(hooks.capture(model, "*/softmax")(X)[1].activations) == ["/softmax"]
+    with pytest.raises(ValueError, match=r"selected by 'layers.0'; there is none: .*give a model itself"):
+        hooks.capture(lambda x: model(x), "layers.0")(X)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +135,12 @@ def test_a_hook_that_is_part_of_a_program_and_counts(model):
         with pytest.warns(UserWarning, match=r"doubled .* of module layers\.0 .* happens once, when the program is made"):
             nnx.jit(lambda model, x: model(x))(model, X)
     assert seen == [1, 1]
+
+
+def test_a_summary_of_a_plain_linen_module():
+    linen = pytest.importorskip("flax.linen")
+    model = linen.Dense(2)
+    assert tools.summary(model, model.init(jax.random.key(0), X), X).trainable == 6
 
 
 def test_a_linen_module_without_variables():

@@ -309,7 +309,11 @@ def _check_selected(options, planner):
             by_module = any("/" in str(pattern) for pattern in unmatched)
             listed = [name for place in planner.listed for name in (by_module and place.places) or (place.name,)]
             names = list(dict.fromkeys([*options.names, *listed]))
-            there = f"there are {', '.join(map(repr, names[:50]))}" if names else "there is none: name values with ms.hooks.site"
+            there = (
+                f"there are {', '.join(map(repr, names[:50]))}"
+                if names
+                else "there is none: name values with ms.hooks.site, or give a model itself, whose modules are places"
+            )
             more = f" and {len(names) - 50} more" if len(names) > 50 else ""
             by = ", ".join(map(repr, unmatched or [patterns.given]))
             close = near(split_part(str(unmatched[0]))[0], names) if unmatched else ""

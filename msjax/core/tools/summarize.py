@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from msjax.core.models.hooked import framework_with_hooks
+from msjax.core.models.hooked import framework_with_hooks, hooked, unhooked
 from msjax.core.page.texts import Printed
 from msjax.core.tools.model_tools import tools_of
 from msjax.core.tools.modules import described
@@ -94,7 +94,7 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
     The network runs on shapes only: nothing is computed, no Parameter changes, and observers are not called.
 
     Args:
-        net: a Cell, a flax nnx module, or what `hooks.hooked` made of another model.
+        net: a Cell, a flax nnx module, or another model as for `hooks.hooked`, or what that made of one.
         inputs, kwargs: the network's arguments (of a linen module or a haiku transform, those of `apply`): Tensors, arrays, or `jax.ShapeDtypeStruct` to give only a shape and dtype;
             other values are passed unchanged. Without arguments, the table has no outputs.
 
@@ -118,6 +118,7 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
         ───────────────────────────────────────────────────────────────────────────
          in all                                                40
     """
+    net = hooked(net) if unhooked(net) is not None else net
     framework_with_hooks(net, "summary")
     kind = "module" if tools_of(net) is None else "cell"
     return Summary([SummaryRow(*fields) for fields in described(net, inputs, kwargs)], kind)
