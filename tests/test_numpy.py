@@ -116,6 +116,40 @@ def test_types_are_mindspores():
     assert mnp.promote_types(ms.int8, ms.uint8) is ms.int16 and mnp.result_type("i2", ms.float32) is ms.float32
 
 
+# A number beside a Tensor is an Int32 or a Float32, as in MindSpore: bytes don't wrap around.
+BESIDE_NUMBERS = [
+    ("add", ms.uint8, [1, 250], 10, ms.int32, [11, 260]),
+    ("subtract", ms.uint8, [1, 250], 10, ms.int32, [-9, 240]),
+    ("multiply", ms.int8, [100, 2], 100, ms.int32, [10000, 200]),
+    ("power", ms.uint8, [1, 2], 10, ms.int32, [1, 1024]),
+    ("floor_divide", ms.int8, [100, 2], 7, ms.int32, [14, 0]),
+    ("fmod", ms.uint8, [1, 250], 3, ms.int32, [1, 1]),
+    ("hypot", ms.uint8, [3, 6], 8, ms.float32, [73**0.5, 10]),
+    ("add", ms.float16, [1.0, 2.5], 2.5, ms.float32, [3.5, 5.0]),
+    ("add", ms.float16, [1.0, 2.5], 2, ms.float16, [3.0, 4.5]),
+    ("subtract", ms.bool_, [True, False], 2, ms.int32, [-1, -2]),
+    ("subtract", ms.int8, [100, 2], True, ms.int8, [99, 1]),
+    ("maximum", ms.uint8, [1, 250], 10, ms.uint8, [10, 250]),
+    ("copysign", ms.int32, [1, 2], -2.5, ms.int32, [-1, -2]),
+    ("copysign", ms.float16, [1.0, 2.0], -2.5, ms.float16, [-1.0, -2.0]),
+]
+
+
+@pytest.mark.parametrize("name, dtype, values, number, expected, result", BESIDE_NUMBERS)
+def test_types_of_tensors_beside_numbers(name, dtype, values, number, expected, result):
+    found = getattr(mnp, name)(Tensor(values, dtype), number)
+    assert found.dtype == expected
+    assert np.allclose(found.asnumpy(), result)
+
+
+def test_reciprocals_of_integers_are_integers():
+    for dtype in (ms.int8, ms.uint8, ms.int32):
+        found = mnp.reciprocal(Tensor([1, 2, 3], dtype))
+        assert found.dtype == dtype and found.tolist() == [1, 0, 0]
+    assert mnp.reciprocal(Tensor([-1, -2], ms.int32)).tolist() == [-1, 0]
+    assert mnp.reciprocal(Tensor([2.0])).tolist() == [0.5]
+
+
 def test_nan_is_left_out():
     assert mnp.nansum(Tensor(N)).item() == 13 and mnp.nanmax(Tensor(N), 0).tolist() == [4, 5, 3]
 

@@ -13,6 +13,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, BinaryOperator, DTypeLike
 from msjax.core.base.checks import check_in_range
 from msjax.core.base.typing import JaxArray, Number
+from msjax.numpy.dtypes import promote_types
 from msjax.numpy.lifting import as_type, floating, lifted, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
@@ -42,8 +43,19 @@ def _jnp2(name, fn, *, floats=False):
     return operator(2, name=name, int_grad=True)(kernel)
 
 
-def _copysign(x, y):
-    return jnp.copysign(x, y).astype(x.dtype)
+def _copysign(x1, x2):
+    return jnp.copysign(*promote(x1, x2)).astype(x1.dtype)
+
+
+def _reciprocal(x):
+    if x.dtype.kind == "f":
+        return ops.reciprocal(x)
+    return _whole_reciprocal(as_type(x, mstype.int64) if x.dtype == mstype.bool_ else x)
+
+
+@operator(1, name="reciprocal")
+def _whole_reciprocal(x):
+    return jnp.where(x == 0, jnp.iinfo(x.dtype).max, jnp.where(jnp.abs(x) == 1, x, 0)).astype(x.dtype)
 
 
 def _heaviside(x, y):
@@ -83,10 +95,24 @@ def _operand(x):
     return x if isinstance(x, (Tensor, bool, int, float, complex)) else tensor(x)
 
 
+# What takes a number in the dtype of the Tensor beside it.
+_IN_PLACE = ("copysign", "maximum", "minimum")
+
+
+def _beside(x, number):
+    """A Tensor in the dtype that it has beside a number, which is an Int32 or a Float32, so that bytes don't wrap around."""
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        return x
+    return as_type(x, promote_types(x.dtype, mstype.float32 if isinstance(number, float) else mstype.int32))
+
+
 def _binary(name: str, function: BinaryOperator, doc: str) -> _Binary:
     def call(x1: ArrayLike, x2: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
         x1, x2 = _operand(x1), _operand(x2)
-        return as_type(function(tensor(x1) if not isinstance(x2, Tensor) else x1, x2), dtype)
+        x1 = tensor(x1) if not isinstance(x2, Tensor) else x1
+        if name not in _IN_PLACE:
+            x1, x2 = _beside(x1, x2) if isinstance(x1, Tensor) else x1, _beside(x2, x1) if isinstance(x2, Tensor) else x2
+        return as_type(function(x1, x2), dtype)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"{doc} Elementwise with broadcasting; the result in `dtype`, if that is given."
@@ -136,7 +162,7 @@ negative: _Unary = _unary("negative", ops.neg, False, "-x.")
 positive: _Unary = _unary("positive", ops.positive, False, "x itself.")
 rad2deg: _Unary = _unary("rad2deg", ops.rad2deg, True, "Radians in degrees.")
 radians: _Unary = _unary("radians", ops.deg2rad, True, "Degrees in radians.")
-reciprocal: _Unary = _unary("reciprocal", ops.reciprocal, True, "1 / x.")
+reciprocal: _Unary = _unary("reciprocal", _reciprocal, False, "1 / x, of integers without what is behind the point.")
 rint: _Unary = _unary("rint", ops.round, True, "The nearest integer, the even one of two.")
 
 
@@ -175,7 +201,7 @@ arctan2: _Binary = _binary("arctan2", _jnp2("arctan2", jnp.arctan2, floats=True)
 bitwise_and: _Binary = _binary("bitwise_and", ops.bitwise_and, "The bits that both have.")
 bitwise_or: _Binary = _binary("bitwise_or", ops.bitwise_or, "The bits that either has.")
 bitwise_xor: _Binary = _binary("bitwise_xor", ops.bitwise_xor, "The bits in which they differ.")
-copysign: _Binary = _binary("copysign", _jnp2("copysign", _copysign), "x1 with the sign of x2.")
+copysign: _Binary = _binary("copysign", operator(2, name="copysign", int_grad=True)(_copysign), "x1 with the sign of x2.")
 divide: _Binary = _binary("divide", ops.true_divide, "x1 / x2.")
 equal: _Binary = _binary("equal", ops.equal, "x1 == x2.")
 float_power: _Binary = _binary(

@@ -252,6 +252,17 @@ CHANGES = {
     "a byte": (lambda x: x * BYTES[0], *item(BYTES, 0, 5)),
     "an item of an array of Python's": (lambda x: x * NUMBERS[0], *item(NUMBERS, 0, 5.0)),
     "an item in an array of objects": (lambda x: x * ITEMS[0][0], *item(ITEMS[0], 0, 5.0)),
+    "an attribute of a function that isn't there": (
+        lambda x: x * getattr(helper, "by", 1.0),
+        lambda: setattr(helper, "by", 5.0),
+        lambda: delattr(helper, "by"),
+    ),
+    "a name of a module that isn't there": (
+        lambda x: x * vars(MODULE).get("by", 1.0),
+        lambda: setattr(MODULE, "by", 5.0),
+        lambda: delattr(MODULE, "by"),
+    ),
+    "a name of a module by its text": (lambda x: x * getattr(MODULE, "scale", 1.0), *replaced(MODULE, "scale", 5.0)),
     "a module that the code imports": (imports, *replaced(MODULE, "scale", 5.0)),
     "a name that the code imports": (imports_from, *replaced(MODULE, "scale", 5.0)),
 }
@@ -322,14 +333,47 @@ def test_what_is_not_there_before_and_what_a_base_class_counts(make):
         vars(function).pop("calls", None)
 
 
-def test_a_weak_reference_to_a_plain_object_runs_in_pynative_mode():
-    kept = Base()
-    compiled, weak = ms.jit(lambda x: x * weak().scale), weakref.ref(kept)
+def of_reference(owner):
+    weak = weakref.ref(owner)
+    return lambda x: x * weak().scale
+
+
+def of_keys(owner):
+    factors = weakref.WeakKeyDictionary({owner: None})
+    return lambda x: x * next(iter(factors)).scale
+
+
+@pytest.mark.parametrize("make", [of_reference, of_keys])
+@pytest.mark.parametrize("cls", [Base, ms.train.LossMonitor])
+def test_a_weak_reference_to_a_plain_object_runs_in_pynative_mode(make, cls, monkeypatch):
+    kept = cls()
+    monkeypatch.setattr(kept, "scale", 2.0, raising=False)
+    compiled, gone = ms.jit(make(kept)), weakref.ref(kept)
     values, messages = warned(lambda: compiled(f32(1)).tolist())
-    kept.scale = 5.0
+    monkeypatch.setattr(kept, "scale", 5.0)
     assert values == [2.0] and compiled(f32(1)).tolist() == [5.0] and "weak reference" in messages[0]
+    monkeypatch.undo()
     del kept
-    assert weak() is None
+    assert gone() is None
+
+
+@pytest.mark.parametrize("weak", [weakref.ref, lambda cell: weakref.WeakMethod(cell.construct)])
+def test_a_cell_behind_a_weak_reference_is_gone(weak):
+    kept = [nn.ReLU()]
+    found = [weak(kept[0])]
+    compiled = ms.jit(lambda x: x * sum(each() is not None for each in found), fullgraph=True)
+    assert compiled(f32(1)).tolist() == [1.0]
+    kept.clear()
+    assert compiled(f32(1)).tolist() == [0.0]
+
+
+def test_a_handle_in_what_code_reads_is_no_hindrance():
+    net = nn.ReLU()
+    handles = [net.register_forward_hook(lambda cell, inputs, output: None), net.register_forward_hook(lambda *_: None)]
+    compiled = ms.jit(lambda x: net(x) * len(handles), fullgraph=True)
+    assert compiled(f32(1)).tolist() == [2.0]
+    handles.pop().remove()
+    assert compiled(f32(1)).tolist() == [1.0]
 
 
 def test_a_function_behind_a_cache_of_results_is_followed(monkeypatch):

@@ -293,6 +293,13 @@ class Features(nn.Cell):
 
         return hook
 
+    def returned(self):
+        def hook(cell, inputs, output):
+            self.found["fc"] = output
+            return self.found["fc"]
+
+        return hook
+
     def by_a_function(self):
         store = Store(self.found)
 
@@ -308,6 +315,7 @@ STORING = {
     "by a function": Features.by_a_function,
     "update": lambda net: lambda cell, inputs, output: net.found.update(fc=output),
     "__setitem__": lambda net: lambda cell, inputs, output: net.found.__setitem__("fc", output),
+    "returned": Features.returned,
     "object": lambda net: Store(net.found),
     "partial": lambda net: functools.partial(in_partial, net.found),
     "global": lambda net: into_global,
@@ -328,6 +336,31 @@ def test_what_a_hook_stores_is_read_in_the_same_run(what, way):
     step = ms.jit(net) if way == "ms.jit" else net
     with pytest.warns(UserWarning, match="stores into what the code may read"):
         assert [step(Tensor([[k, 1.0]])).tolist() for k in (1.0, 2.0, 3.0)] == [[[2.0]], [[3.0]], [[4.0]]]
+
+
+@pytest.mark.parametrize(
+    "hooked",
+    [
+        lambda count: ms.from_jax(ms.hooks.hook_gradient(lambda grad: count())),
+        lambda count: ms.from_jax(ms.hooks.with_hooks(lambda x: x * 1, backward=lambda grad_input, grad_output: count())),
+        lambda count: ms.from_jax(ms.hooks.with_hooks(lambda x: x * 1, backward_pre=lambda grad_output: count())),
+        lambda count: ops.HookBackward(lambda grad: count()),
+    ],
+    ids=["hook_gradient", "backward", "backward_pre", "HookBackward"],
+)
+def test_what_hooks_of_functions_count_is_read_in_the_same_run(hooked):
+    counts = {"calls": 0}
+
+    def count():
+        counts["calls"] += 1
+
+    function = hooked(count)
+
+    def step(x):
+        return ms.grad(lambda x: (function(x) ** 2).sum())(x) * counts["calls"]
+
+    with pytest.warns(UserWarning, match="stores into what the code may read"):
+        assert [ms.jit(step)(Tensor([k])).tolist() for k in (1.0, 2.0)] == [[2.0], [8.0]]
 
 
 def test_what_only_hooks_store_is_no_hindrance():

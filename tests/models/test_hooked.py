@@ -265,6 +265,43 @@ def test_methods_by_name():
             hooks.register_forward_hook(model, print, "decode")
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda model, params, call: call(model.bind(params)),
+        lambda model, params, call: hooks.jit(lambda params: call(model.bind(params)))(params),
+        lambda model, params, call: model.apply(params, method=call),
+        lambda model, params, call: linen.apply(call, model)(params),
+    ],
+    ids=["bind", "bind, hooks.jit", "apply", "linen.apply"],
+)
+def test_parts_of_a_bound_linen_module_run_with_its_hooks(run):
+    class Net(linen.Module):
+        body: linen.Module
+
+        def setup(self):
+            self.inner = Tied()
+            self.named = {"head": linen.Dense(2)}
+
+        def __call__(self, x):
+            return self.named["head"](self.inner.all(self.body(x)))
+
+    model, x, log = hooks.hooked(Net(linen.Dense(4))), jnp.ones((1, 4)), []
+    params = model.init(jax.random.key(0), x)
+    hooks.register_forward_hook(model, lambda module, args, output: log.append(hooks.path(module)), "*")
+    hooks.register_forward_hook(model, lambda module, args, output: output * 2, "named_head")
+
+    def parts(bound):
+        return bound.named["head"](bound.inner.many[1](bound.inner.inner(bound.body(x))))
+
+    plain = Net(linen.Dense(4))
+    assert run(model, params, parts).tolist() == (2 * parts(plain.bind(params))).tolist()
+    assert log == ["body", "inner.inner", "inner.many_1", "named_head"]
+    part, variables = model.bind(params).inner.unbind()
+    assert type(part) is Tied and part.apply(variables, x).shape == (1, 2) and len(log) == 4
+    assert type(model.body) is linen.Dense
+
+
 def test_a_hooked_linen_module_within_another():
     class Outer(linen.Module):
         body: linen.Module

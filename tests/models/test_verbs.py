@@ -194,7 +194,7 @@ def test_patch_sweep_over_the_steps_of_a_scan_and_heads():
     for i, name in enumerate("ab"):
         patch = lambda n, v, name=name: v.at[..., 3].set(clean[name][..., 3]) if n == name else v  # noqa: E731
         close(found.values[i, 3], metric(by_hand(CORRUPT, patch)))
-    with pytest.raises(ValueError, match="'over' should be some of 'layer', 'position', 'head'"):
+    with pytest.raises(ValueError, match="'over' should be 'layer', 'position', 'head' or 'neuron', but got"):
         hooks.patch_sweep(model, (params, CLEAN), (params, CORRUPT), "layers", metric=metric, over=("token",))
 
 

@@ -111,10 +111,10 @@ def _instructions_in(code):
 
 
 @functools.lru_cache(4096)
-def names_with(code: types.CodeType, operation: str) -> tuple[str, ...]:
-    """The names with which a piece of code and the functions that it defines do something: "STORE_ATTR" of the attributes that they assign to,
-    "IMPORT_NAME" of the modules that they import, by their full names."""
-    return tuple(dict.fromkeys(i.argval for i in _instructions_in(code) if i.opname == operation and i.argval))
+def assigned_and_imported_in(code: types.CodeType) -> tuple[frozenset[str], ...]:
+    """(the attributes that a piece of code and the functions that it defines assign to, the modules that they import, by their full names)."""
+    found = [(i.opname, i.argval) for i in _instructions_in(code)]
+    return tuple(frozenset(name for op, name in found if op == each) for each in ("STORE_ATTR", "IMPORT_NAME"))
 
 
 def imports_from(frame: types.FrameType) -> bool:

@@ -226,8 +226,9 @@ class ProgramUnderWay:
         """Whether jax differentiates this program's own values, where a node that calls hooks with gradients is not on the tape."""
         return False
 
-    def observed(self, fn: Callable[..., Any], head: Sequence[Any], place: Any) -> None:
-        """Called with an observer that is to be called after each run, its first arguments, and its `HookPlace`."""
+    def observed(self, fn: Callable[..., Any], text: Callable[[], str]) -> None:
+        """Called with an observer that is to be called after each run, as the user wrote it, with those of its arguments that are known; `text`
+        gives its name and place, for messages."""
 
     def comes_to_node(self) -> None:
         """Called before a node whose hooks get gradients of jax's is put into the program."""

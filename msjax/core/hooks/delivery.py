@@ -22,7 +22,7 @@ from msjax.core.base.state import ACTIVITY, STATE, State
 from msjax.core.base.trial_run import TrialRun
 from msjax.core.base.typing import PyTree
 from msjax.core.hooks.events import Event, Template
-from msjax.core.hooks.hook import computes, users_hook
+from msjax.core.hooks.hook import Ignored, computes, users_hook
 from msjax.core.hooks.kinds import HookKind, HookPlace, check_observer_result, gradients_result
 from msjax.core.hooks.worker import barrier
 
@@ -181,7 +181,7 @@ class TracedDelivery(Delivery):
                 leaves[i] = values.made(array)
             return super().observe(frame, fn, jax.tree.unflatten(treedef, leaves), place, carried)
         if STATE.trace is not None:
-            STATE.trace.observed(fn, [first() for first in frame.head()], place)
+            STATE.trace.observed(users_hook(fn, *[first() for first in frame.head()]), lambda: place.text(fn))
         template = Template(given, values, head=frame.head())
         event = Event(fn, template, place, slot)
         ACTIVITY.late_slots = ACTIVITY.late_slots or (slot is not None and not self.outputs)
@@ -224,11 +224,7 @@ class TracedDelivery(Delivery):
             if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
                 if tried is not None and (tried.writes > writes or any(map(is_not, before, values.arrays(given)))):
                     _refuse(place, fn, _WRITES)
-
-                def ignored(*args):  # what ``found.setdefault("x", output)`` returns replaces nothing either
-                    fn(*args)
-
-                return None, self.observe(frame, fn if nothing else ignored, given, place, carried)
+                return None, self.observe(frame, fn if nothing else Ignored(fn), given, place, carried)
             leaves, _, at = values.find(given)
             if trace is None and attempt.changes() and any(known_value(values.raw(leaves[i])) is None for i in at):
                 warnings.warn(

@@ -156,14 +156,26 @@ class Adapter:
 
     Attributes:
         fn: the user's hook.
+        skip: so many arguments that come first are not given to it.
     """
 
-    fn: Callable[..., Any]
+    def __init__(self, fn: Callable[..., Any], skip: int = 0):
+        self.fn = self.__wrapped__ = fn
+        self.skip = skip
 
 
-def users_hook(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The hook that the user wrote."""
-    return fn.fn if isinstance(fn, Adapter) else fn
+class Ignored(Adapter):
+    """An observer made of a hook whose result replaces nothing, such as that of ``found.setdefault("x", output)``."""
+
+    def __call__(self, *args: Any) -> None:
+        self.fn(*args)
+
+
+def users_hook(fn: Callable[..., Any], *head: Any) -> Any:
+    """The hook that the user wrote; with the first ones of its arguments, where they are given, as a functools.partial."""
+    while isinstance(fn, Adapter):
+        fn, head = fn.fn, head[fn.skip :]
+    return functools.partial(fn, *head) if head else fn
 
 
 def only_observes(fn: Callable[..., Any]) -> bool:

@@ -191,21 +191,22 @@ def forward_pre_result(
 
 
 def check_forward_result(fn: Callable[..., Any], result: Any, output: Any, owners: Sequence[Any] | None) -> None:
-    """Check what a forward hook of a module puts in the place of its output; an array of another dtype is warned of.
+    """Check what a forward hook of a module puts in the place of its output; another structure or dtype is warned of.
 
     Raises:
-        TypeError: it is of another structure, or neither an array nor a number stands for an array.
+        TypeError: neither an array nor a number stands for an array.
         ValueError: an array has another shape, which broadcasts to the output's or from it, so that nothing behind would notice.
     """
 
     def came(new, old):
         return f"{HookPlace.within('forward hook', owners).sentence(fn)} returned {describe(new)} in the place of {describe(old)}"
 
-    (new, structure), (old, expected) = (jax.tree.flatten(each, is_leaf=lambda leaf: leaf is None) for each in (result, output))
+    (new, structure), (old, expected) = jax.tree.flatten(result), jax.tree.flatten(output)
     if structure != expected:
-        if type(result) is type(output) and not isinstance(result, (tuple, list, dict)):
-            return  # of a class of one's own, whose static data, such as names of axes, may be others
-        raise TypeError(f"{came(result, output)}, which has another structure.")
+        # The static data of a class of one's own, such as names of axes, may be others.
+        if type(result) is not type(output) or isinstance(result, (tuple, list, dict)):
+            warnings.warn(f"{came(result, output)}: it has another structure, with which the model goes on.", stacklevel=2)
+        return
     for one, other in zip(new, old):
         if not isinstance(other, (jax.Array, np.ndarray)):
             continue

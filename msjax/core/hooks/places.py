@@ -23,6 +23,7 @@ import numpy as np
 from jax.interpreters import ad, batching, mlir
 
 from msjax.core.base import jax_slots
+from msjax.core.base.checks import check_str
 from msjax.core.base.errors import called, describe, noting
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
@@ -295,7 +296,7 @@ def site(name: str, value: _T) -> _T:
     capture = STATE.capture
     if capture is None:
         return value
-    edits = capture.edits.of(name)
+    edits = capture.edits.of(check_str(name, "name", "site"))
     if edits:
         # An edit that calls the model gets it without edits.
         STATE.capture = None

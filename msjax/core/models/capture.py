@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.checks import check_kind
-from msjax.core.base.errors import called, check_arity, check_function, describe, near, number_among
+from msjax.core.base.checks import check_bool, check_kind, check_positive_int
+from msjax.core.base.errors import called, check_function, describe, near, number_among
 from msjax.core.base.state import STATE
 from msjax.core.hooks.places import Edits, Tracing, is_array_or_number, split_part
 from msjax.core.jaxprs.control_flow import RULES
@@ -137,11 +137,24 @@ def capture_options(
     stop_after: str | None = None,
 ) -> CaptureOptions:
     """What a capture was asked for, checked; see `capture`."""
+    who = called("capture")
+    check_bool(gradients, "gradients", who)
+    for fn, what, argument in ((statistic, "statistic", "array"), (loss, "loss", "result")):
+        if fn is not None:
+            check_function(fn, who, what, (argument,))
+    if max_steps is not None:
+        check_positive_int(max_steps, "max_steps", who)
     if statistic is not None:
         # jax keeps it in a table: a partial is hashable, whatever it calls.
         statistic = functools.partial(statistic)
     options = CaptureOptions(
-        Patterns(select), _edits(edit), gradients, statistic, loss or sum_of_floats, max_steps, _stop(stop_after)
+        Patterns(select),
+        _edits(edit),
+        gradients,
+        statistic,
+        sum_of_floats if loss is None else loss,
+        max_steps,
+        _stop(stop_after),
     )
     if gradients and stop_after is not None:
         raise ValueError(
@@ -206,8 +219,7 @@ def _edits(edit):
         return Edits()
     check_kind(edit, isinstance(edit, dict), "be a dict of functions", "edit", called("capture"))
     for fn in edit.values():
-        check_function(fn, "capture")
-        check_arity(fn, "capture", ("value", "index"), "edit")
+        check_function(fn, "capture", "edit", ("value", "index"))
     return Edits(tuple((Patterns(pattern, "edit"), fn) for pattern, fn in edit.items()))
 
 

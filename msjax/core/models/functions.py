@@ -66,14 +66,12 @@ class _OnLeaves(Adapter):
     Args:
         fn: the hook.
         treedefs: of each argument, how the gradients of its tuple fit together; the first is that of what it may return.
-        skip: so many arguments that come first are left out.
+        skip: see `Adapter`.
     """
 
     def __init__(self, fn: Callable[..., Any], treedefs: tuple[Any, ...], skip: int = 0):
-        self.fn = fn
+        super().__init__(fn, skip)
         self.treedefs = treedefs
-        self.skip = skip
-        self.__wrapped__ = fn
 
     def __call__(self, *args: Any) -> Any:
         given = [_joined(a, t) for a, t in zip(args[self.skip :], self.treedefs)]
@@ -207,5 +205,7 @@ def probe(x: Any, p: Any, statistic: Callable[..., Any] | None = None) -> Any:
         >>> print(jax.jit(jax.grad(loss, 1))(jax.numpy.array([1.0, 2.0]), 0.0))
         80.0
     """
-    measure = Measure(statistic or (lambda gradient: jnp.sum(gradient * gradient)))
+    if statistic is not None:
+        check_function(statistic, "probe", "statistic", ("gradient",))
+    measure = Measure((lambda gradient: jnp.sum(gradient * gradient)) if statistic is None else statistic)
     return tap_p.bind(jnp.asarray(x), jnp.asarray(p), measure=measure)

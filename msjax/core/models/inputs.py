@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+
+from msjax.core.base.checks import check_kind
 
 # The positional and the keyword arguments of a call.
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -40,6 +43,12 @@ def inputs_of(given: Any) -> Call:
     if isinstance(given, Inputs):
         return given.args, given.kwargs
     return given if isinstance(given, tuple) else (given,), {}
+
+
+def batches_of(batches: Any, who: str) -> Iterable[Any]:
+    """Batches, each the inputs of a run; TypeError for something else, such as one batch alone."""
+    fits = isinstance(batches, Iterable) and not isinstance(batches, (Inputs, str, dict)) and not hasattr(batches, "shape")
+    return check_kind(batches, fits, "be a list, or another iterable, of batches", "batches", who)
 
 
 def call_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:

@@ -65,7 +65,7 @@ def register_forward_hook(
 
     Args:
         model: see `register_forward_pre_hook`.
-        hook (callable): ``hook(module, args, output)``; None keeps the output, arrays in the same containers replace it (what is of another
+        hook (callable): ``hook(module, args, output)``; None keeps the output, anything else replaces it (another structure or
             dtype is warned of). With `with_kwargs`, ``hook(module, args, kwargs, output)``.
         where, prepend, with_kwargs, observe, traced: see `register_forward_pre_hook`.
         always_call (bool): True runs the hook even if the call raised; it then gets the output so far, or None.
@@ -75,8 +75,8 @@ def register_forward_hook(
         A handle; see `register_forward_pre_hook`.
 
     Raises:
-        ValueError, TypeError: see `register_forward_pre_hook`. The module's call raises TypeError where the hook returns other containers than
-            the output's, and ValueError for a shape that would broadcast.
+        ValueError, TypeError: see `register_forward_pre_hook`. The module's call raises TypeError where the hook returns, say, text for an
+            array, and ValueError for a shape that would broadcast.
 
     Example:
         >>> import jax.numpy as jnp
@@ -195,7 +195,7 @@ def path(module: object) -> str:
         layers.0
     """
     # After each run, nnx.jit empties modules for a moment and fills them again. The thread that calls the hooks of this run may come in between.
-    site, end = vars(module).get(SITE), time.monotonic() + 1
+    site, end = getattr(module, "__dict__", {}).get(SITE), time.monotonic() + 1
     while site is None and threading.current_thread() is not threading.main_thread() and time.monotonic() < end:
         time.sleep(0.001)
         site = vars(module).get(SITE)

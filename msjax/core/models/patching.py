@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.checks import check_one_of
-from msjax.core.base.errors import check_function, describe, on_behalf_of
+from msjax.core.base.checks import check_number, check_one_of, check_positive_int
+from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.hooks.places import WholeEdit
 from msjax.core.models.capture import capture_options
@@ -19,7 +19,8 @@ from msjax.core.models.inputs import call_of, inputs_of
 from msjax.core.models.integral import integral
 from msjax.core.models.kept_programs import run_kept
 from msjax.core.models.leaves import on_leaf, only_leaf
-from msjax.core.models.verbs import axis_of
+from msjax.core.models.verbs import axis_of, check_axis
+from msjax.core.models.where import names_of
 from msjax.core.page.studies import Labels, maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 
@@ -107,12 +108,18 @@ def patch_sweep(
         [[1. 2.]
          [1. 2.]]
     """
-    check_function(metric, "patch_sweep")
-    over, at = (over,) if isinstance(over, str) else tuple(over), (at,) if isinstance(at, str) else tuple(at)
-    unknown = [name for name in over if name not in _AXES]
-    if unknown or not over:
-        raise ValueError(f"For 'patch_sweep', 'over' should be some of {', '.join(map(repr, _AXES))}, but got {describe(over)}.")
+    check_function(metric, "patch_sweep", "metric", ("result",))
+    at, over = names_of(at, "at", "patch_sweep"), names_of(over, "over", "patch_sweep")
+    for name in over or [""]:
+        check_one_of(name, _AXES, "over", "patch_sweep")
     axes = {"position": position_axis, "head": head_axis, "neuron": neuron_axis}
+    for name, axis in axes.items():
+        check_axis(axis, f"{name}_axis", "patch_sweep")
+    check_positive_int(chunk, "chunk", "patch_sweep")
+    if memory is not None:
+        check_number(memory, "memory", "patch_sweep", above=0)
+    if progress is not None:
+        check_function(progress, "patch_sweep", "progress", ("done", "total"))
     layers: list[str] = []
 
     def program(pure, state, clean, corrupt):
@@ -254,12 +261,13 @@ def attribute(
         [18.]
         [9.]
     """
-    at = (at,) if isinstance(at, str) else tuple(at)
+    at = names_of(at, "at", "attribute")
     check_one_of(method, _METHODS, "method", "attribute")
+    check_positive_int(steps, "steps", "attribute")
     if method == "attribution patching" and corrupt is None:
         raise ValueError("For 'attribute', 'attribution patching' needs other inputs: corrupt=...")
     if metric is not None:
-        check_function(metric, "attribute")
+        check_function(metric, "attribute", "metric", ("result",))
 
     def program(pure, state, call, corrupt):
         return _METHODS[method](_Runs(pure, state, at, metric), call, corrupt, steps)

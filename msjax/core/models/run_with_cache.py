@@ -15,6 +15,7 @@ from msjax.core.models.frameworks.framework import framework_of, framework_of_fu
 from msjax.core.models.hooked import unhooked
 from msjax.core.models.inputs import call_of
 from msjax.core.models.kept_programs import compile, pure_of
+from msjax.core.models.where import names_of
 
 
 @on_behalf_of("run_with_cache")
@@ -55,7 +56,7 @@ def run_with_cache(
         None ['0']
     """
     args, kwargs = call_of(args, kwargs)
-    where = where if isinstance(where, str) or callable(where) else tuple(where)
+    where = where if callable(where) else names_of(where, "where", "run_with_cache")
     # A plain function, which may close over other values each time, is traced.
     is_model = framework_of_function(model) is not None or unhooked(model) is not None
     if is_model and (stop_after is not None or _is_found_again(model, where, edit, (args, kwargs))):

@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.checks import check_value
+from msjax.core.base.checks import check_kind, check_positive_int, check_value
 from msjax.core.base.errors import called, describe, on_behalf_of
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept_programs import derived
 from msjax.core.models.leaves import on_leaf
+from msjax.core.models.where import names_of
 
 
 def ablate(
@@ -57,7 +58,7 @@ def ablate(
     """
 
     def of_array(v):
-        if n_heads is not None and (n_heads < 1 or v.shape[-1] % n_heads):
+        if n_heads is not None and v.shape[-1] % n_heads:
             raise ValueError(f"For 'ablate', 'n_heads' should divide the value's last axis, of {v.shape[-1]}, but got {n_heads}.")
         if heads is None:
             return jnp.broadcast_to(_mean(v, 1) if _is_mean(value) else jnp.asarray(value), v.shape).astype(v.dtype)
@@ -67,7 +68,11 @@ def ablate(
         other = _mean(split, split.ndim - at_axis) if _is_mean(value) else jnp.asarray(value)
         return spoilt(missed, jnp.where(mask, other.astype(v.dtype), split).reshape(v.shape))
 
-    return edited("ablate", model, {place: lambda v, index: jax.tree.map(of_array, v) for place in _places(at)})
+    if n_heads is not None:
+        check_positive_int(n_heads, "n_heads", "ablate")
+    check_axis(axis, "axis", "ablate")
+    check_kind(value, _is_mean(value) or is_numeric(value), "be a number, an array or 'mean'", "value", "ablate")
+    return edited("ablate", model, {place: lambda v, index: jax.tree.map(of_array, v) for place in names_of(at, "at", "ablate")})
 
 
 def _is_mean(value):
@@ -80,8 +85,9 @@ def _mean(value, kept):
     return value.mean(tuple(range(value.ndim - kept)), keepdims=True)
 
 
-def _places(at):
-    return [at] if isinstance(at, str) else list(at)
+def is_numeric(value: Any) -> bool:
+    """Whether a value is a number or an array, traced or not."""
+    return isinstance(value, (int, float, complex)) or isinstance(getattr(value, "shape", None), tuple)
 
 
 def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: Any = None, axis: int = -2) -> Callable[..., Any]:
@@ -124,7 +130,15 @@ def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: A
 
         return edit
 
+    check_kind(vectors, isinstance(vectors, dict), "be a dict of places", "vectors", "steer")
+    check_kind(scale, is_numeric(scale), "be a number", "scale", "steer")
+    check_axis(axis, "axis", "steer")
     return edited("steer", model, {place: on_leaf(place, added(place, vector)) for place, vector in vectors.items()})
+
+
+def check_axis(axis: Any, name: str, who: str) -> None:
+    """TypeError if an argument can't be the number of an axis."""
+    check_kind(axis, isinstance(axis, (int, np.integer)), "be the number of an axis", name, who)
 
 
 def axis_of(shape: tuple[int, ...], axis: int, name: str) -> int:

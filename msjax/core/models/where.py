@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
+from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import called, describe, near
 from msjax.core.base.weak import identity
 
@@ -88,6 +89,14 @@ def matches(name: str, module: object, where: Where, who: str = "where") -> bool
     raise TypeError(
         f"For '{called(who)}', 'where' should be a path, a type, a function or a list of these, but got {describe(where)}."
     )
+
+
+def names_of(at: Any, name: str, who: str) -> tuple[str, ...]:
+    """The names, from one or several; TypeError if argument `name` is something else."""
+    names = (at,) if isinstance(at, str) else tuple(at) if isinstance(at, Iterable) and not hasattr(at, "shape") else (None,)
+    fits = all(isinstance(each, str) for each in names)
+    check_kind(at, fits, "be a name, or a list of names", name, called(who))
+    return names
 
 
 def where_key(where: Any) -> Hashable:

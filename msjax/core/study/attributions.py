@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_one_of
+from msjax.core.base.checks import check_int, check_kind, check_one_of, is_int
 from msjax.core.base.compiler_options import options_of_few_runs
 from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
@@ -18,6 +18,8 @@ from msjax.core.models.capture import capture_options
 from msjax.core.models.inputs import call_of
 from msjax.core.models.integral import integral
 from msjax.core.models.kept_programs import run_kept
+from msjax.core.models.verbs import is_numeric
+from msjax.core.models.where import names_of
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.programs import result_of
@@ -69,9 +71,10 @@ class _Input(NamedTuple):
 
 def _checked(who, call, wrt, metric, baseline=0.0, **counts):
     """The `_Input` that `wrt` says."""
-    check_function(metric, who, "metric")
+    check_function(metric, who, "metric", ("result",))
     for name, count in counts.items():
         check_int(count, name, who, low=1)
+    check_kind(wrt, isinstance(wrt, (int, str)), "be the number or the keyword of an argument", "wrt", who)
     args, kwargs = call
     there = wrt in kwargs if isinstance(wrt, str) else -len(args) <= wrt < len(args)
     found = _Input(wrt if isinstance(wrt, str) else wrt % max(len(args), 1))
@@ -81,6 +84,7 @@ def _checked(who, call, wrt, metric, baseline=0.0, **counts):
             "to their embeddings: hooks.attribute(model, tokens, at='embed', ...)."
         )
     shape = jnp.shape(found.of(call))
+    check_kind(baseline, is_numeric(baseline), "be a number or an array", "baseline", who)
     try:
         fits = np.broadcast_shapes(jnp.shape(baseline), shape) == shape
     except ValueError:
@@ -187,6 +191,7 @@ def noise_tunnel(
     Returns:
         An array of the input's shape.
     """
+    check_kind(noise, is_numeric(noise), "be a number", "noise", "noise_tunnel")
     kinds = {"smoothgrad": lambda v: v.mean(0), "smoothgrad_sq": lambda v: (v**2).mean(0), "vargrad": lambda v: v.var(0)}
     check_one_of(kind, kinds, "kind", "noise_tunnel")
     check_one_of(method, ("gradient", "integrated gradients"), "method", "noise_tunnel")
@@ -226,6 +231,7 @@ def gradient_shap(
     Returns:
         An `Attribution`; `delta` compares with the mean over all baselines.
     """
+    check_kind(noise, is_numeric(noise), "be a number", "noise", "gradient_shap")
     baselines, call = jnp.asarray(baselines), call_of(args, kwargs)
     at = _checked("gradient_shap", call, wrt, metric, samples=samples)
     shape, noisy = jnp.shape(at.of(call))[1:], not (isinstance(noise, (int, float)) and noise == 0)
@@ -271,6 +277,9 @@ def occlusion(
     Returns:
         An array of the input's shape.
     """
+    for name, sizes in (("window", window), ("strides", strides)):
+        fits = isinstance(sizes, (tuple, list)) and all(map(is_int, sizes))
+        check_kind(sizes, fits or (name == "strides" and sizes is None), "be a tuple of ints", name, "occlusion")
     call, window = call_of(args, kwargs), tuple(window)
     at = _checked("occlusion", call, wrt, metric, baseline, chunk=chunk)
     strides = window if strides is None else tuple(strides)
@@ -323,7 +332,7 @@ def conductance(
     Returns:
         {place: array of the value's shape}. All values of a layer through which everything flows add up to the difference of the metric.
     """
-    at, call = (at,) if isinstance(at, str) else tuple(at), call_of(args, kwargs)
+    at, call = names_of(at, "at", "conductance"), call_of(args, kwargs)
     of_input = _checked("conductance", call, wrt, metric, baseline, steps=steps)
 
     def program(pure, state, call, baseline):

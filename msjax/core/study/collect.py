@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,12 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 
-from msjax.core.base.checks import check_int
-from msjax.core.base.errors import describe, on_behalf_of
+from msjax.core.base.checks import check_int, check_kind
+from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.base.whole_files import whole_file
-from msjax.core.models.inputs import inputs_of
+from msjax.core.models.inputs import batches_of, inputs_of
 from msjax.core.models.kept_programs import compile
+from msjax.core.models.where import names_of
 
 _INDEX = "index.json"
 
@@ -33,7 +34,7 @@ def collect(
     row_axes: int = 1,
     per_shard: int = 16,
     stop_after: str | None = None,
-    progress: bool = False,
+    progress: bool | Callable[[int, int | None], Any] = False,
 ) -> Shards:
     """Run a model on batches, and write the values of some places to files.
 
@@ -49,7 +50,7 @@ def collect(
         row_axes: how many axes at the end make a row; all axes before them are rows. Default: 1, features; rows are positions of examples.
         per_shard: so many batches are in one file, and in memory.
         stop_after (str, optional): the name of the last place that is computed.
-        progress: True to show a bar.
+        progress: True to show a bar; or ``progress(done, total)``, called after each batch with numbers of batches, `total` None if it isn't known.
 
     Returns:
         The `Shards` in the folder.
@@ -69,11 +70,18 @@ def collect(
         4 [1 1 1]
     """
     check_int(per_shard, "per_shard", "collect", low=1)
+    check_int(row_axes, "row_axes", "collect", low=0)
+    check_kind(progress, isinstance(progress, bool) or callable(progress), "be a bool, or a function", "progress", "collect")
+    if callable(progress):
+        check_function(progress, "collect", "progress", ("done", "total"))
+    batches_of(batches, "collect")
+    dtype = _named(dtype)
+    check_kind(to, isinstance(to, (str, Path)), "be the path of a folder", "to", "collect")
     folder = Path(to)
     folder.mkdir(parents=True, exist_ok=True)
     asked = {
-        "places": [places] if isinstance(places, str) else list(places),
-        "dtype": None if dtype is None else jnp.dtype(dtype).name,
+        "places": list(names_of(places, "places", "collect")),
+        "dtype": dtype,
     }
     asked["row_axes"] = row_axes
     index = _read(folder) or {**asked, "arrays": {}, "rows": [], "batches": 0}
@@ -99,6 +107,16 @@ def collect(
     if not index["rows"]:
         raise ValueError("For 'collect', there should be at least one batch, but there is none.")
     return Shards(folder)
+
+
+def _named(dtype):
+    """The name of a dtype, or None."""
+    try:
+        known = jnp.dtype(float if dtype is None else dtype)
+    except TypeError:
+        known = jnp.dtype(object)
+    check_kind(dtype, jnp.issubdtype(known, jnp.number) or known.kind == "b", "be a dtype of arrays", "dtype", "collect")
+    return None if dtype is None else known.name
 
 
 def _rows(name, value, dtype, row_axes):
@@ -145,13 +163,18 @@ def _read(folder):
 @contextlib.contextmanager
 def _bar(wanted, done, batches):
     """A function that notes that one more batch is done."""
+    total = len(batches) if hasattr(batches, "__len__") else None
+    if callable(wanted):
+        numbers = itertools.count(done + 1)
+        yield lambda: wanted(next(numbers), total)
+        return
     if not wanted:
         yield lambda: None
         return
     from rich.progress import Progress  # only where a bar is shown
 
     with Progress() as bar:
-        task = bar.add_task("collect", total=len(batches) if hasattr(batches, "__len__") else None, completed=done)
+        task = bar.add_task("collect", total=total, completed=done)
         yield lambda: bar.advance(task)
 
 

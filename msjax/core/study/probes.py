@@ -11,7 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.arrays import on_auto_axes
+from msjax.core.base.checks import check_kind, check_number, check_positive_int
 from msjax.core.base.errors import describe
+from msjax.core.models.inputs import batches_of
 
 
 class Probe(NamedTuple):
@@ -59,6 +61,11 @@ def linear_probe(
         >>> print(probe.kernel.ravel().round(3) + 0, probe.bias.round(3))
         [2. 0.] [1.]
     """
+    if classes is not None:
+        check_positive_int(classes, "classes", "linear_probe")
+    check_number(ridge, "ridge", "linear_probe", low=0)
+    fits = optimizer is None or callable(getattr(optimizer, "update", None))
+    check_kind(optimizer, fits, "be one of optax, such as optax.adam(1e-3)", "optimizer", "linear_probe")
     if optimizer is not None and classes is None:
         raise ValueError("For 'linear_probe', an optimizer is for labels: give classes=...")
     sums, probe, state = None, None, None
@@ -72,7 +79,15 @@ def linear_probe(
         updates, state = optimizer.update(jax.grad(loss)(probe, x, labels), state, probe)
         return jax.tree.map(jnp.add, probe, updates), state
 
-    for x, y in batches:
+    for batch in batches_of(batches, "linear_probe"):
+        check_kind(
+            batch,
+            isinstance(batch, (tuple, list)) and len(batch) == 2,
+            "be a pair (activations, targets)",
+            "a batch",
+            "linear_probe",
+        )
+        x, y = batch
         x, y = jnp.asarray(x, float), jnp.asarray(y)
         if x.ndim != 2 or y.ndim != (2 if classes is None else 1) or len(x) != len(y):
             raise ValueError(

@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.checks import check_kind
-from msjax.core.base.errors import called, check_arity, check_function, describe, noting
+from msjax.core.base.checks import check_bool, check_kind
+from msjax.core.base.errors import called, check_function, describe, noting
 from msjax.core.models.inputs import inputs_of
 from msjax.core.models.kept_programs import derived
 from msjax.core.models.verbs import axis_of, selected_along, spoilt
@@ -54,6 +54,8 @@ def splice(
         >>> print(ms.hooks.splice(model, coder, edit={"hidden": lambda f: f + 1})(x))
         [4. 0.]
     """
+    check_kind(edit, edit is None or isinstance(edit, dict), "be a dict of functions", "edit", "splice")
+    check_bool(error, "error", "splice")
     edit = dict(edit or {})
     check_kind(coders, isinstance(coders, dict) and coders, "be a dict of at least one place", "coders", "splice")
     for key, coder in coders.items():
@@ -64,8 +66,7 @@ def splice(
         if key not in pairs:
             raise ValueError(f"For 'splice', 'edit' has {key!r}, but there are coders for {', '.join(map(repr, pairs))}.")
     for fn, what in (*((fn, "coder") for both in coders.values() for fn in both), *((fn, "edit") for fn in edit.values())):
-        check_function(fn, "splice", what)
-        check_arity(fn, "splice", ("value" if what == "coder" else "features",), what)
+        check_function(fn, "splice", what, ("value" if what == "coder" else "features",))
 
     def call(pure, args, kwargs):
         def changed(target, name, value, tape):
@@ -175,6 +176,8 @@ def transplant(
     """
 
     check_kind(places, isinstance(places, dict) and places, "be a dict of at least one place", "places", "transplant")
+    fits = positions is None or (isinstance(positions, (tuple, list)) and len(positions) == 2)
+    check_kind(positions, fits, "be a pair (where it is replaced, where it is read)", "positions", "transplant")
 
     def call(pure, args, kwargs):
         def values_of(program):

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.checks import check_int, check_kind, check_one_of, check_str
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_one_of, check_str
 from msjax.core.base.compiler_options import options_of_few_runs
 from msjax.core.base.errors import check_function, number_among, on_behalf_of
 from msjax.core.base.weak import Same
-from msjax.core.models.inputs import call_of, inputs_of
+from msjax.core.models.inputs import batches_of, call_of, inputs_of
 from msjax.core.models.kept_programs import run_kept
+from msjax.core.models.where import names_of
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.edges import Edges, Graph, kept_only, scores
@@ -123,9 +124,11 @@ class Stream:
         Raises:
             ValueError: there are no such blocks or places; the value isn't linear in the residual stream.
         """
-        split = dict(split or {})
         if at is not None:
             check_str(at, "at", "decompose")
+        check_bool(heads, "heads", "decompose")
+        check_kind(split, split is None or isinstance(split, dict), "be a dict of places", "split", "decompose")
+        split = dict(split or {})
 
         def work(program):
             tape, outs, _, entrance = self._walked(program)
@@ -161,7 +164,9 @@ class Stream:
         Returns:
             {place: array of the value's shape}: add it up over what isn't looked at, such as features, for that of positions and heads.
         """
-        at = (at,) if isinstance(at, str) else tuple(at)
+        at = names_of(at, "at", "direct")
+        if metric is not None:
+            check_function(metric, "direct", "metric", ("result",))
 
         def work(program):
             tape, outs, result, entrance = self._walked(program)
@@ -201,7 +206,7 @@ class Stream:
         values = jnp.stack([entrance.value, *[tape.places[name].value for name in tape.left]])
         if translators is not None:
             count, features = values.shape[0] - 1, values.shape[-1]
-            shapes = [jnp.shape(each) for each in translators]
+            shapes = list(map(jnp.shape, translators))
             if shapes != [(count, features, features), (count, features)]:
                 raise ValueError(
                     f"For 'lens', translators should be what tune returns for {count} blocks of {features} features, but are of shapes {shapes}."
@@ -244,7 +249,7 @@ class Stream:
             updates, state = optimizer.update(slopes, state, translators)
             return jax.tree.map(jnp.add, translators, updates), state
 
-        for batch in batches:
+        for batch in batches_of(batches, "tune"):
             call = inputs_of(batch)
             if translators is None:
                 translators = self._kept("tune", ("first",), first, (), call)
@@ -285,7 +290,8 @@ class Stream:
             ValueError: `method` is none of these, or there are no such modules.
         """
         check_one_of(method, ("attribution", "integrated gradients", "patching"), "method", "edges")
-        check_function(metric, "edges", "metric")
+        check_function(metric, "edges", "metric", ("result",))
+        check_bool(heads, "heads", "edges")
         for name, count in (("steps", steps), ("chunk", chunk)):
             check_int(count, name, "edges", low=1)
 
@@ -326,7 +332,8 @@ class Stream:
             {sender: the mean over batches and their first axis, which has length 1}.
         """
         total, count = None, 0
-        for batch in batches:
+        check_bool(heads, "heads", "mean")
+        for batch in batches_of(batches, "mean"):
             parts, _ = self._parts_of(batch, heads)
             sums = {name: value.sum(0, keepdims=True) for name, value in parts.items()}
             total = sums if total is None else jax.tree.map(jnp.add, total, sums)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.arrays import is_float
-from msjax.core.base.checks import check_value
+from msjax.core.base.checks import check_positive_int
 from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.hooks.protocol import Frame
 from msjax.core.hooks.values import ARRAYS
@@ -88,10 +88,10 @@ def monitor(
         Monitored(step=0, forward={'layers.0': 3.0}, backward={'layers.0': 2.0})
     """
     check_function(step, "monitor")
-    for fn in (forward, backward, report):
+    for fn, what, argument in ((forward, "forward", "array"), (backward, "backward", "array"), (report, "report", "monitored")):
         if fn is not None:
-            check_function(fn, "monitor")
-    check_value(every, every >= 1, "be 1 or more", "every", "monitor")
+            check_function(fn, "monitor", what, (argument,))
+    check_positive_int(every, "every", "monitor")
     return _MonitoredStep(step, where, forward, backward, every, model, report, options)
 
 

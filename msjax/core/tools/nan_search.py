@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from msjax.core.base.arrays import is_float
+from msjax.core.base.checks import check_type
 from msjax.core.base.split import Split
 from msjax.core.hooks.places import is_array
 from msjax.core.models.found import models_of
@@ -66,6 +67,7 @@ def find_nan(
         backward mul
     """
     check = Check(on, "find_nan")
+    check_type(gradients, (bool, type(None)), "gradients", "find_nan")
     is_model = unhooked(fn) is not None
     if not callable(fn) and not is_model:
         raise not_hooked(fn, "find_nan")

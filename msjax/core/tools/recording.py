@@ -11,7 +11,8 @@ import jax
 import numpy as np
 from flax import nnx
 
-from msjax.core.base.errors import describe, on_behalf_of
+from msjax.core.base.checks import check_bool, check_kind
+from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.models.capture import capture, sum_of_floats
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.frameworks.registry import registry_of
@@ -100,6 +101,10 @@ def record(
         >>> print(found.arrays["activation/0"], found.arrays["gradient/0"], found.arrays["parameter_gradient/0.weight"])
         [[3.]] [[1.]] [[1. 2.]]
     """
+    check_bool(gradients, "gradients", "record")
+    check_kind(path, path is None or isinstance(path, (str, os.PathLike)), "be the path of a file", "path", "record")
+    if loss is not None:
+        check_function(loss, "record", "loss", ("result",))
     tools, (args, kwargs) = tools_of(model), call_of(inputs, kwargs)
     framework = None if tools is not None else foreign.framework_of(model)
     if framework is not None:

@@ -18,6 +18,7 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.code import names_in
 from msjax.core.base.flax_slots import MODULE_STATE, is_module_state
 from msjax.core.base.libraries import FRAMEWORKS, is_library, of_library
+from msjax.core.door import RemovableHandle
 
 # Classes of the standard library whose attributes are the user's.
 _NAMESPACES = (
@@ -32,11 +33,11 @@ _NAMESPACES = (
 # Packages of msjax's own whose objects are caches or tables of hooks, which have guards of their own.
 _WITHOUT_USER_DATA = ("engine.compile.", "core.models.frameworks.")
 
-# Weak references, to several objects, too. Those with weak keys are caches, as of functions for several types.
-WEAK = (weakref.ref, weakref.WeakSet, weakref.WeakValueDictionary)
+# Weak references, to several objects, too.
+WEAK = (weakref.ref, weakref.WeakSet, weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.finalize)
 
 # Values that hold nothing which code reads by the name of an attribute.
-VALUES = (Tensor, jax.Array, np.ndarray, np.generic)
+VALUES = (Tensor, jax.Array, np.ndarray, np.generic, RemovableHandle)
 
 # The methods of a cell where its call starts, that of its gradient included.
 ENTRIES = frozenset(("construct", "bprop"))

@@ -11,6 +11,7 @@ import array
 import collections
 import contextlib
 import types
+import weakref
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -222,6 +223,11 @@ def read_cell(variable: types.CellType, _name: str) -> Any:
 def put_in_cell(variable: types.CellType, _name: str, value: Any) -> None:
     """Assign a variable of a closure."""
     variable.cell_contents = value
+
+
+def is_gone(weak: Any, _name: str) -> bool:
+    """Whether what a weak reference gives is gone."""
+    return isinstance(weak, weakref.ref) and weak() is None
 
 
 @dataclass(eq=False, slots=True)

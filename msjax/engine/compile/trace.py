@@ -216,12 +216,10 @@ class Trace(ProgramUnderWay):
         if isinstance(owner, CellBase):
             self.see_cell(owner)
 
-    def observed(self, fn: Callable[..., Any], head: Sequence[Any], place: Any) -> None:
+    def observed(self, fn: Callable[..., Any], text: Callable[[], str]) -> None:
         """Refuse an observer that stores into what the code may read in the same run, such as a dict of features that `construct` returns."""
-        if any(self.reads(owner, name) for owner, name in effects(functools.partial(fn, *head))[1]):
-            self.refuse(
-                f"{place.text(fn)} stores into what the code may read, which would find there what the run before has stored"
-            )
+        if any(self.reads(owner, name) for owner, name in effects(fn)[1]):
+            self.refuse(f"{text()} stores into what the code may read, which would find there what the run before has stored")
 
     def see_cell(self, cell: CellBase | nnx.Module) -> None:
         """A cell or an nnx module that is called: all its Tensors are the program's variables."""

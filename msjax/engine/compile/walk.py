@@ -23,7 +23,7 @@ from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import GLOBAL
 from msjax.common.tensor import Tensor, root_of
-from msjax.core.base.code import globals_in, names_in, names_read_in, names_with
+from msjax.core.base.code import assigned_and_imported_in, globals_in, names_in, names_read_in
 from msjax.core.base.held_state import values_named
 from msjax.core.base.libraries import is_library, of_library
 from msjax.core.base.weak import identity
@@ -59,6 +59,7 @@ from msjax.engine.compile.guards import (
     Variable,
     bytes_of,
     entries_of,
+    is_gone,
     log_key,
     outline,
     put_in_cell,
@@ -243,24 +244,19 @@ class Walk:
         key, modifiers = (hooks.key, hooks.of_programs) if hooks else ((), [])
         requires_grad = tensor.requires_grad if isinstance(tensor, Parameter) else None
         self.found.append(Variable(("tensor", id(tensor), requires_grad, key), self._within, tensor, key, modifiers))
-        root = root_of(tensor)  # a part is read from the whole
+        known, root = id(tensor) in self._visited, root_of(tensor)  # a part is read from the whole
         if id(root) not in self._visited:
             self._visited[id(root)] = None
             self.variables.append(root)
-        elif root is tensor:
-            return
-        if root is tensor or id(tensor) not in self._visited:
-            self._visited[id(tensor)] = None
-            for hook in modifiers:
-                self._hook(hook)
+        self._visited[id(tensor)] = None
+        for hook in () if known else modifiers:
+            self._hook(hook)
 
     def _hooks(self, table):
         # Observers stand in slots: which functions they are makes no difference.
-        hooks = table.of_programs
-        self.found.append(Hooks(table.key, self._within, hooks))
-        for hook in hooks:
-            if not isinstance(hook.fn, tuple):
-                self._hook(hook)
+        self.found.append(Hooks(table.key, self._within, table.of_programs))
+        for hook in table.of_programs:
+            self._hook(hook)
 
     def _hook(self, hook):
         """Look into a hook that becomes part of a program. An observer is called after each run, whatever it reads then; the tools' own
@@ -330,17 +326,17 @@ class Walk:
                 self._namespaces.append((vars(value), depth))
         elif isinstance(value, types.FunctionType):
             self._function(value, depth)
-        elif hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial and its like
-            self._visit((value.func, *value.args, *value.keywords.values()), depth)
-            if isinstance(value.keywords, dict) and value.keywords:
-                self._container(value.keywords, depth)
+        elif isinstance(value, functools.partial):
+            self._visit((value.func, *value.args), depth)
+            self._container(value.keywords, depth)
         elif isinstance(value, (contextvars.ContextVar, threading.local)):
             self.refused = "it reads a context variable, or attributes that each thread has for itself"
         elif isinstance(value, WEAK):
+            self._name(is_gone, put_nothing_back, value, "", depth)
             referent = referent_of(value)
             if isinstance(getattr(referent, "__self__", referent), nnx.Module):
                 self._visit(referent, depth)
-            elif not isinstance(referent, (*VALUES, type(None))) and not type(referent).__module__.startswith("msjax."):
+            elif not isinstance(referent, (*VALUES, type(None))):
                 self.refused = "it reads a weak reference to something else than a cell"  # guards would keep it alive
         elif holds_user_data(type(value)):
             self._attributes(value, depth)
@@ -418,11 +414,11 @@ class Walk:
         library = is_library(function.__globals__.get("__name__") or "")
         if not library:
             self._users_names.update(names_read_in(function.__code__))
-            self._all_read = self._all_read or not BY_COMPUTED_NAMES.isdisjoint(names)
         # What a library wraps is no step: a function that is compiled, differentiated or lifted lies as deep as it lay before.
         inside = depth - 1 if library else depth
         for name, variable in zip(function.__code__.co_freevars, function.__closure__ or ()):
-            self._name(read_cell, put_in_cell, variable, name, inside)
+            if not (library and isinstance(read_cell(variable, name), WEAK)):  # caches, as of functions for several types
+                self._name(read_cell, put_in_cell, variable, name, inside)
         for name in ("__defaults__", "__kwdefaults__"):
             if getattr(function, name):
                 self._name(getattr, setattr, function, name, depth)
@@ -439,12 +435,16 @@ class Walk:
         for name in globals_in(function.__code__):
             if name in namespace or not hasattr(builtins, name):
                 self._name(dict.get, dict.__setitem__ if name in namespace else take_out, namespace, name, depth)
-        assigned = set(names_with(function.__code__, "STORE_ATTR"))
-        for value in values_named(function) if assigned else ():
+        asked, imported = assigned_and_imported_in(function.__code__)
+        if not BY_COMPUTED_NAMES.isdisjoint(names):
+            self._all_read = True
+            asked |= {text for text in function.__code__.co_consts if isinstance(text, str)}  # getattr(function, "text", None)
+            self._names |= asked
+        for value in values_named(function) if asked else ():
             if isinstance(value, (types.FunctionType, types.ModuleType)) and not of_library(value):
-                for name in sorted(assigned.difference(vars(value))):  # made when the code runs
+                for name in sorted(asked.difference(vars(value))):  # made when the code runs, or later
                     self._name(dict.get, take_out, vars(value), name, depth)
-        for name in names_with(function.__code__, "IMPORT_NAME"):
+        for name in imported:
             module = sys.modules.get(name)
             if module is not None and not is_library(name):
                 self._namespaces.append((vars(module), depth))
@@ -491,8 +491,7 @@ class Walk:
             return
         self._visited[place] = None
         value = read(owner, name)
-        module = value.__name__ if isinstance(value, types.ModuleType) else value.__module__ if isinstance(value, type) else None
-        if module is not None and is_library(module):
+        if isinstance(value, (types.ModuleType, type)) and of_library(value):
             return
         known = static_key(value) if type(value) in STATIC else None
         self.found.append(Name((name, known), self._within, read, write, owner, name, value))

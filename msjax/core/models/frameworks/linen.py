@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Mapping
 
 import flax.linen as linen
+import jax
 from flax.core import axes_scan, freeze
 
 from msjax.core.base.errors import describe
@@ -25,12 +26,18 @@ def hooked(model: linen.Module) -> linen.Module:
     """A linen module, equal to `model`, that takes hooks."""
     if model.scope is not None:
         raise ValueError(f"For 'hooked', {type(model).__name__} is bound to its variables: hook the module, then bind it.")
-    cls, registry = type(model), _Running()
+    registry = _Running()
+    # The modules have it, not the class, which goes only when Python looks for cycles.
+    new = _hooked_class(type(model), _with_registry(weakref.ref(registry)))
+    return new(**_attributes(model), parent=None)
+
+
+def _hooked_class(cls, make):
+    """The subclass of the hooked modules of a class; `make` is its ``__new__``."""
     namespace = {
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
-        # The modules have it, not the class, which goes only when Python looks for cycles.
-        "__new__": _with_registry(weakref.ref(registry)),
+        "__new__": make,
         # A copy or a pickled module has no hooks.
         "__reduce_ex__": lambda self, protocol: (_plain, (cls, _attributes(self))),
     }
@@ -39,7 +46,9 @@ def hooked(model: linen.Module) -> linen.Module:
         # Set now, when flax has wrapped the class: a wrapped method would be a call of the module, for flax.
         setattr(new, name, _with_interceptor(getattr(cls, name)))
     new.apply = _with_variables(cls.apply)
-    return new(**_attributes(model), parent=None)
+    for name in ("__getattribute__", "__getattr__"):  # flax runs setup when the second one is asked for what isn't there yet
+        setattr(new, name, _with_hooked_parts(getattr(cls, name)))
+    return new
 
 
 # For one capture.
@@ -69,6 +78,16 @@ def _with_registry(registry):
     return new
 
 
+def _with_hooked_parts(get):
+    def attribute(self, name):
+        value = get(self, name)
+        if isinstance(value, (linen.Module, tuple, Mapping)) and name != "parent" and not name.startswith("_"):
+            self.msjax_registry.reached(self, value)
+        return value
+
+    return attribute
+
+
 def _with_variables(apply):
     @functools.wraps(apply)
     def call(self, variables, *args, **kwargs):
@@ -80,6 +99,13 @@ def _with_variables(apply):
         return apply(self, variables, *args, **kwargs)
 
     return call
+
+
+def _with_plain_copies(cls):
+    def new(_cls, *args, **kwargs):
+        return cls(*args, **kwargs)
+
+    return new
 
 
 def _with_interceptor(method):
@@ -99,6 +125,7 @@ class _Running(Registry):
         # The name of a flag of flax's scopes, which it passes on to all scopes within. Its value is the path of the hooked module.
         self._flag = f"msjax_{self.number}"
         self._running = threading.local()
+        self._classes: dict[type[linen.Module], type[linen.Module]] = {}
 
     def weights(self, model, inputs):
         """Those of the variables, which come first; trained are the params."""
@@ -132,7 +159,23 @@ class _Running(Registry):
                 yield
         finally:
             del self._running.now
-        self.check()
+        if self._root(module.scope) == module.path:
+            self.check()
+
+    def reached(self, module, value):
+        """Modules that code outside of a bound one takes from it, ``model.bind(variables).encoder``, run with their hooks when they are called."""
+        if module.scope is None or hasattr(self._running, "now"):
+            return
+        for part in jax.tree.leaves(value, is_leaf=lambda leaf: isinstance(leaf, linen.Module)):
+            if not isinstance(part, linen.Module) or part.scope is None or hasattr(part, "msjax_registry"):
+                continue
+            if self._root(module.scope) is None:
+                self._mark(module.scope, module.path)
+            if self._root(part.scope) is not None:
+                plain = type(part)
+                cls = self._classes.get(plain) or self._classes.setdefault(plain, _hooked_class(plain, _with_plain_copies(plain)))
+                object.__setattr__(part, "__class__", cls)
+                object.__setattr__(part, "msjax_registry", self)
 
     def _mark(self, scope, root):
         scope.flags = freeze({**scope.flags, self._flag: root})
