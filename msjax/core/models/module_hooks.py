@@ -104,9 +104,6 @@ def register_forward_hook(
 class _Cast(Adapter):
     """A forward hook, and what it returns with the dtypes of the output."""
 
-    def __init__(self, fn: Callable[..., Any]):
-        self.fn = self.__wrapped__ = fn
-
     def __call__(self, *given: Any) -> Any:
         result, output = self.fn(*given), given[-1]
         if replaces_nothing(result) or jax.tree.structure(result) != jax.tree.structure(output):
