@@ -93,9 +93,9 @@ def matches(name: str, module: object, where: Where, who: str = "where") -> bool
 
 def names_of(at: Any, name: str, who: str) -> tuple[str, ...]:
     """The names, from one or several; TypeError if argument `name` is something else."""
-    names = (at,) if isinstance(at, str) else tuple(at) if isinstance(at, Iterable) and not hasattr(at, "shape") else (None,)
-    fits = all(isinstance(each, str) for each in names)
-    check_kind(at, fits, "be a name, or a list of names", name, called(who))
+    several = isinstance(at, Iterable) and not isinstance(at, str) and not hasattr(at, "shape")
+    names: tuple[Any, ...] = tuple(at) if several else (at,)
+    check_kind(at, all(isinstance(each, str) for each in names), "be a name, or a list of names", name, called(who))
     return names
 
 
