@@ -198,8 +198,8 @@ def check_forward_result(fn: Callable[..., Any], result: Any, output: Any, owner
         ValueError: an array has another shape, which broadcasts to the output's or from it, so that nothing behind would notice.
     """
 
-    def came(new, old):
-        return f"{HookPlace.within('forward hook', owners).sentence(fn)} returned {describe(new)} in the place of {describe(old)}"
+    def came(new, old, text=describe):
+        return f"{HookPlace.within('forward hook', owners).sentence(fn)} returned {text(new)} in the place of {text(old)}"
 
     (new, structure), (old, expected) = jax.tree.flatten(result), jax.tree.flatten(output)
     if structure != expected:
@@ -218,8 +218,8 @@ def check_forward_result(fn: Callable[..., Any], result: Any, output: Any, owner
             )
         if (dtype := getattr(one, "dtype", other.dtype)) != other.dtype:
             warnings.warn(
-                f"{HookPlace.within('forward hook', owners).sentence(fn)} returned {dtype} in the place of {other.dtype}, with which the model "
-                "goes on; value.astype(output.dtype) has the output's dtype, and so does what is registered with cast=True.",
+                f"{came(dtype, other.dtype, str)}, with which the model goes on; value.astype(output.dtype) has the output's dtype, "
+                "and so does what is registered with cast=True.",
                 stacklevel=2,
             )
 

@@ -95,10 +95,10 @@ def register_forward_hook(
         "observe": observe,
         "traced": traced,
     }
-    check_hook(hook, "register_forward_hook")
-    return _register(
-        model, "forward", _Cast(hook) if check_bool(cast, "cast", "register_forward_hook") else hook, where, prepend, options
-    )
+    if check_bool(cast, "cast", "register_forward_hook"):
+        check_hook(hook, "register_forward_hook")
+        hook = _Cast(hook)
+    return _register(model, "forward", hook, where, prepend, options)
 
 
 class _Cast(Adapter):
@@ -192,10 +192,9 @@ def path(module: object) -> str:
         layers.0
     """
     # After each run, nnx.jit empties modules for a moment and fills them again. The thread that calls the hooks of this run may come in between.
-    site, end = getattr(module, "__dict__", {}).get(SITE), time.monotonic() + 1
-    while site is None and threading.current_thread() is not threading.main_thread() and time.monotonic() < end:
+    late, end = threading.current_thread() is not threading.main_thread(), time.monotonic() + 1
+    while (site := getattr(module, "__dict__", {}).get(SITE)) is None and late and time.monotonic() < end:
         time.sleep(0.001)
-        site = vars(module).get(SITE)
     if site is None:
         raise ValueError(f"For 'path', the module {type(module).__name__} has no hooks; hooks.paths(model) lists all modules.")
     return site.path

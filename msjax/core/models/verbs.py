@@ -12,6 +12,7 @@ import numpy as np
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_kind, check_positive_int, check_value
 from msjax.core.base.errors import called, describe, on_behalf_of
+from msjax.core.hooks.places import is_array_or_number
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept_programs import derived
 from msjax.core.models.leaves import on_leaf
@@ -86,8 +87,8 @@ def _mean(value, kept):
 
 
 def is_numeric(value: Any) -> bool:
-    """Whether a value is a number or an array, traced or not."""
-    return isinstance(value, (int, float, complex)) or isinstance(getattr(value, "shape", None), tuple)
+    """Whether a value is a number or an array, traced or not; one with named axes, whose shape is no tuple, is none."""
+    return is_array_or_number(value) and isinstance(getattr(value, "shape", ()), tuple)
 
 
 def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: Any = None, axis: int = -2) -> Callable[..., Any]:

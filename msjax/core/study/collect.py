@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind
-from msjax.core.base.errors import check_function, describe, on_behalf_of
+from msjax.core.base.errors import check_arity, describe, on_behalf_of
 from msjax.core.base.whole_files import whole_file
 from msjax.core.models.inputs import batches_of, inputs_of
 from msjax.core.models.kept_programs import compile
@@ -73,7 +73,7 @@ def collect(
     check_int(row_axes, "row_axes", "collect", low=0)
     check_kind(progress, isinstance(progress, bool) or callable(progress), "be a bool, or a function", "progress", "collect")
     if callable(progress):
-        check_function(progress, "collect", "progress", ("done", "total"))
+        check_arity(progress, "collect", ("done", "total"), "progress")
     batches_of(batches, "collect")
     dtype = _named(dtype)
     check_kind(to, isinstance(to, (str, Path)), "be the path of a folder", "to", "collect")
@@ -82,8 +82,8 @@ def collect(
     asked = {
         "places": list(names_of(places, "places", "collect")),
         "dtype": dtype,
+        "row_axes": row_axes,
     }
-    asked["row_axes"] = row_axes
     index = _read(folder) or {**asked, "arrays": {}, "rows": [], "batches": 0}
     other = {name: index[name] for name in asked if index[name] != asked[name]}
     if other:
