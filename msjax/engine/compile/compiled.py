@@ -415,7 +415,7 @@ class CallNode(Node):
             compiled.tell(back)
         else:
             try:
-                outs = back.outputs([*map(VALUE, back.variables), *values])  # the first run makes `finish`
+                outs = back.outputs([*map(VALUE, back.variables), *values])
                 result = back.finish(outs)
             except RunRejected as rejected:
                 result = rejected.again(in_pynative_mode)
