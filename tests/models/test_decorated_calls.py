@@ -143,6 +143,9 @@ class Keywords(equinox.Module):
 
 
 def test_a_call_may_have_keywords_of_all_names():
-    model, names = hooks.hooked(Keywords()), ["at", "module", "function", "later", "name", "args", "kwargs", "method", "running", "key"]
+    model, names = (
+        hooks.hooked(Keywords()),
+        ["at", "module", "function", "later", "name", "args", "kwargs", "method", "running", "key"],
+    )
     with hooks.register_forward_hook(model, lambda module, args, output: output * 2):
         np.testing.assert_allclose(model(X, **dict.fromkeys(names, 1.0)), 22)

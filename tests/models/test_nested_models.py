@@ -184,7 +184,9 @@ def test_layers_that_haiku_stacks_are_part_of_the_model():
     of_teacher = teacher.init(jax.random.key(0), X)
 
     def stacked(x):
-        return haiku.experimental.layer_stack(2, name="l")(lambda x: haiku.Linear(2, name="s")(x) + teacher.apply(of_teacher, x))(x)
+        return haiku.experimental.layer_stack(2, name="l")(lambda x: haiku.Linear(2, name="s")(x) + teacher.apply(of_teacher, x))(
+            x
+        )
 
     model, log = hooks.hooked(haiku.without_apply_rng(haiku.transform(stacked))), []
     params = model.init(jax.random.key(0), X)
@@ -206,7 +208,9 @@ def test_layers_that_haiku_stacks_have_the_paths_of_their_parameters():
         for _ in range(2):  # two without names of their own
             x = haiku.experimental.layer_stack(2)(layer)(x)
         x = Stacks(name="m")(x)
-        x = haiku.experimental.layer_stack(2, name="outer")(lambda x: haiku.experimental.layer_stack(2, name="inner")(layer)(x))(x)
+        x = haiku.experimental.layer_stack(2, name="outer")(lambda x: haiku.experimental.layer_stack(2, name="inner")(layer)(x))(
+            x
+        )
         return layer(x)
 
     model, log = hooks.hooked(haiku.without_apply_rng(haiku.transform(stacked))), []

@@ -102,7 +102,7 @@ class Registry(HookRegistry):
         return NUMBERS.of(self)
 
     def life(self) -> object:
-        """What lives as long as the hooked model does."""
+        """An object that lives as long as the hooked model does."""
         return self
 
     def changed(self) -> None:
@@ -182,7 +182,8 @@ class Registry(HookRegistry):
             definition: tells the definitions of a method apart, where a framework also tells of calls by `super`: these are part of the
                 method that makes them.
         """
-        name, key, running = call_name(at.path, method), (at, method), vars(self._running_methods)
+        name, key = call_name(at.path, method), (at, method)
+        running: dict[Any, object] = vars(self._running_methods)
         if running.get(key, definition) is not definition:
             return function(*args, **kwargs)
         if self.table(name):
