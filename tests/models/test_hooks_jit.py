@@ -392,3 +392,23 @@ def test_kernels_read_large_values_that_observers_get_from_memory(size, times):
         for got, each in zip(step(x, model), expected):
             np.testing.assert_allclose(got, each, rtol=1e-5)
     np.testing.assert_allclose(seen[1], [np.tanh(2 * x), 2 * np.tanh(2 * x)], rtol=1e-5)
+
+
+def test_an_argument_that_a_loop_writes_to_stays_one():
+    """A `jax.Ref`, which is neither an array nor a shape, beside a hook in a loop, for which the program is evaluated anew."""
+    model, seen = nnx.Linear(3, 3, rngs=nnx.Rngs(0)), []
+
+    @hooks.jit
+    def steps(model, count, x):
+        def body(x, _):
+            count[...] += 1
+            return model(x), None
+
+        return jax.lax.scan(body, x, None, length=2)[0]
+
+    count = jax.new_ref(jnp.zeros(()))
+    with hooks.register_forward_hook(model, lambda module, args, output: seen.append(output)):
+        out = steps(model, count, X)
+    np.testing.assert_allclose(out, model(model(X)), rtol=1e-5)
+    np.testing.assert_allclose(seen, [model(X), out], rtol=1e-5)
+    assert count[...] == 2

@@ -177,7 +177,7 @@ def _bind(values, bound, done, kept=False):
 
 
 def _alone(event, arrays):
-    """An event as the only one of its equation."""
+    """The events of an equation that holds this one alone."""
     return (BoundEvent(event, tuple(range(len(arrays)))),)
 
 
@@ -247,14 +247,15 @@ class CallbackBatch(Callbacks):
 
     @classmethod
     def of_call(cls, values: ValueKind, call: Callable[[], PyTree]) -> PyTree:
-        """The result of the outermost call of a Cell where jax traces a program, or a loop or transformation within, which depends on the
-        calls of hooks within, also of those that saw what no result depends on. Where the values are known, hooks are called at once."""
+        """Call a module; where jax records it, collect the hook calls within in one batch, on whose callback the result depends.
+
+        So a hook runs even if it saw a value that no result needs. Where values are known, hooks are called at once."""
         # In this order: to ask whether jax records is a step of the program.
         return cls.around(values, call) if STATE.delivery.begins_batch() and staged() else call()
 
     @classmethod
     def around(cls, values: ValueKind, call: Callable[[], PyTree]) -> PyTree:
-        """The same where it is known that a batch begins."""
+        """`of_call`, where it is known that a batch begins."""
         outer = STATE.delivery.batch
         with cls() as calls:
             if outer is not None:
@@ -316,7 +317,7 @@ class CallbackBatch(Callbacks):
         self._clear()
 
     def add_dependency(self, values: ValueKind, tree: PyTree) -> PyTree:
-        """Nested containers whose values depend on the calls."""
+        """The nested containers, with values that depend on the calls of this batch."""
         self.flush(kept=not values.find(tree)[2])
         return tree if self.done is None else _depend(values, tree, self.done)
 
@@ -326,8 +327,9 @@ class CallbackBatch(Callbacks):
 
 @contextlib.contextmanager
 def tie_calls_to(values: ValueKind, group: list[Any]) -> Iterator[None]:
-    """A context around the hooks of a node in its backward pass: values depend on the calls within, whatever else becomes of what
-    the calls were given. Their places in the list get new ones.
+    """A context around the hooks of a node in its backward pass: afterwards, the values in `group` depend on the hook calls within.
+
+    They are replaced in the list by values that XLA can't compute without the calls.
 
     Args:
         values (Values): says what a value is.
@@ -352,7 +354,7 @@ def tie_calls_to(values: ValueKind, group: list[Any]) -> Iterator[None]:
 
 
 def after_latest_call(values: ValueKind, tree: PyTree) -> PyTree:
-    """Nested containers whose values depend on the calls so far, where they may not be computed from what these were given."""
+    """The nested containers, with values that depend on the hook calls so far; for values that may not be computed from what hooks were given."""
     done = None if STATE.latest_call is None or STATE.delivery.outputs else STATE.latest_call()
     return tree if done is None or not _is_usable(done) else _depend(values, tree, done)
 
@@ -363,8 +365,8 @@ def _is_usable(value):
 
 
 def _depend(values, tree, done):
-    """Nested containers whose traced values are there, as are their gradients, only when the callback has returned; constants
-    where there is nothing else."""
+    """The nested containers, with traced values that wait for the callback, as do their gradients; constants wait only if no value
+    is traced."""
     leaves, treedef, at = values.find(tree)
     arrays = [values.raw(leaves[i]) for i in at]
     constant = not any(map(is_tracer, arrays))

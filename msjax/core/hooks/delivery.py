@@ -84,7 +84,7 @@ class Delivery:
         raise NotImplementedError
 
     def after(self, values: ValueKind, tree: PyTree) -> PyTree:
-        """Nested containers whose values depend on the calls so far, where they may not be computed from what these were given."""
+        """The nested containers, with values that depend on the hook calls so far; for values that may not be computed from what hooks were given."""
         return tree
 
     def observe(
@@ -119,11 +119,11 @@ class Delivery:
         return False
 
     def before_loop(self, values: ValueKind, tree: PyTree) -> PyTree:
-        """Nested containers for a loop or transformation of jax, such that the calls within it come after those before it."""
+        """The inputs of a loop or transformation of jax, made to wait for the hook calls before it, so that those within come later."""
         return tree
 
     def settle(self) -> None:
-        """Before code that is to run after the hooks so far."""
+        """Wait for the hook calls so far; called before code that must run after them."""
 
 
 class _Now(Delivery):

@@ -116,7 +116,7 @@ class Event:
         return self.place.text(self.hook().fn) if self.observes else self.place.kind
 
     def call(self, fn: Callable[..., Any], given: Sequence[Any]) -> None:
-        """Call a hook that stands there with its arguments; an exception of a user's hook gets a note that names it."""
+        """Call the hook of this place; an exception of a user's hook gets a note that names the hook."""
         try:
             result = fn(*given)
         except Exception as error:
@@ -128,8 +128,9 @@ class Event:
 
 
 class Standing:
-    """Calls the events of one run, each with the hook that is there by then: all observers of one call of a module are looked up when the first of
-    them comes, since one may remove itself.
+    """Runs the events of one run, each with the hook that its slot has then.
+
+    All observers of one call of a module are looked up when the first of them runs, since a hook may remove itself.
 
     Args:
         events: in the order in which they come.
@@ -148,7 +149,7 @@ class Standing:
 
 
 def in_lists(events: Iterable[Event]) -> list[list[Event]]:
-    """The events, in which observers of one call of a module stand together."""
+    """The events in lists: one for all observers of a call of a module, and one for each other event."""
     lists: list[list[Event]] = []
     for event in events:
         if lists and event.slot is not None and event.slot.follows:
@@ -204,7 +205,7 @@ class Template:
             self._add(tree, values, weakly)
 
     def taken(self) -> list[Any]:
-        """The arrays for the holes, which the template no longer holds."""
+        """Take the arrays for the holes out of the template."""
         arrays, self.arrays = self.arrays, []
         return arrays
 

@@ -83,7 +83,7 @@ class ValueKind:
         return replaces_nothing(result)
 
     def find(self, tree: Any) -> tuple[list[Any], Any, list[int]]:
-        """(leaves, treedef, the numbers of the leaves that are values)."""
+        """(leaves, treedef, indices of the leaves that are values)."""
         leaves, treedef = jax.tree.flatten(tree, is_leaf=self.is_leaf)
         return leaves, treedef, [i for i, leaf in enumerate(leaves) if self.is_value(leaf)]
 
@@ -99,7 +99,7 @@ class ValueKind:
         return any(map(is_tracer, jax.tree.leaves((args, kwargs), is_leaf=self.is_leaf)))
 
     def depending(self, array: Any, value: Any) -> Any:
-        """A value of an array, in the place of another one that has the same gradient."""
+        """The value, computed by `array` instead; its gradient is that of `value`."""
         return array
 
 
@@ -159,7 +159,7 @@ class HookPlace(NamedTuple):
         return f"the {self.kind} {callable_name(fn)}{of}"
 
     def sentence(self, fn: Callable[..., Any]) -> str:
-        """The same at the beginning of a sentence."""
+        """`text` with a capital, to begin a sentence."""
         return f"T{self.text(fn)[1:]}"
 
     def note(self, error: Exception, fn: Callable[..., Any]) -> None:
@@ -325,7 +325,7 @@ class HookSettings:
         self.queue_bytes: int = 256 << 20
 
     def follow(self, **rules: bool) -> None:
-        """Have calls from now on follow `Rules` with these attributes."""
+        """Change these attributes of the `Rules` for all later hook calls."""
         self.rules = Rules(**rules)
 
 

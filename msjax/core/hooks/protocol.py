@@ -23,7 +23,7 @@ from msjax.core.hooks.values import ARRAYS, ModuleSubject, Values
 
 
 class Frame:
-    """What hooks stand around that get nothing but values: the gradient of a Tensor, of an operator or of a function.
+    """The place of hooks that get values only: those on the gradient of a Tensor, an operator or a function.
 
     Args:
         values (Values): says what a value is.

@@ -118,16 +118,16 @@ def _jit(interpreter, step, ins, index, probes):
 
 
 class Once:
-    """The values of places that leave an equation, each only once: several places may have the same one."""
+    """Removes duplicates among the values that leave an equation: several places may share one."""
 
     def packed(self, got: Sequence[Sequence[Any]]) -> list[Any]:
-        """The values of a list of lists of them, each once."""
+        """The distinct values in a list of lists."""
         number = {}
         self.numbers = [[number.setdefault(id(v), len(number)) for v in values] for values in got]
         return list({id(v): v for values in got for v in values}.values())
 
     def unpacked(self, values: Sequence[Any]) -> list[list[Any]]:
-        """The list of lists that was packed, of these values."""
+        """The list of lists that `packed` was given, from its distinct values."""
         return [[values[n] for n in numbers] for numbers in self.numbers]
 
 

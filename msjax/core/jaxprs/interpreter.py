@@ -79,7 +79,7 @@ class Interpreter:
         return jnp.int32(0)
 
     def kept_of_step(self, block: Block, kept: list[Any], got: Sequence[Sequence[Any]], counter: JaxArray) -> list[Any]:
-        """What is kept of a while_loop after a step: of each place, its last value and how often it was passed, or those of the first steps.
+        """Update what is kept of a while_loop: each place's last value and count, or with `max_steps` its values in the first steps.
 
         Args:
             block: the body that ran; or the condition, which has no places.
@@ -105,7 +105,7 @@ class Interpreter:
         return self._at_place(step, values, index, probes)
 
     def _at_place(self, step, values, index, probes):
-        """(the values of a place that the program goes on with, those that leave it)"""
+        """(the place's values after edits, with which the program goes on; its outputs: the measured values)."""
         eqn, found = step.eqn, step.found
         if found.edits:
             axes = eqn.params["batched"] if eqn.primitive is place_p else ((),) * len(values)

@@ -392,41 +392,56 @@ class Observing:
 
     Args:
         closed: its jaxpr.
+        axes: (name, size) of the axes that its collectives run over.
 
     Attributes:
-        run: a function of its inputs that returns (its outputs, the values of the events).
-        events: what happens after a run: Happens, Loop and FromCallbacks objects, which name the values by their numbers. Known when
-            `run` has been traced.
+        events: what happens after a run: Happens, Loop and FromCallbacks objects, which name the values by their numbers.
+        order: for each output of the program, and behind them for each value of the events, its number among what `compute` returns and behind
+            that the inputs `passed`. The same value is there once.
+        passed: the numbers of the inputs that the program, or one of its events, hands out as they are.
     """
 
-    def __init__(self, closed: jex.ClosedJaxpr):
-        self.closed = closed
+    def __init__(self, closed: jex.ClosedJaxpr, axes: Sequence[tuple[str, int]] = ()):
         self.events: list[Any] = []
-        inner = any(any(_events_in(each.eqns)) for eqn in closed.jaxpr.eqns for each in jax_slots.inner_jaxprs(eqn.params))
-        self.run: Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] = self._interpreted if inner else self._flat()
+        self._own = len(closed.jaxpr.outvars)
+        if any(any(_events_in(each.eqns)) for eqn in closed.jaxpr.eqns for each in jax_slots.inner_jaxprs(eqn.params)):
+            closed, eqns, outvars = self._interpreted(closed, axes)
+        else:
+            eqns, outvars = self._flat(closed.jaxpr)
+        many = len(eqns) >= _MANY and not any(map(_is_replaced, eqns))
+        if many:
+            eqns, outvars = _without_repetitions(eqns, outvars)
+        invars = closed.jaxpr.invars
+        numbers = {id(v): i for i, v in enumerate(invars)}
+        leaving = list({id(v): v for v in outvars if id(v) not in numbers}.values())
+        self.passed: list[int] = list(dict.fromkeys(numbers[id(v)] for v in outvars if id(v) in numbers))
+        at = {id(v): n for n, v in enumerate([*leaving, *map(invars.__getitem__, self.passed)])}
+        self.order: list[int] = [at[id(v)] for v in outvars]
+        flat = jex.ClosedJaxpr(jax_slots.jaxpr_of([*closed.jaxpr.constvars, *invars], leaving, eqns, "program"), ())
+        self._consts = closed.consts
+        self._fn = jax_slots.inlined(flat) if many else jex.jaxpr_as_fun(flat)
 
-    def outputs_that_are_inputs(self) -> set[int]:
-        """The numbers of the inputs that the program, or one of its events, hands out as they are."""
-        jaxpr = self.closed.jaxpr
-        out = {*map(id, jaxpr.outvars)}
-        for eqn in jaxpr.eqns:
-            if eqn.primitive is hook_p:
-                out.update(map(id, eqn.invars))
-        return {i for i, v in enumerate(jaxpr.invars) if id(v) in out}
+    def compute(self, inputs: Sequence[Any]) -> list[Any]:
+        """What the program computes for its outputs and the values of its events."""
+        return list(self._fn(*self._consts, *inputs))
 
-    def after_run(self, order: Sequence[int], result: Template, holes: int) -> AfterRun:
-        """What happens after a run, as a function of the outputs that returns a result.
+    def run(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """(the outputs of the program, the values of the events)."""
+        found = [*self.compute(inputs), *map(inputs.__getitem__, self.passed)]
+        every = [found[n] for n in self.order]
+        return every[: self._own], every[self._own :]
+
+    def after_run(self, result: Template, holes: int) -> AfterRun:
+        """What happens after a run, as a function of what `compute` returns and the inputs `passed`, that returns a result.
 
         Args:
-            order: where the program's outputs, and behind them the values of the events, are among those that the function gets.
             result (Template): the result, whose values are the first `holes` of the program's own outputs.
         """
-        own = len(self.closed.jaxpr.outvars)
-        return AfterRun(self.events, result, order[:holes], order[own:])
+        return AfterRun(self.events, result, self.order[:holes], self.order[self._own :])
 
-    def _flat(self):
-        """All events are at the program's own level: their values become results of its jaxpr."""
-        jaxpr, eqns, numbers, more = self.closed.jaxpr, [], {}, []
+    def _flat(self, jaxpr):
+        """(equations, results) of a program all of whose events are at its own level."""
+        eqns, numbers, more = [], {}, []
         for eqn in jaxpr.eqns:
             if eqn.primitive is not hook_p:
                 eqns.append(eqn)
@@ -438,25 +453,18 @@ class Observing:
                     if values[-1] == len(more):
                         more.append(v)
                 self.events.append(Happens(bound.event, tuple(values), None, bound.lanes))
-        many, outvars = len(eqns) >= _MANY and not any(map(_is_replaced, eqns)), [*jaxpr.outvars, *more]
-        eqns, outvars = _from_memory(eqns, outvars, more)
-        if many:
-            eqns, outvars = _without_repetitions(eqns, outvars)
-        flat = jax_slots.jaxpr_of([*jaxpr.constvars, *jaxpr.invars], outvars, eqns, "program")
-        closed, consts = jex.ClosedJaxpr(flat, ()), self.closed.consts
-        fn = jax_slots.inlined(closed) if many else jex.jaxpr_as_fun(closed)
-        n = len(jaxpr.outvars)
+        return _from_memory(eqns, [*jaxpr.outvars, *more], more)
 
-        def run(inputs):
-            outs = fn(*consts, *inputs)
-            return list(outs[:n]), list(outs[n:])
+    def _interpreted(self, closed, axes):
+        """(jaxpr, its equations, its results) of a program with events in loops and the like, evaluated anew."""
 
-        return run
+        def run(*inputs):
+            block = _EventPlanner().block(closed)
+            outs, got = _EventInterpreter().run(block, inputs)
+            once = Once()
+            values = once.packed(got)
+            self.events = _events(block, once.numbers)
+            return [*outs, *values]
 
-    def _interpreted(self, inputs):
-        block = _EventPlanner().block(self.closed)
-        outs, got = _EventInterpreter().run(block, inputs)
-        once = Once()
-        values = once.packed(got)
-        self.events = _events(block, once.numbers)
-        return outs, values
+        made = jax.make_jaxpr(run, axis_env=list(axes))(*closed.in_avals)
+        return made, made.jaxpr.eqns, made.jaxpr.outvars

@@ -17,7 +17,7 @@ def objects_among(given: Any) -> Any:
 
 
 def with_written(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function on copies of its arguments; it returns (its result, what `Objects.write` takes, or None)."""
+    """A function that returns (the result of `fn`, its writes to nnx objects among the arguments, as `Objects.write` takes them, or None)."""
 
     def call(*args, **kwargs):
         objects = objects_among((args, kwargs))

@@ -155,7 +155,7 @@ class _ObservedStage:
 
 
 def _called(program, kind, args, kwargs, observed=True):
-    """What a program returns, without what it hands out for observers, if they are observed, who are called when it has run."""
+    """Run a program and return its result; with `observed`, its further outputs go to the observers, who are called after the run."""
     if kind == "equinox":
         args, kwargs = split((args, kwargs))
     out = program(*args, **kwargs)

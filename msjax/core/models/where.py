@@ -100,7 +100,7 @@ def names_of(at: Any, name: str, who: str) -> tuple[str, ...]:
 
 
 def where_key(where: Any) -> Hashable:
-    """Equal for what selects the same modules of every model; functions are told apart by identity."""
+    """A hashable key: equal for values of `where` that select the same modules of every model; functions count by identity."""
     if isinstance(where, (list, tuple, set, frozenset)):
         return tuple([where_key(one) for one in where])
     return where if isinstance(where, (str, type)) else identity(where)

@@ -111,7 +111,7 @@ class Graph:
 
 
 class Senders:
-    """What modules, or heads, have added to values of the residual stream, while a tape goes on."""
+    """Finds what modules, or heads, have added to a value of the residual stream, while the tape is still running."""
 
     def __init__(self, heads: bool):
         self._heads = heads
@@ -219,7 +219,7 @@ def scores(
 def kept_only(
     kept: jax.Array, senders: Sequence[str], readers: Sequence[str], reference: dict[str, Any], heads: bool
 ) -> Callable[..., Any]:
-    """A function ``read`` for `Graph.again`: what a reader gets if edges that aren't kept carry the parts of a reference."""
+    """The ``read`` of `Graph.again` that puts a reference's parts on all edges that aren't kept."""
     now = Senders(heads)
 
     def read(reader, node, tape):

@@ -152,7 +152,7 @@ def _is_linear(node, at):
 
 
 def _with_input(node, i):
-    """The function of one input of an equation that is linear in it: what else a sum adds counts as zero."""
+    """The linear function of an equation's input number i; the other terms of a sum are set to zero."""
     others = [n.value for n in node.ins]
     if node.made in _SUMS:
         first = 1 if node.made == "select_n" else 0

@@ -20,7 +20,7 @@ from msjax.core.study.tape import Node, Tape
 
 
 class TapeOptions(CaptureOptions):
-    """What a tape is made for: `work` gets the model's program, where a capture would return values of its places.
+    """Capture options that run `work` on the model's program instead of returning values of places.
 
     Attributes:
         work: ``work(program)``, whose result is that of the run.
@@ -64,7 +64,7 @@ class OnTape:
 
 
 class _NoPlaces(CaptureOptions):
-    """What is asked for where only the model's result counts."""
+    """Capture options without places: the run returns the model's result alone."""
 
     def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
         def run(*args, **kwargs):
@@ -79,7 +79,7 @@ class _NoPlaces(CaptureOptions):
 
 
 def result_of(pure: Any, state: Any, call: Call) -> Any:
-    """What a model, as `run_kept` gives it, returns."""
+    """Run a model, as `run_kept` gives it, and return its result."""
     return pure.run(state, _NoPlaces(Patterns([]), Edits(), False, None, jnp.sum, None), *call)[0]
 
 

@@ -86,7 +86,7 @@ class Check:
         return greatest >= _infinite(np.dtype(dtype)) + (self.on == "nan")
 
     def raised(self, measured: jax.Array) -> jax.Array:
-        """Whether one of the arrays is wrong of which these numbers, all of one dtype, were measured."""
+        """Whether any of the arrays that were measured is wrong; the numbers have one dtype."""
         if measured.dtype == bool:
             return measured.any()
         return self._beyond(measured, f"float{8 * measured.dtype.itemsize}").any()

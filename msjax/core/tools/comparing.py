@@ -125,19 +125,19 @@ def _first_own_error(model, call, in_a, calls, tolerance):
 
 
 def _precision(recorded):
-    """How well values agree that the coarsest of a record's types has gone into."""
+    """The tolerance for the coarsest dtype among a record's activations and parameters."""
     names = [name for name in recorded.arrays if name.partition("/")[0] in ("activation", "parameter")]
     return max((_of_type(recorded, name) for name in names), default=0.0)
 
 
 def _of_type(recorded, name):
-    """How well values of an array's own type agree."""
+    """The tolerance for an array's own dtype."""
     array = recorded.arrays.get(name)
     return 0.0 if array is None else _TOLERANCE.get(recorded.types.get(name, str(array.dtype)), 0.0)
 
 
 def _held(name, kind, classes):
-    """The class of the cell whose output an array is, or that holds it."""
+    """The class of the cell that an array belongs to: as its output or gradient, or as its parameter."""
     if name is None:
         return None
     if kind in ("activation", "gradient"):

@@ -33,7 +33,7 @@ class Standing:
 
 
 def standing(model: Any, key: Hashable, make: Callable[[], T], user: Any) -> T:
-    """What `make` gives for a model and a key, made once as long as the model lives, unless a block uses it already.
+    """The `Standing` of a model and a key: made by `make` once in the model's life; a second one while a block uses the first.
 
     Args:
         model: a Cell, an nnx module, or what `hooks.hooked` made, whose copies share it.

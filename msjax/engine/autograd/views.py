@@ -35,7 +35,7 @@ from msjax.engine.autograd.op import Op, apply
 
 
 def each(steps: Iterable[Any], arrays: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...]]]:
-    """Each step with its operands, of those of all."""
+    """(step, its operands) for each step, from the operands of all steps in a row."""
     arrays = iter(arrays)
     return [(step, tuple(itertools.islice(arrays, step.count))) for step in steps]
 
@@ -47,12 +47,12 @@ def type_of(root: Any) -> np.dtype[Any]:
 
 
 def memory(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An array without memory: only its strides are looked at."""
+    """An array that stands for a root's memory; it allocates nothing, and only its strides are read."""
     return as_strided(np.zeros(1, dtype), shape, [step * dtype.itemsize for step in contiguous_strides(shape)], writeable=False)
 
 
 def walked(x: Any, steps: Iterable[Any]) -> Any:
-    """What steps make of an array; None if a reshape among them would copy."""
+    """Apply the steps to an array; None if a reshape among them would copy."""
     for step, operands in steps:
         if step.rule.layout is None:
             try:
@@ -67,7 +67,7 @@ def walked(x: Any, steps: Iterable[Any]) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def laid(shape: tuple[int, ...], dtype: np.dtype[Any], steps: Any) -> tuple[Any, Any] | None:
-    """(shape, strides) of a view, wherever its slices begin; None if it is none."""
+    """(shape, strides in bytes) of a view, whatever its slices' starts; None if a step would copy."""
     x = walked(memory(shape, dtype), [(step, (None,) * step.count) for step in steps])
     return None if x is None else (x.shape, x.strides)
 
@@ -344,7 +344,7 @@ def pick(base: Tensor, out: Tensor, rule: Rule, operands: tuple[Any, ...], stati
 
 
 def is_shared(tensor: Tensor) -> bool:
-    """Whether what is written to items of a Tensor has to be written elsewhere."""
+    """Whether a write to items of this Tensor must also reach another Tensor: its root, or the one it was picked from."""
     own = tensor.__dict__
     return "_view" in own or "_picked" in own
 

@@ -32,7 +32,7 @@ from msjax.core.door import STATE, CallsAsOutputs, Observing, Template
 from msjax.engine.autograd.memory import Held
 from msjax.engine.autograd.recording import GradientScope, TracedTape, wait_for
 from msjax.engine.compile.environment import Snapshot
-from msjax.engine.compile.program import VALUE, Layout, Program, SignatureChanged, aliases, is_input, raw, results
+from msjax.engine.compile.program import VALUE, Program, SignatureChanged, aliases, is_input, raw, results
 from msjax.engine.compile.trace import NeedsPyNative, Trace
 from msjax.engine.processes.groups import PROCESSES
 from msjax.engine.programs.compiler_options import compile_program, worth_donating
@@ -268,11 +268,11 @@ class _TraceOfBody:
             )
 
     def program(self, body):
-        trace, layout = self.trace, Layout()
+        trace = self.trace
         for rewrite in trace.rewrites:
             with CallsAsOutputs():
                 self.jaxpr = rewrite(self.jaxpr)
-        observing = Observing(self.jaxpr)
+        observing = Observing(self.jaxpr, PROCESSES.axes())
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
         settings: list[object] = []
 
@@ -286,35 +286,34 @@ class _TraceOfBody:
                 if settings and settings[0] is not now:
                     raise SignatureChanged
                 settings[:] = [now]
-            outs, observed = observing.run(values)
-            return layout.leaving(values, [*outs, *observed])
+            return observing.compute(values)
 
         program.__name__ = body.name.replace(" ", "_").replace(".", "_") or "program"
         # A run that is rejected has to leave the earlier values where they are; an input that is an output has to stay, too.
         # What is computed again writes nothing.
         written, donated = () if trace.may_be_rejected or body.again else {id(variable) for variable, _ in self.writes}, ()
         if written:
-            kept = observing.outputs_that_are_inputs()
-            replaced = [i for i, v in enumerate(self.variables) if id(v) in written and i not in kept]
+            replaced = [i for i, v in enumerate(self.variables) if id(v) in written and i not in observing.passed]
             donated = worth_donating(self.jaxpr.jaxpr, replaced)
+        order = observing.order
         return Program(
             variables=self.variables,
-            writes=self.writes,
-            written_arguments=self.written_arguments,
-            attributes=self.attributes,
-            after=lambda: observing.after_run(layout.order, self.result, self.holes),
+            writes=[(variable, order[n]) for variable, n in self.writes],
+            written_arguments=[(i, order[n]) for i, n in self.written_arguments],
+            attributes=[(cell, name, tensor, order[n]) for cell, name, tensor, n in self.attributes],
+            finish=observing.after_run(self.result, self.holes),
             arguments=self.treedef,
             inputs=None if self.treedef is None else self.inputs,
             aliases=self.aliases,
             jitted=self._jitted(program, donated),
-            layout=layout,
+            passed=observing.passed,
             donated=donated,
             stops_gradients=not self.carries,
             may_be_rejected=trace.may_be_rejected,
             uses_callbacks=trace.uses_callbacks,
             draws=trace.draws,
             tape=self.tape,
-            kept=self.kept,
+            kept=[order[n] for n in self.kept],
             wanted=self.wanted,
         )
 

@@ -46,7 +46,7 @@ _BEFORE = frozenset(("__init__", "__new__", "__init_subclass__"))
 
 
 class ClassNames(NamedTuple):
-    """What the instances of a class may read in it.
+    """Names that code of a class's instances may look up in the class.
 
     Attributes:
         libraries: of a class of cells, the names in the code of methods that a library has written, which reads attributes of the class's own
@@ -73,7 +73,7 @@ def _is_namespace(module, name):
 
 
 def holds_user_data(cls: type) -> bool:
-    """Whether what the instances of a class hold is the user's."""
+    """Whether instances of a class hold the user's data, not a library's."""
     return _is_namespace(cls.__module__, cls.__qualname__)
 
 
@@ -142,7 +142,7 @@ def names_of_class(cls: type) -> ClassNames:
 
 
 def is_plain(cls: type) -> bool:
-    """Whether the instances of a class hold attributes alone, which nobody reads but by their names."""
+    """Whether instances of a class are plain namespaces: read by attribute name only."""
     if cls is types.SimpleNamespace:
         return True
     own = all(owner is object or not is_library(owner.__module__) for owner in cls.__mro__)
@@ -176,7 +176,7 @@ BY_COMPUTED_NAMES = frozenset(
 
 
 def always_read(cell: CellBase, attributes: dict[str, Any], libraries: Collection[str]) -> dict[str, Any]:
-    """Those attributes of a cell that are read by other code than the user's.
+    """The attributes of a cell that code of msjax or of a library reads.
 
     Args:
         libraries: the names that methods use which a library has written for the cell's class.

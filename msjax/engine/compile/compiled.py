@@ -176,7 +176,7 @@ class Compiled:
         return program, leaves
 
     def with_tape(self, program: Program, edges: Sequence[Any], leaves: Sequence[Any]) -> Program:
-        """The program that serves a call as this one does, and returns what a gradient of its inputs needs.
+        """This program with one more output: what a gradient of its inputs needs.
 
         Args:
             edges: of its variables and the Tensors among the arguments, None for those whose gradients are not wanted.
@@ -218,7 +218,7 @@ class Compiled:
         return found
 
     def _recorded(self, key, leaves, treedef, variables):
-        """(the key of the program that serves a gradient of its inputs, what is traced for it); the same key and None where none is recorded."""
+        """(key, Body) of the program that also returns what a gradient needs; (the same key, None) where no gradient is recorded."""
         n, root = len(variables), STATE.scope.root
         edges, base = place_on_tape([*variables, *(leaves if treedef is None else tensors_among(leaves))])
         if base is None:
@@ -415,7 +415,7 @@ class CallNode(Node):
             compiled.tell(back)
         else:
             try:
-                outs = back.outputs([*map(VALUE, back.variables), *values])  # the first run makes `finish`
+                outs = back.outputs([*map(VALUE, back.variables), *values])
                 result = back.finish(outs)
             except RunRejected as rejected:
                 result = rejected.again(in_pynative_mode)
@@ -446,7 +446,7 @@ class CallNode(Node):
 
 
 def _go_back(program, values, given):
-    """The gradients that come back over the tape, zeros where none arrives; None for what has none."""
+    """Run a program's tape backward; zeros where no gradient arrives, None for inputs whose gradient isn't wanted."""
     n = len(program.kept)
     tape, rest = program.tape, iter(values[n:])
     with LOCK, Held(program.variables):  # a node may keep a variable

@@ -153,7 +153,7 @@ class Variable(Guard):
 
 
 def log_key(container: Any) -> Hashable:
-    """What is seen of a list or deque that running the program makes longer: its identity; what it holds makes no difference."""
+    """The key of a list or deque that the program only appends to: its identity, whatever it holds."""
     return "log", id(container)
 
 
@@ -176,7 +176,7 @@ class Name(Guard):
     value: Any
 
     def check(self) -> Check:
-        """It holds if the same object stands there."""
+        """The check holds if the name still has the same object."""
         return self.read, self.owner, self.name, self.value
 
     def put_back(self) -> None:
@@ -243,8 +243,8 @@ class Contents(Guard):
     held: Any = field(default=None, init=False, repr=False)
 
     def check(self) -> Check:
-        """Note what it holds now. It holds if the items are the same objects in the same order; of a set, if it is equal, and of an array,
-        its bytes."""
+        """Note the present items. The check holds if they are the same objects in the same order; for a set, if it is equal; for an array,
+        if its bytes are."""
         container = self.container
         if isinstance(container, ARRAYS):
             same, self.held = _same_bytes, bytes_of(container)
@@ -280,13 +280,13 @@ class ReadAttributes(Contents):
         self.seen = (self.seen, *now, outline(now.values()))
 
     def check(self) -> Check:
-        """It holds if those attributes are the same objects."""
+        """The check holds if those attributes are the same objects."""
         return _same_read, self.container, self.held, True
 
 
 @dataclass(eq=False, slots=True)
 class FoundBefore(Guard):
-    """A container that was found before: that it is the same one makes a difference to code that changes it.
+    """A second way to a container that was found before: code that changes it depends on their being one object.
 
     Attributes:
         first: the guard where it was found first. `seen` is None: the key names the place of that.
@@ -349,7 +349,7 @@ class Guards:
         self.checks: list[Check] = checks + self._content_checks
 
     def hold(self, contents_alone: bool = False) -> bool:
-        """True if names stand for the same objects, unless that is left out, and containers hold the same."""
+        """Whether containers hold the same and, unless `contents_alone`, names stand for the same objects."""
         for read, a, b, seen in self._content_checks if contents_alone else self.checks:
             if read(a, b) is not seen:
                 return False
@@ -364,7 +364,7 @@ class Guards:
         return {id(guard.container): guard.container for guard in self.contents if guard.has_grown()}
 
     def key_with_logs(self, logs: Collection[int]) -> tuple[Any, ...]:
-        """The key that ignores append-only containers, as it would be if they had been known to be logs.
+        """The key as it would be if these containers had been known to be logs, whose contents don't count.
 
         Args:
             logs: their ids.

@@ -104,32 +104,6 @@ class SignatureChanged(Exception):
     """A program was called with variables of other shapes or dtypes, or under other settings of jax, than it was made for."""
 
 
-class Layout:
-    """Where the values that a program computes are among its outputs; known when the program has been traced.
-
-    Attributes:
-        order: for each value, its number among the outputs. The same value is one output.
-        sources: the numbers of the inputs that stand at the end of the outputs: what goes out just as it came in need not pass through
-            the program.
-    """
-
-    def __init__(self):
-        self.order: list[int] = []
-        self.sources: list[int] = []
-
-    def leaving(self, inputs: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
-        """The values that pass through the program, while it is traced."""
-        came, leaving, sources = {id(v): i for i, v in enumerate(inputs)}, {}, {}
-        for value in outs:
-            if id(value) in came:
-                sources.setdefault(came[id(value)], len(sources))
-            else:
-                leaving.setdefault(id(value), (len(leaving), value))
-        self.order = [len(leaving) + sources[came[id(value)]] if id(value) in came else leaving[id(value)][0] for value in outs]
-        self.sources = list(sources)
-        return [value for _, value in leaving.values()]
-
-
 @dataclass(eq=False)
 class Program:
     """One executable.
@@ -139,15 +113,14 @@ class Program:
         writes: (Tensor, number of the output) pairs.
         written_arguments: (number of the leaf, number of the output) of arguments that it writes in place.
         attributes: (cell, name, Tensor, number of the output) of Tensors that it makes attributes of cells.
-        after: makes the `AfterRun`: what happens after each run; it returns the result. Called after the first run.
         arguments: how the leaves of its arguments fit together; None for plain Tensors.
         inputs: the numbers of the leaves that it takes; None for plain Tensors.
         aliases: which leaves it took for one object; see `aliases`.
         donated: the numbers of the variables whose memory it may write the new values into.
-        finish: what happens after each run, as a function of the outputs that returns the result; None before the first run.
+        finish: what happens after each run, as a function of the outputs that returns the result.
         observes: whether it calls observers.
-        layout: where its values are among its outputs. `writes`, `written_arguments` and `attributes` have the numbers of values
-            until the first run, then those of outputs.
+        passed: the numbers of the inputs that stand behind what it computes, as its last outputs: what goes out just as it came in need not
+            pass through the executable.
         stops_gradients: True if some of its results may carry no gradient, because of `ops.stop_gradient` or as integers.
         trains: True if it writes Parameters that require a gradient: a step of training.
         may_be_rejected: True if an event may raise `RunRejected`: what was written gets its earlier value then.
@@ -171,12 +144,12 @@ class Program:
     writes: list[Any]
     written_arguments: list[Any]
     attributes: list[Any]
-    after: Callable[[], AfterRun] | None
+    finish: AfterRun
     arguments: Sequence[Any]
     inputs: Sequence[int] | None
     aliases: tuple
     jitted: Callable[..., Any]
-    layout: Layout
+    passed: Sequence[int]
     donated: tuple[Any, ...]
     stops_gradients: bool
     may_be_rejected: bool
@@ -192,8 +165,8 @@ class Program:
         self.by_identity = bool(self.written_arguments or self.aliases)
         self._written = {id(v) for v, _ in self.writes}
         self.writes_memory: bool = bool(self.writes or self.written_arguments)
-        self.finish: Any = None
-        self.observes = False
+        self.observes: bool = self.finish.observes
+        self._has_run = False
         self.derived: dict[Any, Any] = {}
         self.of: Program | None = None
         # Otherwise, only the tape says which results carry a gradient, or a second run would do something again.
@@ -224,7 +197,7 @@ class Program:
         """
         if not self.may_be_rejected:
             outs = self._compute(leaves, node)
-            return self.finish(outs)  # which the first run has made
+            return self.finish(outs)
         written = [*[tensor for tensor, _ in self.writes], *[leaves[i] for i, _ in self.written_arguments]]
         before = [(tensor, tensor._value) for tensor in written]
         try:
@@ -239,16 +212,6 @@ class Program:
         """What the nodes of its tape keep, of a run on these values of its variables that writes nothing and has no events."""
         outs = self.outputs([*values, *self._given(leaves)])
         return [outs[i] for i in self.kept]
-
-    def _settle(self):
-        """After the first run: what has numbers of values gets those of outputs."""
-        order = self.layout.order
-        self.writes = [(v, order[i]) for v, i in self.writes]
-        self.written_arguments = [(leaf, order[i]) for leaf, i in self.written_arguments]
-        self.attributes = [(cell, name, tensor, order[i]) for cell, name, tensor, i in self.attributes]
-        self.kept = [order[i] for i in self.kept]
-        after, self.after = self.after(), None  # pyright: ignore[reportOptionalCall]
-        self.finish, self.observes = after, after.observes
 
     def _compute(self, leaves, node):
         with LOCK:
@@ -284,12 +247,11 @@ class Program:
         for i in self.generators:
             if getattr(values[i], "committed", False):
                 values[i] = beside(values[i], [v for k, v in enumerate(values) if k not in self.generators])
-        if self.finish is None:
+        if self._has_run:
+            outs = self.jitted(*values)
+        else:
             name = getattr(self.jitted, "__name__", "program")
             with PROGRESS.of(name), JAX_CACHE.telling(name):
                 outs = self.jitted(*values)
-            self._settle()
-        else:
-            outs = self.jitted(*values)
-        # Outputs that are inputs are not handed through the program.
-        return [*outs, *map(values.__getitem__, self.layout.sources)] if self.layout.sources else outs
+            self._has_run = True
+        return [*outs, *map(values.__getitem__, self.passed)] if self.passed else outs

@@ -218,7 +218,7 @@ class Walk:
         self._besides(value, depth)
 
     def _besides(self, value, depth):
-        """Look at what an instance of the user's own class of containers holds besides its items."""
+        """Visit the attributes of a container whose class is the user's; its items are visited elsewhere."""
         if not is_library(type(value).__module__) and (id(value), None) not in self._visited:
             self._visited[id(value), None] = None
             self._attributes(value, depth)
@@ -396,7 +396,7 @@ class Walk:
                     self._users_names.update(names_read_in(method.__code__))
 
     def _told_by_nobody(self, cls, name, depth):
-        """What is looked up in the user's classes that don't tell when an attribute changes."""
+        """Guard a name in the user's classes that don't count changes of attributes."""
         hidden = False
         for owner in self._names_of(cls).silent:
             if (name in vars(owner) or not hidden) and (id(owner), name) not in self._visited:

@@ -136,7 +136,7 @@ class PendingProgram:
         return out
 
     def _call_stored(self, fn, stored_as, values):
-        """(the result of the program from disk,), which is put into the cache; None if there is none, or whatever goes wrong with it."""
+        """Run the program from disk, put it into the cache and return (its result,); None if there is none or it fails."""
         loaded = STORE.load(stored_as, values, fn)
         if loaded is None:
             return None

@@ -19,8 +19,8 @@ def usable_cores() -> float:
 
 @functools.cache
 def has_core_for_threads() -> bool:
-    """Whether there is most of a core beside the one that the program takes: on a single one, a thread would only slow it down.
+    """Whether this process may use a second core, at least most of it: on one core, a compiling thread would only slow the program down.
 
-    Whether other processes use it makes no difference: beside them, too, a first step is over earlier by the clock, for as much of the processor.
+    Load of other processes doesn't count: beside them, too, the thread ends a first step earlier and takes no more processor time.
     """
     return usable_cores() >= 1.5

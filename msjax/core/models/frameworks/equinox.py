@@ -42,7 +42,7 @@ class _OfModules(Registry):
     _life: weakref.ref[_Life] | None = None
 
     def new_number(self):
-        """That of the latest life: jax may keep the registry when the model is gone."""
+        """The number of the latest life: jax may keep the registry after the model is gone."""
         return 0
 
     def life(self):
@@ -62,7 +62,7 @@ class _OfModules(Registry):
         return None if self._life is None or self._life() is None else super().key
 
     def held(self):
-        """Strongly: all that stands for a model that is a pytree are its modules."""
+        """A strong reference: nothing but its modules keeps the registry of a model that is a pytree."""
         return lambda: self
 
     def function(self, model):
@@ -97,7 +97,7 @@ class _OfModules(Registry):
 
 
 def _gone(registry):
-    """What jax compiles from now on doesn't depend on the hooks of a model that is gone."""
+    """Take the hooks of a model that is gone out of jax's cache key."""
     if (there := registry()) is not None:
         there.changed()
 

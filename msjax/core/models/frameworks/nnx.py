@@ -207,7 +207,7 @@ _REGISTRIES: weakref.WeakValueDictionary[Any, ModuleHooks] = weakref.WeakValueDi
 
 
 def hooked_in(model: nnx.Module) -> Any:
-    """What lives as long as the first module with hooks in a model: the user's module, of which this one may be a copy. None without hooks."""
+    """An object that lives as long as the first hooked module in a model: the user's module, of which this one may be a copy; None without hooks."""
     if not _REGISTRIES and not hasattr(model, "_hooks"):
         return None
     for _, module in nnx_modules(model):

@@ -33,7 +33,7 @@ def is_object_or_state(value: object) -> bool:
 
 
 def hooked_among(values: Any) -> list[Any]:
-    """What lives as long as the models, and networks of Cells, with hooks among values."""
+    """For each hooked model or network of Cells among values, an object that lives as long as it does."""
     models = [model for model in jax.tree.leaves(values, is_leaf=is_module) if is_module(model)]
     return [hooked for model in models if (hooked := hooked_in(model)) is not None]
 

@@ -99,7 +99,7 @@ class Registry(HookRegistry):
         return NUMBERS.of(self)
 
     def life(self) -> object:
-        """What lives as long as the hooked model does."""
+        """An object that lives as long as the hooked model does."""
         return self
 
     def changed(self) -> None:

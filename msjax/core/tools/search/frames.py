@@ -105,7 +105,7 @@ class PlanRuns:
         return self._once(frame, step, (id(plan), tuple(inputs)), make), plan.outputs[out], index
 
     def _alike(self, frame, step, out, index):
-        """Go into the only jaxpr of an equation of another kind, if it computes what the equation does."""
+        """Go into the only jaxpr of an equation without a rule, if running it gives the equation's results."""
         inner = list(jax_slots.inner_jaxprs(step.eqn.params))
         if len(inner) != 1 or not same_types(close(inner[0]).jaxpr, step.eqn):
             return None
@@ -163,8 +163,8 @@ class PlanRuns:
         return inside(index[lead]), plan.outputs[out], (*index[:lead], *index[lead + 1 :])
 
     def _far_back(self, before, steps, index):
-        """The step that first made an element of a state wrong that is carried, `before` a step, from then on without a break;
-        of a loop with few steps, the one that is asked for."""
+        """The step from which on an element of the carried state is wrong without a break; `before(s)` is the state before step s.
+        Of a loop with few steps, the step that is asked for."""
         if len(steps) <= _ONE_BY_ONE:
             return steps[0]
         return next((s for s in steps if not self.wrong(np.asarray(before(s))[index])), steps[-1])
@@ -253,8 +253,9 @@ _RULES: dict[str, Callable[..., Any]] = {
 
 
 class _Given(Interpreter):
-    """A function of the inputs of an equation, which returns what each run of its body is given: of a loop, with an axis of steps in front, of
-    a shard_map, with one of devices; behind those of a while_loop, how many steps there were.
+    """A function from the inputs of an equation to the inputs of its body, stacked over the steps of a loop or the devices of a shard_map.
+
+    For a while_loop, the number of steps comes last.
 
     Args:
         eqn: a scan, a while_loop or a shard_map.

@@ -78,7 +78,7 @@ def gradient_of(names: Sequence[str], path: tuple[Any, ...]) -> str:
 
 
 def _names(value, outer, of_model=False):
-    """Of each array in a pytree."""
+    """The `LeafName` of each array in a pytree."""
     found = []
     for path, leaf in jax.tree_util.tree_flatten_with_path(opened(value), is_leaf=_is_variable)[0]:
         keys, text = tuple(map(key_name, path)), f"{outer}{jax.tree_util.keystr(path)}"
