@@ -128,7 +128,7 @@ def test_a_module_that_is_no_pytree():
         nnx.jit(lambda model, x: model(x).sum())(model, x)
         ms.hooks.barrier()
     assert raised.value.path == "layers.0"
-    with pytest.raises(Fault, match="Param layers.0.bias of argument model was wrong"):
+    with pytest.raises(Fault, match=r"Param layers\.0\.bias of argument model was wrong"):
         guard(lambda model, x: model(x).sum())(model, x)
 
 
