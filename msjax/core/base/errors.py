@@ -134,6 +134,20 @@ def noting(what: str) -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def noting_writes() -> Iterator[None]:
+    """A context for a traced call: flax's error where it writes to an nnx module that it doesn't have as an argument says what to do."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__name__ == "TraceContextError" and not has_note(error, "msjax: "):
+            error.add_note(
+                "msjax: traced code can write only to nnx modules that it has as arguments (BatchNorm writes its statistics unless model.eval() was "
+                "called): give it the model as an argument, or give the model itself."
+            )
+        raise
+
+
 def called(default: str) -> str:
     """The name of the function that the user has called; `default` if that is the one that asks."""
     return STATE.called or default
