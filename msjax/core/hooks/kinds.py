@@ -4,6 +4,7 @@ and errors that name the hook and its cell or module."""
 from __future__ import annotations
 
 import sys
+import types
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
@@ -168,12 +169,23 @@ class HookPlace(NamedTuple):
             raised_by(error, self.text(fn))
 
 
+def check_has_run(fn: Callable[..., Any], kind: str, result: object, owners: Sequence[Any] | None = None) -> None:
+    """TypeError if a forward hook or forward pre hook returned a coroutine, as ``lambda *given: save(*given)`` does where `save` is one."""
+    if isinstance(result, types.CoroutineType):
+        result.close()
+        raise TypeError(
+            f"{HookPlace.within(kind, owners).sentence(fn)} returned a coroutine: nothing of it has run. Give its work to an event loop or a "
+            "queue, and return None."
+        )
+
+
 def forward_pre_result(
     values: ValueKind, fn: Callable[..., Any], with_kwargs: bool, result: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """(args, kwargs) after a forward pre hook."""
     if values.is_nothing(result):
         return args, kwargs
+    check_has_run(fn, "forward pre hook", result)
     if not with_kwargs:
         return (result if isinstance(result, tuple) else (result,)), kwargs
     if not isinstance(result, tuple) or len(result) != 2:

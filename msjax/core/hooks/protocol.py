@@ -18,7 +18,7 @@ from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import CALLBACKS, CallbackBatch, tie_calls_to
 from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery
 from msjax.core.hooks.hook import Hook, HookTable
-from msjax.core.hooks.kinds import HOOK_SETTINGS, HookKind, HookPlace, check_forward_result, forward_pre_result
+from msjax.core.hooks.kinds import HOOK_SETTINGS, HookKind, HookPlace, check_forward_result, check_has_run, forward_pre_result
 from msjax.core.hooks.values import ARRAYS, ModuleSubject, Values
 
 
@@ -161,6 +161,7 @@ class CallFrame(Frame):
                 given = (args, kwargs, out) if hook.with_kwargs else (args, out)
                 result, out = delivery.run(self, FORWARD, hook, given, out, len(table.forward) - len(pending) - 1)
                 if result is not None and not values.is_nothing(result):
+                    check_has_run(hook.fn, FORWARD.text, result, self.owners)
                     if values is ARRAYS:
                         check_forward_result(hook.fn, result, out, self.owners)
                     out = delivery.after(values, result)
