@@ -9,7 +9,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -102,30 +102,6 @@ class ValueKind:
     def depending(self, array: Any, value: Any) -> Any:
         """The value, computed by `array` instead; its gradient is that of `value`."""
         return array
-
-
-class FrameKind(Protocol):
-    """What delivers hooks knows of the frame that they stand around.
-
-    Attributes:
-        values: the `Values` that hooks get.
-        subject: what the hooks are registered on, or None.
-        owners: the owners of hooks around it, for messages, or None.
-    """
-
-    values: Any
-    subject: Any
-
-    @property
-    def owners(self) -> tuple[Any, ...] | None: ...
-
-    def call(self, fn: Callable[..., Any], given: Any) -> Any:
-        """Call a hook at once."""
-        ...
-
-    def head(self) -> tuple[Callable[[], Any], ...]:
-        """Functions whose results are the first arguments of a hook that is called after the run of a program."""
-        ...
 
 
 def _is_of_nnx(value):
