@@ -210,3 +210,17 @@ def test_a_jit_that_closes_over_arrays(look):
     assert fault.operation == "log"
     right = x + 2
     assert find_nan(jax.jit(lambda w: jnp.sin(jnp.log(w * right))), w) is None
+
+
+class Scaled(nnx.Module):
+    def __init__(self):
+        self.kernel, self.scale = nnx.Param(jnp.ones((3, 4, 2))), nnx.Param(jnp.array([jnp.nan, 1.0]))
+
+    def __call__(self, x):
+        return jnp.einsum("bd,dhk->bhk", x, self.kernel[...]) * (1 + self.scale[...])
+
+
+def test_what_fits_operands_is_no_derivative(capsys):
+    fault = find_nan(Scaled(), jnp.ones((5, 3)))
+    assert "<- mul test_cause.py" in str(fault) and "<- add test_cause.py" in str(fault)
+    assert "derivative" not in str(fault)

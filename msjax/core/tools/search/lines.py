@@ -30,8 +30,8 @@ def innermost(frames: Sequence[Line]) -> tuple[Line | None, Line | None]:
     return frames[0], users[0] if users and users[0] != frames[0] else None
 
 
-# What jax puts in front of an operation to fit its operands together.
-_FITTING = {"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze", "expand_dims"}
+# What jax puts in front of an operation to fit its operands together, or behind it as jnp.einsum does.
+_FITTING = {"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze", "expand_dims", "transpose"}
 
 # The scope of what a backward rule of the user's computes.
 _RULE = "msjax_backward_rule"
@@ -77,10 +77,11 @@ class Derivatives:
         """
         if _RULE in stack:
             return "backward", ""
-        first = self._first.get(jax_slots.place_of(eqn), eqn.primitive.name)
+        name = eqn.primitive.name
+        first = self._first.get(jax_slots.place_of(eqn), name)
         if is_transposed(stack):
             return "backward", first
-        if "jvp(" in stack and (first != eqn.primitive.name or id(eqn) in self._same_name):
+        if "jvp(" in stack and name not in _FITTING and (first != name or id(eqn) in self._same_name):
             return "backward", first
         return "forward", None
 
