@@ -449,7 +449,7 @@ def inner_equations(eqn: Any) -> list[Any]:
     """The equations of the jaxprs among an equation's parameters; of a custom_vjp's forward, too, which closes over values."""
     eqns = []
     for jaxpr in jax_slots.inner_jaxprs(eqn.params):
-        eqns += getattr(jaxpr, "jaxpr", jaxpr).eqns
+        eqns += jaxpr.eqns
     return eqns
 
 

@@ -11,10 +11,11 @@ import jax.numpy as jnp
 
 from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import check_arity, check_function, check_hook, describe
+from msjax.core.hooks.delivery import Frame
 from msjax.core.hooks.hook import EMPTY, Adapter, Hook, HookTable
 from msjax.core.hooks.kinds import HookKind, HookPlace, check_forward_result
 from msjax.core.hooks.places import Measure, is_array_or_number, tap_p
-from msjax.core.hooks.protocol import CallFrame, Frame
+from msjax.core.hooks.protocol import CallFrame
 from msjax.core.hooks.values import ARRAYS, ModuleSubject
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.hooked import unhooked

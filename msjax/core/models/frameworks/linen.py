@@ -212,7 +212,7 @@ class _Running(Registry):
         if module.is_initializing() or _is_dry_run():
             return call(*args, **kwargs)
         object.__setattr__(module, SITE, at)
-        return self.call(at, module, call, args, kwargs, lambda: _unbound(module, at), method)
+        return self.call(at, module, call, args, kwargs, lambda: _unbound(module, at), method, context.orig_method.func)
 
 
 def _is_dry_run():
