@@ -14,11 +14,11 @@ from msjax.core.base.state import (
     State as State,
 )
 from msjax.core.hooks.batching import CallbackBatch as CallbackBatch, CallsAsOutputs as CallsAsOutputs
-from msjax.core.hooks.delivery import HookNeedsValue as HookNeedsValue
+from msjax.core.hooks.delivery import Frame as Frame, HookNeedsValue as HookNeedsValue
 from msjax.core.hooks.events import Event as Event, Slot as Slot, Template as Template
 from msjax.core.hooks.hook import Hook as Hook, HookSite as HookSite, HookTable as HookTable, RemovableHandle as RemovableHandle
 from msjax.core.hooks.kinds import HOOK_SETTINGS as HOOK_SETTINGS, HookKind as HookKind
-from msjax.core.hooks.protocol import CallFrame as CallFrame, Frame as Frame
+from msjax.core.hooks.protocol import CallFrame as CallFrame
 from msjax.core.hooks.values import Values as Values
 from msjax.core.hooks.worker import WORKER as WORKER
 from msjax.core.jaxprs.observers import AfterRun as AfterRun, Observing as Observing

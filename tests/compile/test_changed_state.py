@@ -239,3 +239,43 @@ def test_a_new_nan_is_the_old_one_and_minus_zero_is_not_zero():
         out = run(ms.Tensor([0.0]), float(number))
         np.testing.assert_array_equal([o.asnumpy()[0] for o in out], np.float32([np.arctan2(0.0, net.by)] * 2))
     assert len(traced) == 3
+
+
+class Plain:
+    pass
+
+
+class Derived(Plain):
+    pass
+
+
+PLAIN = Derived()
+
+
+class Asks(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.config = Derived()
+
+
+@pytest.mark.parametrize(
+    "owner, read",
+    [
+        (Plain, lambda cell: getattr(Plain, "later", 1)),
+        (Plain, lambda cell: Plain.later if hasattr(Plain, "later") else 1),
+        (Derived, lambda cell: getattr(PLAIN, "later", 1)),
+        (Plain, lambda cell: getattr(PLAIN, "later", 1)),
+        (Plain, lambda cell: getattr(cell.config, "later", 1)),
+        (Asks, lambda cell: getattr(cell, "later", 1)),
+    ],
+    ids=["class", "hasattr", "object", "base", "attribute", "cell"],
+)
+def test_attributes_that_classes_get_later(owner, read, monkeypatch):
+    net = Asks()
+    fast = ms.jit(lambda x: net(x) * read(net))
+    net.construct = lambda x: x * 2
+    assert fast(f32(1)).tolist() == [2]
+    monkeypatch.setattr(owner, "later", 3, raising=False)
+    assert fast(f32(1)).tolist() == [6]
+    monkeypatch.undo()
+    assert fast(f32(1)).tolist() == [2]

@@ -412,6 +412,16 @@ def test_hooks_whose_call_runs_nothing_are_refused(register, hook):
         (REGISTER | PLAIN)[register](hook)
 
 
+@pytest.mark.parametrize("register", ["register_forward_hook", "register_forward_pre_hook"])
+def test_a_hook_that_returns_a_coroutine_is_named(register):
+    net = nn.SequentialCell(nn.ReLU())
+    getattr(net[0], register)(lambda *given: waits(*given))
+    with pytest.raises(
+        TypeError, match=r"hook .*<lambda>.* of cell SequentialCell\.0 \(ReLU\) returned a coroutine: nothing of it has run"
+    ):
+        net(X)
+
+
 @pytest.mark.parametrize("register", REGISTER)
 def test_contradicting_options_are_refused(register):
     for value in (True, False):

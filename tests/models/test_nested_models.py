@@ -184,14 +184,44 @@ def test_layers_that_haiku_stacks_are_part_of_the_model():
     of_teacher = teacher.init(jax.random.key(0), X)
 
     def stacked(x):
-        return haiku.experimental.layer_stack(2)(lambda x: haiku.Linear(2, name="s")(x) + teacher.apply(of_teacher, x))(x)
+        return haiku.experimental.layer_stack(2, name="l")(lambda x: haiku.Linear(2, name="s")(x) + teacher.apply(of_teacher, x))(
+            x
+        )
 
     model, log = hooks.hooked(haiku.without_apply_rng(haiku.transform(stacked))), []
     params = model.init(jax.random.key(0), X)
-    with hooks.register_forward_hook(model, lambda module, args, output: log.append(hooks.path(module)), "s"):
+    with hooks.register_forward_hook(model, lambda module, args, output: log.append(hooks.path(module)), "l.s"):
         model.apply(params, X)
         hooks.barrier()
-    assert log == ["s", "s"]
+    assert log == ["l.s", "l.s"]
+
+
+def test_layers_that_haiku_stacks_have_the_paths_of_their_parameters():
+    def layer(x):
+        return haiku.Linear(2, name="s")(x)
+
+    class Stacks(haiku.Module):
+        def __call__(self, x):
+            return haiku.experimental.layer_stack(3)(layer)(x)
+
+    def stacked(x):
+        for _ in range(2):  # two without names of their own
+            x = haiku.experimental.layer_stack(2)(layer)(x)
+        x = Stacks(name="m")(x)
+        x = haiku.experimental.layer_stack(2, name="outer")(lambda x: haiku.experimental.layer_stack(2, name="inner")(layer)(x))(
+            x
+        )
+        return layer(x)
+
+    model, log = hooks.hooked(haiku.without_apply_rng(haiku.transform(stacked))), []
+    params = model.init(jax.random.key(0), X)
+    paths = [path for path in hooks.paths(model) if path != "m"]
+    assert sorted(paths) == sorted(name.replace("/", ".") for name in params)
+    for path, times in zip(paths, (2, 2, 3, 4, 1), strict=True):
+        with hooks.register_forward_hook(model, lambda module, args, output: log.append(hooks.path(module)), path):
+            hooks.jit(model.apply)(params, X)
+        assert log == [path] * times
+        del log[:]
 
 
 class Outer(nnx.Module):

@@ -133,3 +133,54 @@ def test_find_nan_of_a_model_that_gets_a_cache(model):
     found = tools.find_nan(lambda m, x, cache: jnp.log(m(x, cache) - 4), model, X, Cache())
     assert found is not None and found.operation == "log"
     assert tools.find_nan(model, X, Cache()) is None
+
+
+ROW = jnp.array([[1.0, 2.0]], "float32")
+
+
+class Opaque(nnx.Module, pytree=False):
+    def __init__(self):
+        self.norm = nnx.BatchNorm(2, momentum=0.0, rngs=nnx.Rngs(0))
+
+    def __call__(self, x):
+        return hooks.site("out", jnp.log(self.norm(x) * 0 - 1))
+
+
+def loss(model, x):
+    return model(x).sum()
+
+
+OPAQUE = {
+    "capture": lambda m: hooks.capture(loss)(m, ROW)[1],
+    "capture of a jitted function": lambda m: hooks.capture(nnx.jit(loss))(m, ROW)[1],
+    "run_with_cache": lambda m: hooks.run_with_cache(nnx.jit(loss), m, ROW)[1],
+    "compile": lambda m: hooks.compile(loss, gradients=True)(m, ROW)[1],
+}
+
+
+@pytest.mark.parametrize("way", OPAQUE)
+def test_a_module_that_is_no_pytree_and_writes_to_itself(way):
+    model = Opaque()
+    assert np.isnan(OPAQUE[way](model)["out"]).all()
+    np.testing.assert_allclose(model.norm.mean[...], ROW[0])
+
+
+@pytest.mark.parametrize("jit", [lambda fn: fn, nnx.jit])
+def test_find_nan_in_a_function_of_a_module_that_is_no_pytree(jit):
+    fault = tools.find_nan(jit(loss), Opaque(), ROW, show=False)
+    assert (fault.path, fault.cls, fault.operation) == ("", "Opaque", "log")
+
+
+def test_two_arguments_that_share_what_is_written():
+    first, second = Opaque(), Opaque()
+    second.norm = first.norm
+    with pytest.raises(ValueError, match="BatchStat that is there more than once"):
+        hooks.capture(lambda a, b, x: a(x) + b(x))(first, second, ROW)
+
+
+@pytest.mark.parametrize("run", [tools.find_nan, lambda fn, x: hooks.capture(fn)(x), lambda fn, x: hooks.jit(fn)(x)])
+def test_a_module_that_writes_to_itself_and_is_no_argument(run):
+    model = Opaque()
+    with pytest.raises(Exception, match="different trace level") as raised:
+        run(lambda x: loss(model, x), ROW)
+    assert ["give it the model as an argument" in note for note in raised.value.__notes__ if note.startswith("msjax")] == [True]

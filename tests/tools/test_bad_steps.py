@@ -113,21 +113,23 @@ def test_what_a_guarded_step_writes_to_nnx_objects(checks):
 
 class NoPytree(nnx.Module, pytree=False):
     def __init__(self):
-        self.layers = [nnx.Linear(2, 1, rngs=nnx.Rngs(0))]
+        self.layers, self.norm = [nnx.Linear(2, 1, rngs=nnx.Rngs(0))], nnx.BatchNorm(2, rngs=nnx.Rngs(0))
 
     def __call__(self, x):
-        return self.layers[0](x)
+        return self.layers[0](self.norm(x))
 
 
 def test_a_module_that_is_no_pytree():
     model, x = NoPytree(), jnp.ones((1, 2), "float32")
-    with pytest.raises(TypeError, match="should be no nnx module with pytree=False"):
-        guard(lambda model, x: model(x).sum())(model, x)
+    guard(lambda model, x: model(x).sum())(model, x)
+    np.testing.assert_allclose(model.norm.mean[...], 0.01, rtol=1e-5)
     model.layers[0].bias[...] *= np.nan
     with pytest.raises(Fault) as raised, guard(model):
         nnx.jit(lambda model, x: model(x).sum())(model, x)
         ms.hooks.barrier()
     assert raised.value.path == "layers.0"
+    with pytest.raises(Fault, match=r"Param layers\.0\.bias of argument model was wrong"):
+        guard(lambda model, x: model(x).sum())(model, x)
 
 
 @pytest.mark.long

@@ -11,7 +11,7 @@ from jax.sharding import AxisType, PartitionSpec as P
 
 import msjax as ms
 from msjax import nn, ops
-from msjax.tools import find_nan, guard
+from msjax.tools import Fault, find_nan, guard
 
 
 def length(x):
@@ -189,3 +189,24 @@ def test_a_program_that_is_wrong_only_as_a_whole():
     values = iter([np.float32(0), np.float32(np.nan), np.float32(0)])
     found = find_nan(told, jnp.float32(1), gradients=False, show=False)
     assert found.operation is None and "the operation is not known: it is within the function" in " ".join(str(found).split())
+
+
+@pytest.mark.parametrize("look", ["find_nan", "guard", "guard of a jit around", "guard, checks"])
+def test_a_jit_that_closes_over_arrays(look):
+    x = jnp.arange(3.0) - 1
+    inner = jax.jit(lambda w: jnp.sin(jnp.log(w * x)))
+
+    def gradient(w):
+        return jax.grad(lambda w: inner(w).sum())(w)
+
+    w = jnp.ones(3)
+    if look == "find_nan":
+        fault = find_nan(inner, w)
+    else:
+        step = jax.jit(gradient) if "around" in look else inner
+        with pytest.raises(Fault) as caught:
+            guard(step, **({"checks": "all"} if "checks" in look else {}))(w)
+        fault = caught.value
+    assert fault.operation == "log"
+    right = x + 2
+    assert find_nan(jax.jit(lambda w: jnp.sin(jnp.log(w * right))), w) is None

@@ -169,7 +169,8 @@ def test_weights_that_a_program_has_as_constants(how):
         model.eval()
         given = (model, X) if how == "argument" else (X,)
         fault = find_nan(lambda *given: (model if how == "closure" else given[0])(given[-1]).sum(), *given, show=False)
-    assert fault.note == "the Param layers.0.kernel was wrong before anything was computed"
+    what = "Param layers.0.kernel of argument 0" if how == "argument" else "the Param layers.0.kernel"
+    assert fault.note == f"{what} was wrong before anything was computed"
     assert (fault.path, fault.cls) == ("layers.0", "Linear")
     assert any(passed.path == "layers.0" for passed in fault.chain)
 

@@ -134,17 +134,32 @@ def noting(what: str) -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def noting_writes() -> Iterator[None]:
+    """A context for a traced call: flax's error where it writes to an nnx module that it doesn't have as an argument says what to do."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__name__ == "TraceContextError" and not has_note(error, "msjax: "):
+            error.add_note(
+                "msjax: traced code can write only to nnx modules that it has as arguments (BatchNorm writes its statistics unless model.eval() was "
+                "called): give it the model as an argument, or give the model itself."
+            )
+        raise
+
+
 def called(default: str) -> str:
     """The name of the function that the user has called; `default` if that is the one that asks."""
     return STATE.called or default
 
 
-def check_function(fn: Any, who: str, what: str = "function", arguments: Sequence[str] = ()) -> None:
-    """TypeError unless `fn`, which messages call `what`, can be called, and with these positional arguments if there are any."""
+def check_function(fn: Any, who: str, what: str = "function", arguments: Sequence[str] = ()) -> Any:
+    """`fn`; TypeError unless it, which messages call `what`, can be called, and with these positional arguments if there are any."""
     if not callable(fn):
         raise TypeError(f"For '{called(who)}', the {what} must be callable, but got {describe(fn)}.")
     if arguments:
         check_arity(fn, who, arguments, what)
+    return fn
 
 
 def check_arity(fn: Callable[..., Any], who: str, arguments: Sequence[str], what: str = "hook") -> None:

@@ -53,9 +53,6 @@ try:
         jax.extend.linear_util.wrap_init(lambda: None, debug_info=jax.api_util.debug_info("msjax", lambda: None, (), {})),
     )
 
-    # inner_jaxprs(eqn.params) are the jaxprs within an equation.
-    inner_jaxprs = jax.extend.core.jaxprs_in_params
-
     # The effects of an equation that has none.
     NO_EFFECTS = jax.extend.core.no_effects
 
@@ -151,6 +148,14 @@ def from_memory(value: Any) -> Any:
     a loop or a branch.
     """
     return jax.lax.platform_dependent(value, cpu=_called, default=lambda value: value)
+
+
+def inner_jaxprs(params: dict[str, Any]) -> Iterator[jax.extend.core.Jaxpr | jax.extend.core.ClosedJaxpr]:
+    """The jaxprs among an equation's parameters, closed ones with their constants; jax's own function leaves these out."""
+    for value in params.values():
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, (jax.extend.core.Jaxpr, jax.extend.core.ClosedJaxpr)):
+                yield each
 
 
 def with_constants_as_inputs(jaxpr: jax.extend.core.Jaxpr) -> jax.extend.core.Jaxpr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +27,9 @@ class Split:
     def of(cls, tree: PyTree, is_array: Callable[[Any], bool] = _is_array, is_leaf: Callable[[Any], bool] | None = None) -> Split:
         """That of a pytree; `is_array` says which of its leaves count as arrays, `is_leaf` what is not taken apart."""
         leaves, treedef = jax.tree.flatten(tree, is_leaf)
+        nnx = sys.modules.get("flax.nnx")
+        if nnx is not None and any(_is_closed(leaf, nnx) for leaf in leaves):
+            leaves, treedef = jax.tree.flatten(opened(tree, is_leaf), is_leaf)
         at = tuple(i for i, leaf in enumerate(leaves) if is_array(leaf))
         arrays = set(at)
         others = tuple(leaf for i, leaf in enumerate(leaves) if i not in arrays)
@@ -39,3 +43,34 @@ class Split:
 
 
 jax.tree_util.register_pytree_node(Split, lambda s: (s.arrays, s.rest), lambda rest, arrays: Split(arrays, rest))
+
+
+def opened(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
+    """A pytree in which the flax nnx modules that jax takes for leaves (pytree=False) are nodes; `unflatten` makes copies of these modules."""
+    nnx: Any = sys.modules.get("flax.nnx")
+    return tree if nnx is None else jax.tree.map(lambda v: _Opened(v) if _is_closed(v, nnx) else v, tree, is_leaf=is_leaf)
+
+
+class _Opened:
+    def __init__(self, module: Any):
+        self.module = module
+
+
+def _is_closed(leaf, nnx):
+    # A Cell is run as the object that it is.
+    return isinstance(leaf, nnx.Module) and not hasattr(leaf, "_hooks") and jax.tree_util.all_leaves([leaf])
+
+
+def _children(opened):
+    graphdef, state = sys.modules["flax.nnx"].split(opened.module)
+    names = tuple(state)
+    return [(jax.tree_util.DictKey(name), state[name]) for name in names], (graphdef, names)
+
+
+def _module(definition, children):
+    graphdef, names = definition
+    nnx = sys.modules["flax.nnx"]
+    return nnx.merge(graphdef, nnx.State(dict(zip(names, children))), copy=True)
+
+
+jax.tree_util.register_pytree_with_keys(_Opened, _children, _module)

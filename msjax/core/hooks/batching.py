@@ -222,7 +222,7 @@ class Callbacks(TracedDelivery):
         return after_latest_call(values, tree)
 
 
-CALLBACKS = Callbacks()
+CALLBACKS = NOW.traced = Callbacks()
 
 
 class CallbackBatch(Callbacks):

@@ -29,7 +29,7 @@ from msjax.core.hooks.worker import barrier
 if TYPE_CHECKING:
     from msjax.core.hooks.events import Slot
     from msjax.core.hooks.hook import Hook
-    from msjax.core.hooks.kinds import FrameKind, ValueKind
+    from msjax.core.hooks.kinds import ValueKind
 
 
 # What jax raises when code asks a traced array for its value.
@@ -66,7 +66,7 @@ class Delivery:
         STATE.delivery = self.around
 
     def run(
-        self, frame: FrameKind, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
+        self, frame: Frame, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
     ) -> tuple[Any, Any]:
         """Run one hook.
 
@@ -88,7 +88,7 @@ class Delivery:
         return tree
 
     def observe(
-        self, frame: FrameKind, fn: Callable[..., Any], given: Sequence[Any], place: HookPlace, carried: PyTree = (),
+        self, frame: Frame, fn: Callable[..., Any], given: Sequence[Any], place: HookPlace, carried: PyTree = (),
         slot: Slot | None = None,
     ) -> PyTree:  # fmt: skip
         """Call an observer: now if its values are known, else when the program runs.
@@ -127,10 +127,16 @@ class Delivery:
 
 
 class _Now(Delivery):
-    """Hooks are called at once: the values are there."""
+    """Hooks are called at once: the values are there.
+
+    Attributes:
+        traced: how hooks are called where values are traced and nothing else is under way.
+    """
+
+    traced: Delivery  # set by `msjax.core.hooks.batching`
 
     def run(
-        self, frame: FrameKind, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
+        self, frame: Frame, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
     ) -> tuple[Any, Any]:
         if ACTIVITY.callbacks:
             barrier()  # hooks of a loop before this one
@@ -151,6 +157,52 @@ class _Now(Delivery):
 NOW = State.delivery = _Now()
 
 
+class Frame:
+    """The place of hooks that get values only: those on the gradient of a Tensor, an operator or a function.
+
+    Args:
+        values (Values): says what a value is, and has the first argument of hooks.
+        subject: what the hooks are registered on, or None.
+
+    Attributes:
+        owners: the owners of hooks around the frame, for messages; None if they are those under way when a hook is called.
+    """
+
+    owners: tuple[Any, ...] | None = None
+
+    def __init__(self, values: Any, subject: Any = None):
+        self.values = values
+        self.subject = subject
+
+    def call(self, fn: Callable[..., Any], given: Sequence[Any]) -> Any:
+        """Call a hook at once."""
+        return fn(*given)
+
+    def head(self) -> tuple[Callable[[], Any], ...]:
+        """Functions whose results are the first arguments of a hook that is called after the run of a program."""
+        return ()
+
+    def delivery(self, given: tuple[Any, ...]) -> Delivery:
+        """How a hook with these arguments is called here."""
+        delivery = STATE.delivery
+        return NOW.traced if delivery is NOW and self.values.has_tracers(given) else delivery
+
+    def observe(self, fn: Callable[..., Any], given: tuple[Any, ...], what: str) -> None:
+        """Call a function that observes values: now, or when the program runs that has them; `what` is its name for messages."""
+        self.delivery(given).observe(self, fn, given, HookPlace.within(what))
+
+    def run_backward(
+        self, kind: HookKind, hook: Hook, given: tuple[Any, ...], carries: int = 0, number: int | None = None
+    ) -> Any:
+        """Run a hook of gradients, which may replace argument `carries`; returns the new one."""
+        delivery = STATE.delivery
+        # As in `delivery`; written out, since every hook of a gradient comes here.
+        if delivery is NOW and self.values.has_tracers(given):
+            delivery = NOW.traced
+        result, carried = delivery.run(self, kind, hook, given, given[carries], number)
+        return carried if result is None else kind.check(self.values, hook.fn, kind.text, result, carried, self.owners)  # pyright: ignore[reportOptionalCall]
+
+
 class TracedDelivery(Delivery):
     """Hooks of a program that is being traced."""
 
@@ -169,7 +221,7 @@ class TracedDelivery(Delivery):
         raise NotImplementedError
 
     def observe(
-        self, frame: FrameKind, fn: Callable[..., Any], given: Sequence[Any], place: HookPlace, carried: PyTree = (),
+        self, frame: Frame, fn: Callable[..., Any], given: Sequence[Any], place: HookPlace, carried: PyTree = (),
         slot: Slot | None = None,
     ) -> PyTree:  # fmt: skip
         values = frame.values
@@ -188,7 +240,7 @@ class TracedDelivery(Delivery):
         return self.put(values, event, template.taken(), carried)
 
     def run(
-        self, frame: FrameKind, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
+        self, frame: Frame, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
     ) -> tuple[Any, Any]:
         values, fn = frame.values, hook.fn
         place = HookPlace.within(kind.text, frame.owners)

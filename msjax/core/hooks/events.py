@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.state import ACTIVITY
@@ -180,6 +181,11 @@ class BoundEvent:
 # ---- what an event, or the call of a program, is given: made anew of the values of each run
 
 
+def _keys(impl, value):
+    """Random keys; made anew from their data, which is what a callback brings."""
+    return value if isinstance(value, jax.Array) else jax.random.wrap_key_data(value, impl=impl)
+
+
 class Template:
     """A value to be made anew after each run of a program, by Python code that is written once.
 
@@ -255,7 +261,10 @@ class Template:
         number = next((n for n, known in enumerate(self.arrays) if known is array), len(self.arrays))
         if number == len(self.arrays):
             self.arrays.append(array)
-        self._code.append(number)
+        if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
+            self._code += (functools.partial(_keys, jax.random.key_impl(array)),), "(", number, ")"
+        else:
+            self._code.append(number)
 
     @functools.cached_property
     def fill(self) -> Callable[[Sequence[Any]], Any]:

@@ -13,7 +13,7 @@ import types
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 from msjax.core.base import code, jax_slots
 from msjax.core.base.errors import callable_name, check_hook
@@ -250,11 +250,12 @@ class HookTable:
 
     @staticmethod
     def register(
-        owner: HookOwner, kind: str, fn: Any, prepend: bool = False, who: str | None = None, **options: Any
+        owner: Any, kind: str, fn: Any, prepend: bool = False, who: str | None = None, **options: Any
     ) -> RemovableHandle:
         """Add a hook to `owner._hooks` and return its handle; of the kind saved_tensors, `fn` is the pair of functions.
 
         Args:
+            owner: a Cell, or what stands for all cells: it has `_hooks`, its HookTable, and `_set_hooks`, which replaces that.
             who: the name of the function that the user has called; by default ``register_KIND_hook``.
 
         Raises:
@@ -327,15 +328,7 @@ class HookTable:
 EMPTY = HookTable.EMPTY = HookTable()
 
 
-class HookOwner(Protocol):
-    """What hooks are registered on: a Cell, a module of another framework, or what stands for all cells."""
-
-    @property
-    def _hooks(self) -> HookTable: ...
-    def _set_hooks(self, table: HookTable) -> None: ...
-
-
-def _remove(owner: HookOwner, id: int):
+def _remove(owner: Any, id: int):
     for hook in owner._hooks.all():
         if hook.id == id:
             hook.removed = True

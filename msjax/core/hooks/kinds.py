@@ -4,11 +4,12 @@ and errors that name the hook and its cell or module."""
 from __future__ import annotations
 
 import sys
+import types
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -103,30 +104,6 @@ class ValueKind:
         return array
 
 
-class FrameKind(Protocol):
-    """What delivers hooks knows of the frame that they stand around.
-
-    Attributes:
-        values: the `Values` that hooks get.
-        subject: what the hooks are registered on, or None.
-        owners: the owners of hooks around it, for messages, or None.
-    """
-
-    values: Any
-    subject: Any
-
-    @property
-    def owners(self) -> tuple[Any, ...] | None: ...
-
-    def call(self, fn: Callable[..., Any], given: Any) -> Any:
-        """Call a hook at once."""
-        ...
-
-    def head(self) -> tuple[Callable[[], Any], ...]:
-        """Functions whose results are the first arguments of a hook that is called after the run of a program."""
-        ...
-
-
 def _is_of_nnx(value):
     # flax is not imported for that: without it, there are no modules of it.
     nnx: Any = sys.modules.get("flax.nnx")
@@ -168,12 +145,23 @@ class HookPlace(NamedTuple):
             raised_by(error, self.text(fn))
 
 
+def check_has_run(fn: Callable[..., Any], kind: str, result: object, owners: Sequence[Any] | None = None) -> None:
+    """TypeError if a forward hook or forward pre hook returned a coroutine, as ``lambda *given: save(*given)`` does where `save` is one."""
+    if isinstance(result, types.CoroutineType):
+        result.close()
+        raise TypeError(
+            f"{HookPlace.within(kind, owners).sentence(fn)} returned a coroutine: nothing of it has run. Give its work to an event loop or a "
+            "queue, and return None."
+        )
+
+
 def forward_pre_result(
     values: ValueKind, fn: Callable[..., Any], with_kwargs: bool, result: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """(args, kwargs) after a forward pre hook."""
     if values.is_nothing(result):
         return args, kwargs
+    check_has_run(fn, "forward pre hook", result)
     if not with_kwargs:
         return (result if isinstance(result, tuple) else (result,)), kwargs
     if not isinstance(result, tuple) or len(result) != 2:

@@ -1,4 +1,4 @@
-"""The protocol of hooks: frames, the calls that hooks stand around, and the order in which hooks run there.
+"""The protocol of hooks: the calls that hooks stand around, and the order in which hooks run there.
 
 Forward pre hooks, the backward node on the inputs, the function, the backward node on the outputs, forward hooks, the
 backward pre node; `msjax.core.hooks.kinds.Rules` says where the order differs. It serves every owner of hooks: a Cell, a module
@@ -16,57 +16,10 @@ from msjax.core.base.arrays import staged
 from msjax.core.base.errors import describe, where
 from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import CALLBACKS, CallbackBatch, tie_calls_to
-from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Delivery
-from msjax.core.hooks.hook import Hook, HookTable
-from msjax.core.hooks.kinds import HOOK_SETTINGS, HookKind, HookPlace, check_forward_result, forward_pre_result
+from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Frame
+from msjax.core.hooks.hook import HookTable
+from msjax.core.hooks.kinds import HOOK_SETTINGS, HookPlace, check_forward_result, check_has_run, forward_pre_result
 from msjax.core.hooks.values import ARRAYS, ModuleSubject, Values
-
-
-class Frame:
-    """The place of hooks that get values only: those on the gradient of a Tensor, an operator or a function.
-
-    Args:
-        values (Values): says what a value is.
-        subject: what the hooks are registered on, or None.
-
-    Attributes:
-        owners: the owners of hooks around the frame, for messages; None if they are those under way when a hook is called.
-    """
-
-    owners: tuple[Any, ...] | None = None
-
-    def __init__(self, values: Values, subject: Any = None):
-        self.values = values
-        self.subject = subject
-
-    def call(self, fn: Callable[..., Any], given: Sequence[Any]) -> Any:
-        """Call a hook at once."""
-        return fn(*given)
-
-    def head(self) -> tuple[Callable[[], Any], ...]:
-        """Functions whose results are the first arguments of a hook that is called after the run of a program."""
-        return ()
-
-    def delivery(self, given: tuple[Any, ...]) -> Delivery:
-        """How a hook with these arguments is called here."""
-        delivery = STATE.delivery
-        return CALLBACKS if delivery is NOW and self.values.has_tracers(given) else delivery
-
-    def observe(self, fn: Callable[..., Any], given: tuple[Any, ...], what: str) -> None:
-        """Call a function that observes values: now, or when the program runs that has them; `what` is its name for messages."""
-        self.delivery(given).observe(self, fn, given, HookPlace.within(what))
-
-    def run_backward(
-        self, kind: HookKind, hook: Hook, given: tuple[Any, ...], carries: int = 0, number: int | None = None
-    ) -> Any:
-        """Run a hook of gradients, which may replace argument `carries`; returns the new one."""
-        delivery = STATE.delivery
-        if delivery is NOW and self.values.has_tracers(
-            given
-        ):  # as in `delivery`, written out, since every hook of a gradient comes here
-            delivery = CALLBACKS
-        result, carried = delivery.run(self, kind, hook, given, given[carries], number)
-        return carried if result is None else kind.check(self.values, hook.fn, kind.text, result, carried, self.owners)  # pyright: ignore[reportOptionalCall]
 
 
 class CallFrame(Frame):
@@ -161,6 +114,7 @@ class CallFrame(Frame):
                 given = (args, kwargs, out) if hook.with_kwargs else (args, out)
                 result, out = delivery.run(self, FORWARD, hook, given, out, len(table.forward) - len(pending) - 1)
                 if result is not None and not values.is_nothing(result):
+                    check_has_run(hook.fn, FORWARD.text, result, self.owners)
                     if values is ARRAYS:
                         check_forward_result(hook.fn, result, out, self.owners)
                     out = delivery.after(values, result)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from msjax.core.base.errors import noting_writes
 from msjax.core.base.split import Split
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks.places import Edits, Tracing, WholeEdit, edited, is_array, is_tracing, place_p, tap_p
@@ -153,7 +154,7 @@ class Program:
             self._rest_of_result = result.rest
             return result.arrays
 
-        with context:
+        with context, noting_writes():
             self.closed = jax.make_jaxpr(traced)(*self.inputs)
 
     def result(self, outs: Sequence[JaxArray]) -> PyTree:

@@ -362,6 +362,8 @@ def _from_memory(eqns, outvars, observed):
     """(equations, results) that compute the same, and what observers get only once."""
     read = {id(v) for eqn in eqns for v in eqn.invars}
     wanted = {id(v) for v in observed if id(v) in read and is_float(v.aval) and v.aval.size >= _FROM_MEMORY}
+    if not wanted:
+        return eqns, outvars
     kept, now, made = [], {}, {}
     for eqn in eqns:
         kept.append(_renamed(eqn, now))

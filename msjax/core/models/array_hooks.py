@@ -67,7 +67,7 @@ def raise_if_endless(error: RecursionError, owner: Any, owners: list[Any]) -> No
         ) from None
 
 
-def _on_copies(function, *args, **kwargs):
+def _on_copies(function, /, *args, **kwargs):
     # Containers may be used up by the call (equinox's State), and hooks get them after it.
     args, kwargs = jax.tree.map(lambda leaf: leaf, (args, kwargs), is_leaf=ARRAYS.is_leaf)
     return function(*args, **kwargs)

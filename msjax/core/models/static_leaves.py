@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from msjax.core.base.split import Split
+from msjax.core.base.split import Split, opened
 from msjax.core.base.typing import PyTree
 
 
@@ -20,8 +20,8 @@ def is_equinox(value: object) -> bool:
 
 
 def split(tree: PyTree) -> PyTree:
-    """A pytree in which equinox models have become `Split`."""
-    return jax.tree.map(lambda v: Split.of(v) if is_equinox(v) else v, tree, is_leaf=is_equinox)
+    """A pytree in which equinox models have become `Split`, and nnx modules with pytree=False nodes."""
+    return opened(jax.tree.map(lambda v: Split.of(v) if is_equinox(v) else v, tree, is_leaf=is_equinox))
 
 
 def join(tree: PyTree) -> PyTree:

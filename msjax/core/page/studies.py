@@ -70,10 +70,6 @@ def graph_view(activations: Mapping[str, Any], gradients: Mapping[str, Any], edi
 
 def _norm(leaves):
     """The norm of some arrays together, per value; None if there are none."""
-    arrays = [
-        np.asarray(leaf, np.float64)
-        for leaf in leaves
-        if np.issubdtype(np.asarray(leaf).dtype, np.floating) or "float" in str(leaf.dtype)
-    ]
+    arrays = [np.asarray(leaf, np.float64) for leaf in leaves if "float" in str(getattr(leaf, "dtype", type(leaf)))]
     count = sum(a.size for a in arrays)
     return float(np.sqrt(sum(float((a * a).sum()) for a in arrays) / count)) if count else None

@@ -82,11 +82,13 @@ class Recorder:
 
 
 def as_numpy(value: Any) -> np.ndarray:
-    """A tensor of any framework as a numpy array; types that numpy lacks become Float32."""
+    """A tensor of any framework as a numpy array; types that numpy lacks become Float32, jax's random keys the words of theirs."""
     for method in ("detach", "cpu"):
         value = getattr(value, method, lambda value=value: value)()
     if "bfloat16" in str(getattr(value, "dtype", "")).lower():
         value = value.float() if hasattr(value, "float") else np.asarray(value).astype(np.float32)
+    if str(getattr(value, "dtype", "")).startswith("key<"):
+        value = importlib.import_module("jax").random.key_data(value)
     return np.array(value.asnumpy() if hasattr(value, "asnumpy") else value)
 
 

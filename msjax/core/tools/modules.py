@@ -78,7 +78,7 @@ def _weights(model, inputs):
 def _outputs(model, inputs, kwargs):
     graphdef, state = nnx.split(model) if isinstance(model, nnx.Module) else (None, None)
 
-    def run(state, *args, **kwargs):
+    def run(state, /, *args, **kwargs):
         return capture(model if graphdef is None else nnx.merge(graphdef, state))(*args, **kwargs)
 
     return shapes_of_calls(run, state, inputs, kwargs)

@@ -14,7 +14,7 @@ import numpy as np
 from msjax.core.base.arrays import is_float
 from msjax.core.base.checks import check_positive_int
 from msjax.core.base.errors import check_function, on_behalf_of
-from msjax.core.hooks.protocol import Frame
+from msjax.core.hooks.delivery import Frame
 from msjax.core.hooks.values import ARRAYS
 from msjax.core.models.found import models_of
 from msjax.core.models.jit import jit

@@ -12,7 +12,7 @@ from flax import nnx
 
 from msjax.core.base.arrays import is_float
 from msjax.core.base.checks import check_type
-from msjax.core.base.split import Split
+from msjax.core.base.split import Split, opened
 from msjax.core.hooks.places import is_array
 from msjax.core.models.found import models_of
 from msjax.core.models.frameworks.framework import framework_of
@@ -84,7 +84,7 @@ def _in_program(fn, args, kwargs, check, gradients):
     models, is_model = [*models_of(fn, args, kwargs)], framework_of(fn) is not None
     given, call = _as_function(fn, args, kwargs)
     of_params = registry_of(fn) is not None and len(given) == 2
-    model = None if len(given) == 2 else given[0] if isinstance(given[0], nnx.State) else fn
+    model = None if len(given) == 2 else fn
     names = argument_names(args, kwargs, *((fn.apply, fn) if of_params else (fn,)), model=model)
 
     if not is_model or (not gradients and gradients is not None):
@@ -103,17 +103,13 @@ def _in_program(fn, args, kwargs, check, gradients):
         out, back = jax.vjp(of_floats, split.arrays)
         return out, back([jnp.ones_like(v) for v in out])
 
-    floats = [name for name, leaf in zip(names, filter(is_array, jax.tree.leaves(given))) if is_float(leaf)]
+    floats = [name for name, leaf in zip(names, filter(is_array, jax.tree.leaves(opened(given)))) if is_float(leaf)]
     return search(both, given, {}, check, models, names, functools.partial(gradient_of, floats))[1]
 
 
 def _as_function(fn, args, kwargs):
     """(arguments, function of them), in which the arrays of a model are arguments."""
     if isinstance(fn, nnx.Module):
-        if any(isinstance(leaf, nnx.Module) for leaf in jax.tree.leaves(fn)):  # one with pytree=False
-            return (nnx.state(fn), args, kwargs), lambda state, args, kwargs: nnx.merge(nnx.graphdef(fn), state, copy=True)(
-                *args, **kwargs
-            )
         return (fn, args, kwargs), lambda module, args, kwargs: module(*args, **kwargs)
     registry = registry_of(fn)
     function = fn if registry is None else registry.function(fn)

@@ -234,7 +234,7 @@ class Forward:
     def __call__(self, *values: Any) -> tuple[tuple[Any, ...], list[Any], SpecToken]:
         return self.with_metadata(*values)[0]
 
-    # ---- a `programs.store.FunctionWithMetadata`, whose metadata are ResidualSpecs
+    # ---- the metadata of its programs, ResidualSpecs: their results refer to these, and jax itself does not keep them
 
     def with_metadata(self, *values: Any) -> tuple[tuple[tuple[Any, ...], list[Any], SpecToken], ResidualSpec]:
         """(the results, the description of the residuals)."""

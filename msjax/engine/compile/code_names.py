@@ -175,6 +175,11 @@ BY_COMPUTED_NAMES = frozenset(
 )
 
 
+def texts_in(code: types.CodeType) -> frozenset[str]:
+    """The texts in a piece of code that may be names of attributes, as in ``getattr(x, "text", None)``."""
+    return frozenset(text for text in code.co_consts if isinstance(text, str) and text.isidentifier())
+
+
 def always_read(cell: CellBase, attributes: dict[str, Any], libraries: Collection[str]) -> dict[str, Any]:
     """The attributes of a cell that code of msjax or of a library reads.
 

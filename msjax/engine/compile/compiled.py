@@ -461,7 +461,7 @@ def _go_back(program, values, given):
 
 # ---- where compiled functions stand
 
-# {owner: {purpose: Compiled}} of owners that have no attributes.
+# {owner: {purpose: Compiled}} of owners that have no attributes, such as methods of plain objects.
 _OTHERS: weakref.WeakKeyDictionary[Any, dict[Hashable, Compiled]] = weakref.WeakKeyDictionary()
 
 

@@ -43,6 +43,7 @@ from msjax.engine.compile.code_names import (
     names_of_class,
     referent_of,
     slots_of,
+    texts_in,
 )
 from msjax.engine.compile.guards import (
     ARRAYS,
@@ -112,7 +113,8 @@ class Walk:
         self._namespaces = []
         # (cell or plain object, its attributes that no code has named so far, `_within`, depth): what they hold makes no difference.
         self._unread: list[tuple[Any, dict[str, Any], Contents | None, int]] = []
-        self._classes: dict[type, int] = {}  # {class of cells: its depth}
+        self._asked: set[str] = set()  # texts in code that reads attributes by computed names
+        self._classes: dict[type, int] = {}  # {class: its depth}
         self._names_of = functools.cache(names_of_class)
         self._all_read = False  # some code may read any attribute, or was not looked at
         self._hooks(GLOBAL.table)
@@ -141,8 +143,13 @@ class Walk:
         """Start from further objects, too."""
         for root in roots:
             self._visit(root, 0)
-        while self._visit_namespaces() or self._visit_methods() or self._visit_attributes():
-            pass
+        before = None
+        while before != (before := (len(self._visited), self._all_read)):  # what was found may name more
+            for namespace, depth in [*self._namespaces]:  # of modules, and attributes of functions
+                for name in sorted((self._names | self._asked).intersection(namespace)):
+                    self._name(dict.get, dict.__setitem__, namespace, name, depth)
+            self._visit_methods()
+            self._visit_attributes()
 
     # ---- values
 
@@ -370,8 +377,8 @@ class Walk:
         self._visited[id(cls)] = None
         names = self._names_of(cls)
         self._names |= names.libraries
+        self._classes[cls] = depth
         if issubclass(cls, CellBase):  # tells when an attribute changes
-            self._classes[cls] = depth
             data = {name: class_attribute(cls, name) for name in names.data}
             seen = outline(data.values())
             self.found.append(Guard((*data, seen), self._within))
@@ -438,8 +445,8 @@ class Walk:
         asked, imported = assigned_and_imported_in(function.__code__)
         if not BY_COMPUTED_NAMES.isdisjoint(names):
             self._all_read = True
-            asked |= {text for text in function.__code__.co_consts if isinstance(text, str)}  # getattr(function, "text", None)
-            self._names |= asked
+            asked |= texts_in(function.__code__)
+            self._asked |= asked
         for value in values_named(function) if asked else ():
             if isinstance(value, (types.FunctionType, types.ModuleType)) and not of_library(value):
                 for name in sorted(asked.difference(vars(value))):  # made when the code runs, or later
@@ -449,27 +456,19 @@ class Walk:
             if module is not None and not is_library(name):
                 self._namespaces.append((vars(module), depth))
 
-    def _visit_namespaces(self):
-        """Of modules and of attributes of functions, what some code names; that code may name more."""
-        before = len(self._visited)
-        for namespace, depth in [*self._namespaces]:
-            for name in sorted(self._names.intersection(namespace)):
-                self._name(dict.get, dict.__setitem__, namespace, name, depth)
-        return len(self._visited) > before
-
     def _visit_methods(self):
-        """Of the users' classes of cells, the methods that some code names or Python calls; returns whether there are new ones."""
-        before = len(self._visited)
+        """Of the users' classes, the methods that some code names or Python calls, and what it asks for, though there may be nothing yet."""
         for cls, depth in [*self._classes.items()]:
             names = self._names_of(cls)
             named = self._users_names | names.libraries | ENTRIES
-            for name in names.own:
+            for name in names.own if issubclass(cls, CellBase) else ():
                 if self._all_read or name in named or name.startswith("__"):
                     self._method(cls, name, depth)
-        return len(self._visited) > before
+            for name in sorted(self._asked):
+                self._told_by_nobody(cls, name, depth)
 
     def _visit_attributes(self):
-        """Of cells and plain objects, the attributes that some code names; returns whether there are new ones."""
+        """Of cells and plain objects, the attributes that some code names."""
         taken = [
             (owner, name, attributes.pop(name), within, depth)
             for owner, attributes, within, depth in self._unread
@@ -483,7 +482,6 @@ class Walk:
             if known is None:
                 self._visit(value, depth + 1)
         self._within = outer
-        return bool(taken)
 
     def _name(self, read, write, owner, name, depth):
         place = id(owner), name

@@ -159,7 +159,7 @@ class TracedFunction:
     """A function as jax traces it: counts its signatures, and holds what its programs need as long as they live.
 
     Args:
-        fn: the function, a `FunctionWithMetadata` or any other one.
+        fn: the function; one whose programs have metadata is a `msjax.engine.autograd.residuals.Forward`.
         cache, key: where its program stands.
 
     Attributes:

@@ -11,7 +11,7 @@ import atexit
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 
@@ -25,21 +25,6 @@ from msjax.engine.programs.store_key import StoreKey, only_device, store_key
 
 # So many programs wait to be written, most of them for the end of the process.
 _MOST_WAITING = 256
-
-
-class FunctionWithMetadata(Protocol):
-    """A function whose programs need metadata as long as they live: their results refer to it, and jax itself does not keep it."""
-
-    def with_metadata(self, *values: Any) -> tuple[Any, Any]:
-        """(the function's results, the metadata of a program that is traced for these operands)."""
-        ...
-
-    def stored_metadata(self, metadata: Any) -> Any:
-        """The part of the metadata that is stored with the program: lists, dicts, texts, numbers, True, False and None."""
-
-    def restored_metadata(self, stored: Any, values: Sequence[Any]) -> tuple[Any, Any]:
-        """(the metadata of a program from disk for operands like `values`, the structure of its results)."""
-        ...
 
 
 class ProgramStore:
@@ -78,7 +63,7 @@ class ProgramStore:
 
         Args:
             values: the operands.
-            fn: the function, a `FunctionWithMetadata` or any other one.
+            fn: the function; one whose programs have metadata is a `msjax.engine.autograd.residuals.Forward`.
         """
         try:
             results, payload = read_entry(self._path(key))

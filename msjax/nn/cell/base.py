@@ -156,7 +156,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
     def _call_bprop(self, *args, **kwargs):
         return call_with_bprop(self, args, kwargs)
 
-    def _call_saving(self, function, *args, **kwargs):
+    def _call_saving(self, function, /, *args, **kwargs):
         """Call a function such that its residuals are packed, or recomputed in the backward pass."""
         packing = self._hooks.saved_tensors
         with saved_tensors_hooks(*packing[-1].fn) if packing else nullcontext():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from typing import Any
 
@@ -48,12 +49,16 @@ def _running(function, registry, with_hooks):
 
         def intercept(call, args, kwargs, context):
             module, method = context.module, context.method_name
-            if (method.startswith("_") and method != "__call__") or not _is_within(this_run):
+            # haiku's own module that keeps another transform's parameters, and returns them, is not one of the model
+            within = None if type(module).__module__ == "haiku._src.lift" else _names_around(this_run)
+            if (method.startswith("_") and method != "__call__") or within is None:
                 return call(*args, **kwargs)
-            path = module.module_name.replace("/", ".")
+            path = "/".join([*within, module.module_name]).replace("/", ".")
             at = vars(module)[SITE] = registry.at(path, type(module))
             registry.see(path, module)
-            return registry.call(at, module, call, args, kwargs, None, method) if with_hooks else call(*args, **kwargs)
+            if not with_hooks:
+                return call(*args, **kwargs)
+            return registry.call(at, module, call, args, kwargs, None, method, context.orig_class)
 
         with haiku.intercept_methods(intercept):
             out = function(*args, **kwargs)
@@ -63,24 +68,28 @@ def _running(function, registry, with_hooks):
     return run
 
 
-def _is_within(this_run):
-    """Whether the module that is called is one of the hooked transform, and not of another one that its function applies.
+def _names_around(this_run):
+    """The names that parameters have in front of the module's that is called: those of the stacks of layers around it, outermost first.
 
-    Transforms that haiku makes itself, as in layer_stack, are parts of the one around them. Only Python's frames tell.
+    None if the module is not one of the hooked transform, but of another one that its function applies. Transforms that haiku makes itself,
+    as in layer_stack, are parts of the one around them. Only Python's frames tell.
 
     Args:
         this_run: an object of the hooked transform's run.
     """
-    frame, applied = sys._getframe(2), False
+    frame, applied, names = sys._getframe(2), False, []
     while frame is not None:
         name = frame.f_globals["__name__"]
         if name == __name__ and frame.f_code.co_name == "run":
-            return frame.f_locals["this_run"] is this_run
+            return names[::-1] if frame.f_locals["this_run"] is this_run else None
         if name in ("haiku._src.transform", "haiku._src.multi_transform"):
             applied = True
         elif name == "haiku._src.layer_stack":
             applied = False
+            if frame.f_code.co_name == "__call__":
+                lifted = inspect.getclosurevars(frame.f_locals["params_and_state_fn"]).nonlocals["f"]
+                names += [lifted.prefix_name] if lifted.prefix_name else []
         elif applied and name.partition(".")[0] not in ("jax", "haiku", "contextlib"):
-            return False
+            return None
         frame = frame.f_back
-    return False
+    return None

@@ -10,6 +10,7 @@ import jax
 from flax import nnx
 
 from msjax.core.base.errors import called
+from msjax.core.base.split import opened
 from msjax.core.models.frameworks.nnx_outputs import Changes, write_changes
 
 
@@ -22,7 +23,7 @@ class Objects:
 
     def __init__(self, given: Any):
         self._objects = nnx.List([v for v in jax.tree.leaves(given, is_leaf=_is_object) if _is_object(v)])
-        self._variables = [v for v in jax.tree.leaves(given, is_leaf=_is_variable) if _is_variable(v)]
+        self._variables = [v for v in jax.tree.leaves(opened(given, _is_variable), is_leaf=_is_variable) if _is_variable(v)]
 
     def __bool__(self) -> bool:
         return bool(len(self._objects))

@@ -5,6 +5,7 @@ which all copies of the hooked model share.
 from __future__ import annotations
 
 import functools
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -77,6 +78,8 @@ class Registry(HookRegistry):
         self.number = self.new_number()
         # Weakly, so that the registry goes with the model, not when Python looks for cycles.
         self._at: weakref.WeakValueDictionary[tuple[str, str], ModuleAt] = weakref.WeakValueDictionary()
+        # {(module, name of the method): which definition of it runs}, of a thread.
+        self._running_methods = threading.local()
         weakref.finalize(self, _tell_jax).atexit = False
 
     # Whether all modules are known before the model runs: then two hooks on the same ones are on the same ones forever.
@@ -165,6 +168,7 @@ class Registry(HookRegistry):
         kwargs: dict[str, Any],
         later: Callable[[], Any] | None = None,
         method: str = "__call__",
+        definition: object = None,
     ) -> Any:
         """Call a module, or another method of it, with its hooks; within a capture, the module's output is a place.
 
@@ -175,18 +179,34 @@ class Registry(HookRegistry):
             args (tuple), kwargs (dict): the arguments.
             later (callable, optional): returns what hooks get as their module after the run, if `module` holds traced values.
             method: the name of the method.
+            definition: tells the definitions of a method apart, where a framework also tells of calls by `super`: these are part of the
+                method that makes them.
         """
-        name = call_name(at.path, method)
+        name, key = call_name(at.path, method), (at, method)
+        running: dict[Any, object] = vars(self._running_methods)
+        if running.get(key, definition) is not definition:
+            return function(*args, **kwargs)
         if self.table(name):
             function = functools.partial(self._with_hooks, at, module, function, later, name)
+        if key not in running:
+            function = functools.partial(_noted, running, key, definition, function)
         if not is_tracing():
             return function(*args, **kwargs)
         return module_call(name, function, args, kwargs, named=method == "__call__")
 
-    def _with_hooks(self, at, module, function, later, name, *args, **kwargs):
+    def _with_hooks(self, at, module, function, later, name, /, *args, **kwargs):
         kept = module if later is None else later()
         subject = ModuleSubject(module, lambda: kept, functools.partial(self.table, name))
         return call_with_array_hooks(function, args, kwargs, subject, at)
+
+
+def _noted(running, key, definition, function, /, *args, **kwargs):
+    """Call `function`, and meanwhile say which definition of a method runs."""
+    running[key] = definition
+    try:
+        return function(*args, **kwargs)
+    finally:
+        del running[key]
 
 
 def _who(kind):

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.arrays import is_tracer
-from msjax.core.hooks.protocol import Frame
+from msjax.core.hooks.delivery import Frame
 from msjax.core.hooks.values import ARRAYS, Values
 from msjax.core.hooks.worker import WORKER
 from msjax.core.models.functions import hook_gradient

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import shorten
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.models.found import models_of
@@ -94,7 +93,7 @@ def guarded(
         args, kwargs = join(given)
         out, modules, failed = _checked(fn, args, kwargs, kinds)
         flags = [check.traced(v) for v in jax.tree.leaves((out, modules)) if check.applies(v)]
-        return split(out), modules, functools.reduce(jnp.logical_or, flags, jnp.array(False)), failed
+        return split((out, modules)), functools.reduce(jnp.logical_or, flags, jnp.array(False)), failed
 
     def run(*args, **kwargs):
         if policy == "skip" and not state and not _modules(args, kwargs):
@@ -103,16 +102,8 @@ def guarded(
                 "argument that it takes the place of}, such as state={0: 0}."
             )
         modules = _modules(args, kwargs)
-        for module in modules:
-            check_kind(
-                module,
-                not jax.tree_util.all_leaves([module]),
-                "be no nnx module with pytree=False, which jax.jit can't take: `with tools.guard(model):` around a step of nnx.jit does",
-                "an argument of the step",
-                "guard",
-            )
-        out, changed, wrong, failed = program(split((args, kwargs)))
-        out = join(out)
+        result, wrong, failed = program(split((args, kwargs)))
+        out, changed = join(result)
         bad = bool(wrong) or bool(kinds and failed)
         kept = bundle_of_function(args, kwargs, check, kinds) if bad and bundle is not None else None
         if kept is not None and bundle is not None:

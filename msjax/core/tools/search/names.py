@@ -9,6 +9,7 @@ from typing import Any
 import jax
 from flax import nnx
 
+from msjax.core.base.split import opened
 from msjax.core.hooks.places import is_array
 from msjax.core.models.frameworks.registry import key_name
 
@@ -79,7 +80,7 @@ def gradient_of(names: Sequence[str], path: tuple[Any, ...]) -> str:
 def _names(value, outer, of_model=False):
     """The `LeafName` of each array in a pytree."""
     found = []
-    for path, leaf in jax.tree_util.tree_flatten_with_path(value, is_leaf=_is_variable)[0]:
+    for path, leaf in jax.tree_util.tree_flatten_with_path(opened(value), is_leaf=_is_variable)[0]:
         keys, text = tuple(map(key_name, path)), f"{outer}{jax.tree_util.keystr(path)}"
         if _is_variable(leaf):
             text = f"{'the ' if of_model else ''}{type(leaf).__name__} {'.'.join(keys)}" + ("" if of_model else f" of {outer}")

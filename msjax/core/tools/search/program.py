@@ -10,6 +10,7 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
+from msjax.core.base.split import opened
 from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.tools.checking import Check
@@ -63,8 +64,8 @@ def search_call(
     names = argument_names(args, kwargs, fn) if names is None else names
 
     def call(*args, **kwargs):
-        before = jax.tree.leaves((args, kwargs))
-        return fn(*args, **kwargs), changed(before, jax.tree.leaves((args, kwargs)))
+        before = jax.tree.leaves(opened((args, kwargs)))
+        return fn(*args, **kwargs), changed(before, jax.tree.leaves(opened((args, kwargs))))
 
     return search(call, args, kwargs, check, models, names, functools.partial(became, names))
 

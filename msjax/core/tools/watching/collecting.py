@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from msjax.core.base.arrays import is_float, is_tracer
-from msjax.core.hooks.protocol import Frame
+from msjax.core.hooks.delivery import Frame
 from msjax.core.hooks.values import ARRAYS
 from msjax.core.tools.examples import of_all_examples
 from msjax.core.tools.standing import Standing
