@@ -203,7 +203,7 @@ def differentiates(value: Any) -> bool:
 
 
 def replacement(hook: Callable[..., Any], result: object, grad: Tensor) -> Tensor:
-    """The new gradient from a Tensor hook's result: cast to the gradient's dtype and broadcast to its shape."""
+    """The new gradient from a Tensor hook's result: cast to the gradient's dtype and broadcast to its shape; no imaginary part is left out."""
     if not isinstance(result, Tensor):
         raise RuntimeError(
             f"A Tensor hook should return a Tensor or None, but hook {callable_name(hook)} returned {describe(result)} "
@@ -211,15 +211,15 @@ def replacement(hook: Callable[..., Any], result: object, grad: Tensor) -> Tenso
         )
     if result.shape == grad.shape and result._value.dtype == grad._value.dtype:
         return result
-    if result.shape != grad.shape:
-        try:
-            fits = jnp.broadcast_shapes(result.shape, grad.shape) == grad.shape
-        except ValueError:
-            fits = False
-        if not fits:
-            raise ValueError(
-                f"Hook {callable_name(hook)} returned a gradient of shape {result.shape}, but expected is shape {grad.shape}."
-            )
+    try:
+        fits = jnp.broadcast_shapes(result.shape, grad.shape) == grad.shape
+    except ValueError:
+        fits = False
+    if not fits or jnp.iscomplexobj(result._value) > jnp.iscomplexobj(grad._value):
+        raise ValueError(
+            f"Hook {callable_name(hook)} returned a gradient of shape {result.shape} and dtype {result.dtype}, "
+            f"but expected are shape {grad.shape} and dtype {grad.dtype}."
+        )
     return _fit(result, grad)
 
 

@@ -1,5 +1,7 @@
 """Hooks within loops: their order beside what comes before and after, once each."""
 
+import threading
+
 import jax
 import pytest
 
@@ -86,3 +88,18 @@ def test_hooks_before_a_loop_s_gradient_leave_no_tracer_in_it():
     grad = jax.jit(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))(jax.numpy.asarray(ms.Tensor(ROW)))
     ms.hooks.barrier()
     assert grad.tolist() == [[1.0, 1.0, 1.0]] and log == ["forward"] * 2 + ["backward", "tensor"] * 2
+
+
+def test_a_modifier_in_a_lifted_function_is_traced_in_the_thread_of_the_call(monkeypatch):
+    """Gradients of other operators are compiled in threads beside it, where a second trace of the same hooks would meet the first one's values."""
+    monkeypatch.setattr("msjax.engine.programs.cache.has_core_for_threads", lambda: True)
+    net, threads = nn.SequentialCell(nn.ReLU()), []
+
+    def halved(cell, grad_input, grad_output):
+        threads.append(threading.get_ident())
+        return (grad_input[0] / 2,)
+
+    net[0].register_backward_hook(halved, traced=True)
+    lifted = ms.from_jax(lambda value: jax.vmap(lambda row: net(ms.Tensor(row))._value)(value))
+    gradient = ms.grad(lambda x: lifted(x) * x)(ms.Tensor([2.0, 4.0]))
+    assert gradient.tolist() == [3, 6] and {*threads} == {threading.get_ident()}

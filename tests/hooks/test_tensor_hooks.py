@@ -191,6 +191,17 @@ def test_fits_the_replacement():
         assert dx.tolist() == want and dx.dtype is ms.float32
 
 
+@pytest.mark.parametrize("jit", [lambda fn: fn, ms.jit], ids=["PyNative", "ms.jit"])
+def test_a_complex_replacement_of_a_real_gradient_is_an_error(jit):
+    def f(x):
+        y = x * 2
+        y.register_hook(lambda grad: grad.astype(ms.complex64))
+        return y
+
+    with pytest.raises(ValueError, match=r"dtype Complex64, but expected are shape \(2,\) and dtype Float32"):
+        jit(ms.grad(f))(X)
+
+
 def test_fits_the_replacement_in_second_order_too():
     def f(x):
         x.register_hook(lambda grad: (grad * 2).astype(ms.float16))

@@ -145,7 +145,7 @@ def test_a_summary_of_a_plain_linen_module():
 
 def test_a_linen_module_without_variables():
     linen = pytest.importorskip("flax.linen")
-    with pytest.raises(TypeError, match=r"linen module Dense is called with its variables, as \{'params': ...\}"):
+    with pytest.raises(TypeError, match=r"of the linen module Dense should be its variables, as \{'params': ...\}"):
         hooks.capture(linen.Dense(2), "*")(X)
 
 

@@ -99,7 +99,7 @@ def test_errors_of_attributions():
         ValueError, match=r"wrt=-1 should be the number, or the keyword, of an argument that is an array of floats. For tokens"
     ):
         hooks.integrated_gradients(NET, jnp.arange(3), metric=metric)
-    with pytest.raises(ValueError, match="The metric should return a number for each of 2 examples, but returned"):
+    with pytest.raises(ValueError, match="the metric should return a number for each of 2 examples, but returned"):
         hooks.integrated_gradients(NET, X, metric=jnp.sum)
     with pytest.raises(ValueError, match=r"the baseline should broadcast to the input, of shape \(2, 3\), but got"):
         hooks.occlusion(NET, X, metric=metric, window=(1,), baseline=X[:, :2])

@@ -160,3 +160,8 @@ def test_a_linear_probe_of_rows_on_several_devices():
     with jax.set_mesh(mesh):
         found = hooks.linear_probe([(jax.device_put(x, along), jax.device_put(y, along))])
     close(found.kernel, hooks.linear_probe([(x, y)]).kernel)
+
+
+def test_rows_of_a_value_that_holds_one_array(tmp_path):
+    shards = hooks.collect(lambda x: hooks.site("pair", (x, None))[0], "pair", [jnp.ones((2, 3))], to=tmp_path)
+    assert shards[0]["pair"].tolist() == [1, 1, 1]

@@ -136,6 +136,12 @@ def check_callable(value: Any, name: str, who: str | None = None) -> Callable[..
     return check_kind(value, callable(value), "be a function", name, who)
 
 
+def check_optimizer(value: Any, who: str) -> Any:
+    """The value, if it is an optimizer of optax."""
+    fits = all(callable(getattr(value, name, None)) for name in ("init", "update"))
+    return check_kind(value, fits, "be one of optax, such as optax.adam(1e-3)", "optimizer", who)
+
+
 def check_in_range(value: Any, name: str, who: str | None = None, **bounds: Unpack[Bounds]) -> Any:
     """The value, a number, if it is in the range."""
     return _in_range(value, name, who, **bounds)

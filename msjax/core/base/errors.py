@@ -153,12 +153,13 @@ def called(default: str) -> str:
     return STATE.called or default
 
 
-def check_function(fn: Any, who: str, what: str = "function", arguments: Sequence[str] = ()) -> None:
-    """TypeError unless `fn`, which messages call `what`, can be called, and with these positional arguments if there are any."""
+def check_function(fn: Any, who: str, what: str = "function", arguments: Sequence[str] = ()) -> Any:
+    """`fn`; TypeError unless it, which messages call `what`, can be called, and with these positional arguments if there are any."""
     if not callable(fn):
         raise TypeError(f"For '{called(who)}', the {what} must be callable, but got {describe(fn)}.")
     if arguments:
         check_arity(fn, who, arguments, what)
+    return fn
 
 
 def check_arity(fn: Callable[..., Any], who: str, arguments: Sequence[str], what: str = "hook") -> None:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base import jax_slots
-from msjax.core.base.errors import called, describe
+from msjax.core.base.errors import called, check_function, describe
 from msjax.core.base.typing import JaxArray
 from msjax.core.hooks.places import Measure, OperationName, Part, asks_for_operations, index_p, matches_place, place_p, split_part
 from msjax.core.jaxprs.evaluate import in_groups, segments
@@ -43,7 +43,7 @@ class Patterns:
         if isinstance(select, (list, tuple, set, frozenset)) and all(isinstance(p, str) for p in select):
             self.patterns: list[str | Callable[[str], bool]] = list(select)
         elif callable(select):
-            self.patterns = [select]
+            self.patterns = [check_function(select, "capture", what, ("name",))]
         else:
             raise TypeError(
                 f"For '{called('capture')}', '{what}' should be a pattern, a list of patterns or a function, but got {describe(select)}."

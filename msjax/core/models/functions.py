@@ -9,7 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.errors import check_function, check_hook, describe
+from msjax.core.base.checks import check_kind
+from msjax.core.base.errors import check_arity, check_function, check_hook, describe
 from msjax.core.hooks.delivery import Frame
 from msjax.core.hooks.hook import EMPTY, Adapter, Hook, HookTable
 from msjax.core.hooks.kinds import HookKind, HookPlace, check_forward_result
@@ -44,6 +45,7 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
         3.0
     """
     check_hook(fn, "hook_gradient", observe, traced)
+    check_arity(fn, "hook_gradient", ("gradient",))
 
     def identity(value):
         leaves, treedef = jax.tree.flatten(value)
@@ -130,9 +132,11 @@ def with_hooks(
             "its weights from the model. Use hooks.register_forward_hook(model, ...) and the like, and hooks.hooked(model) for "
             "models of other frameworks than nnx."
         )
-    for hook in (pre, post, backward_pre, backward):
+    arguments = ("args",), ("args", "output"), ("grad_output",), ("grad_input", "grad_output")
+    for hook, given in zip((pre, post, backward_pre, backward), arguments):
         if hook is not None:
             check_hook(hook, "with_hooks")
+            check_arity(hook, "with_hooks", given)
 
     @functools.wraps(fn, updated=())
     def hooked(*args, **kwargs):
@@ -208,5 +212,7 @@ def probe(x: Any, p: Any, statistic: Callable[..., Any] | None = None) -> Any:
     """
     if statistic is not None:
         check_function(statistic, "probe", "statistic", ("gradient",))
+    for value, name in ((x, "x"), (p, "p")):
+        check_kind(value, is_array_or_number(value), "be an array", name, "probe")
     measure = Measure((lambda gradient: jnp.sum(gradient * gradient)) if statistic is None else statistic)
     return tap_p.bind(jnp.asarray(x), jnp.asarray(p), measure=measure)

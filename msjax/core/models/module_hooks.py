@@ -53,7 +53,7 @@ def register_forward_pre_hook(
         ...     print(model[0](jnp.array([2.0])))
         [20.]
     """
-    options = {"with_kwargs": bool(with_kwargs), "observe": observe, "traced": traced}
+    options = {"with_kwargs": with_kwargs, "observe": observe, "traced": traced}
     return _register(model, "forward_pre", hook, where, prepend, options)
 
 
@@ -89,12 +89,7 @@ def register_forward_hook(
         output: [2.]
         >>> handle.remove()
     """
-    options = {
-        "with_kwargs": bool(with_kwargs),
-        "always_call": bool(always_call),
-        "observe": observe,
-        "traced": traced,
-    }
+    options = {"with_kwargs": with_kwargs, "always_call": always_call, "observe": observe, "traced": traced}
     if check_bool(cast, "cast", "register_forward_hook"):
         check_hook(hook, "register_forward_hook")
         hook = _Cast(hook)
@@ -212,6 +207,9 @@ _ARGUMENTS = {
 def _register(model, kind, fn, where, prepend, options):
     check_hook(fn, f"register_{kind}_hook", options["observe"], options["traced"])
     arguments = _ARGUMENTS[kind]
+    for name, value in (("prepend", prepend), *options.items()):
+        if name not in ("observe", "traced"):
+            check_bool(value, name, f"register_{kind}_hook")
     check_arity(
         fn, f"register_{kind}_hook", (*arguments[:2], "kwargs", *arguments[2:]) if options.get("with_kwargs") else arguments
     )

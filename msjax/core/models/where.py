@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from msjax.core.base.checks import check_kind
-from msjax.core.base.errors import called, describe, near
+from msjax.core.base.errors import called, check_function, describe, near
 from msjax.core.base.weak import identity
 
 # A path or glob over paths, a type, a function of (path, module), or several of these.
@@ -42,6 +42,8 @@ def selected_calls(
         with_methods (callable, optional): returns (path, module) of those with other methods; by default they are the same.
         why_not (callable, optional): why a module's call can't be hooked, or None.
     """
+    if callable(where) and not isinstance(where, type):
+        check_function(where, who, "where", ("path", "module"))
     methods = named_methods(with_methods or modules.items, where)
     matching = [(name, module, "__call__") for name, module in modules.items() if matches(name, module, where, who)]
     if not matching and not methods:

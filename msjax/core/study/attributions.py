@@ -12,7 +12,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind, check_one_of, is_int
 from msjax.core.base.compiler_options import options_of_few_runs
-from msjax.core.base.errors import check_function, describe, on_behalf_of
+from msjax.core.base.errors import called, check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.capture import capture_options
 from msjax.core.models.inputs import call_of
@@ -48,7 +48,9 @@ def _each(metric, result, count):
     """The number of each example."""
     numbers = metric(result)
     if jnp.shape(numbers) != (count,):
-        raise ValueError(f"The metric should return a number for each of {count} examples, but returned {describe(numbers)}.")
+        raise ValueError(
+            f"For '{called('attribute')}', the metric should return a number for each of {count} examples, but returned {describe(numbers)}."
+        )
     return numbers
 
 
@@ -78,7 +80,7 @@ def _checked(who, call, wrt, metric, baseline=0.0, **counts):
     args, kwargs = call
     there = wrt in kwargs if isinstance(wrt, str) else -len(args) <= wrt < len(args)
     found = _Input(wrt if isinstance(wrt, str) else wrt % max(len(args), 1))
-    if not there or not jnp.issubdtype(jnp.result_type(found.of(call)), jnp.inexact):
+    if not there or not is_numeric(found.of(call)) or not jnp.issubdtype(jnp.result_type(found.of(call)), jnp.inexact):
         raise ValueError(
             f"For '{who}', wrt={wrt!r} should be the number, or the keyword, of an argument that is an array of floats. For tokens, attribute "
             "to their embeddings: hooks.attribute(model, tokens, at='embed', ...)."
@@ -94,6 +96,12 @@ def _checked(who, call, wrt, metric, baseline=0.0, **counts):
             f"For '{who}', the baseline should broadcast to the input, of shape {shape}, but got {describe(baseline)}."
         )
     return found
+
+
+def _check_key(key, who):
+    kind = getattr(key, "dtype", None)
+    fits = kind is not None and (kind == jnp.uint32 or jnp.issubdtype(kind, jax.dtypes.prng_key))
+    check_kind(key, fits, "be one of jax.random, such as jax.random.key(0)", "key", who)
 
 
 def _on_input(who, model, call, wrt, metric, key, work, *given):
@@ -192,6 +200,7 @@ def noise_tunnel(
         An array of the input's shape.
     """
     check_kind(noise, is_numeric(noise), "be a number", "noise", "noise_tunnel")
+    _check_key(key, "noise_tunnel")
     kinds = {"smoothgrad": lambda v: v.mean(0), "smoothgrad_sq": lambda v: (v**2).mean(0), "vargrad": lambda v: v.var(0)}
     check_one_of(kind, kinds, "kind", "noise_tunnel")
     check_one_of(method, ("gradient", "integrated gradients"), "method", "noise_tunnel")
@@ -232,6 +241,8 @@ def gradient_shap(
         An `Attribution`; `delta` compares with the mean over all baselines.
     """
     check_kind(noise, is_numeric(noise), "be a number", "noise", "gradient_shap")
+    check_kind(baselines, is_numeric(baselines), "be an array", "baselines", "gradient_shap")
+    _check_key(key, "gradient_shap")
     baselines, call = jnp.asarray(baselines), call_of(args, kwargs)
     at = _checked("gradient_shap", call, wrt, metric, samples=samples)
     shape, noisy = jnp.shape(at.of(call))[1:], not (isinstance(noise, (int, float)) and noise == 0)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_kind
-from msjax.core.base.errors import near
+from msjax.core.base.checks import check_bool, check_int, check_kind
+from msjax.core.base.errors import called, check_function, near, on_behalf_of
 from msjax.core.base.whole_files import whole_file
+from msjax.core.models.where import names_of
 from msjax.core.study.heads import is_head
+from msjax.core.study.programs import number_of
 
 if TYPE_CHECKING:
     from msjax.core.study.edges import Edges
@@ -50,14 +52,14 @@ class Circuit:
     def __init__(
         self, edges: Iterable[tuple[str, str]], senders: Iterable[str], readers: Iterable[str], *, heads: bool | None = None
     ):
-        pairs = list(edges)
+        pairs = list(check_kind(edges, isinstance(edges, Iterable), "be pairs (sender, reader)", "edges", "Circuit"))
         for pair in pairs:
             check_kind(
                 pair, isinstance(pair, (tuple, list)) and len(pair) == 2, "be a pair (sender, reader)", "an edge", "Circuit"
             )
         self.edges = frozenset((str(a), str(b)) for a, b in pairs)
-        self.senders, self.readers = tuple(senders), tuple(readers)
-        self.heads = any(map(is_head, self.senders)) if heads is None else heads
+        self.senders, self.readers = names_of(senders, "senders", "Circuit"), names_of(readers, "readers", "Circuit")
+        self.heads = any(map(is_head, self.senders)) if heads is None else check_bool(heads, "heads", "Circuit")
         for ends, names, what in ((0, self.senders, "sender"), (1, self.readers, "reader")):
             for name in sorted({edge[ends] for edge in self.edges} - set(names)):
                 raise ValueError(
@@ -72,6 +74,7 @@ class Circuit:
             scores: as `Stream.edges` returns them.
         """
         check_int(count, "count", "Circuit.strongest", low=0)
+        _check_scores(scores, "Circuit.strongest")
         values = np.asarray(scores.values, "float64")
         sizes = np.where(np.isnan(values), -1, np.abs(values))
         order = [np.unravel_index(i, sizes.shape) for i in np.argsort(-sizes, axis=None, kind="stable")[:count]]
@@ -81,7 +84,8 @@ class Circuit:
     @classmethod
     def of_senders(cls, kept: Iterable[str], scores: Edges, *, heads: bool | None = None) -> Circuit:
         """The circuit of some modules or heads, with all edges from them."""
-        kept = [kept] if isinstance(kept, str) else kept
+        kept = names_of(kept, "kept", "Circuit.of_senders")
+        _check_scores(scores, "Circuit.of_senders")
         return cls(
             [(sender, reader) for sender in kept for reader in scores.readers], scores.senders, scores.readers, heads=heads
         )
@@ -105,12 +109,17 @@ class Circuit:
             reference: what all other edges carry: {sender: value}, as `Stream.mean` returns it, or other inputs, whose values are taken
                 (resample ablation).
         """
+        fits = hasattr(stream, "run_with_edges")
+        check_kind(stream, fits, "be what hooks.stream(model, ...) returns", "stream", called("Circuit.run"))
         return stream.run_with_edges(args, self.mask, self.senders, self.readers, reference, self.heads)
 
     def faithfulness(self, stream: Stream, args: Any, reference: Any, metric: Callable[[Any], jax.Array]) -> jax.Array:
         """Which share of the metric the circuit alone recovers: 0 without any edge, 1 with all (Marks et al., 2024)."""
         empty = Circuit([], self.senders, self.readers, heads=self.heads)
-        low, high, own = (metric(each.run(stream, args, reference)) for each in (empty, empty.complement(), self))
+        check_function(metric, "faithfulness", "metric", ("result",))
+        with on_behalf_of("faithfulness"):
+            results = [each.run(stream, args, reference) for each in (empty, empty.complement(), self)]
+            low, high, own = (number_of(metric, result) for result in results)
         return (own - low) / (high - low)
 
     def completeness(self, stream: Stream, args: Any, reference: Any, metric: Callable[[Any], jax.Array]) -> jax.Array:
@@ -141,3 +150,7 @@ class Circuit:
             "load",
         )
         return cls([(a, b) for a, b in data["edges"]], data["senders"], data["readers"], heads=data["heads"])
+
+
+def _check_scores(scores, who):
+    check_kind(scores, hasattr(scores, "readers"), "be what Stream.edges returns", "scores", who)

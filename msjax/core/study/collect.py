@@ -19,6 +19,7 @@ from msjax.core.base.errors import check_arity, describe, on_behalf_of
 from msjax.core.base.whole_files import whole_file
 from msjax.core.models.inputs import batches_of, inputs_of
 from msjax.core.models.kept_programs import compile
+from msjax.core.models.leaves import only_leaf
 from msjax.core.models.where import names_of
 
 _INDEX = "index.json"
@@ -120,6 +121,7 @@ def _named(dtype):
 
 
 def _rows(name, value, dtype, row_axes):
+    value = only_leaf(name, value)
     if not isinstance(value, jax.Array) or value.ndim < row_axes:
         raise ValueError(
             f"For 'collect', the value of {name!r} should be an array of at least {row_axes} axes, but is {describe(value)}."

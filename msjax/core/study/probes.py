@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.arrays import on_auto_axes
-from msjax.core.base.checks import check_kind, check_number, check_positive_int
+from msjax.core.base.checks import check_kind, check_number, check_optimizer, check_positive_int
 from msjax.core.base.errors import describe
 from msjax.core.models.inputs import batches_of
 
@@ -64,8 +64,8 @@ def linear_probe(
     if classes is not None:
         check_positive_int(classes, "classes", "linear_probe")
     check_number(ridge, "ridge", "linear_probe", low=0)
-    fits = optimizer is None or callable(getattr(optimizer, "update", None))
-    check_kind(optimizer, fits, "be one of optax, such as optax.adam(1e-3)", "optimizer", "linear_probe")
+    if optimizer is not None:
+        check_optimizer(optimizer, "linear_probe")
     if optimizer is not None and classes is None:
         raise ValueError("For 'linear_probe', an optimizer is for labels: give classes=...")
     sums, probe, state = None, None, None

@@ -175,7 +175,13 @@ def transplant(
         [2. 1.]
     """
 
-    check_kind(places, isinstance(places, dict) and places, "be a dict of at least one place", "places", "transplant")
+    check_kind(
+        places,
+        isinstance(places, dict) and places and all(isinstance(v, str) for v in places.values()),
+        "be a dict of at least one place, to names of places",
+        "places",
+        "transplant",
+    )
     fits = positions is None or (isinstance(positions, (tuple, list)) and len(positions) == 2)
     check_kind(positions, fits, "be a pair (where it is replaced, where it is read)", "positions", "transplant")
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.checks import check_bool, check_int, check_kind, check_one_of, check_str
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_one_of, check_optimizer, check_str, check_value
 from msjax.core.base.compiler_options import options_of_few_runs
-from msjax.core.base.errors import check_function, number_among, on_behalf_of
+from msjax.core.base.errors import check_function, describe, number_among, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.inputs import batches_of, call_of, inputs_of
 from msjax.core.models.kept_programs import run_kept
@@ -164,7 +164,7 @@ class Stream:
         Returns:
             {place: array of the value's shape}: add it up over what isn't looked at, such as features, for that of positions and heads.
         """
-        at = names_of(at, "at", "direct")
+        at = check_value(names_of(at, "at", "direct"), at, "name at least one place", "at", "direct")
         if metric is not None:
             check_function(metric, "direct", "metric", ("result",))
 
@@ -206,10 +206,10 @@ class Stream:
         values = jnp.stack([entrance.value, *[tape.places[name].value for name in tape.left]])
         if translators is not None:
             count, features = values.shape[0] - 1, values.shape[-1]
-            shapes = list(map(jnp.shape, translators))
+            shapes = list(map(jnp.shape, translators)) if isinstance(translators, (tuple, list)) else describe(translators)
             if shapes != [(count, features, features), (count, features)]:
                 raise ValueError(
-                    f"For 'lens', translators should be what tune returns for {count} blocks of {features} features, but are of shapes {shapes}."
+                    f"For 'lens', translators should be what tune returns for {count} blocks of {features} features, but got {shapes}."
                 )
             kernel, bias = translators
             moved = jnp.einsum("l...d,lde->l...e", values[:-1], kernel) + jnp.expand_dims(bias, range(1, values.ndim - 1))
@@ -232,8 +232,7 @@ class Stream:
             (kernels, of shape (blocks, features, features); biases): for `lens`. What they give is added to the value.
         """
         translators, state = None, None
-        fits = callable(getattr(optimizer, "update", None))
-        check_kind(optimizer, fits, "be one of optax, such as optax.adam(1e-3)", "optimizer", "tune")
+        check_optimizer(optimizer, "tune")
 
         def loss(translators, program):
             logits = jax.nn.log_softmax(first_array(self._lenses(program, translators)))

@@ -51,7 +51,7 @@ class Check:
             check_value(on, on in ("nan", "inf"), "be 'nan', 'inf' or a function", "on", who)
             self.what = "NaN" if on == "nan" else "value that isn't finite"
         else:
-            check_function(on, who)
+            check_function(on, who, "predicate", ("array",))
             self.what = f"value for which {getattr(on, '__name__', 'the predicate')} holds"
         self.on = on
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from msjax.core.base.checks import check_kind, check_number
 from msjax.core.base.errors import describe
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.hooked import unhooked
@@ -72,6 +73,10 @@ def compare(
         >>> bool(tools.compare(tools.record(one, x), tools.record(one, x, mode="functional")))
         True
     """
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance is not None:
+            check_number(tolerance, name, "compare", low=0)
+    check_kind(names, names is None or isinstance(names, dict), "be a dict of names", "names", "compare")
     recorded = [
         one if isinstance(one, Record) else Record.read(one) for one in (a, b) if isinstance(one, (Record, str, os.PathLike))
     ]

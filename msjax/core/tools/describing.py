@@ -8,6 +8,9 @@ from typing import Any
 
 from msjax.core.hooks.hook import KINDS, HookSite, HookTable
 from msjax.core.models.array_hooks import SITE
+from msjax.core.models.frameworks.framework import framework_of
+from msjax.core.models.hooked import unhooked
+from msjax.core.tools.fault import not_hooked
 from msjax.core.tools.model_tools import tools_of
 
 
@@ -33,7 +36,9 @@ def hooks_of(cell: Any) -> dict[str, Any]:
     tools = tools_of(cell)
     if tools is not None:
         return tools.hooks_of(cell)
-    site = cell if isinstance(cell, HookSite) else vars(cell).get(SITE)
+    site = cell if isinstance(cell, HookSite) else getattr(cell, "__dict__", {}).get(SITE)
+    if site is None and framework_of(cell) is None and unhooked(cell) is None:
+        raise not_hooked(cell, "hooks_of")
     # Hooks of methods other than ``__call__`` are "forward of attend" and the like.
     return {
         kind if method == "__call__" else f"{kind} of {method}": names

@@ -16,7 +16,8 @@ import flax.linen as linen
 import jax
 from flax.core import axes_scan, freeze
 
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind
+from msjax.core.base.errors import called
 from msjax.core.hooks.places import HOOKED_WITH
 from msjax.core.models.array_hooks import SITE
 from msjax.core.models.frameworks.registry import Registry, named_leaves
@@ -91,14 +92,15 @@ def _with_hooked_parts(get):
 def _with_variables(apply):
     @functools.wraps(apply)
     def call(self, variables, *args, **kwargs):
-        if not isinstance(variables, Mapping):
-            raise TypeError(
-                f"The linen module {type(self).__name__} is called with its variables, as {{'params': ...}}, before the inputs, "
-                f"but got {describe(variables)}."
-            )
-        return apply(self, variables, *args, **kwargs)
+        return apply(self, _checked(self, variables), *args, **kwargs)
 
     return call
+
+
+def _checked(module, variables):
+    what = f"the first argument of the linen module {type(module).__name__}"
+    should = "be its variables, as {'params': ...}, before the inputs"
+    return check_kind(variables, isinstance(variables, Mapping), should, what, called("apply"))
 
 
 def _with_plain_copies(cls):
@@ -131,7 +133,7 @@ class _Running(Registry):
         """Those of the variables, which come first; trained are the params."""
         return [
             (name, leaf, collection == "params")
-            for collection, variables in (inputs[0].items() if inputs else ())
+            for collection, variables in (_checked(model, inputs[0]).items() if inputs else ())
             for name, leaf in named_leaves(variables)
         ]
 

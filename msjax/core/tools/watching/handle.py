@@ -17,7 +17,7 @@ from msjax.core.base.errors import describe
 from msjax.core.base.state import STATE
 from msjax.core.base.weak import LiveSet
 from msjax.core.hooks.worker import barrier
-from msjax.core.models.where import Where, where_key
+from msjax.core.models.where import Where, names_of, where_key
 from msjax.core.tools.model_tools import tools_of, values_of
 from msjax.core.tools.standing import standing
 from msjax.core.tools.watching.behind import Sink, note_step
@@ -119,9 +119,10 @@ class Watch(WatchReport):
         self.model, self.step = model, 1
         self._sink: Sink | None = None if to is None else sink_of(to)
         bins = check_int(bins, "bins", "watch", low=1)
-        self.what: tuple[str, ...] = (what,) if isinstance(what, str) else KINDS if what is None else tuple(what)
+        self.what: tuple[str, ...] = KINDS if what is None else names_of(what, "what", "watch")
         check_value(what, self.what and set(self.what) <= set(KINDS), f"be some of {', '.join(KINDS)}", "what", "watch")
-        wanted = (statistics,) if isinstance(statistics, str) else STATISTICS if statistics is None else tuple(statistics)
+        wanted = STATISTICS if statistics is None else names_of(statistics, "statistics", "watch")
+        check_kind(rules, isinstance(rules, Iterable), "be a list of rules", "rules", "watch")
         fits = wanted and set(wanted) <= set(STATISTICS)
         check_value(statistics, fits, f"be some of {', '.join(STATISTICS)}", "statistics", "watch")
         # A histogram lies between the smallest and the largest value.
