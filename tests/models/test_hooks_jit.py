@@ -10,6 +10,7 @@ import numpy as np
 import optax
 import pytest
 from flax import nnx
+from jax.sharding import NamedSharding, PartitionSpec
 
 import msjax as ms
 from msjax import hooks
@@ -412,3 +413,20 @@ def test_an_argument_that_a_loop_writes_to_stays_one():
     np.testing.assert_allclose(out, model(model(X)), rtol=1e-5)
     np.testing.assert_allclose(seen, [model(X), out], rtol=1e-5)
     assert count[...] == 2
+
+
+@pytest.mark.parametrize("around", ["a scan in shard_map", "vmap"])
+def test_an_explicit_mesh_of_one_device(around):
+    mesh = jax.make_mesh((1,), ("d",), devices=jax.devices()[:1])
+    model, seen = nnx.Linear(3, 3, rngs=nnx.Rngs(0)), []
+    rows = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
+
+    def steps(x):
+        return jax.lax.scan(lambda carry, row: (carry, model(row)), 0, x)[1]
+
+    whole = PartitionSpec()
+    mapped = jax.vmap(model) if around == "vmap" else jax.shard_map(steps, mesh=mesh, in_specs=whole, out_specs=whole)
+    x = jax.device_put(rows, NamedSharding(mesh, PartitionSpec("d"))) if around == "vmap" else rows
+    with hooks.register_forward_hook(model, lambda module, args, output: seen.append(output)):
+        hooks.jit(mapped)(x)
+    np.testing.assert_allclose(seen, model(rows), rtol=1e-6)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 import jax.core
 import jax.numpy as jnp
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jax.sharding import AxisType, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 # Classes known not to be tracers: looking a class up here takes a third of the time of isinstance, and every operator asks.
 CONCRETE: set[type[Any]] = set()
@@ -80,3 +80,11 @@ def on_auto_axes(fn: Callable[[Any], Any], values: Sequence[Any]) -> Any:
     if not explicit:
         return fn(values)
     return jax.sharding.auto_axes(fn, out_sharding=NamedSharding(explicit[0], PartitionSpec()))(list(values))
+
+
+def rows_of(array: Any) -> Iterator[Any]:
+    """The slices of an array along its first axis. jax itself fails where that is explicit, of a mesh with one device."""
+    sharding = getattr(array, "sharding", None)
+    if isinstance(sharding, NamedSharding) and len(sharding.device_set) == 1:
+        array = jax.device_put(array, SingleDeviceSharding(*sharding.device_set))
+    return iter(array)

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.arrays import is_tracer
+from msjax.core.base.arrays import is_tracer, rows_of
 from msjax.core.base.state import ACTIVITY
 from msjax.core.hooks.kinds import HookPlace, ValueKind, check_observer_result
 
@@ -27,7 +27,7 @@ def each_lane(run: Callable[[Sequence[Any]], Any], arrays: Sequence[Any], lanes:
         run(arrays)
         return
     drops = ACTIVITY.drops
-    for row in zip(*arrays):
+    for row in zip(*map(rows_of, arrays)):
         if ACTIVITY.drops == drops:
             each_lane(run, row, lanes - 1)
 

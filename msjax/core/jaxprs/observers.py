@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base import jax_slots
-from msjax.core.base.arrays import is_float
+from msjax.core.base.arrays import is_float, rows_of
 from msjax.core.base.state import VERSION
 from msjax.core.base.typing import JaxArray
 from msjax.core.hooks.batching import COLLECTED, CallsAsOutputs, hook_p
@@ -177,7 +177,7 @@ class _Rows:
 
 
 def _rows(value, depth):
-    return value if depth == 0 else [_rows(row, depth - 1) for row in value]
+    return value if depth == 0 else [_rows(row, depth - 1) for row in rows_of(value)]
 
 
 # ---- which values leave the program
