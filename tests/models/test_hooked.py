@@ -198,8 +198,10 @@ def test_unmatched_paths_are_told(case):
     _, hooked, *_ = case
     with pytest.raises(ValueError, match=r"no module matches where='nothing\.\*'; the paths are '"):
         hooks.register_forward_hook(hooked, print, "nothing.*")
+    with pytest.raises(ValueError, match=r"no module matches where='nothing'; the paths are '"):
+        hooks.register_forward_hook(hooked, print, ["", "nothing"])
     fresh = hooks.hooked(Tied())
-    with hooks.register_forward_hook(fresh, print, "mani_*"):
+    with hooks.register_forward_hook(fresh, print, ["many_0", "mani_*"]):
         with pytest.raises(
             ValueError, match=r"no module matches where='mani_\*'; the paths are '', 'many_0', 'many_1'; nearest to 'mani_\*': "
         ):

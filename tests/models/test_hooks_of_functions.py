@@ -1,5 +1,7 @@
 """Hooks for plain jax code: hook_gradient, with_hooks, probe."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -108,3 +110,14 @@ def test_probe_is_an_output_under_any_transformation():
     assert float(largest) == 6
     scanned = jax.grad(lambda p: jax.lax.scan(lambda c, v: (c + ms.hooks.probe(v, p), None), 0.0, X)[0])(0.0)
     assert float(scanned) == 3
+
+
+def test_a_wrapper_may_take_other_arguments_than_what_it_wraps():
+    def scale(name, args, output):
+        return output * len(name)
+
+    @functools.wraps(scale)
+    def adapted(args, output):
+        return scale("abc", args, output)
+
+    assert hooks.with_hooks(jnp.square, post=adapted)(jnp.array(2.0)) == 12

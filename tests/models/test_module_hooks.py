@@ -171,6 +171,9 @@ def test_where(model):
     assert count(["head", Block]) == ["blocks.0", "blocks.1", "head"]
     with pytest.raises(ValueError, match=r"no module matches where='nothing\.\*'; the paths are '', .*'blocks\.0\.a'"):
         count("nothing.*")
+    with pytest.raises(ValueError, match=r"no module matches where='haed'; .* nearest to 'haed': 'head'"):
+        count(["blocks.*.a", "haed"])
+    assert count(["head", nnx.Conv]) == ["head"]
     with pytest.raises(TypeError, match=r"'where' should be a path, a type"):
         count([3])
     with pytest.raises(TypeError, match=r"a flax nnx module, a Cell, or what hooks\.hooked\(model\) returns .* but got"):

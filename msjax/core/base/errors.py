@@ -167,7 +167,8 @@ def check_arity(fn: Callable[..., Any], who: str, arguments: Sequence[str], what
     if isinstance(fn, types.BuiltinFunctionType):  # whose signature Python parses from a text, in 0.1 ms
         return
     try:
-        signature = inspect.signature(fn)
+        # Of what is called: a wrapper made by functools.wraps may take other arguments than what it wraps.
+        signature = inspect.signature(fn, follow_wrapped=False)
     except (TypeError, ValueError):
         return
     try:

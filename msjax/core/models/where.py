@@ -25,6 +25,13 @@ def no_match(modules: dict[str, Any], where: Where, who: str) -> ValueError:
     return ValueError(f"For '{called(who)}', no module matches where={where!r}; the paths are {there}{close}.")
 
 
+def check_texts(modules: dict[str, Any], where: Where, who: str, names: Iterable[str]) -> None:
+    """ValueError for a text in a list `where` that selects none of the names of the calls that the list selects."""
+    for one in where if isinstance(where, (list, tuple, set, frozenset)) else ():
+        if isinstance(one, str) and not any(fnmatch.fnmatchcase(name, one) for name in names):
+            raise no_match(modules, one, who)
+
+
 def selected_calls(
     modules: dict[str, Any],
     where: Where,
@@ -32,7 +39,7 @@ def selected_calls(
     with_methods: Callable[[], Iterable[tuple[str, Any]]] | None = None,
     why_not: Callable[[Any], str | None] | None = None,
 ) -> list[tuple[str, Any, str]]:
-    """(path, module, name of the method) of the calls that `where` selects; ValueError if it selects none that can be hooked.
+    """(path, module, name of the method) of the calls that `where` selects; ValueError if it, or a text in it, selects none that can be hooked.
 
     That is ``__call__``, but for a text whose last part names another method of a module, such as "embed.attend".
 
@@ -48,6 +55,7 @@ def selected_calls(
     matching = [(name, module, "__call__") for name, module in modules.items() if matches(name, module, where, who)]
     if not matching and not methods:
         raise no_match(modules, where, who)
+    check_texts(modules, where, who, [call_name(*call[::2]) for call in (*matching, *methods)])
     reasons = [why_not_called(module) or (why_not(module) if why_not is not None else None) for _, module, _ in matching]
     chosen = [call for call, reason in zip(matching, reasons) if reason is None]
     if not chosen and not methods:

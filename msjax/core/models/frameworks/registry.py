@@ -19,7 +19,7 @@ from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.core.models.hook_registry import HookRegistry, Registration, handle_of
-from msjax.core.models.where import Where, call_name, matches, named_methods, no_match, selected_calls, where_key
+from msjax.core.models.where import Where, call_name, check_texts, matches, named_methods, no_match, selected_calls, where_key
 
 
 def _tell_jax():
@@ -147,10 +147,11 @@ class Registry(HookRegistry):
         self._tables.clear()
 
     def check(self) -> None:
-        """ValueError if a hook was registered for modules that the model, which has run, doesn't have."""
+        """ValueError if a hook, or a text in its `where`, was registered for modules that the model, which has run, doesn't have."""
         for row in self._rows:
             if not row.calls:
                 raise no_match(self.modules, row.where, _who(row.kind))
+            check_texts(self.modules, row.where, _who(row.kind), row.calls)
 
     def tables(self, path: str) -> dict[str, HookTable]:
         """{name of a method: its hooks} of a module."""
