@@ -120,4 +120,4 @@ def test_a_wrapper_may_take_other_arguments_than_what_it_wraps():
     def adapted(args, output):
         return scale("abc", args, output)
 
-    assert hooks.with_hooks(jnp.square, post=adapted)(jnp.array(2.0)) == 12
+    assert ms.hooks.with_hooks(jnp.square, post=adapted)(jnp.array(2.0)) == 12
