@@ -137,12 +137,15 @@ def test_hooks_without_any_gradient_are_called_when_the_program_runs_in_its_orde
     net = Of(two)
     net.register_forward_pre_hook(lambda cell, inputs: log.append("forward"))
     net.register_backward_hook(lambda cell, first, second: None)
-    with hooks.register_backward_pre_hook(module, lambda module, grads: log.append(grads)):
+    with hooks.register_backward_pre_hook(
+        module, lambda module, grads: log.append([g if g is None else g.tolist() for g in grads])
+    ):
         grad = jax.jit(jax.grad(lambda v: jnp.asarray(net(ms.Tensor(v))[0].sum())))
         for _ in range(2):
             grad(X)
             ms.hooks.barrier()
-    assert log == ["forward", (None,)] * 2
+    # Older versions need a number for what gets no gradient.
+    assert log == ["forward", [None if jax.__version_info__ >= (0, 12) else [[0.0] * 3]]] * 2
 
 
 @WRAPS

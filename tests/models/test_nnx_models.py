@@ -206,3 +206,27 @@ def test_path_waits_for_a_module_that_nnx_jit_has_emptied_for_a_moment():
         vars(module).update(attributes)
         other.join()
     assert found == ["layers.0"]
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("used", ["state", "outputs"])
+def test_backward_hooks_on_a_recurrent_module_of_which_some_results_are_not_used(used, padded):
+    class Encoder(nnx.Module):
+        def __init__(self):
+            self.rnn = nnx.RNN(nnx.LSTMCell(3, 3, rngs=nnx.Rngs(0)), return_carry=True)
+
+        def __call__(self, x):
+            (state, _), outputs = self.rnn(x, seq_lengths=jnp.array([4, 2]) if padded else None)
+            return state if used == "state" else outputs
+
+    x, model, seen = jax.random.normal(jax.random.key(0), (2, 4, 3), "float32"), Encoder(), []
+    gradient = nnx.jit(nnx.grad(lambda model, x: jnp.square(model(x)).sum()))
+    before = gradient(model, x)
+
+    def shapes(module, grad_input, grad_output):
+        seen.append(jax.tree.map(jnp.shape, grad_output))
+
+    with hooks.register_backward_hook(model, shapes, "rnn"):
+        after = hooks.jit(nnx.grad(lambda model, x: jnp.square(model(x)).sum()))(model, x)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), before, after)
+    assert seen == [((2, 3), None, None) if used == "state" else (None, None, (2, 4, 3))]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax.interpreters import ad
 
 from msjax.core.base.arrays import CONCRETE, is_tracer
 from msjax.core.base.errors import where
@@ -23,6 +24,14 @@ from msjax.core.hooks.kinds import ValueKind
 
 if TYPE_CHECKING:
     from msjax.core.hooks.protocol import CallFrame
+
+# Whether jax has to get zeros where no gradient arrives: before 0.12, the gradient of a scan fails where a jax.custom_vjp says so of one of the
+# scan's stacked results, such as the outputs of an encoder of which only the last state is used.
+_NEEDS_ZEROS = jax.__version_info__ < (0, 12)
+
+
+def _is_absent(ct):
+    return isinstance(ct, jax.custom_derivatives.SymbolicZero)
 
 
 @dataclass(eq=False, slots=True)
@@ -110,7 +119,7 @@ class Values(ValueKind):
         def backward(_, cts):
             grads = [None] * count
             for i, ct in zip(at, cts):
-                if flags[i] and not isinstance(ct, jax.custom_derivatives.SymbolicZero):
+                if flags[i] and not _is_absent(ct):
                     grads[i] = self.made(ct)
             # A hook may return gradients that don't depend on those that it, or one before it, has looked at.
             with STATE.swap(recording=False, pulled=owners), tie_calls_to(self, grads):
@@ -119,7 +128,8 @@ class Values(ValueKind):
                 modified = any(new is not old for new, old in zip(grads, given))
             if modified:
                 grads = after_latest_call(self, grads)
-            return tuple(None if grads[i] is None else self.raw(grads[i]) for i in at)
+            absent = [ad.instantiate_zeros(ad.Zero(ct.aval)) if _NEEDS_ZEROS and _is_absent(ct) else None for ct in cts]
+            return tuple(zeros if grads[i] is None else self.raw(grads[i]) for i, zeros in zip(at, absent))
 
         identity.defvjp(forward, backward, symbolic_zeros=True)
         out = list(given)
