@@ -364,3 +364,16 @@ def test_events_of_the_cache_on_disk_and_its_folder(tmp_path):
         jax_slots.forget_cache_folder()
     request, hit = jax_slots.CACHE_REQUEST, jax_slots.CACHE_HIT
     assert [event for event in events if event in (request, hit)] == [request, request, request, hit]
+
+
+def test_zeros_of_a_value_that_varies():
+    mesh = jax.make_mesh((1,), ("d",), devices=jax.devices()[:1])
+
+    def zeros(x):
+        made = jax_slots.zeros_of(jax.typeof(x))
+        assert jax_slots.varying_axes(jax.typeof(made)) == jax_slots.varying_axes(jax.typeof(x)) == {"d"}
+        return made
+
+    x = jax.device_put(jnp.ones((2, 3), "bfloat16"), NamedSharding(mesh, PartitionSpec("d")))
+    made = jax.jit(jax.shard_map(zeros, mesh=mesh, in_specs=PartitionSpec("d"), out_specs=PartitionSpec("d")))(x)
+    assert made.dtype == "bfloat16" and made.tolist() == [[0.0] * 3] * 2

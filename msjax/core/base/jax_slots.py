@@ -26,7 +26,7 @@ import jax.extend.linear_util
 import numpy as np
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend import source_info_util
-from jax.interpreters import mlir
+from jax.interpreters import ad, mlir
 
 # The versions of jax with which all of this was seen to work.
 CHECKED = ("0.10.2", "0.12.0")
@@ -248,6 +248,11 @@ def file_of(closed: jax.extend.core.ClosedJaxpr) -> str:
 def varying_axes(aval: Any) -> frozenset[Any]:
     """The axes of a `jax.shard_map`'s mesh over which an abstract value varies."""
     return getattr(getattr(aval, "manual_axis_type", None), "varying", frozenset())
+
+
+def zeros_of(aval: Any) -> jax.Array:
+    """Zeros of an abstract value's shape, dtype and sharding, which vary over the same axes of a mesh."""
+    return ad.instantiate_zeros(ad.Zero(aval))
 
 
 # ---- lowering: the operations of a program that is being lowered

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-from jax.interpreters import ad
 
+from msjax.core.base import jax_slots
 from msjax.core.base.arrays import CONCRETE, is_tracer
 from msjax.core.base.errors import where
 from msjax.core.base.state import STATE
@@ -128,7 +128,7 @@ class Values(ValueKind):
                 modified = any(new is not old for new, old in zip(grads, given))
             if modified:
                 grads = after_latest_call(self, grads)
-            absent = [ad.instantiate_zeros(ad.Zero(ct.aval)) if _NEEDS_ZEROS and _is_absent(ct) else None for ct in cts]
+            absent = [jax_slots.zeros_of(ct.aval) if _NEEDS_ZEROS and _is_absent(ct) else None for ct in cts]
             return tuple(zeros if grads[i] is None else self.raw(grads[i]) for i, zeros in zip(at, absent))
 
         identity.defvjp(forward, backward, symbolic_zeros=True)
