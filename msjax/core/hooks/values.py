@@ -34,6 +34,11 @@ def _is_absent(ct):
     return isinstance(ct, jax.custom_derivatives.SymbolicZero)
 
 
+def _nothing(ct):
+    """What jax gets where no gradient goes on."""
+    return jax_slots.zeros_of(ct.aval) if _NEEDS_ZEROS and _is_absent(ct) else None
+
+
 @dataclass(eq=False, slots=True)
 class ModuleSubject:
     """A module of another framework as the first argument of hooks.
@@ -128,8 +133,7 @@ class Values(ValueKind):
                 modified = any(new is not old for new, old in zip(grads, given))
             if modified:
                 grads = after_latest_call(self, grads)
-            absent = [jax_slots.zeros_of(ct.aval) if _NEEDS_ZEROS and _is_absent(ct) else None for ct in cts]
-            return tuple(zeros if grads[i] is None else self.raw(grads[i]) for i, zeros in zip(at, absent))
+            return tuple(_nothing(ct) if grads[i] is None else self.raw(grads[i]) for i, ct in zip(at, cts))
 
         identity.defvjp(forward, backward, symbolic_zeros=True)
         out = list(given)

@@ -13,6 +13,7 @@ from msjax.core.base.weak import identity
 
 # A path or glob over paths, a type, a function of (path, module), or several of these.
 Where = str | type | Iterable[Any] | Callable[[str, Any], bool]
+_SEVERAL = (list, tuple, set, frozenset)
 
 
 def no_match(modules: dict[str, Any], where: Where, who: str) -> ValueError:
@@ -27,7 +28,7 @@ def no_match(modules: dict[str, Any], where: Where, who: str) -> ValueError:
 
 def check_texts(modules: dict[str, Any], where: Where, who: str, names: Iterable[str]) -> None:
     """ValueError for a text in a list `where` that selects none of the names of the calls that the list selects."""
-    for one in where if isinstance(where, (list, tuple, set, frozenset)) else ():
+    for one in where if isinstance(where, _SEVERAL) else ():
         if isinstance(one, str) and not any(fnmatch.fnmatchcase(name, one) for name in names):
             raise no_match(modules, one, who)
 
@@ -72,7 +73,7 @@ def why_not_called(module: Any) -> str | None:
 def named_methods(modules: Callable[[], Iterable[tuple[str, Any]]], where: Where) -> list[tuple[str, Any, str]]:
     """(path, module, name of the method) where a text in `where` ends in the name of a method."""
     found = []
-    for text in where if isinstance(where, (list, tuple, set, frozenset)) else [where]:
+    for text in where if isinstance(where, _SEVERAL) else [where]:
         prefix, _, method = text.rpartition(".") if isinstance(text, str) else ("", "", "")
         if method.isidentifier():
             for name, module in modules():
@@ -88,7 +89,7 @@ def call_name(path: str, method: str) -> str:
 
 def matches(name: str, module: object, where: Where, who: str = "where") -> bool:
     """Whether `where` selects a module."""
-    if isinstance(where, (list, tuple, set, frozenset)):
+    if isinstance(where, _SEVERAL):
         return any(matches(name, module, one, who) for one in where)
     if isinstance(where, str):
         return fnmatch.fnmatchcase(name, where)
@@ -111,6 +112,6 @@ def names_of(at: Any, name: str, who: str) -> tuple[str, ...]:
 
 def where_key(where: Any) -> Hashable:
     """A hashable key: equal for values of `where` that select the same modules of every model; functions count by identity."""
-    if isinstance(where, (list, tuple, set, frozenset)):
+    if isinstance(where, _SEVERAL):
         return tuple([where_key(one) for one in where])
     return where if isinstance(where, (str, type)) else identity(where)

@@ -189,7 +189,7 @@ class Registry(HookRegistry):
             return function(*args, **kwargs)
         if self.table(name):
             function = functools.partial(self._with_hooks, at, module, function, later, name)
-        if key not in running:
+        if definition is not None and key not in running:
             function = functools.partial(_noted, running, key, definition, function)
         if not is_tracing():
             return function(*args, **kwargs)
