@@ -77,15 +77,6 @@ def pytest_collection_modifyitems(config, items):
 ONLY_THE_WING = importlib.util.find_spec("msjax.engine") is None
 
 
-@pytest.fixture(autouse=True, scope="session")
-def a_core_for_each_worker():
-    """The workers have all cores: where threads compile gradients ahead of them, a run takes a sixth more of the processor."""
-    if not ONLY_THE_WING:
-        from msjax.engine.programs import cache
-
-        cache.has_core_for_threads = lambda: False
-
-
 @pytest.fixture(autouse=True)
 def clean_state():
     """Every test starts in PyNative mode, with the default dialect and seeds set, and leaves no scope open."""

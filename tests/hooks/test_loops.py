@@ -90,9 +90,7 @@ def test_hooks_before_a_loop_s_gradient_leave_no_tracer_in_it():
     assert grad.tolist() == [[1.0, 1.0, 1.0]] and log == ["forward"] * 2 + ["backward", "tensor"] * 2
 
 
-def test_a_modifier_in_a_lifted_function_is_traced_in_the_thread_of_the_call(monkeypatch):
-    """Gradients of other operators are compiled in threads beside it, where a second trace of the same hooks would meet the first one's values."""
-    monkeypatch.setattr("msjax.engine.programs.cache.has_core_for_threads", lambda: True)
+def test_a_modifier_in_a_lifted_function_is_traced_in_the_thread_of_the_call():
     net, threads = nn.SequentialCell(nn.ReLU()), []
 
     def halved(cell, grad_input, grad_output):

@@ -28,7 +28,6 @@ def store_in(folder, jax_folder, monkeypatch):
     use(settings)
     monkeypatch.setattr(disk_cache, "chosen_folder", lambda: str(folder))
     monkeypatch.setattr(cache, "STORE", ProgramStore())
-    monkeypatch.setattr(cache, "has_core_for_threads", lambda: False)
     # So that nobody's editing of the package during the tests matters.
     monkeypatch.setattr(store_key, "process_stamp", lambda: "a version")
     yield cache.STORE

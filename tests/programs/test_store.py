@@ -307,22 +307,6 @@ def test_settings_that_check_every_call_compile_anew(store, compiled):
         jax.config.update("jax_debug_nans", False)
 
 
-def test_programs_compiled_ahead_are_stored_and_found(store, compiled, monkeypatch):
-    ahead = []
-    monkeypatch.setattr(cache, "has_core_for_threads", lambda: True)
-    monkeypatch.setattr(cache.AHEAD, "submit", lambda key, task: ahead.append(key) or task())
-    x = ms.Tensor([0.5, 1.5])
-    for count in (1, 0):
-        compiled.clear()
-        ahead.clear()
-        op = fresh(TANH)
-        gradients = [ms.grad(lambda x, op=op: apply(op, (x,)))(x).tolist() for _ in range(2)]
-        # Where the forward comes from disk, so will the backward.
-        assert len(compiled) == 2 * count and len(ahead) == count
-        assert gradients[0] == gradients[1] and np.allclose(gradients[0], 1 - np.tanh([0.5, 1.5]) ** 2)
-        store.flush()
-
-
 def test_a_primitive_of_the_users_own_leaves_jax_as_it_is():
     before = originals.ORIGINALS.digest()
     primitive = jax.extend.core.Primitive("scaled")

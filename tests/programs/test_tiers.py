@@ -1,5 +1,7 @@
 """Large programs in two tiers: which one runs at which call, and where there is only one."""
 
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -37,7 +39,12 @@ def product():
 def tasks(monkeypatch):
     """What a thread would do, for the test to do."""
     found = []
-    monkeypatch.setattr(tiers.AHEAD, "submit", lambda key, task: found.append(task))
+
+    class Thread:
+        def __init__(self, target, name):
+            self.start = lambda: found.append(target)
+
+    monkeypatch.setattr(tiers, "threading", types.SimpleNamespace(Thread=Thread))
     return found
 
 
@@ -101,8 +108,7 @@ def test_a_program_that_cannot_be_optimized_ahead_fails_where_it_is_called(compi
 
     program = TieredProgram(Jitted(), {"xla_backend_optimization_level": 0})
     assert [program(1), program(1)] == ["first", "first"]
-    with pytest.raises(RuntimeError, match="no memory"):
-        tasks.pop()()
+    tasks.pop()()
     with pytest.raises(RuntimeError, match="no memory"):
         program(1)
     assert calls == [(1,)]

@@ -208,8 +208,6 @@ def _record(op, operands, values, static, traced):
         pull = spec.pull
         # Python's garbage collector visits every container that the tape keeps, so there is one for all residuals, and none for no residuals.
         residuals = list(map((*residuals, *values, *out).__getitem__, spec.places)) if spec.places else residuals or ()
-        if spec.fresh and not op.runs_cells:  # hooks are traced in the thread that calls them
-            spec.compile_ahead(residuals, out)
     node = None
     if True in pull.carries:
         if pull.slots != slots:

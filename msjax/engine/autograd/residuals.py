@@ -278,14 +278,11 @@ class ResidualSpec:
         places: where each is in (*what the forward kept, *operands, *outputs); empty if all are kept, which are in order.
         backwards: the compiled backward for each pair of (for each output, whether it has a gradient; for each of `slots`,
             whether its gradient is needed). It takes the residuals, then the given gradients, and returns the needed ones.
-        fresh: True until the backward has been compiled ahead; False for one from disk, where the backward will most probably be, too.
         used: for each pair as in `backwards`, which operands and given gradients the gradient depends on.
         token: the reference to this object in the structure of a program's results.
     """
 
-    __slots__ = (
-        "pull", "sources", "treedef", "places", "backwards", "fresh", "used", "token", "__weakref__",
-    )  # fmt: skip
+    __slots__ = ("pull", "sources", "treedef", "places", "backwards", "used", "token", "__weakref__")
 
     def __init__(
         self,
@@ -303,20 +300,8 @@ class ResidualSpec:
         self.places: tuple[int, ...] = tuple([begin[kind] + i for kind, i in sources]) if n_kept < len(sources) else ()
         # jax keeps what it compiles for long: that refers to no spec, and so not to what was compiled beside it.
         self.backwards = ProgramCache(lambda key: Backward(pull, sources, forward, shapes, treedef, *key), forward.jit)
-        self.fresh: bool = treedef is not None
         self.used: dict[tuple[tuple[bool, ...], Need], tuple[bool, ...]] = {}
         self.token = SpecToken(self)
-
-    def compile_ahead(self, residuals: Sequence[Any], out: Sequence[JaxArray]) -> None:
-        """Compile the backward in a thread while the forward pass goes on, as it will most probably be needed.
-
-        That is for a gradient of the first output only, as of BatchNorm, and of every operand that has one.
-        """
-        self.fresh = False
-        operands = [*residuals, out[0]]
-        if self.pull.carries[:1] == (True,) and not any(map(is_tracer, operands)):
-            given = (True,) + (False,) * (len(out) - 1)
-            self.backwards.compile_ahead((given, (True,) * len(self.pull.slots)), operands)
 
 
 @dataclass(eq=False)

@@ -15,12 +15,10 @@ import jax
 import jax.core
 
 from msjax.core.door import STATE
-from msjax.engine.programs.ahead import AHEAD
 from msjax.engine.programs.compilation import PROGRESS
 from msjax.engine.programs.compiler_options import compile_operator, is_nested, quick_options
-from msjax.engine.programs.cores import has_core_for_threads
 from msjax.engine.programs.limits import CACHE_LIMIT
-from msjax.engine.programs.signature import NUMBERS, OtherCall, SignatureKey, shape_of, signature_of
+from msjax.engine.programs.signature import OtherCall, SignatureKey, signature_of
 from msjax.engine.programs.store import STORE
 
 
@@ -60,12 +58,6 @@ class ProgramCache(dict[Any, Any]):
             CACHE_LIMIT.register(self)
         self[key] = program
 
-    def compile_ahead(self, key: Any, values: Sequence[Any]) -> None:
-        """Compile the program of a key for operands like `values` in a thread, if there is a core for it."""
-        if self.jit is None and has_core_for_threads() and key not in self:
-            shapes = [v if v.__class__ in NUMBERS else shape_of(v) for v in values]
-            AHEAD.submit((id(self), key), lambda: PendingProgram(self, key).first_call(shapes, ahead=True))
-
     def __reduce__(self) -> NoReturn:
         raise TypeError("compiled programs can't be copied")
 
@@ -98,28 +90,19 @@ class PendingProgram:
         self.key = key
 
     def __call__(self, *values: Any) -> Any:
-        AHEAD.take((id(self.cache), self.key))
-        program = self.cache.get(self.key)
-        # Another thread may have just compiled it.
-        return self.first_call(values) if program is None else program(*values)
-
-    def first_call(self, values: Sequence[Any], ahead: bool = False) -> Any:
-        """Get the program, and call it.
-
-        Args:
-            values: the operands.
-            ahead: compile it only, for operands of these shapes, without looking for it on disk.
-        """
         cache, key = self.cache, self.key
+        program = cache.get(key)
+        if program is not None:  # another thread has just compiled it
+            return program(*values)
         fn, of_signature = cache.function(key), isinstance(key, SignatureKey)
         if cache.jit is None and not of_signature and STORE.folder() and (description := STORE.describe(fn)) is not None:
             # A file of the store has the program of one signature.
             program = SignatureCache(fn, cache, key, description)
-            out = PendingProgram(program.programs, signature_of(values)).first_call(values, True) if ahead else program(*values)
+            out = program(*values)
             cache.put(key, program)
             return out
         stored_as = STORE.key(cache.description, values, quick_options())
-        if stored_as is not None and not ahead and (found := self._call_stored(fn, stored_as, values)) is not None:
+        if stored_as is not None and (found := self._call_stored(fn, stored_as, values)) is not None:
             return found[0]
         with PROGRESS.of(cache.name or "gradient"):
             traced, by_size = TracedFunction(fn, cache, key), False
@@ -128,8 +111,8 @@ class PendingProgram:
             else:
                 program, by_size = compile_operator(traced, values)
             with STORE.compiling(stored_as, program, values):
-                out = program.lower(*values).compile() if ahead else program(*values)
-        # Only now: what has run, or was compiled ahead, knows its first signature.
+                out = program(*values)
+        # Only now: what has run knows its first signature.
         if by_size and not of_signature:
             program = SignatureCache(fn, cache, key, programs=dict.fromkeys(traced.seen, program))
         cache.put(key, program)

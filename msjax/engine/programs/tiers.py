@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 from typing import Any
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
-from msjax.engine.programs.ahead import AHEAD
 from msjax.engine.programs.cores import has_core_for_threads
 
 VARIABLE = "MSJAX_TIERED_COMPILATION"
@@ -53,7 +54,8 @@ class TieredProgram:
         if first is None or not TieredProgram.allowed or self._settings is not jax_slots.settings_token():
             return self._jitted(*values)
         if self._calls == 2:
-            AHEAD.submit(self, self._optimize)
+            with contextlib.suppress(RuntimeError):  # the system gives no more threads, or the process is about to exit
+                threading.Thread(target=self._optimize, name="msjax-compile").start()
         try:
             return first(*values)
         except (TypeError, ValueError):
@@ -67,8 +69,7 @@ class TieredProgram:
             self._first = self._lowered.compile(compiler_options=self._options)
 
     def _optimize(self):
-        try:
+        with contextlib.suppress(Exception):
             self._lowered.compile()
-        finally:
-            # jax finds it again when the jitted function is called, which fails there if it fails here.
-            self._first = self._lowered = None
+        # jax finds it again when the jitted function is called, which fails there if it fails here.
+        self._first = self._lowered = None

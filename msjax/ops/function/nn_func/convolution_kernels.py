@@ -30,9 +30,8 @@ _LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "
 # Windows with more positions than this are not unrolled.
 _MAX_TAPS = 64
 # How many elements a window has at most for `_few_columns`, how many the windows have together that it makes at once, and from how many
-# on the gradient of the weight is such a product, too; and for how many of many images wide windows are made at once.
+# on the gradient of the weight is such a product, too.
 _FEW_ROWS = 32
-_IMAGES = 16
 _AT_ONCE = 1 << 18
 _MANY_COLUMNS = 1 << 20
 
@@ -383,15 +382,10 @@ def _wide_windows(x, weight, *settings):
     """Several neighbouring pixels of the result at once, as channels of windows that are wider by as many and so far apart.
 
     YNNPACK computes the wider product in 0.25 to 0.8 of the time that Eigen, to which XLA leaves 16 channels or fewer, takes for the narrow
-    one: of up to 32 images at once, as many small ones take up to three times as long.
+    one. Images with infinite or NaN pixels go to XLA's convolution: times the zeros around a window, one would make NaN of its neighbours.
     """
-    if x.dtype != jnp.float32:
+    if x.dtype != jnp.float32 or any(jax.typeof(x).sharding.spec):  # over devices, by explicit axes of a mesh
         return _plain(x, weight, *settings)
-    return _by_pieces(_wide_where_finite, len(x) if len(x) <= 2 * _IMAGES else _IMAGES, x, weight, *settings)
-
-
-def _wide_where_finite(x, weight, *settings):
-    """`wide_windows`, but XLA's convolution of images with infinite or NaN pixels: times the zeros around a window, one would make NaN of its neighbours."""
 
     def wide(x, weight):
         return wide_windows(x, weight, *settings)
@@ -399,7 +393,9 @@ def _wide_where_finite(x, weight, *settings):
     def plain(x, weight):
         return _plain(x, weight, *settings)
 
-    return jax.lax.cond(jnp.isfinite(x).all(), wide, plain, x, weight)
+    # The intermediate copies are several times as large as the image: recompute them in the backward pass.
+    run = jax.checkpoint(lambda x, weight: jax.lax.cond(jnp.isfinite(x).all(), wide, plain, x, weight), prevent_cse=False)
+    return run(x, weight)
 
 
 def _wide_or(other):
