@@ -355,7 +355,7 @@ def conductance(
             options = capture_options(at, True, loss=lambda result: _each(metric, result, x.shape[0]).sum())
             slopes = pure.run(state, options, *on(part))[1].gradients
             _, moved = jax.jvp(values, (part,), (jnp.ones_like(part),))
-            return {name: slopes[name] * move for name, move in moved.items()}
+            return jax.tree.map(jnp.multiply, dict(slopes), moved)
 
         return integral(of, steps)
 
