@@ -13,6 +13,7 @@ from msjax.core.base.compiler_options import options_of_few_runs
 from msjax.core.base.errors import check_function, describe, number_among, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.inputs import batches_of, call_of, inputs_of
+from msjax.core.models.integral import check_steps
 from msjax.core.models.kept_programs import run_kept
 from msjax.core.models.where import names_of
 from msjax.core.page.studies import maps_view
@@ -221,6 +222,7 @@ class Stream:
 
         return jax.vmap(ended)(values)
 
+    @on_behalf_of("tune")
     def tune(self, batches: Iterable[Any], optimizer: Any) -> tuple[jax.Array, jax.Array]:
         """Train the translators of the tuned lens: an affine map for each block, by the divergence of its logits from the model's.
 
@@ -259,6 +261,7 @@ class Stream:
             raise ValueError("For 'tune', there should be at least one batch, but there is none.")
         return translators
 
+    @on_behalf_of("edges")
     def edges(
         self,
         clean: Any,
@@ -291,8 +294,8 @@ class Stream:
         check_one_of(method, ("attribution", "integrated gradients", "patching"), "method", "edges")
         check_function(metric, "edges", "metric", ("result",))
         check_bool(heads, "heads", "edges")
-        for name, count in (("steps", steps), ("chunk", chunk)):
-            check_int(count, name, "edges", low=1)
+        check_steps(steps, "edges")
+        check_int(chunk, "chunk", "edges", low=1)
 
         def work(program, corrupt):
             parts, end = corrupt
@@ -320,6 +323,7 @@ class Stream:
 
         return self._kept("parts", (heads,), work, ("*:in",), inputs_of(given))
 
+    @on_behalf_of("mean")
     def mean(self, batches: Iterable[Any], *, heads: bool = False) -> dict[str, jax.Array]:
         """What each module or head adds in the mean over a reference set, for mean ablation.
 
