@@ -101,7 +101,9 @@ def test_errors_of_attributions():
         hooks.integrated_gradients(NET, jnp.arange(3), metric=metric)
     with pytest.raises(ValueError, match="the metric should return a number for each of 2 examples, but returned"):
         hooks.integrated_gradients(NET, X, metric=jnp.sum)
-    with pytest.raises(ValueError, match=r"the baseline should broadcast to the input, of shape \(2, 3\), but got"):
+    with pytest.raises(
+        ValueError, match=r"'baseline' should broadcast to the input, of shape \(2, 3\), but its shape is \(2, 2\)"
+    ):
         hooks.occlusion(NET, X, metric=metric, window=(1,), baseline=X[:, :2])
     with pytest.raises(ValueError, match="'samples' should be at least 1, but got 0"):
         hooks.noise_tunnel(NET, X, metric=metric, key=jax.random.key(0), samples=0)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_kind
+from msjax.core.base.checks import check_int, check_kind, check_path
 from msjax.core.base.errors import check_arity, describe, on_behalf_of
 from msjax.core.base.whole_files import whole_file
 from msjax.core.models.inputs import batches_of, inputs_of
@@ -77,8 +77,7 @@ def collect(
         check_arity(progress, "collect", ("done", "total"), "progress")
     batches_of(batches, "collect")
     dtype = _named(dtype)
-    check_kind(to, isinstance(to, (str, Path)), "be the path of a folder", "to", "collect")
-    folder = Path(to)
+    folder = Path(check_path(to, "to", "collect"))
     folder.mkdir(parents=True, exist_ok=True)
     asked = {
         "places": list(names_of(places, "places", "collect")),
@@ -191,7 +190,7 @@ class Shards:
     """
 
     def __init__(self, folder: str | Path):
-        self.folder = Path(folder)
+        self.folder = Path(check_path(folder, "folder", "Shards"))
         index = _read(self.folder)
         if index is None:
             raise FileNotFoundError(f"There are no shards in {str(folder)!r}: it has no {_INDEX}.")
