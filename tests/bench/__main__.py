@@ -152,7 +152,7 @@ def check(case, running):
             message = f"{case}: losses of {name!r} against those of {reference!r}"
             np.testing.assert_allclose(running[name][1][0], expected[0], rtol=1e-4, err_msg=message)
             # Each step amplifies what the one before rounded in another way; in deep networks with small batches the most.
-            np.testing.assert_allclose(running[name][1], expected, rtol=2e-2, err_msg=message)
+            np.testing.assert_allclose(running[name][1], expected, rtol=2e-2, atol=1e-4, err_msg=message)
 
 
 def first_calls(cases, table):

@@ -191,3 +191,14 @@ def test_attention_functions():
         np.testing.assert_array_equal(given.asnumpy(), expected.asnumpy())
     causal = ops.multi_head_attention_forward(x, x, x, 8, 2, *weights, is_causal=True)[1].asnumpy()
     np.testing.assert_array_equal(causal[:, 0, 1], 0)
+
+
+def test_masks_are_no_positional_inputs_of_layers_so_that_hooks_get_no_gradients_for_them():
+    net = nn.Transformer(8, 2, 1, 1, 6, dropout=0.0)
+    seen = []
+    for layer in (net.encoder.layers[0], net.decoder.layers[0]):
+        layer.register_forward_hook(lambda cell, inputs, output: seen.append(len(inputs)))
+        layer.register_backward_hook(lambda cell, grad_input, grad_output: seen.append([g.shape for g in grad_input]))
+    padding = Tensor(np.zeros((Q.shape[1], len(Q)), bool))
+    ms.grad(lambda x: net(x, x, src_key_padding_mask=padding, tgt_key_padding_mask=padding))(Tensor(Q))
+    assert seen == [1, 2, [Q.shape, Q.shape], [Q.shape]]

@@ -39,8 +39,8 @@ WAYS = [
     ((2, 17, 7, 8), (4, 17, 3, 3), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, None),
     ((2, 3, 7, 8), (4, 3, 3, 3), (2, 1), ((1, 0), (0, 1)), (1, 2), 1, "_few_columns"),
     ((2, 6, 7, 8), (4, 6, 3, 2), (2, 1), ((1, 2), (0, 1)), (1, 2), 1, "_rows"),
-    ((2, 20, 2, 2), (4, 20, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, "_columns"),
-    ((2, 20, 4, 4), (4, 20, 3, 3), (2, 2), ((0, 1), (0, 1)), (1, 1), 1, "_columns"),
+    ((2, 20, 2, 2), (4, 20, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, "columns"),
+    ((2, 20, 4, 4), (4, 20, 3, 3), (2, 2), ((0, 1), (0, 1)), (1, 1), 1, "columns"),
     ((2, 5, 6, 7), (4, 5, 1, 1), (2, 3), ((0, 0), (0, 0)), (1, 1), 1, "tiles"),
     ((2, 5, 6, 7), (4, 5, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, "tiles"),
     ((3, 5, 2, 2), (4, 5, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, "tiles"),
@@ -125,11 +125,33 @@ WIDE = {
 
 
 @pytest.mark.parametrize("name", WIDE)
-def test_wide_windows_agree_with_xla(name, monkeypatch):
-    monkeypatch.setattr(convolution_kernels, "_IMAGES", 2)
+def test_wide_windows_agree_with_xla(name):
     image, weight, pads = WIDE[name]
-    static = ((1, 1), pads, (1, 1), 1)
     assert wide_windows.narrow(image, weight, (1, 1), (1, 1))
+    agree_with_xla(image, weight, (1, 1), pads)
+
+
+# Image, weight, stride and padding: zeros shared by neighbours, more zeros than windows reach, steps, and windows in one of the axes only.
+SIDE_BY_SIDE = {
+    "shared zeros": ((3, 18, 8, 9), (17, 18, 3, 3), (1, 1), ((1, 1), (1, 1))),
+    "more zeros": ((2, 17, 8, 9), (9, 17, 3, 2), (1, 1), ((0, 2), (3, 5))),
+    "steps": ((4, 9, 9, 10), (20, 9, 3, 3), (2, 2), ((1, 1), (1, 1))),
+    "steps over an odd row": ((3, 12, 9, 11), (20, 12, 4, 3), (1, 3), ((2, 0), (0, 1))),
+    "rows": ((3, 20, 9, 9), (17, 20, 1, 3), (1, 1), ((0, 0), (1, 0))),
+}
+
+
+@pytest.mark.parametrize("name", SIDE_BY_SIDE)
+def test_images_side_by_side_agree_with_xla(name, monkeypatch):
+    image, weight, stride, pads = SIDE_BY_SIDE[name]
+    monkeypatch.setattr(wide_windows, "_MUCH", 1 + image[-1] // stride[1] * np.prod(weight))
+    monkeypatch.setattr(wide_windows, "has_core_for_threads", lambda: True)
+    assert convolution_kernels._cpu_rewrite(image, weight, stride, pads, (1, 1), 1) is convolution_kernels._side_by_side
+    agree_with_xla(image, weight, stride, pads)
+
+
+def agree_with_xla(image, weight, stride, pads):
+    static = (stride, pads, (1, 1), 1)
     x, w = (jnp.asarray(RNG.normal(size=shape), jnp.float32) for shape in (image, weight))
     ct = jnp.asarray(RNG.normal(size=plain(x, w, *static).shape), jnp.float32)
 
@@ -439,7 +461,7 @@ def test_gradients_in_half_precision_are_rounded_once():
     draw = np.random.default_rng(3).standard_normal
     x, w, ct = (draw(size).astype(np.float16).astype(np.float32) for size in ((1, 20, 6, 6), (32, 20, 3, 3), (1, 32, 6, 6)))
     settings = (1, 1), ((1, 1), (1, 1)), (1, 1), 1
-    assert convolution_kernels._cpu_rewrite(x.shape, w.shape, *settings) is convolution_kernels._columns
+    assert convolution_kernels._cpu_rewrite(x.shape, w.shape, *settings) is wide_windows.columns
     _, exact = jax.vjp(lambda x: plain(x, w, *settings), x)
     _, pull = jax.vjp(lambda x: convolution_kernels.convolve(x, w.astype(np.float16), *settings), x.astype(np.float16))
     (want,), (got,) = exact(ct), pull(ct.astype(np.float16))

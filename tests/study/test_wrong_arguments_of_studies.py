@@ -77,6 +77,54 @@ WRONG = {
     "bundle": (lambda: tools.guard(each, bundle=3), "'guard', 'bundle' should be a str or a PathLike or a NoneType"),
     "what": (lambda: tools.watch(MODEL, what=3), "'watch', 'what' should be a name, or a list of names, but got int 3"),
     "rules": (lambda: tools.watch(MODEL, rules=3), "'watch', 'rules' should be a list of rules, but got int 3"),
+    "steps": (
+        lambda: hooks.integrated_gradients(MODEL, X, metric=each, steps=10**6),
+        r"'integrated_gradients', 'steps' should be in \[1, 1000\], but got 1000000",
+    ),
+    "steps of attribute": (lambda: hooks.attribute(MODEL, X, at="layers.0", steps=10**6), "'attribute', 'steps' should be in"),
+    "steps of edges": (lambda: STREAM.edges(X, X, metric=jnp.sum, steps=10**6), "'edges', 'steps' should be in"),
+    "negative noise": (
+        lambda: hooks.noise_tunnel(MODEL, X, metric=each, key=KEY, noise=-0.1),
+        "'noise_tunnel', 'noise' should be a standard deviation, not negative, but got -0.1",
+    ),
+    "noise of nan": (
+        lambda: hooks.gradient_shap(MODEL, X, metric=each, key=KEY, baselines=X, noise=float("nan")),
+        "'gradient_shap', 'noise' should be a standard deviation",
+    ),
+    "shape of noise": (
+        lambda: hooks.noise_tunnel(MODEL, X, metric=each, key=KEY, noise=jnp.ones(3)),
+        r"'noise_tunnel', 'noise' should broadcast to the input, of shape \(2, 2\), but its shape is \(3,\)",
+    ),
+    "wrt": (
+        lambda: hooks.occlusion(MODEL, X, metric=each, window=(1,), wrt=True),
+        "'occlusion', 'wrt' should be the number or the",
+    ),
+    "no examples": (
+        lambda: hooks.integrated_gradients(jnp.sin, 1.0, metric=each),
+        "'integrated_gradients', the argument wrt=-1 should have an axis of examples, but got 1.0",
+    ),
+    "value": (
+        lambda: hooks.ablate(MODEL, "layers.0", value=jnp.ones(3))(X),
+        r"'ablate', 'value' should broadcast to what it replaces, of shape \(2, 2\), but its shape is \(3,\)",
+    ),
+    "vector": (
+        lambda: hooks.steer(MODEL, {"layers.0": jnp.ones(3)})(X),
+        r"'steer', 'vectors\['layers.0'\]' should broadcast to the value, of shape \(2, 2\), but its shape is \(3,\)",
+    ),
+    "scale": (
+        lambda: hooks.steer(MODEL, {"layers.0": jnp.ones(2)}, scale=jnp.ones(3))(X),
+        r"'steer', 'scale' should broadcast to the value, of shape \(2, 2\), but its shape is \(3,\)",
+    ),
+    "inputs of mean": (lambda: STREAM.mean([None]), "'mean', what a run is called with should be an array, a tuple of arguments"),
+    "reference": (lambda: CIRCUIT.run(STREAM, X, "mean"), "'Circuit.run', what a run is called with should be an array"),
+    "path": (lambda: CIRCUIT.save(3), "'Circuit.save', 'path' should be a path, but got int 3"),
+    "to": (lambda: hooks.collect(MODEL, "layers.0", [X], to=""), "'collect', 'to' should be a path, but got ''"),
+    "folder": (lambda: hooks.Shards(None), "'Shards', 'folder' should be a path, but got None"),
+    "statistic": (
+        lambda: hooks.probe(X, 0.0, lambda gradient: gradient),
+        r"'probe', 'p' should be of the shape of the statistic, ShapeDtypeStruct\(shape=\[2, 2\], dtype=float32\), but its shape is \(\)",
+    ),
+    "page": (lambda: tools.page({}), "'page', a dict of arrays should hold at least one array, but got dict {}"),
 }
 
 

@@ -7,6 +7,7 @@ operator leaves out `who` where the operator's name is added to its errors anywa
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypedDict, TypeGuard, Unpack
 
@@ -129,6 +130,12 @@ def check_value(value: Any, fits: object, should: str, name: str, who: str | Non
     if not fits:
         raise ValueError(f"{_named(name, who)} should {should}, but {_came(value)}.")
     return value
+
+
+def check_path(value: Any, name: str, who: str | None = None) -> Any:
+    """The value, if it is a path, as a text or an object; an empty one would be the folder in which the program runs."""
+    check_kind(value, isinstance(value, (str, os.PathLike)), "be a path", name, who)
+    return check_value(value, os.fspath(value), "be a path", name, who)
 
 
 def check_callable(value: Any, name: str, who: str | None = None) -> Callable[..., Any]:

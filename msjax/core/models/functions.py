@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.checks import check_kind
+from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.errors import check_arity, check_function, check_hook, describe
 from msjax.core.hooks.delivery import Frame
 from msjax.core.hooks.hook import EMPTY, Adapter, Hook, HookTable
@@ -214,5 +214,14 @@ def probe(x: Any, p: Any, statistic: Callable[..., Any] | None = None) -> Any:
         check_function(statistic, "probe", "statistic", ("gradient",))
     for value, name in ((x, "x"), (p, "p")):
         check_kind(value, is_array_or_number(value), "be an array", name, "probe")
-    measure = Measure((lambda gradient: jnp.sum(gradient * gradient)) if statistic is None else statistic)
-    return tap_p.bind(jnp.asarray(x), jnp.asarray(p), measure=measure)
+    statistic = (lambda gradient: jnp.sum(gradient * gradient)) if statistic is None else statistic
+    x, p = jnp.asarray(x), jnp.asarray(p)
+    found = jax.eval_shape(statistic, jax.typeof(x))
+    check_value(
+        p,
+        [p.shape] == [jnp.shape(leaf) for leaf in jax.tree.leaves(found)],
+        f"be of the shape of the statistic, {describe(found)}",
+        "p",
+        "probe",
+    )
+    return tap_p.bind(x, p, measure=Measure(statistic))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from msjax.core.base.checks import check_kind
+from msjax.core.base.errors import called
 
 # The positional and the keyword arguments of a call.
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -42,6 +43,8 @@ def inputs_of(given: Any) -> Call:
     """The arguments of a run: those of an `Inputs`, of a tuple, or one alone."""
     if isinstance(given, Inputs):
         return given.args, given.kwargs
+    fits = isinstance(given, tuple) or not (isinstance(given, str) or callable(given) or given is None)
+    check_kind(given, fits, "be an array, a tuple of arguments, or an Inputs", "what a run is called with", called("hooks"))
     return given if isinstance(given, tuple) else (given,), {}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from msjax.core.base.checks import check_value
 from msjax.core.base.errors import describe
 
 Labels = Mapping[str, Sequence[Any]]
@@ -22,6 +23,7 @@ def maps_view(
     Raises:
         TypeError, ValueError: an array isn't of real numbers, or labels don't fit.
     """
+    check_value(arrays, arrays, "hold at least one array", "a dict of arrays", "page")
     maps = [_map(name, value, axes, labels) for name, value in arrays.items()]
     return {"kind": "study", "title": title, "maps": maps, "graph": None, "notes": list(notes)}
 

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_kind, check_one_of, is_int
+from msjax.core.base.arrays import is_tracer
+from msjax.core.base.checks import check_int, check_kind, check_one_of, check_value, is_int
 from msjax.core.base.compiler_options import options_of_few_runs
 from msjax.core.base.errors import called, check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
@@ -20,9 +21,9 @@ from msjax.core.models.kept_programs import run_kept
 from msjax.core.models.where import names_of
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
-from msjax.core.study.integral import integral
+from msjax.core.study.integral import check_steps, integral
 from msjax.core.study.programs import result_of
-from msjax.core.study.verbs import is_numeric
+from msjax.core.study.verbs import broadcasts, is_numeric
 
 
 class Attribution(NamedTuple):
@@ -71,12 +72,13 @@ class _Input(NamedTuple):
         return (*args[: self.at], value, *args[self.at + 1 :]), kwargs
 
 
-def _checked(who, call, wrt, metric, baseline=0.0, **counts):
+def _checked(who, call, wrt, metric, baseline=0.0, noise=0.0, steps=1, **counts):
     """The `_Input` that `wrt` says."""
     check_function(metric, who, "metric", ("result",))
+    check_steps(steps, who)
     for name, count in counts.items():
         check_int(count, name, who, low=1)
-    check_kind(wrt, isinstance(wrt, (int, str)), "be the number or the keyword of an argument", "wrt", who)
+    check_kind(wrt, is_int(wrt) or isinstance(wrt, str), "be the number or the keyword of an argument", "wrt", who)
     args, kwargs = call
     there = wrt in kwargs if isinstance(wrt, str) else -len(args) <= wrt < len(args)
     found = _Input(wrt if isinstance(wrt, str) else wrt % max(len(args), 1))
@@ -86,15 +88,11 @@ def _checked(who, call, wrt, metric, baseline=0.0, **counts):
             "to their embeddings: hooks.attribute(model, tokens, at='embed', ...)."
         )
     shape = jnp.shape(found.of(call))
-    check_kind(baseline, is_numeric(baseline), "be a number or an array", "baseline", who)
-    try:
-        fits = np.broadcast_shapes(jnp.shape(baseline), shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"For '{who}', the baseline should broadcast to the input, of shape {shape}, but got {describe(baseline)}."
-        )
+    check_value(found.of(call), shape, "have an axis of examples", f"the argument wrt={wrt!r}", who)
+    for name, value in (("baseline", baseline), ("noise", noise)):
+        check_kind(value, is_numeric(value), "be a number or an array", name, who)
+        check_value(value, broadcasts(jnp.shape(value), shape), f"broadcast to the input, of shape {shape}", name, who)
+    check_value(noise, is_tracer(noise) or np.all(np.asarray(noise) >= 0), "be a standard deviation, not negative", "noise", who)
     return found
 
 
@@ -128,7 +126,7 @@ def _attribution(values, numbers, x, baselines):
 
 def _integrated(numbers, x, baseline, steps):
     change = x - baseline
-    return integral(lambda part: _slope(numbers, baseline + part * change), steps, x.dtype) * change
+    return integral(lambda part: _slope(numbers, (baseline + part * change).astype(x.dtype)), steps) * change
 
 
 def integrated_gradients(
@@ -148,7 +146,7 @@ def integrated_gradients(
         metric: from the model's result to a number for each example, such as ``lambda logits: logits[:, 3]``.
         wrt: the number of the argument that is attributed to, from the end if negative, or its keyword. Its first axis is that of examples.
         baseline: an array that broadcasts to it. Default: zeros.
-        steps: points of the Gauss-Legendre rule.
+        steps: points of the Gauss-Legendre rule, at most 1,000.
 
     Returns:
         An `Attribution`. The program is compiled, and kept.
@@ -178,7 +176,7 @@ def noise_tunnel(
     metric: Callable[[Any], jax.Array],
     key: jax.Array,
     wrt: int | str = -1,
-    noise: float = 0.1,
+    noise: Any = 0.1,
     samples: int = 16,
     kind: str = "smoothgrad",
     method: str = "gradient",
@@ -191,7 +189,7 @@ def noise_tunnel(
     Args:
         model, args, kwargs, metric, wrt: see `integrated_gradients`.
         key: of jax.random.
-        noise: the standard deviation of what is added to the input.
+        noise: the standard deviation of what is added to the input, a number or an array that broadcasts to it.
         samples: how many inputs.
         kind: "smoothgrad" for the mean, "smoothgrad_sq" for that of the squares, "vargrad" for the variance.
         method: "gradient" or "integrated gradients", with `baseline` and `steps`.
@@ -199,17 +197,16 @@ def noise_tunnel(
     Returns:
         An array of the input's shape.
     """
-    check_kind(noise, is_numeric(noise), "be a number", "noise", "noise_tunnel")
     _check_key(key, "noise_tunnel")
     kinds = {"smoothgrad": lambda v: v.mean(0), "smoothgrad_sq": lambda v: (v**2).mean(0), "vargrad": lambda v: v.var(0)}
     check_one_of(kind, kinds, "kind", "noise_tunnel")
     check_one_of(method, ("gradient", "integrated gradients"), "method", "noise_tunnel")
     call = call_of(args, kwargs)
-    at = _checked("noise_tunnel", call, wrt, metric, baseline, samples=samples, steps=steps)
+    at = _checked("noise_tunnel", call, wrt, metric, baseline, noise, steps, samples=samples)
 
     def work(numbers, x, key, noise, baseline):
         def of(key):
-            noisy = x + noise * jax.random.normal(key, x.shape, x.dtype)
+            noisy = (x + noise * jax.random.normal(key, x.shape, x.dtype)).astype(x.dtype)
             return _slope(numbers, noisy) if method == "gradient" else _integrated(numbers, noisy, baseline, steps)
 
         return kinds[kind](jax.lax.map(of, jax.random.split(key, samples)))
@@ -224,7 +221,7 @@ def gradient_shap(
     key: jax.Array,
     baselines: Any,
     wrt: int | str = -1,
-    noise: float = 0.0,
+    noise: Any = 0.0,
     samples: int = 32,
     **kwargs: Any,
 ) -> Attribution:
@@ -240,11 +237,10 @@ def gradient_shap(
     Returns:
         An `Attribution`; `delta` compares with the mean over all baselines.
     """
-    check_kind(noise, is_numeric(noise), "be a number", "noise", "gradient_shap")
     check_kind(baselines, is_numeric(baselines), "be an array", "baselines", "gradient_shap")
     _check_key(key, "gradient_shap")
     baselines, call = jnp.asarray(baselines), call_of(args, kwargs)
-    at = _checked("gradient_shap", call, wrt, metric, samples=samples)
+    at = _checked("gradient_shap", call, wrt, metric, noise=noise, samples=samples)
     shape, noisy = jnp.shape(at.of(call))[1:], not (isinstance(noise, (int, float)) and noise == 0)
     if not len(baselines.shape) or baselines.shape[1:] != shape or not len(baselines):
         raise ValueError(
@@ -254,8 +250,8 @@ def gradient_shap(
     def work(numbers, x, key, baselines, noise):
         def of(key):
             first, second, third = jax.random.split(key, 3)
-            start = baselines[jax.random.randint(first, (x.shape[0],), 0, baselines.shape[0])]
-            end = x + noise * jax.random.normal(second, x.shape, x.dtype) if noisy else x
+            start = baselines[jax.random.randint(first, (x.shape[0],), 0, baselines.shape[0])].astype(x.dtype)
+            end = (x + noise * jax.random.normal(second, x.shape, x.dtype)).astype(x.dtype) if noisy else x
             part = jax.random.uniform(third, (x.shape[0],) + (1,) * (x.ndim - 1), x.dtype)
             return _slope(numbers, start + part * (end - start)) * (end - start)
 
@@ -350,7 +346,7 @@ def conductance(
         x = jnp.asarray(of_input.of(call))
 
         def on(part):
-            return of_input.replaced(call, baseline + part * (x - baseline))
+            return of_input.replaced(call, (baseline + part * (x - baseline)).astype(x.dtype))
 
         def values(part):
             return dict(pure.run(state, capture_options(at), *on(part))[1].activations)
@@ -359,9 +355,9 @@ def conductance(
             options = capture_options(at, True, loss=lambda result: _each(metric, result, x.shape[0]).sum())
             slopes = pure.run(state, options, *on(part))[1].gradients
             _, moved = jax.jvp(values, (part,), (jnp.ones_like(part),))
-            return {name: slopes[name] * move for name, move in moved.items()}
+            return jax.tree.map(jnp.multiply, dict(slopes), moved)
 
-        return integral(of, steps, x.dtype)
+        return integral(of, steps)
 
     with on_behalf_of("conductance"):
         key = "conductance", at, of_input, Same(metric), steps

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int, check_kind
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_path
 from msjax.core.base.errors import called, check_function, near, on_behalf_of
 from msjax.core.base.whole_files import whole_file
 from msjax.core.models.where import names_of
@@ -100,6 +100,7 @@ class Circuit:
         every = {(sender, reader) for sender in self.senders for reader in self.readers}
         return Circuit(every - self.edges, self.senders, self.readers, heads=self.heads)
 
+    @on_behalf_of("Circuit.run")
     def run(self, stream: Stream, args: Any, reference: Any) -> Any:
         """What the model returns where only the circuit's edges carry what they do on these inputs.
 
@@ -134,6 +135,7 @@ class Circuit:
 
     def save(self, path: str | Path) -> None:
         """Write the circuit as JSON. If the writing fails, the file that was there stays."""
+        check_path(path, "path", "Circuit.save")
         data = {"senders": self.senders, "readers": self.readers, "heads": self.heads, "edges": sorted(self.edges)}
         with whole_file(path) as file:
             file.write(json.dumps(data, indent=1).encode())
@@ -141,7 +143,7 @@ class Circuit:
     @classmethod
     def load(cls, path: str | Path) -> Circuit:
         """Read what `save` has written; TypeError if it is something else."""
-        data = json.loads(Path(path).read_text())
+        data = json.loads(Path(check_path(path, "path", "Circuit.load")).read_text())
         check_kind(
             data,
             isinstance(data, dict) and {"senders", "readers", "heads", "edges"} <= {*data},

@@ -201,13 +201,13 @@ def scores(
         start = graph.entrance.value
 
         def slopes(part):
-            enter = None if part is None else lambda _: start + part * (end - start)
+            enter = None if part is None else lambda _: (start + part * (end - start)).astype(start.dtype)
             nothing = {reader: jnp.zeros_like(node.value) for reader, node in graph.values.items()}
             return jax.grad(
                 lambda deltas: number_of(metric, again(lambda reader, node, _tape: node.value + deltas[reader], enter))
             )(nothing)
 
-        found = slopes(None) if method == "attribution" else integral(slopes, steps, start.dtype)
+        found = slopes(None) if method == "attribution" else integral(slopes, steps)
         # One product: a sum for each edge took XLA most of the time to compile.
         slope = jnp.stack([found[reader] for reader in readers])
         values = on_auto_axes(

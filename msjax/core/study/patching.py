@@ -20,7 +20,7 @@ from msjax.core.models.kept_programs import run_kept
 from msjax.core.models.where import names_of
 from msjax.core.page.studies import Labels, maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
-from msjax.core.study.integral import integral
+from msjax.core.study.integral import check_steps, integral
 from msjax.core.study.leaves import on_leaf, only_leaf
 from msjax.core.study.verbs import axis_of, check_axis
 
@@ -110,7 +110,7 @@ def patch_sweep(
     """
     check_function(metric, "patch_sweep", "metric", ("result",))
     at, over = names_of(at, "at", "patch_sweep"), names_of(over, "over", "patch_sweep")
-    for name in over or [""]:
+    for name in over or ("",):
         check_one_of(name, _AXES, "over", "patch_sweep")
     axes = {"position": position_axis, "head": head_axis, "neuron": neuron_axis}
     for name, axis in axes.items():
@@ -263,7 +263,7 @@ def attribute(
     """
     at = names_of(at, "at", "attribute")
     check_one_of(method, _METHODS, "method", "attribute")
-    check_positive_int(steps, "steps", "attribute")
+    check_steps(steps, "attribute")
     if method == "attribution patching" and corrupt is None:
         raise ValueError("For 'attribute', 'attribution patching' needs other inputs: corrupt=...")
     if metric is not None:
@@ -334,7 +334,7 @@ def _integrated_gradients(runs, call, corrupt, steps):
             found = runs.gradients(call, [name], {name: WholeEdit(on_leaf(name, edit))})
             return only_leaf(name, found.gradients[name])
 
-        return integral(gradient, steps, jnp.float32) * (end - start)
+        return integral(gradient, steps) * (end - start)
 
     return {name: of(name) for name in ends}
 

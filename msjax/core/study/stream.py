@@ -19,6 +19,7 @@ from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.edges import Edges, Graph, kept_only, scores
 from msjax.core.study.heads import attention, head_parts, split_parts
+from msjax.core.study.integral import check_steps
 from msjax.core.study.parts import Carried, Parts, components
 from msjax.core.study.programs import first_array, gradient_of, is_block, matching, on_tape
 from msjax.core.study.tape import Tape
@@ -221,6 +222,7 @@ class Stream:
 
         return jax.vmap(ended)(values)
 
+    @on_behalf_of("tune")
     def tune(self, batches: Iterable[Any], optimizer: Any) -> tuple[jax.Array, jax.Array]:
         """Train the translators of the tuned lens: an affine map for each block, by the divergence of its logits from the model's.
 
@@ -259,6 +261,7 @@ class Stream:
             raise ValueError("For 'tune', there should be at least one batch, but there is none.")
         return translators
 
+    @on_behalf_of("edges")
     def edges(
         self,
         clean: Any,
@@ -291,8 +294,8 @@ class Stream:
         check_one_of(method, ("attribution", "integrated gradients", "patching"), "method", "edges")
         check_function(metric, "edges", "metric", ("result",))
         check_bool(heads, "heads", "edges")
-        for name, count in (("steps", steps), ("chunk", chunk)):
-            check_int(count, name, "edges", low=1)
+        check_steps(steps, "edges")
+        check_int(chunk, "chunk", "edges", low=1)
 
         def work(program, corrupt):
             parts, end = corrupt
@@ -320,6 +323,7 @@ class Stream:
 
         return self._kept("parts", (heads,), work, ("*:in",), inputs_of(given))
 
+    @on_behalf_of("mean")
     def mean(self, batches: Iterable[Any], *, heads: bool = False) -> dict[str, jax.Array]:
         """What each module or head adds in the mean over a reference set, for mean ablation.
 

@@ -61,9 +61,12 @@ def ablate(
     def of_array(v):
         if n_heads is not None and v.shape[-1] % n_heads:
             raise ValueError(f"For 'ablate', 'n_heads' should divide the value's last axis, of {v.shape[-1]}, but got {n_heads}.")
+        split = v.reshape(*v.shape[:-1], n_heads, -1) if n_heads is not None else v
+        shape = v.shape if heads is None else split.shape
+        fits = _is_mean(value) or broadcasts(jnp.shape(value), shape)
+        check_value(value, fits, f"broadcast to what it replaces, of shape {shape}", "value", "ablate")
         if heads is None:
             return jnp.broadcast_to(_mean(v, 1) if _is_mean(value) else jnp.asarray(value), v.shape).astype(v.dtype)
-        split = v.reshape(*v.shape[:-1], n_heads, -1) if n_heads is not None else v
         at_axis = axis_of(split.shape, -2 if n_heads is not None else axis, "axis")
         mask, missed = selected_along(split, at_axis, heads, "heads")
         other = _mean(split, split.ndim - at_axis) if _is_mean(value) else jnp.asarray(value)
@@ -118,12 +121,10 @@ def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: A
 
     def added(place, vector):
         def edit(value, index):
+            for given, name in ((vector, f"vectors[{place!r}]"), (scale, "scale")):
+                fits = broadcasts(np.shape(given), value.shape)
+                check_value(given, fits, f"broadcast to the value, of shape {value.shape}", name, "steer")
             more = jnp.asarray(vector, value.dtype) * jnp.asarray(scale, value.dtype)
-            if not _broadcasts(more.shape, value.shape):
-                raise ValueError(
-                    f"For 'steer', what is added at {place!r} should have the shape of the value, {value.shape}, or one that broadcasts to it, "
-                    f"but has {more.shape}."
-                )
             if positions is None:
                 return value + jnp.broadcast_to(more, value.shape)
             mask, missed = selected_along(value, axis_of(value.shape, axis, "axis"), positions, "positions")
@@ -190,7 +191,8 @@ def spoilt(missed: Any, value: jax.Array) -> jax.Array:
     return jnp.where(missed, jnp.asarray(loud, value.dtype), value)
 
 
-def _broadcasts(shape, to):
+def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether an array of a shape can be broadcast to another one."""
     return len(shape) <= len(to) and all(one in (1, other) for one, other in zip(reversed(shape), reversed(to)))
 
 

@@ -197,9 +197,9 @@ class _Stack(Cell):
         self.num_layers = num_layers
         self.norm = norm
 
-    def _run(self, x, *args):
+    def _run(self, x, *memory, **masks):
         for layer in self.layers:
-            x = layer(x, *args)
+            x = layer(x, *memory, **masks)
         return x if self.norm is None else self.norm(x)
 
 
@@ -232,7 +232,7 @@ class TransformerEncoder(_Stack):
         super().__init__(encoder_layer, num_layers, norm)
 
     def construct(self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None) -> Tensor:
-        return self._run(src, src_mask, src_key_padding_mask)
+        return self._run(src, src_mask=src_mask, src_key_padding_mask=src_key_padding_mask)
 
 
 class TransformerDecoder(_Stack):
@@ -272,7 +272,14 @@ class TransformerDecoder(_Stack):
         tgt_key_padding_mask: Tensor | None = None,
         memory_key_padding_mask: Tensor | None = None,
     ) -> Tensor:
-        return self._run(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
+        return self._run(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+        )
 
 
 class Transformer(Cell):

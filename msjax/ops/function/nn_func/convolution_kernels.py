@@ -24,15 +24,23 @@ from msjax.ops.function.nn_func.depthwise import (
 from msjax.ops.function.nn_func.separate_windows import rows_of_tiles, tiles
 from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_and_sizes, shifted
 from msjax.ops.function.nn_func.weight_gradients import elements_of_windows, examples_in_a_piece, gradient_by_pieces
-from msjax.ops.function.nn_func.wide_windows import narrow, wide_windows
+from msjax.ops.function.nn_func.wide_windows import (
+    columns,
+    columns_made_again,
+    in_single_precision,
+    narrow,
+    on_one_core,
+    side_by_side,
+    turned_columns,
+    wide_windows,
+)
 
 _LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
 # Windows with more positions than this are not unrolled.
 _MAX_TAPS = 64
 # How many elements a window has at most for `_few_columns`, how many the windows have together that it makes at once, and from how many
-# on the gradient of the weight is such a product, too; and for how many of many images wide windows are made at once.
+# on the gradient of the weight is such a product, too.
 _FEW_ROWS = 32
-_IMAGES = 16
 _AT_ONCE = 1 << 18
 _MANY_COLUMNS = 1 << 20
 
@@ -99,7 +107,11 @@ def _gradients_on_cpu(rewrite, x, weight, ct, need, stride, padding, dilation, g
         return d_x if need[0] else None, d_weight if need[1] else None
     of_image, of_weight = _tangents(rewrite)
     settings = stride, padding, dilation, group
-    count = examples_in_a_piece(x, weight, *settings) if need[1] and rewrite in (None, _wide_windows, _rows, _few_columns) else 0
+    count = (
+        examples_in_a_piece(x, weight, *settings)
+        if need[1] and rewrite in (None, _side_by_side, _wide_windows, _rows, _few_columns)
+        else 0
+    )
     turned = need[0] and rewrite is _wide_windows
     d_x, d_weight = _transposes(of_image, of_weight, x, weight, ct, (need[0] and not turned, need[1] and not count), settings)
     if turned:
@@ -120,7 +132,7 @@ def _transposes(of_image, of_weight, x, weight, ct, need, settings):
     return d_x, d_weight
 
 
-# A product with the transposed weight is turned round, as in `_turned_columns`, for so few pixels of all examples: 576x96 with 4 takes 0.4 of the
+# A product with the transposed weight is turned round, as in `turned_columns`, for so few pixels of all examples: 576x96 with 4 takes 0.4 of the
 # time, with 32 0.75, 512x512 with 4 a third. Of more, copies cost more than the product: 1.0 to 1.5 times the time.
 _FEW_PIXELS = 32
 
@@ -245,17 +257,19 @@ def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
         return None
     # Images smaller than the window miss XLA's fast convolution altogether.
     if any(min(n, o) < (k - 1) * d + 1 for n, o, k, d in zip(sizes, out, kernel, dilation)):
-        return _columns
+        return columns
     # XLA rearranges the weight for its own convolution, and the weight's gradient back. Where the weight has half as many elements as
     # the columns, or more, that takes longer than making these.
     if 2 * weight_shape[0] >= x_shape[0] * math.prod(out):
-        return _columns
+        return columns
     channels = x_shape[1]
     if channels < 4 and channels * taps <= _FEW_ROWS:
         return _few_columns
     if 4 <= channels <= 8 and channels * taps <= 256:
         return _rows
-    return _wide_windows if narrow(x_shape, weight_shape, stride, dilation) else None
+    if narrow(x_shape, weight_shape, stride, dilation):
+        return _wide_windows
+    return _side_by_side if on_one_core(x_shape, weight_shape, stride, dilation) else None
 
 
 def _split_groups(x, weight, stride, padding, dilation, group):
@@ -289,47 +303,6 @@ def _shifted_sums_of_output(ct, weight, windows, group):
     return d_x if group == ct.shape[1] else d_x.reshape(ct.shape[0], group, -1, *windows.sizes).sum(2)
 
 
-def _in_single_precision(kernel):
-    """A kernel that computes with half-precision operands in float32: its transpose adds the gradients of overlapping windows up."""
-
-    @functools.wraps(kernel)
-    def wide(x, weight, *settings):
-        if x.dtype not in (jnp.float16, jnp.bfloat16):
-            return kernel(x, weight, *settings)
-        return kernel(x.astype(jnp.float32), weight.astype(jnp.float32), *settings).astype(x.dtype)
-
-    return wide
-
-
-@_in_single_precision
-def _columns(x, weight, stride, padding, dilation, group):
-    """The windows as columns of a matrix, and one product with the weight as it is: good where the weight is the larger array."""
-    del group
-    taps = shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation, 2)
-    shape = x.shape[0], *taps[0].shape[2:]
-    out = weight.reshape(weight.shape[0], -1) @ jnp.stack(taps, 1).reshape(-1, math.prod(shape))
-    return jnp.swapaxes(out.reshape(-1, *shape), 0, 1)
-
-
-@_in_single_precision
-def _turned_columns(x, weight, stride, padding, dilation, group):
-    """As `_columns`, for its transpose: the product is turned round, so that the gradient of the columns is the gradient of the output,
-    turned, times the weight, both as they lie in memory. XLA leaves a product with the transposed weight to a form five times as slow.
-    """
-    del group
-    taps = shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation, 2)
-    shape = x.shape[0], *taps[0].shape[2:]
-    # XLA would fold a transpose that it sees into the product.
-    rows = jax.lax.optimization_barrier(jnp.stack(taps, 1).reshape(-1, math.prod(shape)).T)
-    out = jax.lax.dot_general(rows, weight.reshape(weight.shape[0], -1), (((1,), (1,)), ((), ())))
-    return jnp.moveaxis(out.reshape(*shape, -1), -1, 1)
-
-
-def _columns_made_again(x, weight, *settings):
-    """`_columns`, whose columns are several times as large as the image: made again in the backward pass."""
-    return jax.checkpoint(lambda x, weight: _columns(x, weight, *settings), prevent_cse=False)(x, weight)
-
-
 def _by_pieces(kernel, count, x, weight, *settings):
     """A kernel for `count` examples at a time, so that their windows stay in the cache."""
 
@@ -346,8 +319,8 @@ def _by_pieces(kernel, count, x, weight, *settings):
 
 
 def _few_columns(x, weight, *settings):
-    """As `_columns`, for one to three channels, as of pictures."""
-    return _by_pieces(_columns, _examples_at_once(x.shape, weight.shape, *settings), x, weight, *settings)
+    """As `columns`, for one to three channels, as of pictures."""
+    return _by_pieces(columns, _examples_at_once(x.shape, weight.shape, *settings), x, weight, *settings)
 
 
 def _few_rows(x, weight, *settings):
@@ -369,7 +342,7 @@ def _by_columns_where_many(x, weight, *settings):
     return (_few_columns if many else _plain)(x, weight, *settings)
 
 
-@_in_single_precision
+@in_single_precision
 def _rows(x, weight, stride, padding, dilation, group):
     """The windows as rows of a matrix, and one product."""
     del group
@@ -383,15 +356,10 @@ def _wide_windows(x, weight, *settings):
     """Several neighbouring pixels of the result at once, as channels of windows that are wider by as many and so far apart.
 
     YNNPACK computes the wider product in 0.25 to 0.8 of the time that Eigen, to which XLA leaves 16 channels or fewer, takes for the narrow
-    one: of up to 32 images at once, as many small ones take up to three times as long.
+    one. Images with infinite or NaN pixels go to XLA's convolution: times the zeros around a window, one would make NaN of its neighbours.
     """
-    if x.dtype != jnp.float32:
+    if not _in_one_row(x):
         return _plain(x, weight, *settings)
-    return _by_pieces(_wide_where_finite, len(x) if len(x) <= 2 * _IMAGES else _IMAGES, x, weight, *settings)
-
-
-def _wide_where_finite(x, weight, *settings):
-    """`wide_windows`, but XLA's convolution of images with infinite or NaN pixels: times the zeros around a window, one would make NaN of its neighbours."""
 
     def wide(x, weight):
         return wide_windows(x, weight, *settings)
@@ -399,7 +367,24 @@ def _wide_where_finite(x, weight, *settings):
     def plain(x, weight):
         return _plain(x, weight, *settings)
 
-    return jax.lax.cond(jnp.isfinite(x).all(), wide, plain, x, weight)
+    # The intermediate copies are several times as large as the image: recompute them in the backward pass.
+    run = jax.checkpoint(lambda x, weight: jax.lax.cond(jnp.isfinite(x).all(), wide, plain, x, weight), prevent_cse=False)
+    return run(x, weight)
+
+
+def _in_one_row(x):
+    """Whether images can lie side by side: not those of half precision, which XLA computes otherwise, or over devices, by explicit axes of a mesh."""
+    return x.dtype == jnp.float32 and not any(jax.typeof(x).sharding.spec)
+
+
+def _side_by_side(x, weight, *settings):
+    """XLA's convolution of all images as one wide image, where it would leave all but one core idle."""
+    return (side_by_side if _in_one_row(x) else _plain)(x, weight, *settings)
+
+
+def _side_by_side_without_steps(x, weight, stride, *settings):
+    """As `_side_by_side`, for the gradient of the image: with steps, it would put zeros between the pixels of the wide image."""
+    return (_side_by_side if set(stride) == {1} else _plain)(x, weight, stride, *settings)
 
 
 def _wide_or(other):
@@ -415,9 +400,10 @@ def _wide_or(other):
 # What computes the result, and the results along tangents of the image and of the weight, whose transposes are the gradients. A product
 # may be faster than XLA's convolution only for some of them, and shifted sums are, to jax's derivatives, one operation.
 _TANGENTS = {
-    _columns: (_columns, _turned_columns, _columns_made_again),
+    columns: (columns, turned_columns, columns_made_again),
     _rows: (_wide_or(_plain), _few_rows, _plain),
     _wide_windows: (_wide_windows, _plain, _plain),
+    _side_by_side: (_side_by_side, _side_by_side_without_steps, _plain),
     _few_columns: (_wide_or(_few_columns), _few_columns, _by_columns_where_many),
     _shifted_sums: (_shifted_sums, _tangent_of_shifted_sums, _tangent_of_shifted_sums),
 }
@@ -430,7 +416,7 @@ def _tangents(rewrite):
     return _TANGENTS.get(rewrite, (_convolve_on_cpu,) * 3)[1:]
 
 
-@_in_single_precision
+@in_single_precision
 def _grouped_columns(x, weight, stride, padding, dilation, group):
     """As `_rows`, with a product for each group."""
     outs, ins, *kernel = weight.shape

@@ -1,15 +1,25 @@
-"""Convolutions of few channels on CPUs: neighbouring pixels of the result as channels of wider windows."""
+"""Convolutions on CPUs in other forms: of images that lie side by side, with wider windows for few channels, and as products with a matrix of windows."""
 
 from __future__ import annotations
 
+import functools
+import math
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from msjax.engine.programs.cores import has_core_for_threads
 from msjax.engine.settings.precision import conv_precision
-from msjax.ops.function.nn_func.sliding import out_sizes
+from msjax.ops.function.nn_func.sliding import out_sizes, shifted
 
 # Up to how many channels of both sides XLA leaves a convolution to Eigen's.
 _NARROW = 16
+# Of how many elements on YNNPACK divides a product of weights by columns; how many multiplications for a row of pixels it divides; and from how
+# many channels on it has the convolution.
+_MANY_COLUMNS = 1 << 17
+_MUCH = 1 << 22
+_LEAST = 9
 
 
 def narrow(x_shape, weight_shape, stride, dilation):
@@ -18,23 +28,93 @@ def narrow(x_shape, weight_shape, stride, dilation):
     return ones and len(x_shape) == 4 and max(x_shape[1], weight_shape[0]) <= _NARROW and weight_shape[3] > 1
 
 
+def on_one_core(x_shape, weight_shape, stride, dilation):
+    """Whether XLA would compute this convolution on one core only, and `side_by_side` on several: 0.6 to 0.75 of the time on two."""
+    if len(x_shape) != 4 or set(dilation) != {1} or weight_shape[3] < stride[1] or not has_core_for_threads():
+        return False
+    weight = math.prod(weight_shape)
+    row = x_shape[3] // stride[1] * weight
+    return x_shape[1] >= _LEAST and weight < _MANY_COLUMNS and row < _MUCH <= row * x_shape[0]
+
+
 def wide_windows(x, weight, stride, padding, dilation, group):
     """A convolution for which `narrow` is true: two, four or eight pixels of the result at once."""
-    del group
     outs, channels, *kernel = weight.shape
     height, width = out_sizes(x.shape[2:], kernel, stride, padding, dilation)
     count = 2 if outs > 11 else 4 if outs > 5 else 8
     # With an odd number of channels, it would take two to four times as long.
     more = -channels % 4 if channels > 1 and channels % 2 else 0
     x, weight = jnp.pad(x, ((0, 0), (0, more), (0, 0), (0, 0))), jnp.pad(weight, ((0, 0), (0, more), (0, 0), (0, 0)))
-    wide = [jnp.pad(weight, ((0, 0), (0, 0), (0, 0), (i, count - 1 - i))) for i in range(count)]
+    wide = jnp.concatenate([jnp.pad(weight, ((0, 0), (0, 0), (0, 0), (i, count - 1 - i))) for i in range(count)])
     rows, (low, high) = padding
+    found = side_by_side(x, wide, (1, count), (rows, (low, high + -width % count)), dilation, group)
+    found = jnp.moveaxis(found, 1, -1).reshape(len(x), height, -1, outs)
+    return jnp.moveaxis(found[:, :, :width], -1, 1)
+
+
+def side_by_side(x, weight, stride, padding, dilation, group):
+    """A convolution of two axes, of all images as one wide image, with the zeros around each between it and the next.
+
+    YNNPACK divides a convolution's work among cores by the pixels of a row, and by columns of large weights only: one of 64 channels, 3x3, on
+    rows of 16 runs on one core, of 8 times 16 on two. The results that lie across two images are left out.
+    """
+    del dilation, group
+    (size, channels, height, width), (outs, _, _, kernel) = x.shape, weight.shape
+    rows, (low, _) = padding
+    step = stride[1]
+    out_height, out_width = out_sizes(x.shape[2:], weight.shape[2:], stride, padding, (1, 1))
+    # From one image to the next, whose zeros before it are this one's after it, too.
+    pitch = max(low + width, (out_width - 1) * step + kernel - min(low, kernel - step))
+    pitch += -pitch % step
+    x = jax.lax.pad(x, np.zeros((), x.dtype), ((0, 0, 0), (0, 0, 0), (0, 0, 0), (low, pitch - low - width, 0)))
     found = jax.lax.conv_general_dilated(
-        jnp.moveaxis(x, 1, -1),
-        jnp.moveaxis(jnp.concatenate(wide), (0, 1), (-1, -2)),
-        window_strides=(1, count),
-        padding=(rows, (low, high + -width % count)),
+        jnp.transpose(x, (2, 0, 3, 1)).reshape(1, height, size * pitch, channels),
+        jnp.moveaxis(weight, (0, 1), (-1, -2)),
+        window_strides=stride,
+        padding=(rows, (0, kernel - step)),
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
         precision=conv_precision(),
     )
-    return jnp.moveaxis(found.reshape(len(x), height, -1, outs)[:, :, :width], -1, 1)
+    found = found.reshape(out_height, size, pitch // step, outs)[:, :, :out_width]
+    return jnp.transpose(found, (1, 3, 0, 2))
+
+
+def in_single_precision(kernel):
+    """A kernel that computes with half-precision operands in float32: its transpose adds the gradients of overlapping windows up."""
+
+    @functools.wraps(kernel)
+    def wide(x, weight, *settings):
+        if x.dtype not in (jnp.float16, jnp.bfloat16):
+            return kernel(x, weight, *settings)
+        return kernel(x.astype(jnp.float32), weight.astype(jnp.float32), *settings).astype(x.dtype)
+
+    return wide
+
+
+@in_single_precision
+def columns(x, weight, stride, padding, dilation, group):
+    """The windows as columns of a matrix, and one product with the weight as it is: good where the weight is the larger array."""
+    del group
+    taps = shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation, 2)
+    shape = x.shape[0], *taps[0].shape[2:]
+    out = weight.reshape(weight.shape[0], -1) @ jnp.stack(taps, 1).reshape(-1, math.prod(shape))
+    return jnp.swapaxes(out.reshape(-1, *shape), 0, 1)
+
+
+@in_single_precision
+def turned_columns(x, weight, stride, padding, dilation, group):
+    """As `columns`, for its transpose: the product is turned round, so that the gradient of the columns is the gradient of the output,
+    turned, times the weight, both as they lie in memory. XLA leaves a product with the transposed weight to a form five times as slow.
+    """
+    del group
+    taps = shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation, 2)
+    shape = x.shape[0], *taps[0].shape[2:]
+    # XLA would fold a transpose that it sees into the product.
+    rows = jax.lax.optimization_barrier(jnp.stack(taps, 1).reshape(-1, math.prod(shape)).T)
+    out = jax.lax.dot_general(rows, weight.reshape(weight.shape[0], -1), (((1,), (1,)), ((), ())))
+    return jnp.moveaxis(out.reshape(*shape, -1), -1, 1)
+
+
+def columns_made_again(x, weight, *settings):
+    """`columns`, whose columns are several times as large as the image: made again in the backward pass."""
+    return jax.checkpoint(lambda x, weight: columns(x, weight, *settings), prevent_cse=False)(x, weight)
