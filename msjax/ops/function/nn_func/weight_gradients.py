@@ -62,10 +62,11 @@ def gradient_by_pieces(x, weight, ct, settings, count, whole):
 
     @jax.custom_jvp
     def run(x, ct):
-        first = len(x) % count or count
-        total = _gradient_of_weight(x[:first], ct[:first], weight.shape, *settings)
-        if first == len(x):
-            return total
+        if count >= len(x):
+            return _gradient_of_weight(x, ct, weight.shape, *settings)
+        first = len(x) % count
+        # Where all pieces are equal, the loop makes the first one, too: to leave it out, XLA would copy the others.
+        total = _gradient_of_weight(x[:first], ct[:first], weight.shape, *settings) if first else jnp.zeros(weight.shape, x.dtype)
         parts = [a[first:].reshape(-1, count, *a.shape[1:]) for a in (x, ct)]
 
         def add(total, part):
