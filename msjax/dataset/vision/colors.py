@@ -178,7 +178,7 @@ class AdjustHue(ImageTransform):
 
 
 class AdjustGamma(ImageTransform):
-    """Each value v as ``255.999 * gain * (v / 255) ** gamma``, cut to an int of at most 255; a float as ``gain * v ** gamma``.
+    """Each value v as ``255.999 * gain * (v / 255) ** gamma``, cut to an int of at most 255; a float as ``(gain * v) ** gamma``, cut to 0 to 1.
 
     Args:
         gamma (float): the exponent, not negative.
@@ -196,7 +196,7 @@ class AdjustGamma(ImageTransform):
     def _apply(self, image: ImageLike):
         def curve(values):
             if values.dtype.kind not in "iu":
-                return (self.gain * values**self.gamma).astype(values.dtype)
+                return np.clip((self.gain * values) ** self.gamma, 0, 1).astype(values.dtype)
             return np.clip(255.999 * self.gain * (values / 255) ** self.gamma, 0, 255).astype(values.dtype)
 
         return on_array(curve, image)

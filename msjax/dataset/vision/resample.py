@@ -27,12 +27,13 @@ def resize_array(array: np.ndarray, height: int, width: int, interpolation: Inte
     halved = array.shape[:2] == (2 * height, 2 * width)
     shrinks = height <= array.shape[0] and width <= array.shape[1]
     if (interpolation is Inter.AREA and shrinks) or (interpolation is Inter.LINEAR and halved):
-        return _like(_areas(array, height, width), array.dtype)
-    cubic = interpolation is Inter.CUBIC
-    if array.dtype == np.uint8 and not cubic:
-        return _linear_of_bytes(array, height, width)
-    y, x = _taps(array.shape[0], height, cubic), _taps(array.shape[1], width, cubic)
-    working = array.astype(np.float64 if array.dtype == np.float64 else np.float32, copy=False)
+        return _like(_areas(array, height, width), array.dtype, up=halved)
+    if array.dtype == np.uint8 and interpolation is not Inter.CUBIC:
+        return _linear_of_bytes(array, height, width, interpolation)
+    y, x = _taps(array.shape[0], height, interpolation), _taps(array.shape[1], width, interpolation)
+    if array.dtype == np.uint8:
+        y, x = ((taps, np.rint(weights * 2**_BITS) / 2**_BITS) for taps, weights in (y, x))
+    working = array.astype(np.float64 if array.dtype in (np.float64, np.uint8) else np.float32, copy=False)
     return _like(_weigh(_weigh(working, *x, axis=1), *y, axis=0), array.dtype)
 
 
@@ -42,12 +43,17 @@ def _nearest(old, new):
 
 
 @functools.lru_cache(64)
-def _taps(old, new, cubic):
+def _taps(old, new, interpolation):
     """For each new position the old ones that it is made of, and their weights: two arrays of (positions, taps)."""
-    centre = (np.arange(new) + 0.5) * (old / new) - 0.5
-    first = np.floor(centre)
-    offset = (centre - first)[:, None]
-    if cubic:
+    if interpolation is Inter.AREA:
+        # A new pixel that lies within an old one has its value; one across the edge of two has a part of both.
+        first = np.floor(np.arange(new) * (old / new))
+        offset = np.clip(np.arange(1, new + 1) - (first + 1) * (new / old), 0, None)[:, None] % 1
+    else:
+        centre = (np.arange(new) + 0.5) * (old / new) - 0.5
+        first = np.floor(centre)
+        offset = (centre - first)[:, None]
+    if interpolation is Inter.CUBIC:
         distance = np.abs(offset - np.arange(-1, 3))
         near, a = distance <= 1, -0.75
         weights = np.where(
@@ -69,11 +75,11 @@ def _weigh(array, taps, weights, axis):
     return total
 
 
-def _linear_of_bytes(array, height, width):
-    rows, columns = linear_taps(array.shape[0], height), linear_taps(array.shape[1], width)
+def _linear_of_bytes(array, height, width, interpolation):
+    rows, columns = (linear_taps(*sides, interpolation) for sides in zip(array.shape, (height, width)))
     channels = array.shape[2] if array.ndim == 3 else 1
     if channels > 4:
-        return np.stack([_linear_of_bytes(array[..., i], height, width) for i in range(channels)], -1)
+        return np.stack([_linear_of_bytes(array[..., i], height, width, interpolation) for i in range(channels)], -1)
     if channels == 3:
         pixels = np.empty((*array.shape[:2], 4), np.uint8)
         for i in range(3):  # faster than all three at once
@@ -86,9 +92,9 @@ def _linear_of_bytes(array, height, width):
 
 
 @functools.lru_cache(64)
-def linear_taps(old: int, new: int) -> tuple[np.ndarray, ...]:
+def linear_taps(old: int, new: int, interpolation: Inter = Inter.LINEAR) -> tuple[np.ndarray, ...]:
     """For each new position along an axis: the two old ones beside it, and the weights of both, of `2**_BITS`."""
-    taps, weights = _taps(old, new, False)
+    taps, weights = _taps(old, new, interpolation)
     first, second = np.ascontiguousarray(taps.T)
     near, far = np.rint(weights.T * 2**_BITS).astype(np.int32)
     return first, second, near, far
@@ -175,9 +181,11 @@ def _areas(array, height, width):
     return np.moveaxis(np.tensordot(_shares(array.shape[1], width), down, (1, 1)), 0, 1)
 
 
-def _like(values, dtype):
+def _like(values, dtype, up=False):
+    """Values in a dtype; integers are the nearest, of two the even one, or the greater one (`up`)."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        # Sums of shares may be a rounding error below the half that is rounded up.
-        values = np.clip(np.floor(values + 0.5 + 1e-9), limits.min, limits.max)
+        # Sums of shares may be a rounding error beside a half.
+        values = np.round(values, 5)
+        values = np.clip(np.floor(values + 0.5) if up else np.rint(values), limits.min, limits.max)
     return values.astype(dtype)
