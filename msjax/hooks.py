@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         register_forward_pre_hook as register_forward_pre_hook,
     )
     from msjax.core.models.operations import ops as ops
-    from msjax.core.models.patching import PatchSweep as PatchSweep, attribute as attribute, patch_sweep as patch_sweep
     from msjax.core.models.registered import (
         Registered as Registered,
         check as check,
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
         without as without,
     )
     from msjax.core.models.run_with_cache import run_with_cache as run_with_cache
-    from msjax.core.models.verbs import ablate as ablate, steer as steer
     from msjax.core.study.attributions import (
         conductance as conductance,
         gradient_shap as gradient_shap,
@@ -48,9 +46,11 @@ if TYPE_CHECKING:
     )
     from msjax.core.study.circuit import Circuit as Circuit
     from msjax.core.study.collect import Shards as Shards, collect as collect
+    from msjax.core.study.patching import PatchSweep as PatchSweep, attribute as attribute, patch_sweep as patch_sweep
     from msjax.core.study.probes import linear_probe as linear_probe
     from msjax.core.study.splice import splice as splice, transplant as transplant
     from msjax.core.study.stream import stream as stream
+    from msjax.core.study.verbs import ablate as ablate, steer as steer
     from msjax.core.tools.monitor import Monitored as Monitored, monitor as monitor, rms as rms
 else:
     __getattr__, __dir__ = on_first_use(__name__, None)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.core.models.found import models_of
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault
+from msjax.core.tools.found import models_of
 from msjax.core.tools.guarding.bundles import Bundle, ReadBundle
 from msjax.core.tools.guarding.guards import guard
 from msjax.engine.autograd.memory import Held

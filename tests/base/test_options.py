@@ -138,7 +138,7 @@ _SWALLOW = {
     ("nn/cell/base.py", "construct"),  # what a Cell is called with
     ("core/hooks/places.py", "_index_abstract"),  # jax passes the parameters of a primitive
     ("parallel/layouts.py", "_without_effect"),  # settings of several processes, for which AutoParallel raises
-    ("engine/programs/compilation.py", "_note"),  # jax passes what it monitors
+    ("engine/programs/store.py", "_note"),  # jax passes what it monitors
     ("core/models/frameworks/linen.py", "new"),  # a class: __init__ reads them
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks
-from tests.models.test_verbs import CLEAN, MODELS, CellNet, EquinoxLayer, EquinoxNet, NnxLayer, NnxNet, W, by_hand
+from tests.study.test_verbs import CLEAN, MODELS, CellNet, EquinoxLayer, EquinoxNet, NnxLayer, NnxNet, W, by_hand
 
 
 def rms_by_hand(x):

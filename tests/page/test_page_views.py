@@ -9,10 +9,10 @@ import pytest
 import msjax as ms
 from msjax import nn, tools
 from msjax.core.models.capture import Captured
-from msjax.core.models.patching import PatchSweep
 from msjax.core.page.page import Page
 from msjax.core.study.attributions import Attribution
 from msjax.core.study.edges import Edges
+from msjax.core.study.patching import PatchSweep
 from msjax.core.study.stream import Decomposed
 from msjax.core.tools.comparison import Comparison, Row
 from tests.page.made_runs import run_of

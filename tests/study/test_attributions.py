@@ -94,6 +94,30 @@ def test_conductance():
     close(found.sum(-1), number(X) - number(BASE))
 
 
+def test_conductance_of_layers_that_return_several_values_in_a_scan():
+    """A loop's body returns (carry, output)."""
+
+    def model(x):
+        def layer(h, w):
+            return hooks.site("layer", (jnp.tanh(h * w), h.sum(-1)))
+
+        return jax.lax.scan(layer, x, jnp.array([0.5, 2.0], X.dtype))[0]
+
+    found, _ = hooks.conductance(model, X, at="layer", metric=metric)["layer"]
+    before = np.tanh(X[:, 1] * 0.5)
+    np.testing.assert_allclose(found[0].sum(-1), np.tanh(2 * before), rtol=1e-4)
+    np.testing.assert_allclose(found[1].sum(-1), np.tanh(2 * before), rtol=1e-4)
+
+
+@pytest.mark.skipif(not jax.config.jax_enable_x64, reason="float64 needs it")
+def test_attributions_of_float64_are_integrated_in_float64():
+    def model(x):
+        return (hooks.site("cubes", x**3) ** 2).sum()
+
+    found = hooks.attribute(model, jnp.array([1.1, 2.0]), at="cubes", method="integrated gradients", steps=3)["cubes"]
+    np.testing.assert_allclose(found, np.array([1.1, 2.0]) ** 6, rtol=1e-13)
+
+
 def test_errors_of_attributions():
     with pytest.raises(
         ValueError, match=r"wrt=-1 should be the number, or the keyword, of an argument that is an array of floats. For tokens"

@@ -1,5 +1,6 @@
 """Activations in files, splices, transplants and probes, against the same by hand."""
 
+import pickle
 import re
 
 import jax
@@ -61,6 +62,86 @@ def test_collect_in_half_precision_with_whole_examples(tmp_path, capsys):
         )
     with pytest.raises(FileNotFoundError, match="There are no shards"):
         hooks.Shards(tmp_path / "b")
+
+
+def named(x, y):
+    for each in x:
+        hooks.site("row", each)
+    return hooks.site("a", x).sum() + hooks.site("b", y).sum()
+
+
+def pair(rows, features=3, other=None, dtype="float32"):
+    return jnp.ones((rows, features), dtype), jnp.ones((rows if other is None else other, 3), dtype)
+
+
+BATCHES_THAT_DO_NOT_FIT = {
+    "features": (
+        "a",
+        [pair(2), pair(2, 4)],
+        r"rows of 'a' should be float32 \[3\], as in the batches before, but are float32 \[4\]",
+    ),
+    "dtype": (
+        "a",
+        [pair(2), pair(2, dtype="bfloat16")],
+        r"should be float32 \[3\], as in the batches before, but are bfloat16 \[3\]",
+    ),
+    "rows that add up": (
+        ["a", "b"],
+        [pair(2, other=3), pair(3, other=2)],
+        r"should have as many rows, but have \{'a': 2, 'b': 3\}",
+    ),
+    "calls": (
+        "row*",
+        [pair(2), pair(3)],
+        r"rows of 'row#2' should be not there, as in the batches before, but are float32 \[3\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BATCHES_THAT_DO_NOT_FIT)
+@pytest.mark.parametrize("per_shard", [1, 4])
+def test_batches_that_do_not_fit_those_before(tmp_path, what, per_shard):
+    places, batches, message = BATCHES_THAT_DO_NOT_FIT[what]
+    with pytest.raises(ValueError, match=message):
+        hooks.collect(named, places, batches, to=tmp_path, per_shard=per_shard)
+
+
+def test_a_second_run_into_the_same_folder(tmp_path):
+    def batches():
+        yield pair(1)
+        with pytest.raises(ValueError, match="another run is writing to the folder"):
+            hooks.collect(named, "a", [pair(5)], to=tmp_path)
+        yield pair(1)
+
+    # What a killed run leaves is removed, but for shards, which are written over.
+    (tmp_path / ".0_0.npy.msjax-0123456789abcdef.tmp").write_bytes(b"half")
+    assert len(hooks.collect(named, "a", batches(), to=tmp_path, per_shard=1)) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0_0.npy", "0_1.npy", "index.json"]
+    with pytest.raises(ValueError, match="'to' should be the path of a folder, and is that of a file"):
+        hooks.collect(named, "a", [pair(1)], to=tmp_path / "index.json")
+    (tmp_path / "index.json").write_text("{}")
+    with pytest.raises(TypeError, match=r"the content should be that of shards, in .*index.json, but got dict"):
+        hooks.Shards(tmp_path)
+
+
+@pytest.mark.parametrize("dtype", ["float8_e5m2", "float8_e4m3fn", "int4", "bool", "float16"])
+def test_rows_of_small_dtypes(tmp_path, dtype):
+    values = jnp.arange(4.0).reshape(2, 2)
+    shards = hooks.collect(lambda x: hooks.site("a", x).sum(), "a", [values], to=tmp_path, dtype=dtype)
+    assert shards[0]["a"].dtype == jnp.dtype(dtype)
+    np.testing.assert_array_equal(shards[[0, 1]]["a"].astype("float32"), values.astype(dtype).astype("float32"))
+
+
+def test_rows_by_their_numbers_and_in_another_process(tmp_path):
+    shards = hooks.collect(lambda x: hooks.site("a", x).sum(), "a", [jnp.arange(2000.0).reshape(-1, 2)], to=tmp_path)
+    np.testing.assert_array_equal(shards[[[0, 1], [-1, 3]]]["a"][..., 0], [[0, 2], [1998, 6]])
+    assert shards[[]]["a"].shape == (0, 2)
+    for wrong in (np.ones(1000, bool), 1.5, "a", None):
+        with pytest.raises(TypeError, match="For 'Shards', a row's number should be an int, a slice or several ints, but got"):
+            shards[wrong]
+    # The content of files that are mapped doesn't go to workers.
+    assert len(pickle.dumps(shards)) < 1000
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(shards))[5]["a"], [10, 11])
 
 
 RNG = np.random.default_rng(5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from msjax.core.base.checks import check_bool, check_kind, check_positive_int
 from msjax.core.base.errors import called, check_function, describe, near, number_among
 from msjax.core.base.state import STATE
+from msjax.core.base.typing import PyTreeDef
 from msjax.core.hooks.places import Edits, Tracing, is_array_or_number, split_part
 from msjax.core.jaxprs.control_flow import RULES
 from msjax.core.jaxprs.interpreter import Interpreter, Program
@@ -21,7 +22,6 @@ from msjax.core.jaxprs.plan import Patterns, Planner
 from msjax.core.models.frameworks.framework import framework_of_function
 from msjax.core.models.given import with_written, write_to
 from msjax.core.models.hooked import as_function
-from msjax.core.models.leaves import has_own_class
 from msjax.core.models.same_program import run_same_program
 from msjax.core.page.studies import graph_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
@@ -341,10 +341,23 @@ def _captured(places, got, grads=()):
 
 def _joined(found, values, sizes):
     leaves = [None if n is None else jax.tree.unflatten(t, [next(values) for _ in range(n)]) for t, n in zip(found.trees, sizes)]
-    if (found.stacked or any(m.axes or m.statistic for m in found.measures)) and has_own_class(found.tree):
+    if (found.stacked or any(m.axes or m.statistic for m in found.measures)) and _has_own_class(found.tree):
         # Such as a named array, whose class would hold axes that the leaves don't have.
         return leaves[0] if len(leaves) == 1 else leaves
     return jax.tree.unflatten(found.tree, leaves)
+
+
+# Classes that hold leaves of any shape.
+_CONTAINERS = (dict, list, tuple, OrderedDict, defaultdict, type(None))
+
+
+def _has_own_class(tree: PyTreeDef) -> bool:
+    """Whether there is a class in a structure that may know the shapes of its leaves, and would not fit stacked ones."""
+    data = tree.node_data()
+    if data is None:
+        return False
+    cls = data[0]
+    return not (cls in _CONTAINERS or issubclass(cls, tuple)) or any(map(_has_own_class, tree.children()))
 
 
 def sum_of_floats(result: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Studies of trained models: residual streams, circuits, attributions, activations at scale, splices and probes."""
+"""Studies of trained models: ablation, steering, patching, residual streams, circuits, attributions, activations at scale, splices and probes."""

@@ -17,13 +17,13 @@ from msjax.core.base.errors import called, check_function, describe, on_behalf_o
 from msjax.core.base.weak import Same
 from msjax.core.models.capture import capture_options
 from msjax.core.models.inputs import call_of
-from msjax.core.models.integral import check_steps, integral
 from msjax.core.models.kept_programs import run_kept
-from msjax.core.models.verbs import broadcasts, is_numeric
 from msjax.core.models.where import names_of
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
+from msjax.core.study.integral import check_steps, integral
 from msjax.core.study.programs import result_of
+from msjax.core.study.verbs import broadcasts, is_numeric
 
 
 class Attribution(NamedTuple):
@@ -355,7 +355,7 @@ def conductance(
             options = capture_options(at, True, loss=lambda result: _each(metric, result, x.shape[0]).sum())
             slopes = pure.run(state, options, *on(part))[1].gradients
             _, moved = jax.jvp(values, (part,), (jnp.ones_like(part),))
-            return {name: slopes[name] * move for name, move in moved.items()}
+            return jax.tree.map(jnp.multiply, dict(slopes), moved)
 
         return integral(of, steps)
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import ml_dtypes
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_kind, check_path
+from msjax.core.base.checks import check_int, check_kind, check_path, check_value
 from msjax.core.base.errors import check_arity, describe, on_behalf_of
 from msjax.core.base.whole_files import whole_file
 from msjax.core.models.inputs import batches_of, inputs_of
 from msjax.core.models.kept_programs import compile
-from msjax.core.models.leaves import only_leaf
 from msjax.core.models.where import names_of
+from msjax.core.study.leaves import only_leaf
 
 _INDEX = "index.json"
 
@@ -78,35 +79,56 @@ def collect(
     batches_of(batches, "collect")
     dtype = _named(dtype)
     folder = Path(check_path(to, "to", "collect"))
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        check_value(to, False, "be the path of a folder, and is that of a file", "to", "collect")
     asked = {
         "places": list(names_of(places, "places", "collect")),
         "dtype": dtype,
         "row_axes": row_axes,
     }
-    index = _read(folder) or {**asked, "arrays": {}, "rows": [], "batches": 0}
-    other = {name: index[name] for name in asked if index[name] != asked[name]}
-    if other:
-        raise ValueError(
-            f"For 'collect', the folder {str(folder)!r} was written with {other}: take another one, or the same arguments."
-        )
-    with on_behalf_of("collect"):
+    with _alone(folder), on_behalf_of("collect"):
+        index = _read(folder) or {**asked, "arrays": {}, "rows": [], "batches": 0}
+        other = {name: index[name] for name in asked if index[name] != asked[name]}
+        if other:
+            raise ValueError(
+                f"For 'collect', the folder {str(folder)!r} was written with {other}: take another one, or the same arguments."
+            )
         run = compile(model, asked["places"], stop_after=stop_after)
-    todo = itertools.islice(batches, index["batches"], None)
-    with _bar(progress, index["batches"], batches) as advance:
-        while group := list(itertools.islice(todo, per_shard)):
-            rows: dict[str, list[np.ndarray]] = {}
-            for batch in group:
-                with on_behalf_of("collect"):
+        todo = itertools.islice(batches, index["batches"], None)
+        with _bar(progress, index["batches"], batches) as advance:
+            while group := list(itertools.islice(todo, per_shard)):
+                each = []
+                for batch in group:
                     args, kwargs = inputs_of(batch)
-                    _, found = run(*args, **kwargs)
-                for name, value in found.activations.items():
-                    rows.setdefault(name, []).append(_rows(name, value, asked["dtype"], row_axes))
-                advance()
-            _write(folder, index, {name: np.concatenate(values) for name, values in rows.items()}, len(group))
+                    each.append(_rows(index, run(*args, **kwargs)[1].activations))
+                    advance()
+                _write(folder, index, each)
     if not index["rows"]:
         raise ValueError("For 'collect', there should be at least one batch, but there is none.")
     return Shards(folder)
+
+
+@contextlib.contextmanager
+def _alone(folder):
+    """Have no other process, nor another thread, write to the folder meanwhile, where the system can say so; one that is killed lets go of it."""
+    if os.name != "posix":
+        yield
+        return
+    import fcntl  # Windows has none
+
+    holding = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(holding, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"For 'collect', another run is writing to the folder {str(folder)!r}: take another one.") from None
+        for left in folder.glob(".*.msjax-*.tmp"):  # by one that was killed
+            left.unlink()
+        yield
+    finally:
+        os.close(holding)
 
 
 def _named(dtype):
@@ -119,46 +141,54 @@ def _named(dtype):
     return None if dtype is None else known.name
 
 
-def _rows(name, value, dtype, row_axes):
-    value = only_leaf(name, value)
-    if not isinstance(value, jax.Array) or value.ndim < row_axes:
-        raise ValueError(
-            f"For 'collect', the value of {name!r} should be an array of at least {row_axes} axes, but is {describe(value)}."
-        )
-    array = np.asarray(value if dtype is None else value.astype(dtype))
-    return array.reshape(-1, *array.shape[array.ndim - row_axes :])
-
-
-def _write(folder, index, arrays, batches):
-    """Write one shard, and then the index, which makes it count."""
-    counts = {name: len(array) for name, array in arrays.items()}
+def _rows(index, found):
+    """{place: the rows of one batch}; the index notes what they are in the first one."""
+    rows, now, row_axes = dict[str, np.ndarray](), dict[str, Any](), index["row_axes"]
+    for number, (name, value) in enumerate(found.items()):
+        value = only_leaf(name, value)
+        if not isinstance(value, jax.Array) or value.ndim < row_axes:
+            raise ValueError(
+                f"For 'collect', the value of {name!r} should be an array of at least {row_axes} axes, but is {describe(value)}."
+            )
+        array = np.asarray(value if index["dtype"] is None else value.astype(index["dtype"]))
+        count, shape = math.prod(array.shape[: array.ndim - row_axes]), array.shape[array.ndim - row_axes :]
+        rows[name] = array.reshape(count, *shape)
+        now[name] = {"file": f"{number}", "shape": list(shape), "dtype": array.dtype.name}
+    known = index["arrays"] = index["arrays"] or now
+    for name in {**known, **now}:
+        if known.get(name) != now.get(name):
+            told = [f"{each['dtype']} {each['shape']}" if each else "not there" for each in (known.get(name), now.get(name))]
+            raise ValueError(f"For 'collect', rows of {name!r} should be {told[0]}, as in the batches before, but are {told[1]}.")
+    counts = {name: len(array) for name, array in rows.items()}
     if len(set(counts.values())) != 1:
         raise ValueError(f"For 'collect', all places should have as many rows, but have {counts}. Collect them apart.")
-    number = len(index["rows"])
-    for name, array in arrays.items():
-        known = index["arrays"].setdefault(
-            name, {"file": f"{len(index['arrays'])}", "shape": list(array.shape[1:]), "dtype": array.dtype.name}
-        )
-        if known["shape"] != list(array.shape[1:]) or known["dtype"] != array.dtype.name:
-            raise ValueError(
-                f"For 'collect', rows of {name!r} should be {known['dtype']} {known['shape']}, but are {array.dtype.name} {list(array.shape[1:])}."
-            )
-        with whole_file(folder / f"{known['file']}_{number}.npy", lasting=False) as file:
+    return rows
+
+
+def _write(folder, index, batches):
+    """Write one shard, and then the index, which makes it count."""
+    for name, known in index["arrays"].items():
+        array = np.concatenate([rows[name] for rows in batches])
+        with whole_file(folder / f"{known['file']}_{len(index['rows'])}.npy", lasting=False) as file:
             np.save(file, array.view(_stored(array.dtype)))
-    index["rows"].append(next(iter(counts.values())))
-    index["batches"] += batches
+    index["rows"].append(sum(len(next(iter(rows.values()))) for rows in batches))
+    index["batches"] += len(batches)
     with whole_file(folder / _INDEX, lasting=False) as file:
         file.write(json.dumps(index).encode())
 
 
 def _stored(dtype):
-    """The dtype of a file: numpy's files know no bfloat16."""
-    return np.dtype("uint16") if dtype == ml_dtypes.bfloat16 else dtype
+    """The dtype of a file: numpy's files know no bfloat16, nor the others that numpy does not have itself."""
+    return dtype if dtype.isbuiltin == 1 else np.dtype(f"u{dtype.itemsize}")
 
 
 def _read(folder):
     path = folder / _INDEX
-    return json.loads(path.read_text()) if path.exists() else None
+    if not path.exists():
+        return None
+    index = json.loads(path.read_text())
+    fits = isinstance(index, dict) and {"places", "arrays", "rows", "batches"} <= {*index}
+    return check_kind(index, fits, f"be that of shards, in {path}", "the content", "collect")
 
 
 @contextlib.contextmanager
@@ -197,6 +227,10 @@ class Shards:
         self._arrays, self._ends = index["arrays"], np.cumsum(index["rows"])
         self._open: dict[tuple[str, int], np.ndarray] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A process that reads, too, maps the files itself: pickle would copy their content.
+        return {**self.__dict__, "_open": {}}
+
     @property
     def names(self) -> list[str]:
         """The places."""
@@ -211,9 +245,17 @@ class Shards:
     def __getitem__(self, number: Any) -> dict[str, np.ndarray]:
         """{place: a row}, or for a slice, list or array of numbers rows."""
         numbers = np.arange(len(self))[number] if isinstance(number, slice) else np.asarray(number)
+        check_kind(
+            number,
+            not numbers.size or numbers.dtype.kind in "iu",
+            "be an int, a slice or several ints",
+            "a row's number",
+            "Shards",
+        )
+        numbers = numbers.astype(int)
         if numbers.size and not (-len(self) <= numbers.min() and numbers.max() < len(self)):
             raise IndexError(f"There are {len(self)} rows, but asked for is {number}.")
-        flat = np.atleast_1d(numbers) % len(self)
+        flat = numbers.reshape(-1) % len(self)
         shards = np.searchsorted(self._ends, flat, side="right")
         found = {}
         for name, known in self._arrays.items():

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 from msjax.core.base.arrays import on_auto_axes
 from msjax.core.base.checks import check_value
 from msjax.core.base.errors import called, number_among
-from msjax.core.models.integral import integral
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.heads import head_parts
+from msjax.core.study.integral import integral
 from msjax.core.study.parts import Carried, Parts, components
 from msjax.core.study.programs import OnTape, number_of
 from msjax.core.study.tape import Node, Tape

@@ -14,9 +14,9 @@ from msjax.core.base.checks import check_bool, check_kind
 from msjax.core.base.errors import called, check_function, describe, noting
 from msjax.core.models.inputs import inputs_of
 from msjax.core.models.kept_programs import derived
-from msjax.core.models.verbs import axis_of, selected_along, spoilt
 from msjax.core.study.programs import matching, on_tape
 from msjax.core.study.tape import Tape
+from msjax.core.study.verbs import axis_of, selected_along, spoilt
 
 
 def splice(

@@ -13,13 +13,13 @@ from msjax.core.base.compiler_options import options_of_few_runs
 from msjax.core.base.errors import check_function, describe, number_among, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.models.inputs import batches_of, call_of, inputs_of
-from msjax.core.models.integral import check_steps
 from msjax.core.models.kept_programs import run_kept
 from msjax.core.models.where import names_of
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.edges import Edges, Graph, kept_only, scores
 from msjax.core.study.heads import attention, head_parts, split_parts
+from msjax.core.study.integral import check_steps
 from msjax.core.study.parts import Carried, Parts, components
 from msjax.core.study.programs import first_array, gradient_of, is_block, matching, on_tape
 from msjax.core.study.tape import Tape

@@ -16,10 +16,10 @@ from msjax.core.base.checks import check_positive_int
 from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.hooks.delivery import Frame
 from msjax.core.hooks.values import ARRAYS
-from msjax.core.models.found import models_of
 from msjax.core.models.jit import jit
 from msjax.core.models.module_hooks import path
 from msjax.core.models.where import Where
+from msjax.core.tools.found import models_of
 from msjax.core.tools.hook_set import ModuleHookSet
 
 

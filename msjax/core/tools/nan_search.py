@@ -14,12 +14,12 @@ from msjax.core.base.arrays import is_float
 from msjax.core.base.checks import check_type
 from msjax.core.base.split import Split, opened
 from msjax.core.hooks.places import is_array
-from msjax.core.models.found import models_of
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.hooked import hooked, unhooked
 from msjax.core.tools.checking import Check, On
 from msjax.core.tools.fault import Fault, not_hooked
+from msjax.core.tools.found import models_of
 from msjax.core.tools.model_tools import tools_with
 from msjax.core.tools.search.names import argument_names, gradient_of
 from msjax.core.tools.search.program import search, search_call

@@ -8,11 +8,11 @@ from typing import Any
 
 from msjax.core.base.errors import describe
 from msjax.core.models.capture import Captured
-from msjax.core.models.patching import PatchSweep
 from msjax.core.page.page import Page
 from msjax.core.page.run import Run, read_csv
 from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import HasView
+from msjax.core.study.patching import PatchSweep
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import ReadBundle
 

@@ -15,7 +15,6 @@ import jax
 import jax.core
 
 from msjax.core.door import STATE
-from msjax.engine.programs.compilation import PROGRESS
 from msjax.engine.programs.compiler_options import compile_operator, is_nested, quick_options
 from msjax.engine.programs.limits import CACHE_LIMIT
 from msjax.engine.programs.signature import OtherCall, SignatureKey, signature_of
@@ -104,14 +103,13 @@ class PendingProgram:
         stored_as = STORE.key(cache.description, values, quick_options())
         if stored_as is not None and (found := self._call_stored(fn, stored_as, values)) is not None:
             return found[0]
-        with PROGRESS.of(cache.name or "gradient"):
-            traced, by_size = TracedFunction(fn, cache, key), False
-            if cache.jit is not None:
-                program = cache.jit(traced)
-            else:
-                program, by_size = compile_operator(traced, values)
-            with STORE.compiling(stored_as, program, values):
-                out = program(*values)
+        traced, by_size = TracedFunction(fn, cache, key), False
+        if cache.jit is not None:
+            program = cache.jit(traced)
+        else:
+            program, by_size = compile_operator(traced, values)
+        with STORE.compiling(stored_as, program, values):
+            out = program(*values)
         # Only now: what has run knows its first signature.
         if by_size and not of_signature:
             program = SignatureCache(fn, cache, key, programs=dict.fromkeys(traced.seen, program))

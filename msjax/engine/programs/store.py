@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,7 +18,6 @@ import jax
 
 from msjax.core.base import jax_slots
 from msjax.engine.programs import disk_cache
-from msjax.engine.programs.compilation import JAX_CACHE
 from msjax.engine.programs.description import description_of
 from msjax.engine.programs.originals import ORIGINALS
 from msjax.engine.programs.store_entry import read_entry, structure_as_data, structure_of_data, write_entry
@@ -101,11 +101,11 @@ class ProgramStore:
         if key is None or "custom_call" in (lowered := program.lower(*values)).as_text():
             yield
             return
-        with JAX_CACHE.left_out() as watch:
+        with _WATCH.left_out():
             yield
             compiled = lowered.compile()
         # What jax has read from its own cache can't be written again: XLA leaves the machine code out.
-        if watch.requests and not watch.hits:
+        if _WATCH.requests and not _WATCH.hits:
             traced = program.__wrapped__
             self._add(self._path(key), compiled, traced.fn, traced.metadata[0] if traced.metadata else None)
 
@@ -136,3 +136,48 @@ class ProgramStore:
 
 
 STORE = ProgramStore()
+
+
+class _JaxCacheWatch(threading.local):
+    """Counts a thread's programs that jax looks for in its own cache on disk, where it stores none meanwhile.
+
+    Attributes:
+        requests: how many programs jax has looked for since `left_out` was entered.
+        hits: how many of them it has found.
+    """
+
+    requests = hits = 0
+    _lock = threading.Lock()
+    _listens = False
+    _depth = 0
+    _before = 0.0
+
+    def _note(self, event, **_):
+        if event == jax_slots.CACHE_REQUEST:
+            self.requests += 1
+        elif event == jax_slots.CACHE_HIT:
+            self.hits += 1
+
+    @contextlib.contextmanager
+    def left_out(self) -> Iterator[None]:
+        """A context manager in which the counts begin anew, and jax stores nothing."""
+        name, cls = "jax_persistent_cache_min_compile_time_secs", _JaxCacheWatch
+        self.requests = self.hits = 0
+        with cls._lock:
+            if not cls._listens:
+                cls._listens = True
+                jax.monitoring.register_event_listener(self._note)
+            if not cls._depth:
+                cls._before = jax_slots.settings()[name]
+                jax.config.update(name, float("inf"))
+            cls._depth += 1
+        try:
+            yield
+        finally:
+            with cls._lock:
+                cls._depth -= 1
+                if not cls._depth:
+                    jax.config.update(name, cls._before)
+
+
+_WATCH = _JaxCacheWatch()

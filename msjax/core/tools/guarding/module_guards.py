@@ -14,13 +14,13 @@ from flax import nnx
 
 from msjax.core.base.errors import shorten
 from msjax.core.jaxprs.interpreter import Program
-from msjax.core.models.found import models_of
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.static_leaves import join, split
 from msjax.core.tools.checking import Check
 from msjax.core.tools.checks.finding import find_in_call, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
+from msjax.core.tools.found import models_of
 from msjax.core.tools.guarding.bundles import bundle_of_function
 from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.hook_set import ModuleHookSet, names_in

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from msjax.core.models.found import models_of
 from msjax.core.tools.checking import Check, On
 from msjax.core.tools.checks.finding import find_in_call
 from msjax.core.tools.fault import Fault
+from msjax.core.tools.found import models_of
 from msjax.core.tools.guarding.bundles import ReadBundle
 from msjax.core.tools.model_tools import added
 from msjax.core.tools.search.program import search_call

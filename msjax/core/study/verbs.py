@@ -15,8 +15,8 @@ from msjax.core.base.errors import called, describe, on_behalf_of
 from msjax.core.hooks.places import is_array_or_number
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept_programs import derived
-from msjax.core.models.leaves import on_leaf
 from msjax.core.models.where import names_of
+from msjax.core.study.leaves import on_leaf
 
 
 def ablate(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any
 
 import jax
 
 from msjax.core.base.errors import called, describe
-from msjax.core.base.typing import PyTreeDef
-
-_CONTAINERS = (dict, list, tuple, OrderedDict, defaultdict, type(None))
 
 
 def on_leaf(name: str, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -40,12 +36,3 @@ def only_leaf(name: str, value: Any) -> Any:
         f"For '{called('capture')}', the value of a place should be an array, but that of {name!r} is {describe(value)}: "
         f"name one of its elements, such as {close}."
     )
-
-
-def has_own_class(tree: PyTreeDef) -> bool:
-    """Whether there is a class in a structure that may know the shapes of its leaves, and would not fit stacked ones."""
-    data = tree.node_data()
-    if data is None:
-        return False
-    cls = data[0]
-    return not (cls in _CONTAINERS or issubclass(cls, tuple)) or any(map(has_own_class, tree.children()))

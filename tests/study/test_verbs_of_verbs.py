@@ -6,7 +6,7 @@ import pytest
 
 import msjax as ms
 from msjax import hooks
-from tests.models.test_verbs import CLEAN, CORRUPT, MODELS, W, by_hand, close, every, metric
+from tests.study.test_verbs import CLEAN, CORRUPT, MODELS, W, by_hand, close, every, metric
 
 VECTOR = jnp.array([1.0, -1.0, 0.5, 0.0], "float32")
 
