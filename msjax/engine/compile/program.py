@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax import log
 from msjax.common.parameter import Buffer, Parameter
 from msjax.common.random import GeneratorState, beside
 from msjax.common.run_state import LOCK
@@ -247,10 +248,10 @@ class Program:
         for i in self.generators:
             if getattr(values[i], "committed", False):
                 values[i] = beside(values[i], [v for k, v in enumerate(values) if k not in self.generators])
-        if self._has_run:
-            outs = self.jitted(*values)
-        else:
+        if not self._has_run and log.get_level() in ("0", "1"):
             with JAX_CACHE.telling(getattr(self.jitted, "__name__", "program")):
                 outs = self.jitted(*values)
-            self._has_run = True
+        else:
+            outs = self.jitted(*values)
+        self._has_run = True
         return [*outs, *map(values.__getitem__, self.passed)] if self.passed else outs
