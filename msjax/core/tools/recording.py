@@ -131,11 +131,14 @@ def record(
 def _capture(found, model, call, gradients, loss):
     (args, kwargs), total = call, loss or sum_of_floats
     model = hooked(model) if unhooked(model) is not None else model
-    _, captured = capture(model, "*", gradients=gradients, loss=total)(*args, **kwargs)
+    if not isinstance(model, nnx.Module):  # whose run changes its state: the random keys of dropout, and statistics
+        captured = capture(model, "*", gradients=gradients, loss=total)(*args, **kwargs)[1]
     params, of_params = _weights(model, args, kwargs, total)
     found.values("parameter", params)
     if gradients and params and of_params is not None:
         found.values("parameter_gradient", jax.grad(of_params)(params))
+    if isinstance(model, nnx.Module):
+        captured = capture(model, "*", gradients=gradients, loss=total)(*args, **kwargs)[1]
     # The modules of a linen or haiku model are known when it has run.
     keep_captured(found, captured, {name: type(m).__name__ for name, m in paths(model).items()} if framework_of(model) else {})
 
@@ -157,7 +160,7 @@ def _weights(model, inputs, kwargs, total):
 
         def of_params(params):
             new = nnx.from_flat_state([(path, v.replace(params[".".join(map(str, path))])) for path, v in flat])
-            return total(nnx.merge(graph, new, rest)(*inputs, **kwargs))
+            return total(nnx.merge(graph, new, rest, copy=True)(*inputs, **kwargs))
 
         return {".".join(map(str, path)): v[...] for path, v in flat}, of_params
     registry = registry_of(model)
