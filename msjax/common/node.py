@@ -60,9 +60,10 @@ class RootLeaf(Node):
     is_leaf = True
 
     def __init__(self, tensor: Tensor):
-        super().__init__(ROOT, ())
-        self.ref = weakref.ref(tensor)
-        self.hooks = tensor._hooks
+        # Node.__init__, written out: a network has one for each Parameter.
+        self.seq: int = next(SEQUENCE)
+        self.base, self.edges, self.nout = ROOT, (), 1
+        self.ref, self.hooks, self.also_run = weakref.ref(tensor), tensor._hooks, None
 
     @property
     def tensor(self) -> Tensor | None:

@@ -122,8 +122,8 @@ def test_the_token_of_settings_is_the_same_for_the_same_settings():
 
 def test_jaxprs_within_equations_and_effects():
     eqn = eqn_of(lambda x: jax.lax.cond(True, jnp.sin, jnp.cos, x), X)
-    inner = [eqn.primitive.name for jaxpr in jax_slots.inner_jaxprs(eqn.params) for eqn in jaxpr.eqns]
-    assert sorted(inner) == ["cos", "sin"] and not list(jax_slots.inner_jaxprs(eqn_of(jnp.sin, X).params))
+    inner = [eqn.primitive.name for jaxpr in jax_slots.inner_jaxprs(eqn) for eqn in jaxpr.eqns]
+    assert sorted(inner) == ["cos", "sin"] and not list(jax_slots.inner_jaxprs(eqn_of(jnp.sin, X)))
     assert not jax_slots.NO_EFFECTS and eqn_of(jnp.sin, X).effects == jax_slots.NO_EFFECTS
     assert eqn_of(lambda: jax.debug.callback(lambda: None)).effects == jax_slots.debug_effects() != jax_slots.NO_EFFECTS
 

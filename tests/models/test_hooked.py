@@ -208,6 +208,18 @@ def test_unmatched_paths_are_told(case):
             jax.eval_shape(fresh.init, jax.random.key(0), X)
 
 
+def test_paths_are_matched_again_only_where_hooks_or_modules_are_new(monkeypatch):
+    matched = []
+    monkeypatch.setattr("msjax.core.models.frameworks.registry.check_texts", lambda *given: matched.append(given[1]))
+    model = hooks.hooked(linen.Sequential([linen.Dense(2), linen.Dense(2)]))
+    params = model.init(jax.random.key(0), jnp.ones(2))
+    for where in (["layers_0"], ["layers_1"]):
+        hooks.register_forward_hook(model, lambda *given: None, where)
+        model.apply(params, jnp.ones(2))
+        model.apply(params, jnp.ones(2))
+    assert matched == [["layers_0"], ["layers_0"], ["layers_1"]]
+
+
 def test_copies_have_no_hooks():
     for model in (Tied(), equinox.nn.Linear(2, 2, key=KEY)):
         hooked = hooks.hooked(model)

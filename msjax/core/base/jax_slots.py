@@ -150,12 +150,15 @@ def from_memory(value: Any) -> Any:
     return jax.lax.platform_dependent(value, cpu=_called, default=lambda value: value)
 
 
-def inner_jaxprs(params: dict[str, Any]) -> Iterator[jax.extend.core.Jaxpr | jax.extend.core.ClosedJaxpr]:
-    """The jaxprs among an equation's parameters, closed ones with their constants; jax's own function leaves these out."""
-    for value in params.values():
-        for each in value if isinstance(value, tuple) else (value,):
-            if isinstance(each, (jax.extend.core.Jaxpr, jax.extend.core.ClosedJaxpr)):
-                yield each
+def inner_jaxprs(*eqns: jax.extend.core.JaxprEqn) -> list[jax.extend.core.Jaxpr | jax.extend.core.ClosedJaxpr]:
+    """The jaxprs among the parameters of equations, closed ones with their constants; jax's own function leaves these out."""
+    found = []
+    for eqn in eqns:
+        for value in eqn.params.values():
+            for each in value if isinstance(value, tuple) else (value,):
+                if isinstance(each, (jax.extend.core.Jaxpr, jax.extend.core.ClosedJaxpr)):
+                    found.append(each)
+    return found
 
 
 def with_constants_as_inputs(jaxpr: jax.extend.core.Jaxpr) -> jax.extend.core.Jaxpr:

@@ -406,7 +406,7 @@ class Observing:
     def __init__(self, closed: jex.ClosedJaxpr, axes: Sequence[tuple[str, int]] = ()):
         self.events: list[Any] = []
         self._own = len(closed.jaxpr.outvars)
-        if any(any(_events_in(each.eqns)) for eqn in closed.jaxpr.eqns for each in jax_slots.inner_jaxprs(eqn.params)):
+        if any(any(_events_in(each.eqns)) for each in jax_slots.inner_jaxprs(*closed.jaxpr.eqns)):
             closed, eqns, outvars = self._interpreted(closed, axes)
         else:
             eqns, outvars = self._flat(closed.jaxpr)

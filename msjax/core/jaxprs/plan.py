@@ -335,7 +335,7 @@ class Planner:
             return self._named(eqn, "checkpoint_name", path, barrier, hidden)
         rule = self.rules.get(primitive.name)
         if rule is None:
-            inner = list(jax_slots.inner_jaxprs(eqn.params))
+            inner = jax_slots.inner_jaxprs(eqn)
             for jaxpr in inner:
                 self.block(close(jaxpr), (*path, primitive.name), line, barrier or f"a {primitive.name}", hidden)
             if inner or not (self.lines or self.operations) or not eqn.outvars or hidden:
@@ -448,7 +448,7 @@ def _has_edited(eqn):
 def inner_equations(eqn: Any) -> list[Any]:
     """The equations of the jaxprs among an equation's parameters; of a custom_vjp's forward, too, which closes over values."""
     eqns = []
-    for jaxpr in jax_slots.inner_jaxprs(eqn.params):
+    for jaxpr in jax_slots.inner_jaxprs(eqn):
         eqns += jaxpr.eqns
     return eqns
 

@@ -25,6 +25,7 @@ from msjax.engine.autograd.inplace import rebind
 from msjax.engine.autograd.recording import TracedTape
 from msjax.engine.compile.guards import STATIC, static_key
 from msjax.engine.compile.trace import RunRejected
+from msjax.engine.programs.store import JAX_CACHE
 
 # The value of a Tensor; without a call of Python.
 VALUE = attrgetter("_value")
@@ -165,6 +166,7 @@ class Program:
         self._written = {id(v) for v, _ in self.writes}
         self.writes_memory: bool = bool(self.writes or self.written_arguments)
         self.observes: bool = self.finish.observes
+        self._has_run = False
         self.derived: dict[Any, Any] = {}
         self.of: Program | None = None
         # Otherwise, only the tape says which results carry a gradient, or a second run would do something again.
@@ -245,5 +247,10 @@ class Program:
         for i in self.generators:
             if getattr(values[i], "committed", False):
                 values[i] = beside(values[i], [v for k, v in enumerate(values) if k not in self.generators])
-        outs = self.jitted(*values)
+        if self._has_run:
+            outs = self.jitted(*values)
+        else:
+            with JAX_CACHE.telling(getattr(self.jitted, "__name__", "program")):
+                outs = self.jitted(*values)
+            self._has_run = True
         return [*outs, *map(values.__getitem__, self.passed)] if self.passed else outs

@@ -41,7 +41,7 @@ def equations(jaxpr: Any) -> list[Any]:
             found += equations(jax.make_jaxpr(functools.partial(made_of, **eqn.params))(*operands).jaxpr)
             continue
         found.append(eqn)
-        inner = jax_slots.inner_jaxprs(eqn.params)
+        inner = jax_slots.inner_jaxprs(eqn)
         if platforms := eqn.params.get("branches_platforms"):
             chosen = next(i for i, names in enumerate(platforms) if names is None or jax.default_backend() in names)
             inner = [eqn.params["branches"][chosen].jaxpr]

@@ -16,6 +16,7 @@ from typing import Any
 
 import jax
 
+from msjax import log
 from msjax.core.base import jax_slots
 from msjax.engine.programs import disk_cache
 from msjax.engine.programs.description import description_of
@@ -101,11 +102,11 @@ class ProgramStore:
         if key is None or "custom_call" in (lowered := program.lower(*values)).as_text():
             yield
             return
-        with _WATCH.left_out():
+        with JAX_CACHE.left_out():
             yield
             compiled = lowered.compile()
         # What jax has read from its own cache can't be written again: XLA leaves the machine code out.
-        if _WATCH.requests and not _WATCH.hits:
+        if JAX_CACHE.requests and not JAX_CACHE.hits:
             traced = program.__wrapped__
             self._add(self._path(key), compiled, traced.fn, traced.metadata[0] if traced.metadata else None)
 
@@ -138,11 +139,11 @@ class ProgramStore:
 STORE = ProgramStore()
 
 
-class _JaxCacheWatch(threading.local):
-    """Counts a thread's programs that jax looks for in its own cache on disk, where it stores none meanwhile.
+class JaxCache(threading.local):
+    """Counts a thread's programs that jax looks for in its own cache on disk.
 
     Attributes:
-        requests: how many programs jax has looked for since `left_out` was entered.
+        requests: how many programs jax has looked for since a context was entered.
         hits: how many of them it has found.
     """
 
@@ -158,15 +159,26 @@ class _JaxCacheWatch(threading.local):
         elif event == jax_slots.CACHE_HIT:
             self.hits += 1
 
+    def _begin(self):
+        self.requests = self.hits = 0
+        with JaxCache._lock:
+            if not JaxCache._listens:
+                JaxCache._listens = True
+                jax.monitoring.register_event_listener(self._note)
+
+    @contextlib.contextmanager
+    def telling(self, name: str) -> Iterator[None]:
+        """A context manager around the compilation of one program; the log says at level 1 whether it was found on disk."""
+        self._begin()
+        yield
+        log.info("%s was %s", name, "found in jax's cache on disk" if self.requests == self.hits > 0 else "compiled")
+
     @contextlib.contextmanager
     def left_out(self) -> Iterator[None]:
         """A context manager in which the counts begin anew, and jax stores nothing."""
-        name, cls = "jax_persistent_cache_min_compile_time_secs", _JaxCacheWatch
-        self.requests = self.hits = 0
+        name, cls = "jax_persistent_cache_min_compile_time_secs", JaxCache
+        self._begin()
         with cls._lock:
-            if not cls._listens:
-                cls._listens = True
-                jax.monitoring.register_event_listener(self._note)
             if not cls._depth:
                 cls._before = jax_slots.settings()[name]
                 jax.config.update(name, float("inf"))
@@ -180,4 +192,4 @@ class _JaxCacheWatch(threading.local):
                     jax.config.update(name, cls._before)
 
 
-_WATCH = _JaxCacheWatch()
+JAX_CACHE = JaxCache()

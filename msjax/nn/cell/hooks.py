@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from msjax.common.run_state import GLOBAL
@@ -27,7 +26,7 @@ def hooks_of(cell: CellPart, own: HookTable | None = None) -> HookTable:
         return own
     if own is HookTable.EMPTY:
         return table
-    return replace(own, **{kind: getattr(table, kind) + getattr(own, kind) for kind in HookTable.CALL_KINDS})
+    return own.with_changed({kind: getattr(table, kind) + getattr(own, kind) for kind in HookTable.CALL_KINDS})
 
 
 class CellHooks(CellPart):

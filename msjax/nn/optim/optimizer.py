@@ -202,6 +202,10 @@ class Optimizer(CompiledOptimizer):
         super().construct(gradients)
         return (True,) * len(self.parameters)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A compiled program can't be pickled, and the next step finds it anew.
+        return {name: value for name, value in super().__getstate__().items() if name != "_prepared"}
+
     def __setattr__(self, name: str, value: Any) -> None:
         # A setting that the program was compiled for may have changed.
         vars(self).pop("_prepared", None)

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import pickle
 
 import jax
 import jax.numpy as jnp
@@ -145,6 +146,18 @@ def test_a_copy_goes_its_own_way():
     other = copy.deepcopy(optimizer)
     optimizer((Tensor([1.0, 1.0]),))
     assert other.parameters[0].asnumpy().tolist() == [1.0, -2.0] and int(other.global_step.asnumpy()[0]) == 0
+
+
+@pytest.mark.parametrize("make", [nn.Adam, eo.Adam])
+def test_a_pickled_optimizer_goes_on_where_it_was(make):
+    optimizer = make([one()], 0.1)
+    grads = (Tensor([1.0, -0.5]),)
+    optimizer(grads)
+    other = pickle.loads(pickle.dumps(optimizer))
+    for each in (optimizer, other):
+        each(grads)
+    np.testing.assert_array_equal(optimizer.parameters[0].asnumpy(), other.parameters[0].asnumpy())
+    assert optimizer.parameters[0].asnumpy()[0] < 0.85
 
 
 def test_optimizers_of_ones_own():

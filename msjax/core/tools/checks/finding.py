@@ -156,7 +156,7 @@ def _mapped_over(closed):
     for eqn in close(closed).jaxpr.eqns:
         if eqn.primitive.name == "shard_map":
             return Mapped(eqn).names
-        for inner in jax_slots.inner_jaxprs(eqn.params):
+        for inner in jax_slots.inner_jaxprs(eqn):
             if names := _mapped_over(inner):
                 return names
     return []

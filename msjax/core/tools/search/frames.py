@@ -106,7 +106,7 @@ class PlanRuns:
 
     def _alike(self, frame, step, out, index):
         """Go into the only jaxpr of an equation without a rule, if running it gives the equation's results."""
-        inner = list(jax_slots.inner_jaxprs(step.eqn.params))
+        inner = jax_slots.inner_jaxprs(step.eqn)
         if len(inner) != 1 or not same_types(close(inner[0]).jaxpr, step.eqn):
             return None
         plan = self.plan(frame, step, inner[0])

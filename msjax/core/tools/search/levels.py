@@ -170,7 +170,7 @@ def _numbers(eqns):
     total = 0
     for eqn in eqns:
         times = len(scan_steps(eqn)) if eqn.primitive.name == "scan" else _OFTEN if eqn.primitive.name == "while" else 1
-        total += times * sum(_numbers(inner.eqns) for inner in jax_slots.inner_jaxprs(eqn.params))
+        total += times * sum(_numbers(inner.eqns) for inner in jax_slots.inner_jaxprs(eqn))
         total += sum(int(np.prod(getattr(v.aval, "shape", ()))) for v in eqn.outvars)
     return total
 

@@ -55,7 +55,7 @@ class Derivatives:
     def _note(self, closed, around):
         made = {}
         for eqn in close(closed).jaxpr.eqns:
-            inner = list(jax_slots.inner_jaxprs(eqn.params))
+            inner = jax_slots.inner_jaxprs(eqn)
             stack = f"{around}/{jax_slots.name_stack_of(eqn)}"
             for jaxpr in inner:
                 self._note(jaxpr, stack)

@@ -84,7 +84,7 @@ class Walker:
 
     def _inside(self, frame, step, out, index):
         """(where to go on inside of an equation or None, why not)."""
-        inner = list(jax_slots.inner_jaxprs(step.eqn.params))
+        inner = jax_slots.inner_jaxprs(step.eqn)
         if not inner:
             return None, ""
         try:

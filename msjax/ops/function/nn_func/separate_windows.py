@@ -42,33 +42,21 @@ def spread_where_chosen(place, ct, kernel):
     return jnp.where(is_chosen(place, kernel), _spread(ct, kernel), jnp.zeros((), ct.dtype))
 
 
-# From how many elements on the gradient of maxima is put together in pieces, of so many.
-_MANY, _AT_ONCE = 1 << 18, 1 << 16
+# From how many elements on the gradient of maxima is computed from what lies in memory.
+_MANY = 1 << 18
 
 
 def woven_where_chosen(place, ct, kernel):
-    """The same for CPUs, with no arithmetic of indices: an array for each place in the window, all put together."""
+    """The same for CPUs, with no arithmetic of indices: an array for each place in the window, all put together.
+
+    Without a barrier, XLA computes the gradient and the place again for each element of the window: the sum of a convolution's shifted
+    products took twice the time of all the rest. A loop over a few examples, which has the same effect, runs on one core.
+    """
     if math.prod(kernel) > MAX_UNROLLED:
         return spread_where_chosen(place, ct, kernel)
-    count = _examples_at_once(ct, kernel)
-    if count < len(ct):
-        parts = tuple(a.reshape(-1, count, *a.shape[1:]) for a in (place, ct))
-        out = jax.lax.map(lambda part: _woven(*part, kernel), parts)
-        return out.reshape(-1, *out.shape[2:])
+    if ct.size * math.prod(kernel) >= _MANY:
+        place, ct = jax.lax.optimization_barrier((place, ct))
     return _woven(place, ct, kernel)
-
-
-def _examples_at_once(ct, kernel):
-    """For how many examples the gradient of maxima is put together at once; a divisor of their number.
-
-    XLA computes what a loop is given once, but in other code the gradient and the place again for each element of the window: the sum of a
-    convolution's shifted products took twice the time of all the rest.
-    """
-    elements = ct.size * math.prod(kernel)
-    if ct.ndim <= len(kernel) or elements < _MANY or any(jax.typeof(ct).sharding.spec):
-        return len(ct)
-    most = max(1, _AT_ONCE * len(ct) // elements)
-    return next(count for count in range(most, 0, -1) if len(ct) % count == 0)
 
 
 def _woven(place, ct, kernel):

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.core.base import jax_slots
 from msjax.engine.settings.precision import conv_precision
 from msjax.ops.function.nn_func.sliding import out_sizes
 
@@ -62,10 +63,11 @@ def gradient_by_pieces(x, weight, ct, settings, count, whole):
 
     @jax.custom_jvp
     def run(x, ct):
-        first = len(x) % count or count
-        total = _gradient_of_weight(x[:first], ct[:first], weight.shape, *settings)
-        if first == len(x):
-            return total
+        if count >= len(x):
+            return _gradient_of_weight(x, ct, weight.shape, *settings)
+        first = len(x) % count
+        # Where all pieces are equal, the loop makes the first one, too: to leave it out, XLA would copy the others.
+        total = _gradient_of_weight(x[:first], ct[:first], weight.shape, *settings) if first else _zeros(weight.shape, x, ct)
         parts = [a[first:].reshape(-1, count, *a.shape[1:]) for a in (x, ct)]
 
         def add(total, part):
@@ -80,6 +82,13 @@ def gradient_by_pieces(x, weight, ct, settings, count, whole):
 
     run.defjvp(run_jvp)
     return run(x, ct)
+
+
+def _zeros(shape, *operands):
+    """Zeros to add up what is computed from the operands, which within shard_map differ from device to device."""
+    axes = frozenset().union(*[jax_slots.varying_axes(jax.typeof(v)) for v in operands])
+    zeros = jnp.zeros(shape, operands[0].dtype)
+    return jax.lax.pcast(zeros, tuple(axes), to="varying") if axes else zeros
 
 
 def _gradient_of_weight(x, ct, shape, stride, padding, dilation, group):
