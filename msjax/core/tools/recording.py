@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from flax import nnx
 
-from msjax.core.base.checks import check_bool, check_kind
+from msjax.core.base.checks import check_bool, check_path
 from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.models.capture import capture, sum_of_floats
 from msjax.core.models.frameworks.framework import framework_of
@@ -102,7 +102,8 @@ def record(
         [[3.]] [[1.]] [[1. 2.]]
     """
     check_bool(gradients, "gradients", "record")
-    check_kind(path, path is None or isinstance(path, (str, os.PathLike)), "be the path of a file", "path", "record")
+    if path is not None:
+        check_path(path, "path", "record")
     if loss is not None:
         check_function(loss, "record", "loss", ("result",))
     tools, (args, kwargs) = tools_of(model), call_of(inputs, kwargs)
