@@ -184,3 +184,49 @@ def test_a_module_that_writes_to_itself_and_is_no_argument(run):
     with pytest.raises(Exception, match="different trace level") as raised:
         run(lambda x: loss(model, x), ROW)
     assert ["give it the model as an argument" in note for note in raised.value.__notes__ if note.startswith("msjax")] == [True]
+
+
+class Counting(nnx.Module, pytree=False):
+    def __init__(self):
+        self.layer, self.calls, self.seen, self.last = nnx.Linear(2, 2, rngs=nnx.Rngs(0)), 0, [], None
+
+    def __call__(self, x):
+        self.calls, self.last, self.scale = self.calls + 1, "here", 0.5
+        self.seen.append(x.shape)
+        return self.layer(x)
+
+
+COUNTING = {
+    "capture": lambda m: hooks.capture(m, "layer")(ROW),
+    "gradients": lambda m: hooks.capture(m, "layer", gradients=True)(ROW),
+    "run_with_cache": lambda m: hooks.run_with_cache(m, ROW),
+    "compile": lambda m: hooks.compile(lambda m, x: hooks.site("out", m(x)), "out")(m, ROW),
+}
+
+
+@pytest.mark.parametrize("way", COUNTING)
+def test_attributes_and_lists_that_a_module_that_is_no_pytree_changes(way):
+    model = Counting()
+    for _ in range(2):
+        COUNTING[way](model)
+    assert (model.calls, model.seen, model.last, model.scale) == (2, [(1, 2), (1, 2)], "here", 0.5)
+
+
+class Noisy(nnx.Module):
+    def __init__(self):
+        self.norm, self.drop = nnx.BatchNorm(2, rngs=nnx.Rngs(0)), nnx.Dropout(0.5, rngs=nnx.Rngs(1))
+
+    def __call__(self, x):
+        return self.drop(self.norm(x))
+
+
+def test_a_record_of_a_model_in_training():
+    """All of it comes from one run: of the same random key and the same statistics."""
+    model, plain, third = Noisy(), Noisy(), Noisy()
+    x = jnp.arange(24, dtype="float32").reshape(12, 2)
+    found = tools.record(model, x, loss=lambda out: (out**2).sum())
+    np.testing.assert_allclose(found.arrays["activation/"], plain(x), rtol=1e-5)
+    gradient = nnx.grad(lambda model: (model(x) ** 2).sum())(third)
+    np.testing.assert_allclose(found.arrays["parameter_gradient/norm.scale"], gradient["norm"]["scale"][...], rtol=1e-4)
+    np.testing.assert_allclose(model.norm.mean[...], plain.norm.mean[...], rtol=1e-5)
+    assert model.drop.rngs.count[...] == plain.drop.rngs.count[...] == 1

@@ -74,7 +74,7 @@ WRONG = {
     "rtol": (lambda: tools.compare(MODEL, MODEL, X, rtol=-1), "'compare', 'rtol' should not be negative, but got -1"),
     "names": (lambda: tools.compare(MODEL, MODEL, X, names="a"), "'compare', 'names' should be a dict of names"),
     "guard": (lambda: tools.guard(each, eager=3), "'guard', 'eager' should be a bool, but got int 3"),
-    "bundle": (lambda: tools.guard(each, bundle=3), "'guard', 'bundle' should be a str or a PathLike or a NoneType"),
+    "bundle": (lambda: tools.guard(each, bundle=3), "'guard', 'bundle' should be a path, but got int 3"),
     "what": (lambda: tools.watch(MODEL, what=3), "'watch', 'what' should be a name, or a list of names, but got int 3"),
     "rules": (lambda: tools.watch(MODEL, rules=3), "'watch', 'rules' should be a list of rules, but got int 3"),
     "steps": (
@@ -120,6 +120,10 @@ WRONG = {
     "path": (lambda: CIRCUIT.save(3), "'Circuit.save', 'path' should be a path, but got int 3"),
     "to": (lambda: hooks.collect(MODEL, "layers.0", [X], to=""), "'collect', 'to' should be a path, but got ''"),
     "folder": (lambda: hooks.Shards(None), "'Shards', 'folder' should be a path, but got None"),
+    "empty bundle": (lambda: tools.guard(each, bundle=""), "'guard', 'bundle' should be a path, but got ''"),
+    "path of a record": (lambda: tools.record(MODEL, X, path=""), "'record', 'path' should be a path, but got ''"),
+    "empty to": (lambda: tools.watch(MODEL, to=""), "'watch', 'to' should be a path, but got ''"),
+    "rules in a dict": (lambda: tools.watch(MODEL, rules={}), r"'watch', 'rules' should be a list of rules, but got dict {}"),
     "statistic": (
         lambda: hooks.probe(X, 0.0, lambda gradient: gradient),
         r"'probe', 'p' should be of the shape of the statistic, ShapeDtypeStruct\(shape=\[2, 2\], dtype=float32\), but its shape is \(\)",

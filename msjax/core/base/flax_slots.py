@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import jax
+import numpy as np
 from flax import nnx
 from flax.nnx import graphlib
 
@@ -33,9 +35,18 @@ def is_module_state(name: str) -> bool:
 
 
 def plain_attributes(module: Any) -> dict[str, Any]:
-    """The attributes of a module that are part of its definition, such as numbers and texts; none of one that jax doesn't know as a pytree."""
+    """The attributes of a module that are part of its definition, such as numbers and texts; lists as they are now.
+
+    A module that jax doesn't know as a pytree has no list of what is data: there, they are what holds no arrays.
+    """
     data = vars(module).get(MODULE_STATE[1]) or {}
-    return {name: value for name, value in vars(module).items() if not is_module_state(name) and data.get(name) is False}
+    found = {name: value for name, value in vars(module).items() if not is_module_state(name)}
+    found = {name: value for name, value in found.items() if not data.get(name, _is_data(value))}
+    return {name: [*value] if type(value) is list else value for name, value in found.items()}
+
+
+def _is_data(value):
+    return any(isinstance(leaf, (jax.Array, np.ndarray, nnx.Pytree, nnx.Variable)) for leaf in jax.tree.leaves(value))
 
 
 def blank_like(module: _Module) -> _Module:

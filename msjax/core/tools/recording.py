@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from flax import nnx
 
-from msjax.core.base.checks import check_bool, check_kind
+from msjax.core.base.checks import check_bool, check_path
 from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.models.capture import capture, sum_of_floats
 from msjax.core.models.frameworks.framework import framework_of
@@ -102,7 +102,8 @@ def record(
         [[3.]] [[1.]] [[1. 2.]]
     """
     check_bool(gradients, "gradients", "record")
-    check_kind(path, path is None or isinstance(path, (str, os.PathLike)), "be the path of a file", "path", "record")
+    if path is not None:
+        check_path(path, "path", "record")
     if loss is not None:
         check_function(loss, "record", "loss", ("result",))
     tools, (args, kwargs) = tools_of(model), call_of(inputs, kwargs)
@@ -131,11 +132,14 @@ def record(
 def _capture(found, model, call, gradients, loss):
     (args, kwargs), total = call, loss or sum_of_floats
     model = hooked(model) if unhooked(model) is not None else model
-    _, captured = capture(model, "*", gradients=gradients, loss=total)(*args, **kwargs)
+    if not isinstance(model, nnx.Module):  # whose run changes its state: the random keys of dropout, and statistics
+        captured = capture(model, "*", gradients=gradients, loss=total)(*args, **kwargs)[1]
     params, of_params = _weights(model, args, kwargs, total)
     found.values("parameter", params)
     if gradients and params and of_params is not None:
         found.values("parameter_gradient", jax.grad(of_params)(params))
+    if isinstance(model, nnx.Module):
+        captured = capture(model, "*", gradients=gradients, loss=total)(*args, **kwargs)[1]
     # The modules of a linen or haiku model are known when it has run.
     keep_captured(found, captured, {name: type(m).__name__ for name, m in paths(model).items()} if framework_of(model) else {})
 
@@ -157,7 +161,7 @@ def _weights(model, inputs, kwargs, total):
 
         def of_params(params):
             new = nnx.from_flat_state([(path, v.replace(params[".".join(map(str, path))])) for path, v in flat])
-            return total(nnx.merge(graph, new, rest)(*inputs, **kwargs))
+            return total(nnx.merge(graph, new, rest, copy=True)(*inputs, **kwargs))
 
         return {".".join(map(str, path)): v[...] for path, v in flat}, of_params
     registry = registry_of(model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -112,7 +113,11 @@ def _plain_of(module):
 
 
 def _changed(old, new):
-    return {name: value for name, value in new.items() if name not in old or value is not old[name]}
+    return {name: value for name, value in new.items() if name not in old or not _is_same(value, old[name])}
+
+
+def _is_same(a, b):
+    return a is b or (type(a) is type(b) is list and len(a) == len(b) and all(map(operator.is_, a, b)))
 
 
 @subclasses

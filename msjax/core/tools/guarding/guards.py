@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection
 from typing import Any
 
-from msjax.core.base.checks import check_bool, check_type, check_value
+from msjax.core.base.checks import check_bool, check_path, check_type, check_value
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.hooked import unhooked
 from msjax.core.tools.checking import Check, On
@@ -92,7 +92,8 @@ def guard(
     kinds = kinds_of(checks, "guard")
     for value, name in ((gradients, "gradients"), (eager, "eager")):
         check_bool(value, name, "guard")
-    check_type(bundle, (str, os.PathLike, type(None)), "bundle", "guard")
+    if bundle is not None:
+        check_path(bundle, "bundle", "guard")
     check_type(state, (dict, type(None)), "state", "guard")
     tools = tools_of(model)
     if tools is not None:

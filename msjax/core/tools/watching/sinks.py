@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from msjax.core.base.checks import check_path
 from msjax.core.base.errors import describe
 from msjax.core.base.optional import tensorboardx
 from msjax.core.tools.watching.behind import Behind, Sink
@@ -91,6 +92,7 @@ def sink_of(to: Any) -> Sink:
     if to == "plot":
         return Behind(LivePlot())
     if isinstance(to, (str, os.PathLike)):
+        check_path(to, "to", "watch")
         if os.fspath(to).endswith(".csv"):
             return Behind(_Csv(os.fspath(to)))
         if os.fspath(to).endswith(".html"):
