@@ -167,3 +167,18 @@ def test_one_of_two_arguments():
     for given in ((None, None), (0, 0)):
         with _raises(ValueError, "For 'Op', give one of 'a' and 'b'."):
             checks.check_one_given(("a", "b"), given, "Op")
+
+
+def test_what_has_a_shape_alone_is_no_array():
+    """As a flow of flowjax, whose shape is that of its events."""
+
+    class Flow:
+        shape = (2,)
+
+    assert "an int, but got Flow." in refusal(Flow())
+
+
+def refusal(value):
+    with pytest.raises(TypeError) as caught:
+        checks.check_int(value, "x", "Op")
+    return str(caught.value)

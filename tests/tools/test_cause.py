@@ -49,6 +49,10 @@ def in_while(x):
     return jax.lax.while_loop(lambda s: s[0] < 3000, lambda s: (s[0] + 1, s[1] - jnp.log(2.0 - s[0] * 0.5)), (0, x))[1].sum()
 
 
+def in_the_first_step_of_while(x):
+    return jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + jnp.log(s[0] - 0.5)), (0, x))[1].sum()
+
+
 def masked(x):
     return jnp.where(x > 0, jnp.log(x), 0.0).sum() + jnp.sqrt(x.min())
 
@@ -75,6 +79,7 @@ CASES = {
     "scan": (in_scan, ONES, "sqrt", "step", {"step": (21,)}),
     "reverse scan": (in_reverse_scan, ONES, "sqrt", "<lambda>", {"step": (3,)}),
     "while": (in_while, ONES, "log", "<lambda>", {"step": (5,)}),
+    "the first step of a while": (in_the_first_step_of_while, ONES, "log", "<lambda>", {"step": (0,)}),
     "masked before": (masked, np.array([1.0, -1.0], "float32"), "sqrt", "masked", {}),
     "nanmean before": (mean_of_others, np.array([1.0, -1.0], "float32"), "acos", "mean_of_others", {}),
     "own reducer": (own_reducer, -ONES, "reduce_window", "own_reducer", {}),
@@ -89,7 +94,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_origin(name):
     fn, x, operation, function, more = CASES[name]
-    found = find_nan(fn, jnp.asarray(x), show=False, gradients=False if name in ("while", "own reducer") else None)
+    found = find_nan(fn, jnp.asarray(x), show=False, gradients=False if "while" in name or name == "own reducer" else None)
     assert (found.operation, innermost(found)) == (operation, function), found
     assert {key: getattr(found, key) for key in more} == more, found
     assert found.chain[0].operation.startswith("the ") and found.chain[-1].line == found.line

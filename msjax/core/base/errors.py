@@ -72,7 +72,7 @@ def where() -> str:
 def describe(value: Any) -> str:
     """A value as messages name it: shape and dtype of a tensor, the type and value of something small."""
     shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple):
+    if isinstance(shape, tuple) and hasattr(value, "dtype"):
         # jax has several classes of arrays, those that it traces among them.
         name = "array" if isinstance(value, jax.Array) else type(value).__name__
         return f"{name}(shape={list(shape)}, dtype={value.dtype})"

@@ -191,7 +191,7 @@ class PlanRuns:
 
         def before(t):
             """The state before a step."""
-            rows = ran(t // _KEPT, start=t // _KEPT * _KEPT)
+            rows = ran(("rows", t // _KEPT), start=t // _KEPT * _KEPT)
             return [row[t % _KEPT] for row in rows[:-1]]
 
         def inside(t):
