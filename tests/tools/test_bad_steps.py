@@ -234,3 +234,29 @@ def test_wrong_arguments():
     with guard(net, policy="skip"), pytest.raises(Fault) as raised:
         net(ms.Tensor([np.nan]))
     assert raised.value.__notes__[0].startswith("policy='skip' leaves out steps that are compiled")
+
+
+@pytest.mark.parametrize("pytree", [True, False])
+def test_plain_attributes_that_a_step_changes_are_kept(pytree):
+    class Counted(nnx.Module, pytree=pytree):
+        def __init__(self):
+            self.calls, self.mode = 0, "new"
+
+        def __call__(self, x):
+            self.calls, self.mode = self.calls + 1, "used"
+            return x * 2
+
+    class Outer(nnx.Module):
+        def __init__(self):
+            self.inner = Counted()
+
+        def __call__(self, x):
+            return self.inner(x)
+
+    model = Outer() if pytree else Counted()
+    inner = model.inner if pytree else model
+    step = guard(lambda model, x: model(x), policy="skip")
+    step(model, jnp.array([jnp.nan]))
+    assert (inner.calls, inner.mode, step.skipped) == (0, "new", 1)
+    step(model, jnp.ones(1)), step(model, jnp.ones(1))
+    assert (inner.calls, inner.mode) == (2, "used")

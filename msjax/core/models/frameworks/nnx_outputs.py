@@ -103,6 +103,12 @@ def write_changes(module: Any, found: tuple[Any, dict[Any, dict[str, Any]]]) -> 
             setattr(inner[path], name, value)
 
 
+def write_all(module: Any, copy: Any) -> None:
+    """Write to the user's module the state of a copy that a call has changed, and the attributes that are no data."""
+    before, after = _plain_of(module), _plain_of(copy)
+    write_changes(module, (nnx.state(copy), {path: _changed(own, after.get(path, {})) for path, own in before.items()}))
+
+
 def _arrays_of(state):
     """{path: arrays} of a state."""
     return {path: jax.tree.leaves(value) for path, value in nnx.to_flat_state(state)}

@@ -14,6 +14,7 @@ from flax import nnx
 
 from msjax.core.base.errors import shorten
 from msjax.core.jaxprs.interpreter import Program
+from msjax.core.models.frameworks.nnx_outputs import write_all
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.static_leaves import join, split
 from msjax.core.tools.checking import Check
@@ -124,7 +125,7 @@ def guarded(
             if isinstance(module, nnx.Variable):
                 module[...] = new[...]
             else:
-                nnx.update(module, nnx.state(new))
+                write_all(module, new)
         return out
 
     guard: Any = functools.update_wrapper(run, fn, updated=())
