@@ -119,9 +119,10 @@ def test_a_second_run_into_the_same_folder(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0_0.npy", "0_1.npy", "index.json"]
     with pytest.raises(ValueError, match="'to' should be the path of a folder, and is that of a file"):
         hooks.collect(named, "a", [pair(1)], to=tmp_path / "index.json")
-    (tmp_path / "index.json").write_text("{}")
-    with pytest.raises(TypeError, match=r"the content should be that of shards, in .*index.json, but got dict"):
-        hooks.Shards(tmp_path)
+    for content, told in (("{}", "dict"), ('{"places": ["a"', "str ")):
+        (tmp_path / "index.json").write_text(content)
+        with pytest.raises(TypeError, match=f"the content should be that of shards, in .*index.json, but got {told}"):
+            hooks.Shards(tmp_path)
 
 
 @pytest.mark.parametrize("dtype", ["float8_e5m2", "float8_e4m3fn", "int4", "bool", "float16"])

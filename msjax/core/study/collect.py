@@ -186,7 +186,10 @@ def _read(folder):
     path = folder / _INDEX
     if not path.exists():
         return None
-    index = json.loads(path.read_text())
+    try:
+        index = json.loads(text := path.read_text(errors="replace"))
+    except ValueError:
+        index = text
     fits = isinstance(index, dict) and {"places", "arrays", "rows", "batches"} <= {*index}
     return check_kind(index, fits, f"be that of shards, in {path}", "the content", "collect")
 
