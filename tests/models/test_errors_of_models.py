@@ -263,7 +263,7 @@ CODER = (lambda value: value, lambda features: features)
             "'wrt' should be the number or the keyword of an argument",
         ),
         (lambda: hooks.collect(site_model, "a", X, to="/nowhere"), "For 'collect', 'batches' should be a list"),
-        (lambda: hooks.collect(site_model, "a", [X], to=3), "For 'collect', 'to' should be the path of a folder"),
+        (lambda: hooks.collect(site_model, "a", [X], to=3), "For 'collect', 'to' should be a path, but got int 3"),
         (
             lambda: hooks.collect(site_model, "a", [X], to="/nowhere", progress="yes"),
             "'progress' should be a bool, or a function",
@@ -278,7 +278,7 @@ CODER = (lambda value: value, lambda features: features)
         (lambda: hooks.noise_tunnel(site_model, X, metric=jnp.sum, key=KEY, noise="a"), "'noise' should be a number"),
         (lambda: hooks.capture(lambda x: hooks.site(3, x))(X), "For 'site', 'name' should be a str"),
         (lambda: hooks.probe(X, 0.0, 3), "For 'probe', the statistic must be callable"),
-        (lambda: tools.record(site_model, X, path=3), "For 'record', 'path' should be the path of a file"),
+        (lambda: tools.record(site_model, X, path=3), "For 'record', 'path' should be a path, but got int 3"),
         (lambda: tools.record(site_model, X, gradients="no"), "For 'record', 'gradients' should be a bool"),
         (lambda: tools.find_nan(site_model, X, gradients="no"), "For 'find_nan', 'gradients' should be a bool"),
         (lambda: hooks.linear_probe([X]), r"a batch should be a pair \(activations, targets\)"),

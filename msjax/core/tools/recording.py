@@ -132,14 +132,11 @@ def record(
 def _capture(found, model, call, gradients, loss):
     (args, kwargs), total = call, loss or sum_of_floats
     model = hooked(model) if unhooked(model) is not None else model
-    if not isinstance(model, nnx.Module):  # whose run changes its state: the random keys of dropout, and statistics
-        captured = capture(model, "*", gradients=gradients, loss=total)(*args, **kwargs)[1]
     params, of_params = _weights(model, args, kwargs, total)
+    captured = capture(model, "*", gradients=gradients, loss=total)(*args, **kwargs)[1]
     found.values("parameter", params)
     if gradients and params and of_params is not None:
         found.values("parameter_gradient", jax.grad(of_params)(params))
-    if isinstance(model, nnx.Module):
-        captured = capture(model, "*", gradients=gradients, loss=total)(*args, **kwargs)[1]
     # The modules of a linen or haiku model are known when it has run.
     keep_captured(found, captured, {name: type(m).__name__ for name, m in paths(model).items()} if framework_of(model) else {})
 
@@ -158,6 +155,7 @@ def _weights(model, inputs, kwargs, total):
     if isinstance(model, nnx.Module):
         graph, state, rest = nnx.split(model, nnx.Param, ...)
         flat = nnx.to_flat_state(state)
+        rest = jax.tree.map(lambda value: value, rest)  # as it is now: a run may write to the variables themselves
 
         def of_params(params):
             new = nnx.from_flat_state([(path, v.replace(params[".".join(map(str, path))])) for path, v in flat])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +14,10 @@ import numpy as np
 from msjax.engine.programs.cores import has_core_for_threads
 from msjax.engine.settings.precision import conv_precision
 from msjax.ops.function.nn_func.sliding import out_sizes, shifted
+
+Ints = Sequence[int]
+Pads = Sequence[tuple[int, int]]
+_Kernel = TypeVar("_Kernel", bound=Callable[..., jax.Array])
 
 # Up to how many channels of both sides XLA leaves a convolution to Eigen's.
 _NARROW = 16
@@ -22,13 +28,13 @@ _MUCH = 1 << 22
 _LEAST = 9
 
 
-def narrow(x_shape, weight_shape, stride, dilation):
+def narrow(x_shape: Ints, weight_shape: Ints, stride: Ints, dilation: Ints) -> bool:
     """Whether `wide_windows` computes this convolution faster than XLA."""
     ones = set(stride) == set(dilation) == {1}
     return ones and len(x_shape) == 4 and max(x_shape[1], weight_shape[0]) <= _NARROW and weight_shape[3] > 1
 
 
-def on_one_core(x_shape, weight_shape, stride, dilation):
+def on_one_core(x_shape: Ints, weight_shape: Ints, stride: Ints, dilation: Ints) -> bool:
     """Whether XLA would compute this convolution on one core only, and `side_by_side` on several: 0.6 to 0.75 of the time on two."""
     if len(x_shape) != 4 or set(dilation) != {1} or weight_shape[3] < stride[1] or not has_core_for_threads():
         return False
@@ -37,7 +43,7 @@ def on_one_core(x_shape, weight_shape, stride, dilation):
     return x_shape[1] >= _LEAST and weight < _MANY_COLUMNS and row < _MUCH <= row * x_shape[0]
 
 
-def wide_windows(x, weight, stride, padding, dilation, group):
+def wide_windows(x: jax.Array, weight: jax.Array, stride: Ints, padding: Pads, dilation: Ints, group: int) -> jax.Array:
     """A convolution for which `narrow` is true: two, four or eight pixels of the result at once."""
     outs, channels, *kernel = weight.shape
     height, width = out_sizes(x.shape[2:], kernel, stride, padding, dilation)
@@ -52,7 +58,7 @@ def wide_windows(x, weight, stride, padding, dilation, group):
     return jnp.moveaxis(found[:, :, :width], -1, 1)
 
 
-def side_by_side(x, weight, stride, padding, dilation, group):
+def side_by_side(x: jax.Array, weight: jax.Array, stride: Ints, padding: Pads, dilation: Ints, group: int) -> jax.Array:
     """A convolution of two axes, of all images as one wide image, with the zeros around each between it and the next.
 
     YNNPACK divides a convolution's work among cores by the pixels of a row, and by columns of large weights only: one of 64 channels, 3x3, on
@@ -79,7 +85,7 @@ def side_by_side(x, weight, stride, padding, dilation, group):
     return jnp.transpose(found, (1, 3, 0, 2))
 
 
-def in_single_precision(kernel):
+def in_single_precision(kernel: _Kernel) -> _Kernel:
     """A kernel that computes with half-precision operands in float32: its transpose adds the gradients of overlapping windows up."""
 
     @functools.wraps(kernel)
@@ -92,7 +98,7 @@ def in_single_precision(kernel):
 
 
 @in_single_precision
-def columns(x, weight, stride, padding, dilation, group):
+def columns(x: jax.Array, weight: jax.Array, stride: Ints, padding: Pads, dilation: Ints, group: int) -> jax.Array:
     """The windows as columns of a matrix, and one product with the weight as it is: good where the weight is the larger array."""
     del group
     taps = shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation, 2)
@@ -102,7 +108,7 @@ def columns(x, weight, stride, padding, dilation, group):
 
 
 @in_single_precision
-def turned_columns(x, weight, stride, padding, dilation, group):
+def turned_columns(x: jax.Array, weight: jax.Array, stride: Ints, padding: Pads, dilation: Ints, group: int) -> jax.Array:
     """As `columns`, for its transpose: the product is turned round, so that the gradient of the columns is the gradient of the output,
     turned, times the weight, both as they lie in memory. XLA leaves a product with the transposed weight to a form five times as slow.
     """
@@ -115,6 +121,6 @@ def turned_columns(x, weight, stride, padding, dilation, group):
     return jnp.moveaxis(out.reshape(*shape, -1), -1, 1)
 
 
-def columns_made_again(x, weight, *settings):
+def columns_made_again(x: jax.Array, weight: jax.Array, *settings: Any) -> jax.Array:
     """`columns`, whose columns are several times as large as the image: made again in the backward pass."""
     return jax.checkpoint(lambda x, weight: columns(x, weight, *settings), prevent_cse=False)(x, weight)
