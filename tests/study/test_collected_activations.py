@@ -247,3 +247,22 @@ def test_a_linear_probe_of_rows_on_several_devices():
 def test_rows_of_a_value_that_holds_one_array(tmp_path):
     shards = hooks.collect(lambda x: hooks.site("pair", (x, None))[0], "pair", [jnp.ones((2, 3))], to=tmp_path)
     assert shards[0]["pair"].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("mean, low, high", [(1000, 1, 1), (0, 0.01, 100)])
+def test_linear_probes_of_features_far_from_zero_and_of_other_sizes(mean, low, high):
+    """In float32, the sums of squares have lost what the first of these tell; a ridge as large for all features takes the smallest of the second."""
+    random = np.random.default_rng(0)
+    scale = np.geomspace(low, high, 16)
+    even = random.normal(size=(200, 16))
+    x, y = (even * scale + mean).astype("float32"), (even @ random.normal(size=(16, 3))).astype("float32")
+    probe = hooks.linear_probe([(x[:80], y[:80]), (x[80:], y[80:])])
+    assert np.abs(np.asarray(probe(x)) - y).max() < 0.01
+    assert hooks.linear_probe([(x, y.argmax(1))], classes=3).accuracy(x, y.argmax(1)) > 0.9
+    # Features that say the same share a weight, and a constant one has none.
+    wide = np.concatenate([x, x[:, :1], np.ones((200, 1), "float32")], 1)
+    probe = hooks.linear_probe([(wide, y)], ridge=0)
+    np.testing.assert_allclose(probe.kernel[0], probe.kernel[-2], rtol=1e-3)
+    assert not np.asarray(probe.kernel[-1]).any() and np.abs(np.asarray(probe(wide)) - y).max() < 0.01
+    with pytest.raises(ValueError, match=r"a batch should be \(rows, 16\) and \(rows, targets\), but got"):
+        hooks.linear_probe([(x, y), (x[:, :3], y)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -10,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.arrays import on_auto_axes
 from msjax.core.base.checks import check_kind, check_number, check_optimizer, check_positive_int
 from msjax.core.base.errors import describe
 from msjax.core.models.inputs import batches_of
@@ -43,9 +41,9 @@ def linear_probe(
     Args:
         batches: pairs (activations, of shape (rows, features); targets, of shape (rows, targets), or labels from 0, of shape (rows,)).
         classes: how many classes labels have. Default: targets are numbers.
-        ridge: of least squares, by how much of the features' mean square their matrix grows, which keeps weights small.
+        ridge: of least squares, by which share each feature's variance grows, which keeps weights small.
         optimizer (optional): of optax: the cross entropy of labels is lowered by one step for each batch. Default: least squares, exact
-            in one pass, by jnp.linalg.solve.
+            in one pass, by np.linalg.lstsq in float64, of features less their means.
 
     Returns:
         A `Probe`.
@@ -68,7 +66,7 @@ def linear_probe(
         check_optimizer(optimizer, "linear_probe")
     if optimizer is not None and classes is None:
         raise ValueError("For 'linear_probe', an optimizer is for labels: give classes=...")
-    sums, probe, state = None, None, None
+    sums, probe, state, features, near = None, None, None, None, 0.0
 
     def loss(probe, x, labels):
         return -jnp.take_along_axis(jax.nn.log_softmax(probe(x)), labels[:, None], -1).mean()
@@ -89,11 +87,12 @@ def linear_probe(
         )
         x, y = batch
         x, y = jnp.asarray(x, float), jnp.asarray(y)
-        if x.ndim != 2 or y.ndim != (2 if classes is None else 1) or len(x) != len(y):
+        if x.ndim != 2 or features not in (None, x.shape[1]) or y.ndim != (2 if classes is None else 1) or len(x) != len(y):
             raise ValueError(
-                f"For 'linear_probe', a batch should be (rows, features) and {'(rows, targets)' if classes is None else '(rows,)'}, but got "
+                f"For 'linear_probe', a batch should be (rows, {features or 'features'}) and {'(rows, targets)' if classes is None else '(rows,)'}, but got "
                 f"{describe(x)} and {describe(y)}."
             )
+        features = x.shape[1]
         if classes is not None:
             labels = np.asarray(y)
             if jnp.issubdtype(y.dtype, jnp.inexact) or labels.min() < 0 or labels.max() >= classes:
@@ -107,28 +106,21 @@ def linear_probe(
                 state = optimizer.init(probe)
             probe, state = step(probe, state, x, y)
             continue
-        if sums is None:
-            size = x.shape[1] + 1
-            sums = np.zeros((size, size), x.dtype), np.zeros((size, classes or y.shape[1]), x.dtype)
-        sums = _added(*sums, x, y, classes)
+        near = np.asarray(x, np.float64).mean(0) if sums is None else near
+        more = _sums(np.asarray(x, np.float64) - near, y, classes)
+        sums = more if sums is None else (sums[0] + more[0], sums[1] + more[1])
     if probe is not None:
         return probe
     if sums is None:
         raise ValueError("For 'linear_probe', there should be at least one batch, but there is none.")
-    return _solved(*sums, ridge)
+    return _solved(*sums, ridge, near)
 
 
-@functools.partial(jax.jit, static_argnames="classes")
-def _added(square, product, x, y, classes):
-    """The sums of least squares with those of one more batch."""
-
-    def of_batch(given):
-        x, y = given
-        wide = jnp.concatenate([x, jnp.ones((len(x), 1), x.dtype)], 1)
-        return wide.T @ wide, wide.T @ (y if classes is None else jax.nn.one_hot(y, classes))
-
-    more = on_auto_axes(of_batch, (x, y))
-    return square + more[0], product + more[1]
+def _sums(x, y, classes):
+    """The sums of least squares of one batch, of features less what they are near: far from zero, rounding would take their variance."""
+    targets = np.asarray(y, np.float64) if classes is None else np.eye(classes)[np.asarray(y)]
+    wide = np.pad(x, ((0, 0), (0, 1)), constant_values=1)
+    return wide.T @ wide, wide.T @ targets
 
 
 @jax.jit
@@ -136,8 +128,13 @@ def _accuracy(probe, x, labels):
     return (probe(x).argmax(-1) == labels).mean()
 
 
-@jax.jit
-def _solved(square, product, ridge):
-    weight = ridge * jnp.trace(square[:-1, :-1]) / (len(square) - 1)
-    found = jnp.linalg.solve(square + weight * jnp.eye(len(square)).at[-1, -1].set(0), product)
-    return Probe(found[:-1], found[-1])
+def _solved(square, product, ridge, near):
+    mean, total = square[-1, :-1] / square[-1, -1], product[-1]
+    varying = square[:-1, :-1] - np.outer(mean, square[-1, :-1])
+    variances = np.diag(varying)
+    # What float64 leaves of a feature that is constant is no variance: it has no weight.
+    scale = np.sqrt(np.where(variances > 1e-12 * np.diag(square)[:-1], variances, np.inf))
+    # Features that say the same share a weight.
+    even = varying / np.outer(scale, scale) + ridge * np.eye(len(scale))
+    kernel = np.linalg.lstsq(even, (product[:-1] - np.outer(mean, total)) / scale[:, None], rcond=1e-12)[0] / scale[:, None]
+    return Probe(jnp.asarray(kernel, float), jnp.asarray(total / square[-1, -1] - (mean + near) @ kernel, float))
