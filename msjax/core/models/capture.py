@@ -47,6 +47,9 @@ class Captured(NamedTuple):
         number_among(key, self.activations)
         return self.activations[key]
 
+    def __contains__(self, key: object) -> bool:
+        return key in self.activations if isinstance(key, str) else tuple.__contains__(self, key)
+
     def view(self, edited: Iterable[str] = ()) -> dict[str, Any]:
         """The data of its view on a page; `edited` are the places that are marked, as ablated or patched."""
         return graph_view(self.activations, self.gradients, edited)
