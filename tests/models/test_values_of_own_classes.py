@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 from jax.tree_util import register_pytree_node_class
 
 from msjax import hooks
@@ -70,3 +71,37 @@ def test_verbs_take_the_array_in_them():
     np.testing.assert_allclose(found[1], by_hand(X), rtol=1e-5)
     with pytest.raises(TypeError, match=r"name one of its elements, such as 'pair:out\[0\]', 'pair:out\[1\]'"):
         hooks.steer(lambda x: sum(hooks.site("pair", (x, x))), {"pair": vector})(X)
+
+
+@register_pytree_node_class
+class Two:
+    """Two arrays, of a class that is no dataclass."""
+
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+    def tree_flatten(self):
+        return (self.left, self.right), None
+
+    @classmethod
+    def tree_unflatten(cls, _, leaves):
+        return cls(*leaves)
+
+
+class Pair(nnx.Module):
+    def __init__(self):
+        self.double = Doubled()
+
+    def __call__(self, x):
+        both = self.double(x)
+        return both.left - 2 * both.right
+
+
+class Doubled(nnx.Module):
+    def __call__(self, x):
+        return Two(x, x)
+
+
+def test_a_part_of_a_module_is_put_into_a_copy():
+    np.testing.assert_allclose(hooks.steer(Pair(), {"double:out[left]": jnp.ones(2)})(X), 1 - X, rtol=1e-6)
+    np.testing.assert_allclose(hooks.ablate(Pair(), "double:out[right]")(X), X, rtol=1e-6)

@@ -8,6 +8,7 @@ function that nobody captures has none in its program. Names of places in module
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import fnmatch
 import re
@@ -71,7 +72,13 @@ def _put(value, keys, new):
         return {**value, key: _put(value[key], rest, new)}
     if isinstance(key, str):
         inner = _put(getattr(value, key), rest, new)
-        return value._replace(**{key: inner}) if hasattr(value, "_replace") else dataclasses.replace(value, **{key: inner})
+        if hasattr(value, "_replace"):
+            return value._replace(**{key: inner})
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return dataclasses.replace(value, **{key: inner})
+        new = copy.copy(value)
+        object.__setattr__(new, key, inner)
+        return new
     items = list(value)
     items[key] = _put(items[key], rest, new)
     return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
