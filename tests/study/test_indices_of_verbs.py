@@ -39,6 +39,8 @@ def test_heads_within_the_last_axis(net):
     np.testing.assert_array_equal(hooks.ablate(net, "part", heads=-1, n_heads=2)(X), expected)
     with pytest.raises(ValueError, match=r"'n_heads' should divide the value's last axis, of 4, but got 3"):
         hooks.ablate(net, "part", heads=0, n_heads=3)(X)
+    with pytest.raises(ValueError, match="'n_heads' should come with heads=, which says which of them, but got 2"):
+        hooks.ablate(net, "part", n_heads=2)
 
 
 def test_positions_from_the_end_are_steered(net):

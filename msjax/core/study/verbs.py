@@ -74,6 +74,7 @@ def ablate(
 
     if n_heads is not None:
         check_positive_int(n_heads, "n_heads", "ablate")
+        check_value(n_heads, heads is not None, "come with heads=, which says which of them", "n_heads", "ablate")
     check_axis(axis, "axis", "ablate")
     check_kind(value, _is_mean(value) or is_numeric(value), "be a number, an array or 'mean'", "value", "ablate")
     return edited("ablate", model, {place: lambda v, index: jax.tree.map(of_array, v) for place in names_of(at, "at", "ablate")})
