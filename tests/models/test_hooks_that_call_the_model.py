@@ -50,6 +50,24 @@ def test_a_hook_that_calls_the_model_again_is_one_short_error(make, where):
     run(X)
 
 
+def test_a_hook_that_differentiates_the_model_again_is_an_error():
+    """jax took all memory of the machine."""
+    model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    gradient = nnx.grad(lambda model: model(X).sum())
+    seen = []
+    with hooks.register_backward_hook(model, lambda module, grads, outs: gradient(model) and None):
+        with pytest.raises(RecursionError, match=r"differentiated the model without end.* hooks\.without"):
+            gradient(model)
+
+    def hook(module, grad_input, grad_output):
+        with hooks.without(model):
+            seen.append(gradient(model).bias[...])
+
+    with hooks.register_backward_hook(model, hook):
+        gradient(model)
+    np.testing.assert_array_equal(seen, [[1, 1]])
+
+
 def test_a_hook_may_call_the_model_without_hooks():
     model, seen = Net(), []
 

@@ -68,6 +68,7 @@ class State(threading.local):
         called: the name of the function that the user has called, for the messages of those that it uses, or None.
         hooks_run: True while this thread runs the hooks of programs that jax, not msjax, compiled.
         pulled: while jax, not the tape, runs code of a gradient: the owners of hooks around the call whose gradient it is; else None.
+        pulls: how many hooks of gradients this thread runs, one within the gradient that another one computes.
         monitor: the `Monitor` that sees the operators of this thread in PyNative mode (msjax.engine.autograd.monitor), or None.
     """
 
@@ -86,6 +87,7 @@ class State(threading.local):
         self.called: str | None = None
         self.hooks_run: bool = False
         self.pulled: tuple[Any, ...] | None = None
+        self.pulls: int = 0
         self.monitor: Any = None  # its class lies above
         self.__dict__.update(self._added)
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 # scan's stacked results, such as the outputs of an encoder of which only the last state is used.
 _NEEDS_ZEROS = jax.__version_info__ < (0, 12)
 
+# How deep hooks of gradients may compute gradients that call hooks again: the names that jax keeps of transformations double each time.
+_DEEPEST = 12
+
 
 def _is_absent(ct):
     return isinstance(ct, jax.custom_derivatives.SymbolicZero)
@@ -127,7 +130,12 @@ class Values(ValueKind):
                 if flags[i] and not _is_absent(ct):
                     grads[i] = self.made(ct)
             # A hook may return gradients that don't depend on those that it, or one before it, has looked at.
-            with STATE.swap(recording=False, pulled=owners), tie_calls_to(self, grads):
+            if STATE.pulls == _DEEPEST:
+                raise RecursionError(
+                    "A hook of gradients differentiated the model without end, as the gradient calls the hook again: differentiate it "
+                    "within `with hooks.without(model):`."
+                )
+            with STATE.swap(recording=False, pulled=owners, pulls=STATE.pulls + 1), tie_calls_to(self, grads):
                 given = list(grads)
                 grads[:] = function(grads)
                 modified = any(new is not old for new, old in zip(grads, given))
