@@ -49,6 +49,7 @@ def _gradient(net):
 @pytest.mark.parametrize("way", [_plain, _gradient, lambda net: ms.jit(_gradient(net))], ids=["forward", "gradient", "ms.jit"])
 def test_operators_of_a_network_give_the_values_of_each_run(tmp_path, mode, way):
     ms.set_context(mode=mode)
+    take_summaries()  # those of the docstrings' examples, if this process has run them
     run = way(_Summarized())
     with ms.SummaryRecord(str(tmp_path)) as record:
         for step in (1, 2):
