@@ -125,16 +125,16 @@ class Values(ValueKind):
             return tuple(value.value for value in values), None
 
         def backward(_, cts):
-            grads = [None] * count
-            for i, ct in zip(at, cts):
-                if flags[i] and not _is_absent(ct):
-                    grads[i] = self.made(ct)
-            # A hook may return gradients that don't depend on those that it, or one before it, has looked at.
             if STATE.pulls == _DEEPEST:
                 raise RecursionError(
                     "A hook of gradients differentiated the model without end, as the gradient calls the hook again: differentiate it "
                     "within `with hooks.without(model):`."
                 )
+            grads = [None] * count
+            for i, ct in zip(at, cts):
+                if flags[i] and not _is_absent(ct):
+                    grads[i] = self.made(ct)
+            # A hook may return gradients that don't depend on those that it, or one before it, has looked at.
             with STATE.swap(recording=False, pulled=owners, pulls=STATE.pulls + 1), tie_calls_to(self, grads):
                 given = list(grads)
                 grads[:] = function(grads)

@@ -106,8 +106,9 @@ def linear_probe(
                 state = optimizer.init(probe)
             probe, state = step(probe, state, x, y)
             continue
-        near = np.asarray(x, np.float64).mean(0) if sums is None else near
-        more = _sums(np.asarray(x, np.float64) - near, y, classes)
+        exact = np.asarray(x, np.float64)
+        near = exact.mean(0) if sums is None else near
+        more = _sums(exact - near, y, classes)
         sums = more if sums is None else (sums[0] + more[0], sums[1] + more[1])
     if probe is not None:
         return probe

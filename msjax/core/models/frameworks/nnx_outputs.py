@@ -88,9 +88,8 @@ class Changes:
         arrays = _arrays_of(state)
         # What has not changed is not written back: nnx forbids it where the module belongs to another trace.
         same = {path for path, old in self._arrays.items() if all(a is b for a, b in zip(old, arrays.get(path, ())))}
-        plain = {path: _changed(self._plain.get(path, {}), own) for path, own in _plain_of(self._module).items()}
         changed = nnx.from_flat_state([(path, value) for path, value in nnx.to_flat_state(state) if path not in same])
-        return changed, {path: own for path, own in plain.items() if own}
+        return changed, _plain_changes(self._plain, _plain_of(self._module))
 
 
 def write_changes(module: Any, found: tuple[Any, dict[Any, dict[str, Any]]]) -> None:
@@ -106,7 +105,7 @@ def write_changes(module: Any, found: tuple[Any, dict[Any, dict[str, Any]]]) -> 
 def write_all(module: Any, copy: Any) -> None:
     """Write to the user's module the state of a copy that a call has changed, and the attributes that are no data."""
     before, after = _plain_of(module), _plain_of(copy)
-    write_changes(module, (nnx.state(copy), {path: _changed(own, after.get(path, {})) for path, own in before.items()}))
+    write_changes(module, (nnx.state(copy), _plain_changes(before, {path: own for path, own in after.items() if path in before})))
 
 
 def _arrays_of(state):
@@ -116,6 +115,12 @@ def _arrays_of(state):
 
 def _plain_of(module):
     return {path: plain_attributes(inner) for path, inner in nnx.iter_graph(module) if isinstance(inner, nnx.Pytree)}
+
+
+def _plain_changes(before, after):
+    """{path: {name: value}} of the attributes that have changed; each is what `_plain_of` gives."""
+    changes = {path: _changed(before.get(path, {}), own) for path, own in after.items()}
+    return {path: own for path, own in changes.items() if own}
 
 
 def _changed(old, new):
