@@ -77,6 +77,17 @@ def test_verbs_take_the_array_in_them():
         hooks.steer(lambda x: sum(hooks.site("pair", (x, x))), {"pair": vector})(X)
 
 
+@pytest.mark.parametrize("method", ["gradient x activation", "integrated gradients", "attribution patching"])
+def test_attributions_are_of_the_class_of_the_value(method):
+    def square(x):
+        return (hooks.site("one", Named(x, {"position": 2, "feature": 2})).array ** 2).sum()
+
+    found = hooks.attribute(square, X, at="one", method=method, corrupt=0 * X)["one"]
+    factor = {"gradient x activation": 2, "integrated gradients": 1, "attribution patching": 0}[method]
+    assert isinstance(found, Named) and found.axes == {"position": 2, "feature": 2}
+    np.testing.assert_allclose(found.array, factor * X**2, rtol=1e-5)
+
+
 @register_pytree_node_class
 class Two:
     """Two arrays, of a class that is no dataclass."""

@@ -44,6 +44,12 @@ def test_collect_goes_on_where_it_stopped(tmp_path):
     close(shuffled, values[np.random.default_rng(0).permutation(24)])
     with pytest.raises(ValueError, match=r"was written with \{'dtype': None\}"):
         hooks.collect(NET, places, batches(1), to=tmp_path, dtype="bfloat16")
+    for fewer in (batches(3), [TOKENS], []):
+        with pytest.raises(
+            ValueError, match=r"the number of batches should be at least 4, as many as '.*' holds, .*, but got [310]\."
+        ):
+            hooks.collect(NET, places, fewer, to=tmp_path)
+    assert len(hooks.Shards(tmp_path)) == 24
     with pytest.raises(IndexError, match="There are 24 rows, but asked for is 24"):
         shards[24]
 

@@ -250,7 +250,7 @@ def attribute(
         steps (int): points of the integral, by Gauss-Legendre's rule. Default: 32.
 
     Returns:
-        {place: array of the value's shape}. The program is compiled, and kept.
+        {place: array of the value's shape}, for a value of a registered class one of that class. The program is compiled, and kept.
 
     Raises:
         ValueError: no place is selected, `method` is none of these, "attribution patching" has no `corrupt`, or "gradient x activation" has one.
@@ -340,7 +340,7 @@ def _integrated_gradients(runs, call, corrupt, steps):
             found = runs.gradients(call, [name], {name: WholeEdit(on_leaf(name, edit))})
             return only_leaf(name, found.gradients[name])
 
-        return integral(gradient, steps) * (end - start)
+        return jax.tree.unflatten(jax.tree.structure(ends[name]), [integral(gradient, steps) * (end - start)])
 
     return {name: of(name) for name in ends}
 
